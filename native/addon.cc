@@ -1,0 +1,801 @@
+// The door to JavaScript: Node-API functions over the store, the recorder and the runner. Raw Node-API rather than a
+// wrapper, because a call of an operator is one of these functions and nothing else.
+#include "memory.h"
+#include "values.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/Event.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/version.h>
+
+#include <node_api.h>
+
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+namespace whetstone {
+
+namespace {
+
+struct Job {
+  std::function<std::vector<IValue>()> work;
+  std::function<double(std::vector<IValue> &)> keep;  // on the JavaScript thread: makes a handle that comes before the results
+  napi_deferred deferred = nullptr;
+  std::vector<IValue> results;
+  std::exception_ptr error;
+};
+
+// One thread per JavaScript thread runs its programs in the order they were started.
+class Runner {
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job *> queue_;
+  bool stop_ = false;
+
+public:
+  napi_threadsafe_function done = nullptr;
+  int pending = 0;
+
+  void post(Job *job) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+    queue_.push_back(job);
+    wake_.notify_one();
+  }
+  void loop() {
+    while (true) {
+      Job *job;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+        if (stop_) return;
+        job = queue_.front();
+        queue_.pop_front();
+      }
+      try {
+        job->results = job->work();
+      } catch (...) {
+        job->error = std::current_exception();
+      }
+      job->work = nullptr;
+      if (napi_call_threadsafe_function(done, job, napi_tsfn_blocking) != napi_ok) delete job;
+    }
+  }
+  // The program that is running finishes first: operators cannot be interrupted.
+  void close() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+      wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+    for (Job *job : queue_) delete job;
+    queue_.clear();
+  }
+};
+
+struct Bridge {
+  Store store;
+  double *box = nullptr;
+  size_t boxSize = 0;
+  napi_ref boxRef = nullptr;
+  std::vector<const Op *> ops;
+  std::unordered_map<std::string, double> interned;
+  std::vector<std::shared_ptr<Recording>> recordings;  // innermost last
+  int nextRecording = 1;
+  Table<std::shared_ptr<Program>> programs;
+  Table<std::shared_ptr<Kernel>> kernels;
+  Table<std::shared_ptr<Graph>> graphs;
+  std::vector<c10::Stream> streams;
+  Runner runner;
+  Stack stack;
+
+  Reader reader() { return {box, box + boxSize}; }
+  Writer writer() { return {box, box + boxSize}; }
+  template <class T> std::shared_ptr<T> &item(Table<std::shared_ptr<T>> &table, double ref, const char *what) {
+    auto *found = table.get(ref);
+    if (!found) throw ArgError(std::string(what) + " that was disposed");
+    return *found;
+  }
+};
+
+Bridge *bridge(napi_env env) {
+  void *data = nullptr;
+  napi_get_instance_data(env, &data);
+  return static_cast<Bridge *>(data);
+}
+
+napi_value makeError(napi_env env, const char *code, const std::string &text, const std::string &where) {
+  napi_value error, message, name, line;
+  napi_create_string_utf8(env, code, NAPI_AUTO_LENGTH, &name);
+  napi_create_string_utf8(env, text.data(), text.size(), &message);
+  napi_create_error(env, name, message, &error);
+  if (!where.empty()) {
+    napi_create_string_utf8(env, where.data(), where.size(), &line);
+    napi_set_named_property(env, error, "where", line);
+  }
+  return error;
+}
+
+napi_value toError(napi_env env, const std::exception_ptr &thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const ArgError &error) {
+    return makeError(env, "ERR_ARGUMENT", error.what(), "");
+  } catch (const ProgramError &error) {
+    return makeError(env, error.memory ? "ERR_MEMORY" : error.argument ? "ERR_ARGUMENT" : "ERR_OPERATOR", error.what(), error.where);
+  } catch (const std::exception &error) {
+    return makeError(env, outOfMemory(error) ? "ERR_MEMORY" : "ERR_OPERATOR", message(error), "");
+  } catch (...) {
+    return makeError(env, "ERR_OPERATOR", "an unknown native error", "");
+  }
+}
+
+constexpr size_t kMaxArgs = 6;
+
+struct Call {
+  napi_env env;
+  Bridge &b;
+  size_t count = kMaxArgs;
+  napi_value values[kMaxArgs];
+
+  double number(size_t i) const {
+    double value = 0;
+    if (i >= count || napi_get_value_double(env, values[i], &value) != napi_ok) throw ArgError("argument " + std::to_string(i) + " is not a number");
+    return value;
+  }
+  int integer(size_t i) const {
+    const double value = number(i);
+    if (!(std::abs(value) < 2147483648.0) || value != std::floor(value)) throw ArgError("argument " + std::to_string(i) + " is not an integer");
+    return static_cast<int>(value);
+  }
+  bool boolean(size_t i) const {
+    bool value = false;
+    if (i >= count || napi_get_value_bool(env, values[i], &value) != napi_ok) throw ArgError("argument " + std::to_string(i) + " is not a boolean");
+    return value;
+  }
+  std::string text(size_t i) const {
+    size_t size = 0;
+    if (i >= count || napi_get_value_string_utf8(env, values[i], nullptr, 0, &size) != napi_ok) throw ArgError("argument " + std::to_string(i) + " is not a string");
+    std::string value(size, '\0');
+    napi_get_value_string_utf8(env, values[i], value.data(), size + 1, &size);
+    return value;
+  }
+  // The bytes of a typed array.
+  std::pair<char *, size_t> bytes(size_t i) const {
+    bool typed = false;
+    if (i >= count || napi_is_typedarray(env, values[i], &typed) != napi_ok || !typed) throw ArgError("argument " + std::to_string(i) + " is not a typed array");
+    napi_typedarray_type type;
+    size_t length = 0, offset = 0;
+    void *data = nullptr;
+    napi_value buffer;
+    napi_get_typedarray_info(env, values[i], &type, &length, &data, &buffer, &offset);
+    static const size_t sizes[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8};
+    const auto index = static_cast<size_t>(type);
+    return {static_cast<char *>(data), length * (index < 11 ? sizes[index] : 2)};
+  }
+  const Tensor &tensor(size_t i) const { return b.store.tensor(number(i), "a tensor"); }
+  c10::Device device(size_t i) const {
+    const int type = integer(i), index = integer(i + 1);
+    if (type != 0 && type != 1) throw ArgError("an unknown kind of device");
+    if (type == 1 && !at::hasCUDA()) throw ArgError("this libtorch sees no CUDA device");
+    return {static_cast<c10::DeviceType>(type), static_cast<c10::DeviceIndex>(type == 0 ? -1 : index)};
+  }
+  napi_value out(double value) const {
+    napi_value result;
+    napi_create_double(env, value, &result);
+    return result;
+  }
+  napi_value out(const std::string &value) const {
+    napi_value result;
+    napi_create_string_utf8(env, value.data(), value.size(), &result);
+    return result;
+  }
+  napi_value nothing() const {
+    napi_value result;
+    napi_get_undefined(env, &result);
+    return result;
+  }
+  // Results by the short way: one tensor is its ref; anything else is in the mailbox and the answer is minus their number.
+  napi_value results(const std::vector<IValue> &values) const {
+    if (values.size() == 1 && values[0].isTensor() && values[0].toTensor().defined()) return out(b.store.tensors.add(values[0].toTensor()));
+    Writer writer = b.writer();
+    for (const IValue &value : values) write(b.store, value, writer);
+    return out(-static_cast<double>(values.size()));
+  }
+};
+
+template <napi_value (*Body)(Call &)> napi_value guarded(napi_env env, napi_callback_info info) {
+  Call call{env, *bridge(env)};
+  napi_get_cb_info(env, info, &call.count, call.values, nullptr, nullptr);
+  if (call.count > kMaxArgs) call.count = kMaxArgs;
+  try {
+    return Body(call);
+  } catch (...) {
+    bool pending = false;
+    napi_is_exception_pending(env, &pending);
+    if (!pending) napi_throw(env, toError(env, std::current_exception()));
+    return nullptr;
+  }
+}
+
+// ---- operators
+
+napi_value setMailbox(Call &c) {
+  void *data = nullptr;
+  size_t size = 0;
+  if (napi_get_arraybuffer_info(c.env, c.values[0], &data, &size) != napi_ok) throw ArgError("the mailbox is not an ArrayBuffer");
+  if (c.b.boxRef) napi_delete_reference(c.env, c.b.boxRef);
+  napi_create_reference(c.env, c.values[0], 1, &c.b.boxRef);
+  c.b.box = static_cast<double *>(data);
+  c.b.boxSize = size / sizeof(double);
+  return c.nothing();
+}
+
+// Bound operators are shared by all threads and never freed: a program on any thread may hold one.
+const Op *shared(const std::string &name, const std::string &overload, const std::string &names) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::unique_ptr<Op>> ops;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &slot = ops[name + "\n" + overload + "\n" + names];
+  if (!slot) slot = std::make_unique<Op>(bindOperator(name, overload, names));
+  return slot.get();
+}
+
+napi_value bind(Call &c) {
+  c.b.ops.push_back(shared(c.text(0), c.text(1), c.text(2)));
+  return c.out(static_cast<double>(c.b.ops.size() - 1));
+}
+
+const Op &operatorAt(Call &c, size_t i) {
+  const int index = c.integer(i);
+  if (index < 0 || static_cast<size_t>(index) >= c.b.ops.size()) throw ArgError("an operator that was not bound");
+  return *c.b.ops[index];
+}
+
+napi_value call(Call &c) {
+  const Op &op = operatorAt(c, 0);
+  Stack &stack = c.b.stack;
+  stack.clear();
+  Reader reader = c.b.reader();
+  try {
+    readArguments(c.b.store, op, reader, stack);
+  } catch (const ArgError &error) {
+    throw ArgError(op.name + ": " + error.what());
+  }
+  try {
+    op.handle.callBoxed(&stack);
+  } catch (const std::exception &error) {
+    std::ostringstream text;
+    text << op.name << ": " << message(error) << " (";
+    stack.clear();
+    Reader again = c.b.reader();
+    readArguments(c.b.store, op, again, stack);
+    for (size_t i = 0; i < stack.size(); ++i) text << (i ? ", " : "") << op.args[i].name << ": " << describe(stack[i]);
+    stack.clear();
+    throw ProgramError(text.str() + ")", "", outOfMemory(error), false);
+  }
+  napi_value result = op.inPlace ? c.out(0) : c.results(stack);
+  stack.clear();
+  return result;
+}
+
+napi_value schemas(Call &c) {
+  napi_value list;
+  napi_create_array(c.env, &list);
+  uint32_t i = 0;
+  for (const auto &name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto handle = c10::Dispatcher::singleton().findSchema(name);
+    if (!handle) continue;
+    std::ostringstream text;
+    text << handle->schema();
+    napi_set_element(c.env, list, i++, c.out(text.str()));
+  }
+  return list;
+}
+
+napi_value intern(Call &c) {
+  const std::string text = c.text(0);
+  const auto [at, fresh] = c.b.interned.emplace(text, static_cast<double>(c.b.store.strings.size()));
+  if (fresh) c.b.store.strings.push_back(text);
+  return c.out(at->second);
+}
+
+// ---- tensors
+
+napi_value release(Call &c) { return c.out(c.b.store.tensors.remove(c.number(0))); }
+
+napi_value releaseMany(Call &c) {
+  const int count = c.integer(0);
+  if (count < 0 || static_cast<size_t>(count) > c.b.boxSize) throw ArgError("more refs than the mailbox holds");
+  for (int i = 0; i < count; ++i) c.b.store.tensors.remove(c.b.box[i]);
+  return c.nothing();
+}
+
+napi_value alias(Call &c) { return c.out(c.b.store.tensors.add(c.tensor(0))); }
+
+napi_value meta(Call &c) {
+  const Tensor &tensor = c.tensor(0);
+  Writer writer = c.b.writer();
+  writer.put(static_cast<double>(tensor.scalar_type()));
+  writer.put(static_cast<double>(tensor.device().type()));
+  writer.put(tensor.device().index());
+  writer.put(tensor.requires_grad());
+  writer.put(tensor.is_leaf());
+  writer.put(tensor.is_contiguous());
+  writer.put(static_cast<double>(tensor.itemsize()));
+  writer.put(static_cast<double>(tensor.storage_offset()));
+  writer.put(static_cast<double>(tensor.dim()));
+  for (const int64_t size : tensor.sizes()) writer.put(static_cast<double>(size));
+  return c.nothing();
+}
+
+napi_value fromBytes(Call &c) {
+  const auto [data, size] = c.bytes(0);
+  const int dtype = c.integer(1), dims = c.integer(2);
+  if (dtype < 0 || dtype >= static_cast<int>(c10::ScalarType::NumOptions)) throw ArgError("an unknown dtype");
+  if (dims < 0 || static_cast<size_t>(dims) > c.b.boxSize) throw ArgError("too many dimensions");
+  std::vector<int64_t> shape;
+  for (int i = 0; i < dims; ++i) {
+    if (!(c.b.box[i] >= 0 && c.b.box[i] < 1e15) || c.b.box[i] != std::floor(c.b.box[i])) throw ArgError("a shape is made of whole numbers, got " + std::to_string(c.b.box[i]));
+    shape.push_back(static_cast<int64_t>(c.b.box[i]));
+  }
+  const Tensor tensor = at::empty(shape, at::TensorOptions(static_cast<c10::ScalarType>(dtype)));
+  if (tensor.nbytes() != size) throw ArgError("the array has " + std::to_string(size) + " bytes, the shape needs " + std::to_string(tensor.nbytes()));
+  if (size) memcpy(tensor.data_ptr(), data, size);
+  return c.out(c.b.store.tensors.add(tensor));
+}
+
+napi_value readInto(Call &c) {
+  const Tensor tensor = c.tensor(0).detach().to(c10::kCPU).contiguous();
+  const auto [data, size] = c.bytes(1);
+  if (tensor.nbytes() != size) throw ArgError("the array has " + std::to_string(size) + " bytes, the tensor " + std::to_string(tensor.nbytes()));
+  if (size) memcpy(data, tensor.const_data_ptr(), size);
+  return c.nothing();
+}
+
+// A view of a CPU tensor's memory; the memory lives at least as long as the view.
+napi_value memoryOf(Call &c) {
+  const Tensor &tensor = c.tensor(0);
+  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) throw ArgError("the memory of a tensor is visible only where it is contiguous and on the CPU");
+  napi_value buffer;
+  if (tensor.nbytes() == 0) {
+    void *none;
+    napi_create_arraybuffer(c.env, 0, &none, &buffer);
+    return buffer;
+  }
+  // A resize would move the memory away from under the view.
+  tensor.storage().unsafeGetStorageImpl()->set_resizable(false);
+  auto *held = new Tensor(tensor.detach());
+  const auto drop = [](napi_env, void *, void *hint) { delete static_cast<Tensor *>(hint); };
+  if (napi_create_external_arraybuffer(c.env, held->data_ptr(), held->nbytes(), drop, held, &buffer) != napi_ok) {
+    delete held;
+    throw ArgError("this runtime does not allow views of native memory");
+  }
+  return buffer;
+}
+
+napi_value setRequiresGrad(Call &c) {
+  Tensor tensor = c.tensor(0);
+  tensor.set_requires_grad(c.boolean(1));
+  return c.nothing();
+}
+
+napi_value gradEnabled(Call &c) {
+  const bool before = c10::GradMode::is_enabled();
+  if (c.count > 0) c10::GradMode::set_enabled(c.boolean(0));
+  return c.out(before);
+}
+
+// mailbox: outputs, inputs, gradients (each a list of refs); flags: retain, create, allow unused.
+napi_value gradients(Call &c) {
+  Reader reader = c.b.reader();
+  const auto list = [&] {
+    torch::autograd::variable_list tensors;
+    const double count = reader.next();
+    for (int i = 0; i < count; ++i) tensors.push_back(c.b.store.tensor(reader.next(), "a tensor"));
+    return tensors;
+  };
+  const auto outputs = list();
+  const auto inputs = list();
+  const auto arriving = list();
+  std::vector<IValue> found;
+  for (const Tensor &gradient : torch::autograd::grad(outputs, inputs, arriving, c.boolean(0), c.boolean(1), true)) found.emplace_back(gradient.defined() ? IValue(gradient) : IValue());
+  Writer writer = c.b.writer();
+  for (const IValue &value : found) write(c.b.store, value, writer);
+  return c.out(-static_cast<double>(found.size()));
+}
+
+// ---- recording and running
+
+Recording &recording(Call &c) {
+  if (c.b.recordings.empty()) throw ArgError("nothing is being recorded");
+  return *c.b.recordings.back();
+}
+
+double slotRef(const Recording &recording, int slot) { return recording.id * 16777216.0 + slot; }
+
+napi_value beginRecording(Call &c) {
+  auto fresh = std::make_shared<Recording>();
+  fresh->id = c.b.nextRecording++;
+  const int inputs = c.integer(0);
+  for (int i = 0; i < inputs; ++i) fresh->program->inputs.push_back(fresh->program->slots++);
+  c.b.recordings.push_back(fresh);
+  return c.out(slotRef(*fresh, 0));
+}
+
+napi_value abandonRecording(Call &c) {
+  recording(c);
+  c.b.recordings.pop_back();
+  return c.nothing();
+}
+
+// mailbox: the outputs, each a recorded value or null
+napi_value endRecording(Call &c) {
+  Recording &current = recording(c);
+  Reader reader = c.b.reader();
+  for (int count = c.integer(0); count > 0; --count) {
+    Arg arg = readFree(c.b.store, &current, reader);
+    if (arg.slot < 0 && arg.value.isNone()) arg.slot = current.program->slots++;  // a slot nothing fills stays null
+    if (arg.slot < 0) throw ArgError("a program returns values that it computed");
+    current.program->outputs.push_back(arg.slot);
+  }
+  finish(*current.program);
+  const double ref = c.b.programs.add(current.program);
+  c.b.recordings.pop_back();
+  return c.out(ref);
+}
+
+napi_value append(Call &c, Instruction instruction, int results) {
+  Recording &current = recording(c);
+  Program &program = *current.program;
+  if (results < 0 || program.slots + results > 0xffffff) throw ArgError("the program is too long");
+  const int first = program.slots;
+  for (int i = 0; i < results; ++i) instruction.results.push_back(program.slots++);
+  program.random = program.random || (instruction.op && instruction.op->random) || (instruction.first && instruction.first->random);
+  if (instruction.first)
+    for (const Tensor &tensor : instruction.first->captured)
+      if (current.seen.emplace(tensor.unsafeGetTensorImpl(), true).second) program.captured.push_back(tensor);
+  program.code.push_back(std::move(instruction));
+  return c.out(slotRef(current, first));
+}
+
+napi_value recordCall(Call &c) {
+  const Op &op = operatorAt(c, 0);
+  Instruction instruction;
+  instruction.op = &op;
+  instruction.where = c.text(1);
+  Reader reader = c.b.reader();
+  try {
+    instruction.args = readRecorded(c.b.store, recording(c), op, reader);
+  } catch (const ArgError &error) {
+    throw ArgError(op.name + ": " + error.what());
+  }
+  const int results = op.inPlace ? 0 : static_cast<int>(op.handle.schema().returns().size());
+  return append(c, std::move(instruction), results);
+}
+
+// An instruction that is not an operator; recorded, or performed at once. arguments: code, how many values are in the
+// mailbox, how many results, the line, first and second handle (a kernel, or a function's programs).
+napi_value special(Call &c) {
+  Instruction instruction;
+  const int code = c.integer(0);
+  if (code <= 0 || code > static_cast<int>(Code::SetGradient)) throw ArgError("an unknown instruction");
+  instruction.code = static_cast<Code>(code);
+  instruction.where = c.text(3);
+  if (instruction.code == Code::Kernel) instruction.kernel = c.b.item(c.b.kernels, c.number(4), "a kernel");
+  if (instruction.code == Code::Custom || instruction.code == Code::Checkpoint) instruction.first = c.b.item(c.b.programs, c.number(4), "a program");
+  if (instruction.code == Code::Custom) instruction.second = c.b.item(c.b.programs, c.number(5), "a program");
+  Reader reader = c.b.reader();
+  Recording *current = c.b.recordings.empty() ? nullptr : c.b.recordings.back().get();
+  for (int count = c.integer(1); count > 0; --count) instruction.args.push_back(readFree(c.b.store, current, reader));
+  if (current) return append(c, std::move(instruction), c.integer(2));
+  return c.results(perform(instruction, {}));
+}
+
+std::vector<IValue> readInputs(Call &c, int count) {
+  std::vector<IValue> inputs;
+  Reader reader = c.b.reader();
+  for (; count > 0; --count) inputs.push_back(readFree(c.b.store, nullptr, reader).value);
+  return inputs;
+}
+
+void settle(napi_env env, napi_value, void *, void *data) {
+  std::unique_ptr<Job> job(static_cast<Job *>(data));
+  if (!env) return;
+  Bridge &b = *bridge(env);
+  if (--b.runner.pending == 0) napi_unref_threadsafe_function(env, b.runner.done);
+  napi_value error = nullptr;
+  if (!job->error) {
+    try {
+      std::vector<double> room(2);
+      for (const IValue &value : job->results) room.resize(room.size() + (value.isList() ? 2 + 2 * value.toListRef().size() : 3));
+      Writer writer{room.data(), room.data() + room.size()};
+      writer.put(job->keep ? job->keep(job->results) : 0);
+      writer.put(static_cast<double>(job->results.size()));
+      for (const IValue &value : job->results) write(b.store, value, writer);
+      void *bytes = nullptr;
+      napi_value buffer, array;
+      napi_create_arraybuffer(env, room.size() * sizeof(double), &bytes, &buffer);
+      memcpy(bytes, room.data(), room.size() * sizeof(double));
+      napi_create_typedarray(env, napi_float64_array, room.size(), buffer, 0, &array);
+      napi_resolve_deferred(env, job->deferred, array);
+      return;
+    } catch (...) {
+      job->error = std::current_exception();
+    }
+  }
+  error = toError(env, job->error);
+  napi_reject_deferred(env, job->deferred, error);
+}
+
+napi_value start(Call &c, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr) {
+  auto *job = new Job();
+  const bool enabled = c10::GradMode::is_enabled();
+  job->work = [work = std::move(work), enabled] {
+    c10::GradMode::set_enabled(enabled);
+    return work();
+  };
+  job->keep = std::move(keep);
+  napi_value promise;
+  napi_create_promise(c.env, &job->deferred, &promise);
+  if (c.b.runner.pending++ == 0) napi_ref_threadsafe_function(c.env, c.b.runner.done);
+  c.b.runner.post(job);
+  return promise;
+}
+
+// mailbox: the inputs
+napi_value runProgram(Call &c) {
+  auto program = c.b.item(c.b.programs, c.number(0), "a program");
+  return start(c, [program, inputs = readInputs(c, c.integer(1))] { return execute(*program, inputs); });
+}
+
+napi_value callProgram(Call &c) {
+  auto program = c.b.item(c.b.programs, c.number(0), "a program");
+  return c.results(execute(*program, readInputs(c, c.integer(1))));
+}
+
+napi_value releaseProgram(Call &c) { return c.out(c.b.programs.remove(c.number(0))); }
+
+// A copy on the CPU, made on the runner: waiting for a GPU there does not stop the event loop.
+napi_value toHost(Call &c) {
+  const Tensor tensor = c.tensor(0);
+  return start(c, [tensor] {
+    c10::AutoGradMode off(false);
+    return std::vector<IValue>{tensor.detach().to(c10::kCPU, false, true).contiguous()};
+  });
+}
+
+napi_value captureProgram(Call &c) {
+  auto program = c.b.item(c.b.programs, c.number(0), "a program");
+  auto graph = std::make_shared<std::shared_ptr<Graph>>();
+  const int warmups = c.integer(2);
+  Bridge &b = c.b;
+  return start(
+      c,
+      [program, inputs = readInputs(c, c.integer(1)), warmups, graph] {
+        std::vector<IValue> outputs;
+        *graph = captureGraph(*program, inputs, warmups, outputs);
+        return outputs;
+      },
+      [graph, &b](std::vector<IValue> &) { return b.graphs.add(*graph); });
+}
+
+napi_value replay(Call &c) {
+  replayGraph(*c.b.item(c.b.graphs, c.number(0), "a captured program"));
+  return c.nothing();
+}
+
+napi_value releaseGraph(Call &c) { return c.out(c.b.graphs.remove(c.number(0))); }
+
+napi_value newKernel(Call &c) { return c.out(c.b.kernels.add(makeKernel(c.text(0), c.text(1), c.text(2), c.text(3), c.text(4)))); }
+
+// ---- randomness, devices, the machine
+
+uint64_t seedOf(Call &c, size_t i) {
+  int64_t seed = 0;
+  bool lossless = false;
+  if (i >= c.count || napi_get_value_bigint_int64(c.env, c.values[i], &seed, &lossless) != napi_ok) throw ArgError("a seed is a bigint");
+  return static_cast<uint64_t>(seed);
+}
+
+napi_value manualSeed(Call &c) {
+  at::manual_seed(seedOf(c, 0));
+  return c.nothing();
+}
+
+at::Generator &generatorAt(Call &c) {
+  at::Generator *generator = c.b.store.generators.get(c.number(0));
+  if (!generator) throw ArgError("a generator that was disposed");
+  return *generator;
+}
+
+napi_value newGenerator(Call &c) {
+  const c10::Device device = c.device(0);
+  at::Generator generator = device.is_cpu() ? at::detail::createCPUGenerator() : at::globalContext().defaultGenerator(device).clone();
+  generator.set_current_seed(seedOf(c, 2));
+  return c.out(c.b.store.generators.add(generator));
+}
+
+napi_value generatorState(Call &c) {
+  at::Generator &generator = generatorAt(c);
+  if (c.count < 2) return c.out(c.b.store.tensors.add(generator.get_state()));
+  generator.set_state(c.tensor(1));
+  return c.nothing();
+}
+
+napi_value releaseGenerator(Call &c) { return c.out(c.b.store.generators.remove(c.number(0))); }
+
+napi_value threads(Call &c) {
+  if (c.count > 0) {
+    const int count = c.integer(0);
+    if (count < 1 || count > 4096) throw ArgError("a number of threads is between 1 and 4096");
+    at::set_num_threads(count);
+  }
+  return c.out(at::get_num_threads());
+}
+
+napi_value memory(Call &c) {
+  const c10::Device device = c.device(0);
+  const bool reset = c.boolean(2);
+  if (reset) c.b.store.tensors.peak = c.b.store.tensors.live;
+  const auto figures = device.is_cpu() ? cpuMemory(reset) : cudaMemory(device.index() < 0 ? 0 : device.index(), reset);
+  Writer writer = c.b.writer();
+  for (const double figure : figures) writer.put(figure);
+  writer.put(static_cast<double>(c.b.store.tensors.live));
+  writer.put(static_cast<double>(c.b.store.tensors.peak));
+  return c.nothing();
+}
+
+// Tells V8 of the bytes that hang on a tensor it may collect; answers with their number. Leaves the mailbox alone.
+napi_value leaveToCollector(Call &c) {
+  const auto bytes = static_cast<int64_t>(c.tensor(0).nbytes());
+  int64_t now = 0;
+  napi_adjust_external_memory(c.env, bytes, &now);
+  return c.out(static_cast<double>(bytes));
+}
+
+napi_value adjustExternal(Call &c) {
+  int64_t now = 0;
+  napi_adjust_external_memory(c.env, static_cast<int64_t>(c.number(0)), &now);
+  return c.nothing();
+}
+
+napi_value newStream(Call &c) {
+  const c10::Device device = c.device(0);
+  if (device.is_cpu()) throw ArgError("only a CUDA device has streams");
+  const c10::impl::VirtualGuardImpl impl(device.type());
+  const c10::Device exact(device.type(), device.index() < 0 ? impl.getDevice().index() : device.index());
+  c.b.streams.push_back(impl.getStreamFromGlobalPool(exact));
+  return c.out(static_cast<double>(c.b.streams.size() - 1));
+}
+
+c10::Stream streamAt(Call &c, size_t i) {
+  const int index = c.integer(i);
+  if (index < 0 || static_cast<size_t>(index) >= c.b.streams.size()) throw ArgError("an unknown stream");
+  return c.b.streams[index];
+}
+
+// Makes a stream the current one; answers with the one before.
+napi_value useStream(Call &c) {
+  const c10::Stream stream = streamAt(c, 0);
+  c.b.streams.push_back(c10::impl::VirtualGuardImpl(stream.device_type()).exchangeStream(stream));
+  return c.out(static_cast<double>(c.b.streams.size() - 1));
+}
+
+napi_value streamWaits(Call &c) {
+  const c10::Stream waiting = streamAt(c, 0), other = streamAt(c, 1);
+  c10::Event event(other.device_type());
+  event.record(other);
+  event.block(waiting);
+  return c.nothing();
+}
+
+napi_value synchronize(Call &c) {
+  const c10::Device device = c.device(0);
+  return start(c, [device]() -> std::vector<IValue> {
+    if (!device.is_cpu()) {
+      const c10::impl::VirtualGuardImpl impl(device.type());
+      impl.synchronizeDevice(device.index() < 0 ? impl.getDevice().index() : device.index());
+    }
+    return {};
+  });
+}
+
+napi_value machine(Call &c) {
+  napi_value result, devices;
+  napi_create_object(c.env, &result);
+  const auto set = [&](napi_value object, const char *name, napi_value value) { napi_set_named_property(c.env, object, name, value); };
+  set(result, "libtorchVersion", c.out(std::string(TORCH_VERSION)));
+  set(result, "operatorCount", c.out(static_cast<double>(c10::Dispatcher::singleton().getAllOpNames().size())));
+  set(result, "config", c.out(at::show_config()));
+  set(result, "cuda", c.out(at::hasCUDA() ? 1.0 : 0.0));
+  set(result, "graphs", c.out(cudaGraphsBuilt() ? 1.0 : 0.0));
+  napi_create_array(c.env, &devices);
+  uint32_t i = 0;
+  for (const CudaDevice &device : cudaDevices()) {
+    napi_value entry;
+    napi_create_object(c.env, &entry);
+    set(entry, "name", c.out(device.name));
+    set(entry, "totalBytes", c.out(device.bytes));
+    set(entry, "capability", c.out(device.major + device.minor / 10.0));
+    napi_set_element(c.env, devices, i++, entry);
+  }
+  set(result, "devices", devices);
+  return result;
+}
+
+template <napi_value (*Body)(Call &)> void define(napi_env env, napi_value exports, const char *name) {
+  napi_value function;
+  napi_create_function(env, name, NAPI_AUTO_LENGTH, guarded<Body>, nullptr, &function);
+  napi_set_named_property(env, exports, name, function);
+}
+
+void cleanup(void *data) { static_cast<Bridge *>(data)->runner.close(); }
+
+}  // namespace
+
+}  // namespace whetstone
+
+NAPI_MODULE_INIT() {
+  using namespace whetstone;
+  countCpuMemory();
+  auto *b = new Bridge();
+  napi_set_instance_data(env, b, [](napi_env, void *data, void *) { delete static_cast<Bridge *>(data); }, nullptr);
+  napi_add_env_cleanup_hook(env, cleanup, b);
+  napi_value name;
+  napi_create_string_utf8(env, "whetstone", NAPI_AUTO_LENGTH, &name);
+  napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, nullptr, settle, &b->runner.done);
+  napi_unref_threadsafe_function(env, b->runner.done);
+
+  define<setMailbox>(env, exports, "setMailbox");
+  define<bind>(env, exports, "bind");
+  define<call>(env, exports, "call");
+  define<schemas>(env, exports, "schemas");
+  define<intern>(env, exports, "intern");
+  define<release>(env, exports, "release");
+  define<releaseMany>(env, exports, "releaseMany");
+  define<alias>(env, exports, "alias");
+  define<meta>(env, exports, "meta");
+  define<fromBytes>(env, exports, "fromBytes");
+  define<readInto>(env, exports, "readInto");
+  define<memoryOf>(env, exports, "memoryOf");
+  define<setRequiresGrad>(env, exports, "setRequiresGrad");
+  define<gradEnabled>(env, exports, "gradEnabled");
+  define<gradients>(env, exports, "gradients");
+  define<beginRecording>(env, exports, "beginRecording");
+  define<abandonRecording>(env, exports, "abandonRecording");
+  define<endRecording>(env, exports, "endRecording");
+  define<recordCall>(env, exports, "recordCall");
+  define<special>(env, exports, "special");
+  define<runProgram>(env, exports, "runProgram");
+  define<callProgram>(env, exports, "callProgram");
+  define<releaseProgram>(env, exports, "releaseProgram");
+  define<toHost>(env, exports, "toHost");
+  define<captureProgram>(env, exports, "captureProgram");
+  define<replay>(env, exports, "replay");
+  define<releaseGraph>(env, exports, "releaseGraph");
+  define<newKernel>(env, exports, "newKernel");
+  define<manualSeed>(env, exports, "manualSeed");
+  define<newGenerator>(env, exports, "newGenerator");
+  define<generatorState>(env, exports, "generatorState");
+  define<releaseGenerator>(env, exports, "releaseGenerator");
+  define<threads>(env, exports, "threads");
+  define<memory>(env, exports, "memory");
+  define<leaveToCollector>(env, exports, "leaveToCollector");
+  define<adjustExternal>(env, exports, "adjustExternal");
+  define<newStream>(env, exports, "newStream");
+  define<useStream>(env, exports, "useStream");
+  define<streamWaits>(env, exports, "streamWaits");
+  define<synchronize>(env, exports, "synchronize");
+  define<machine>(env, exports, "machine");
+  return exports;
+}

@@ -1,0 +1,462 @@
+// Runs recorded programs: one loop over instructions, no JavaScript, any thread.
+#include "bridge.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <sstream>
+
+namespace whetstone {
+
+namespace {
+
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+using torch::autograd::variable_list;
+
+// libtorch 2.12 changed how graph nodes are counted; the compiler picks the way of the one it sees.
+template <class N> auto makeNode() {
+  if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::make_intrusive<N>();
+  else return std::make_shared<N>();
+}
+template <class N> auto self(N *node) {
+  if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::intrusive_ptr<N>::reclaim_copy(node);
+  else return node->shared_from_this();
+}
+
+int64_t integer(const IValue &value) {
+  if (value.isInt()) return value.toInt();
+  throw ArgError("expected an integer, got " + describe(value));
+}
+
+// The value an operator's schema wants from a slot: an integer slot may feed a float argument, nothing else is converted.
+IValue fit(IValue value, Kind kind) {
+  if (kind == Kind::Float && value.isInt()) return IValue(static_cast<double>(value.toInt()));
+  const bool right = kind == Kind::Tensor   ? value.isTensor()
+                     : kind == Kind::Int    ? value.isInt()
+                     : kind == Kind::Float  ? value.isDouble()
+                     : kind == Kind::Scalar ? value.isInt() || value.isDouble() || value.isBool()
+                     : kind == Kind::Bool   ? value.isBool()
+                                            : true;
+  if (!right && !(kind == Kind::Tensor && value.isNone())) throw ArgError("a recorded value is " + describe(value) + ", which the operator does not take here");
+  return value;
+}
+
+IValue resolve(const Arg &arg, const std::vector<IValue> &slots) {
+  if (arg.slot >= 0) return arg.expects.empty() ? slots[arg.slot] : fit(slots[arg.slot], arg.expects[0]);
+  if (!arg.mixed) return arg.value;
+  const Kind kind = arg.expects.empty() ? Kind::Other : arg.expects[0];
+  if (kind == Kind::Int) {
+    c10::List<int64_t> list;
+    list.reserve(arg.items.size());
+    for (const Arg &item : arg.items) list.push_back(integer(resolve(item, slots)));
+    return list;
+  }
+  if (kind == Kind::Tensor && !arg.value.isBool()) {
+    c10::List<Tensor> list;
+    list.reserve(arg.items.size());
+    for (const Arg &item : arg.items) list.push_back(resolve(item, slots).toTensor());
+    return list;
+  }
+  if (kind == Kind::Tensor) {  // Tensor?[]; the marker is set when the instruction is decoded
+    c10::List<std::optional<Tensor>> list;
+    for (const Arg &item : arg.items) {
+      IValue value = resolve(item, slots);
+      list.push_back(value.isNone() ? std::optional<Tensor>() : value.toTensor());
+    }
+    return list;
+  }
+  if (kind == Kind::Float) {
+    c10::List<double> list;
+    for (const Arg &item : arg.items) list.push_back(fit(resolve(item, slots), Kind::Float).toDouble());
+    return list;
+  }
+  throw ArgError("this kind of list cannot hold recorded values");
+}
+
+// The gradient of a hand-written function: the recorded backward runs on whichever thread the engine chose.
+struct CustomNode : Node {
+  std::shared_ptr<Program> backward;
+  std::vector<SavedVariable> saved;
+  std::vector<IValue> numbers;
+  std::vector<std::pair<std::vector<int64_t>, at::TensorOptions>> outputs;
+
+  variable_list apply(variable_list &&gradients) override {
+    std::vector<IValue> inputs;
+    for (const SavedVariable &variable : saved) inputs.emplace_back(variable.unpack(self(this)));
+    for (size_t i = 0; i < gradients.size(); ++i)
+      inputs.emplace_back(gradients[i].defined() ? gradients[i] : at::zeros(outputs[i].first, outputs[i].second));
+    inputs.insert(inputs.end(), numbers.begin(), numbers.end());
+    variable_list result;
+    for (IValue &value : execute(*backward, std::move(inputs))) result.push_back(value.isNone() ? Tensor() : value.toTensor());
+    return result;
+  }
+  void release_variables() override { saved.clear(); }
+};
+
+struct Rng {
+  Tensor cpu, device;
+  c10::Device where = c10::kCPU;
+  static Rng now(c10::Device where) {
+    Rng rng;
+    rng.where = where;
+    auto generator = at::detail::getDefaultCPUGenerator();
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    rng.cpu = generator.get_state();
+    if (where.is_cuda()) rng.device = at::globalContext().defaultGenerator(where).get_state();
+    return rng;
+  }
+  void apply() const {
+    auto generator = at::detail::getDefaultCPUGenerator();
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(cpu);
+    if (where.is_cuda()) {
+      auto other = at::globalContext().defaultGenerator(where);
+      other.set_state(device);
+    }
+  }
+};
+
+// Keeps a part's inputs instead of its activations and computes it again when the gradient arrives.
+struct CheckpointNode : Node {
+  std::shared_ptr<Program> program;
+  std::vector<SavedVariable> saved;  // the tensor inputs, then the captured tensors that require a gradient
+  std::vector<IValue> inputs;        // a None where a saved tensor goes
+  size_t captured = 0;
+  Rng rng;
+
+  variable_list apply(variable_list &&gradients) override {
+    c10::AutoGradMode enable(true);
+    variable_list leaves;
+    std::vector<IValue> again = inputs;
+    size_t next = 0;
+    const size_t tensors = saved.size() - captured;
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < inputs.size() && next < tensors; ++i) {
+      if (!inputs[i].isNone()) continue;
+      Tensor original = saved[next++].unpack(self(this));
+      Tensor leaf = original.detach();
+      wanted.push_back(original.requires_grad());
+      if (original.requires_grad()) leaf.set_requires_grad(true);
+      leaves.push_back(leaf);
+      again[i] = leaf;
+    }
+    for (; next < saved.size(); ++next) {
+      leaves.push_back(saved[next].unpack(self(this)));
+      wanted.push_back(true);
+    }
+    Rng after;
+    if (program->random) {
+      after = Rng::now(rng.where);
+      rng.apply();
+    }
+    std::vector<IValue> outputs = execute(*program, std::move(again));
+    if (program->random) after.apply();
+
+    variable_list roots, arriving, targets, result(leaves.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].isTensor() && outputs[i].toTensor().requires_grad() && gradients[i].defined()) {
+        roots.push_back(outputs[i].toTensor());
+        arriving.push_back(gradients[i]);
+      }
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (wanted[i]) targets.push_back(leaves[i]);
+    if (roots.empty() || targets.empty()) return result;
+    variable_list found = torch::autograd::grad(roots, targets, arriving, false, false, true);
+    for (size_t i = 0, j = 0; i < leaves.size(); ++i)
+      if (wanted[i]) result[i] = found[j++];
+    return result;
+  }
+  void release_variables() override { saved.clear(); }
+};
+
+variable_list tensorsOf(const std::vector<IValue> &values) {
+  variable_list tensors;
+  for (const IValue &value : values)
+    if (value.isTensor()) tensors.push_back(value.toTensor());
+  return tensors;
+}
+
+// An input handed through, or a view of one, would have the graph of its input overwritten.
+Tensor fresh(const Tensor &output, const variable_list &inputs) {
+  bool shared = output.is_view();
+  for (const Tensor &input : inputs) shared = shared || input.is_same(output);
+  return shared ? output.clone() : output;
+}
+
+// args: the number of outputs, then the function's inputs. The forward program's outputs are followed by what it saves.
+std::vector<IValue> custom(const Instruction &in, std::vector<IValue> args) {
+  const auto outputs = static_cast<size_t>(integer(args[0]));
+  std::vector<IValue> inputs(args.begin() + 1, args.end());
+  const variable_list tensors = tensorsOf(inputs);
+  const bool differentiable = c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(tensors);
+  std::vector<IValue> values;
+  {
+    c10::AutoGradMode off(false);
+    values = execute(*in.first, inputs);
+  }
+  if (outputs > values.size()) throw ArgError("the function returned fewer values than were recorded");
+  if (differentiable) {
+    auto node = makeNode<CustomNode>();
+    node->backward = in.second;
+    node->set_next_edges(torch::autograd::collect_next_edges(tensors));
+    for (IValue &input : inputs)
+      if (!input.isTensor()) node->numbers.push_back(input);
+    for (size_t i = 0; i < outputs; ++i) {
+      Tensor output = values[i].toTensor();
+      output = fresh(output, tensors);
+      values[i] = output;
+      node->outputs.emplace_back(output.sizes().vec(), output.options());
+      torch::autograd::set_history(output, node);
+    }
+    for (size_t i = outputs; i < values.size(); ++i) {
+      const Tensor tensor = values[i].toTensor();
+      bool mine = false;
+      for (size_t j = 0; j < outputs; ++j) mine = mine || values[j].toTensor().is_same(tensor);
+      node->saved.emplace_back(tensor, mine);
+    }
+  }
+  values.resize(outputs);
+  return values;
+}
+
+std::vector<IValue> checkpoint(const Instruction &in, std::vector<IValue> inputs) {
+  variable_list tensors = tensorsOf(inputs);
+  size_t captured = 0;
+  for (const Tensor &tensor : in.first->captured)
+    if (tensor.requires_grad()) {
+      tensors.push_back(tensor);
+      ++captured;
+    }
+  const bool differentiable = c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(tensors);
+  auto node = makeNode<CheckpointNode>();
+  if (differentiable && in.first->random) node->rng = Rng::now(tensors.empty() ? c10::Device(c10::kCPU) : tensors[0].device());
+  std::vector<IValue> values;
+  {
+    c10::AutoGradMode off(false);
+    values = execute(*in.first, inputs);
+  }
+  if (!differentiable) return values;
+  node->program = in.first;
+  node->captured = captured;
+  node->set_next_edges(torch::autograd::collect_next_edges(tensors));
+  for (const Tensor &tensor : tensors) node->saved.emplace_back(tensor, false);
+  node->inputs = std::move(inputs);
+  for (IValue &value : node->inputs)
+    if (value.isTensor()) value = IValue();
+  for (IValue &value : values) {
+    if (!value.isTensor()) throw ArgError("a checkpointed function returns tensors only");
+    const Tensor output = fresh(value.toTensor(), tensors);
+    torch::autograd::set_history(output, node);
+    value = output;
+  }
+  return values;
+}
+
+IValue arith(const std::string &what, const IValue &a, const IValue &b) {
+  if (a.isDouble() || b.isDouble()) {
+    const double x = a.toScalar().toDouble(), y = b.toScalar().toDouble();
+    if (what == "add") return x + y;
+    if (what == "sub") return x - y;
+    if (what == "mul") return x * y;
+    return x / y;
+  }
+  const int64_t x = integer(a), y = integer(b);
+  if (what == "add") return x + y;
+  if (what == "sub") return x - y;
+  if (what == "mul") return x * y;
+  if (y == 0) throw ArgError("integer division by zero");
+  if (y == -1) return -x;
+  const int64_t quotient = x / y - ((x % y != 0) && ((x < 0) != (y < 0)));
+  return what == "mod" ? x - quotient * y : quotient;
+}
+
+std::vector<IValue> special(const Instruction &in, std::vector<IValue> args) {
+  const auto need = [&](size_t count) {
+    if (args.size() < count) throw ArgError("the instruction is short of arguments");
+  };
+  switch (in.code) {
+    case Code::Size: {
+      need(2);
+      return {args[0].toTensor().size(integer(args[1]))};
+    }
+    case Code::Arith: {
+      need(3);
+      return {arith(args[0].toStringRef(), args[1], args[2])};
+    }
+    case Code::Backward: {
+      need(3);
+      variable_list gradients;
+      if (args[1].isTensor()) gradients.push_back(args[1].toTensor());
+      torch::autograd::backward({args[0].toTensor()}, gradients, args[2].toBool());
+      return {};
+    }
+    case Code::Gradient: {
+      need(1);
+      const Tensor gradient = args[0].toTensor().grad();
+      return {gradient.defined() ? IValue(gradient) : IValue()};
+    }
+    case Code::SetGradient: {
+      need(2);
+      args[0].toTensor().mutable_grad() = args[1].isTensor() ? args[1].toTensor() : Tensor();
+      return {};
+    }
+    case Code::GradMode: {
+      need(1);
+      const bool before = c10::GradMode::is_enabled();
+      c10::GradMode::set_enabled(args[0].toBool());
+      return {before};
+    }
+    case Code::Item: {
+      need(2);
+      const auto list = args[0].toListRef();
+      const int64_t index = integer(args[1]);
+      if (index < 0 || index >= static_cast<int64_t>(list.size()))
+        throw ArgError("item " + std::to_string(index) + " of a list of " + std::to_string(list.size()));
+      return {list[index]};
+    }
+    case Code::Kernel: launch(*in.kernel, args); return {};
+    case Code::Custom: need(1); return custom(in, std::move(args));
+    case Code::Checkpoint: return checkpoint(in, std::move(args));
+    case Code::Call: break;
+  }
+  throw ArgError("unknown instruction");
+}
+
+const char *codeName(Code code) {
+  static const char *names[] = {"call", "size", "arithmetic", "backward", "grad", "grad mode", "item", "kernel", "custom function", "checkpoint", "set grad"};
+  return names[static_cast<int>(code)];
+}
+
+}  // namespace
+
+std::string describe(const IValue &value) {
+  std::ostringstream out;
+  if (value.isTensor()) {
+    const Tensor &tensor = value.toTensor();
+    if (!tensor.defined()) return "no tensor";
+    out << c10::toString(tensor.scalar_type()) << tensor.sizes() << ' ' << tensor.device();
+  } else if (value.isTensorList()) {
+    out << "Tensor[" << value.toTensorList().size() << ']';
+  } else if (value.isNone()) {
+    out << "null";
+  } else if (value.isString()) {
+    out << '"' << value.toStringRef() << '"';
+  } else if (value.isInt() || value.isDouble() || value.isBool() || value.isIntList() || value.isDoubleList()) {
+    out << value;
+  } else {
+    out << value.tagKind();
+  }
+  return out.str();
+}
+
+std::string message(const std::exception &error) {
+  if (const auto *c10error = dynamic_cast<const c10::Error *>(&error)) return c10error->what_without_backtrace();
+  return error.what();
+}
+
+bool outOfMemory(const std::exception &error) {
+  if (dynamic_cast<const c10::OutOfMemoryError *>(&error) || dynamic_cast<const std::bad_alloc *>(&error)) return true;
+  const auto *program = dynamic_cast<const ProgramError *>(&error);
+  if (program) return program->memory;
+  const std::string text = error.what();
+  return text.find("can't allocate memory") != std::string::npos || text.find("not enough memory") != std::string::npos;
+}
+
+std::vector<IValue> perform(const Instruction &in, const std::vector<IValue> &slots) {
+  Stack stack;
+  stack.reserve(in.args.size());
+  try {
+    for (const Arg &arg : in.args) stack.push_back(resolve(arg, slots));
+    if (in.code == Code::Call) {
+      in.op->handle.callBoxed(&stack);
+      return stack;
+    }
+    return special(in, std::move(stack));
+  } catch (const ProgramError &) {
+    throw;  // from a program this one called: its own line is the more useful one
+  } catch (const std::exception &error) {
+    std::ostringstream text;
+    text << (in.op ? in.op->name : codeName(in.code)) << ": " << message(error);
+    if (in.op) {
+      text << " (";
+      for (size_t i = 0; i < in.args.size(); ++i) {
+        std::string value;
+        try { value = describe(resolve(in.args[i], slots)); } catch (const std::exception &) { value = "?"; }
+        text << (i ? ", " : "") << in.op->args[i].name << ": " << value;
+      }
+      text << ')';
+    }
+    throw ProgramError(text.str(), in.where, outOfMemory(error), dynamic_cast<const ArgError *>(&error) != nullptr);
+  }
+}
+
+std::vector<IValue> execute(const Program &program, std::vector<IValue> inputs) {
+  if (inputs.size() != program.inputs.size())
+    throw ArgError("the program takes " + std::to_string(program.inputs.size()) + " inputs, got " + std::to_string(inputs.size()));
+  // A program that fails between switching gradients off and on again leaves the thread as it found it.
+  struct Restore {
+    bool enabled = c10::GradMode::is_enabled();
+    ~Restore() { c10::GradMode::set_enabled(enabled); }
+  } restore;
+  std::vector<IValue> slots(program.slots);
+  for (size_t i = 0; i < inputs.size(); ++i) slots[program.inputs[i]] = std::move(inputs[i]);
+  Stack stack;
+  for (const Instruction &in : program.code) {
+    if (in.code == Code::Call) {
+      // The common case, without the copies and the unwinding table of perform(); errors are described there.
+      stack.clear();
+      bool plain = true;
+      for (const Arg &arg : in.args) {
+        if (arg.slot < 0 && !arg.mixed) stack.push_back(arg.value);
+        else if (arg.slot >= 0 && slots[arg.slot].isTensor() && arg.expects[0] == Kind::Tensor) stack.push_back(slots[arg.slot]);
+        else { plain = false; break; }
+      }
+      if (plain) {
+        try {
+          in.op->handle.callBoxed(&stack);
+        } catch (const std::exception &error) {
+          std::ostringstream text;
+          text << in.op->name << ": " << message(error) << " (";
+          for (size_t i = 0; i < in.args.size(); ++i)
+            text << (i ? ", " : "") << in.op->args[i].name << ": " << describe(resolve(in.args[i], slots));
+          throw ProgramError(text.str() + ")", in.where, outOfMemory(error), false);
+        }
+        for (size_t i = 0; i < in.results.size() && i < stack.size(); ++i) slots[in.results[i]] = std::move(stack[i]);
+        for (int slot : in.dies) slots[slot] = IValue();
+        continue;
+      }
+    }
+    std::vector<IValue> values = perform(in, slots);
+    for (size_t i = 0; i < in.results.size() && i < values.size(); ++i) slots[in.results[i]] = std::move(values[i]);
+    for (int slot : in.dies) slots[slot] = IValue();
+  }
+  std::vector<IValue> outputs;
+  outputs.reserve(program.outputs.size());
+  for (int slot : program.outputs) outputs.push_back(slots[slot]);
+  return outputs;
+}
+
+void finish(Program &program) {
+  std::vector<int> last(program.slots, -1);
+  const std::function<void(const Arg &, int)> visit = [&](const Arg &arg, int at) {
+    if (arg.slot >= 0) last[arg.slot] = at;
+    for (const Arg &item : arg.items) visit(item, at);
+  };
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    for (int slot : program.code[i].results) last[slot] = static_cast<int>(i);
+    for (const Arg &arg : program.code[i].args) visit(arg, static_cast<int>(i));
+  }
+  for (int slot : program.outputs) last[slot] = -1;
+  for (int slot = 0; slot < program.slots; ++slot)
+    if (last[slot] >= 0) program.code[last[slot]].dies.push_back(slot);
+}
+
+}  // namespace whetstone

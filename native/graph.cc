@@ -1,0 +1,71 @@
+// CUDA graphs and the caching allocator's figures: the one file that needs CUDA's runtime headers.
+#include "bridge.h"
+
+#ifdef WHETSTONE_CUDA_GRAPHS
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+namespace whetstone {
+
+struct Graph {
+  at::cuda::CUDAGraph graph;
+  std::vector<IValue> inputs, outputs;  // the memory the graph reads and writes
+};
+
+std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, std::vector<IValue> &outputs) {
+  auto captured = std::make_shared<Graph>();
+  captured->inputs = inputs;
+  // Capture needs a stream of its own; warming up there lets cuBLAS and the allocator make what must not be made inside.
+  const c10::cuda::CUDAStream outside = c10::cuda::getCurrentCUDAStream();
+  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+  C10_CUDA_CHECK(cudaStreamSynchronize(outside));
+  {
+    const c10::cuda::CUDAStreamGuard guard(stream);
+    for (int i = 0; i < warmups; ++i) execute(program, inputs);
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    // Thread-local: what other threads do with CUDA meanwhile does not end up in, or break, this capture.
+    captured->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    try {
+      captured->outputs = execute(program, inputs);
+    } catch (...) {
+      try { captured->graph.capture_end(); } catch (...) {}
+      throw;
+    }
+    captured->graph.capture_end();
+  }
+  outputs = captured->outputs;
+  return captured;
+}
+
+void replayGraph(Graph &graph) { graph.graph.replay(); }
+bool cudaGraphsBuilt() { return true; }
+
+std::array<double, 3> cudaMemory(int device, bool resetPeak) {
+  namespace allocator = c10::cuda::CUDACachingAllocator;
+  if (resetPeak) allocator::resetPeakStats(static_cast<c10::DeviceIndex>(device));
+  const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  const auto &allocated = stats.allocated_bytes[0];
+  return {static_cast<double>(allocated.current), static_cast<double>(allocated.peak), static_cast<double>(stats.reserved_bytes[0].current)};
+}
+
+}  // namespace whetstone
+
+#else
+
+namespace whetstone {
+
+struct Graph {};
+
+static const char *kMissing = "this bridge was built without CUDA's headers (cuda_runtime_api.h); install them or set CUDA_HOME, then run `npx whetstone setup`";
+
+std::shared_ptr<Graph> captureGraph(const Program &, const std::vector<IValue> &, int, std::vector<IValue> &) { throw ArgError(kMissing); }
+void replayGraph(Graph &) { throw ArgError(kMissing); }
+bool cudaGraphsBuilt() { return false; }
+std::array<double, 3> cudaMemory(int, bool) { return {0, 0, 0}; }
+
+}  // namespace whetstone
+
+#endif

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs'
+import { explain } from './explain.js'
+import { didYouMean, UsageError } from './usage.js'
+import { verbs } from './verbs.js'
+
+const help = `whetstone: reinforcement learning from feedback for language models
+
+Usage: whetstone <verb> [options]
+
+${verbs.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`).join('\n')}
+
+  whetstone <verb> --help   explains one verb
+  whetstone --version       prints the version
+`
+
+/** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */
+export async function main(args: string[]): Promise<number> {
+  try {
+    return await dispatch(args)
+  } catch (error) {
+    if (error instanceof UsageError) {
+      console.error(`whetstone: ${error.message}\n\`whetstone --help\` lists what there is.`)
+      return 2
+    }
+    console.error(`whetstone: ${explain(error)}`)
+    return 1
+  }
+}
+
+async function dispatch([name, ...rest]: string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    console.log(help)
+    return name === undefined ? 2 : 0
+  }
+  if (name === '--version' || name === '-v') {
+    const manifest: { version: string } = JSON.parse(
+      readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+    )
+    console.log(manifest.version)
+    return 0
+  }
+  const entry = verbs.find(verb => verb.name === name)
+  if (!entry) {
+    const names = verbs.map(verb => verb.name)
+    throw new UsageError(
+      name.startsWith('-') ? `there is no option ${name}` : `there is no verb "${name}"${didYouMean(name, names)}`,
+    )
+  }
+  const verb = await entry.load()
+  if (rest.includes('--help') || rest.includes('-h')) {
+    console.log(verb.help)
+    return 0
+  }
+  return verb.run(rest)
+}

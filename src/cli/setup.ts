@@ -1,0 +1,42 @@
+import { packageRoot } from '../setup/bridge-record.js'
+import { reportFor } from '../setup/report.js'
+import { setup } from '../setup/setup.js'
+import { parseOptions } from './usage.js'
+
+export const help = `Usage: whetstone setup
+
+Finds or fetches libtorch and builds the bridge to it: what \`npm ci\` does, for package managers that skip install scripts
+and for after a change of compiler, driver or LIBTORCH. Does nothing that is already done.
+
+  LIBTORCH          a libtorch 2.4 or newer to use (the directory with include/ and lib/)
+  CXX               the C++ compiler
+  WHETSTONE_CACHE   where a fetched libtorch is kept (~/.cache/whetstone)
+  WHETSTONE_CUDA    1 fetches CUDA even without a driver here, 0 never does
+`
+
+export async function run(args: string[]): Promise<number> {
+  parseOptions(args, {})
+  const stop = new AbortController()
+  const signals = { SIGINT: 130, SIGTERM: 143 } as const
+  let interrupted: number | undefined
+  const handlers = Object.entries(signals).map(([name, code]) => {
+    const handler = () => {
+      interrupted = code
+      stop.abort(new Error('interrupted'))
+    }
+    // Once: a second Ctrl-C ends the process even if cleaning up hangs.
+    process.once(name, handler)
+    return { name, handler }
+  })
+  const report = reportFor(process.env)
+  try {
+    await setup({ root: packageRoot, env: process.env, report, signal: stop.signal })
+    return 0
+  } catch (error) {
+    if (interrupted === undefined) throw error
+    report.line('Setup was interrupted; nothing unfinished is left behind. `npx whetstone setup` starts it again.')
+    return interrupted
+  } finally {
+    for (const { name, handler } of handlers) process.off(name, handler)
+  }
+}

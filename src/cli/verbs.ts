@@ -1,0 +1,21 @@
+/** A verb's module: one file each, loaded only when it is called. */
+export interface Verb {
+  help: string
+  /** Resolves to the exit code. */
+  run(args: string[]): Promise<number>
+}
+
+export interface VerbEntry {
+  name: string
+  summary: string
+  load: () => Promise<Verb>
+}
+
+export const verbs: readonly VerbEntry[] = [
+  { name: 'setup', summary: 'find or fetch libtorch and build the bridge to it', load: () => import('./setup.js') },
+  {
+    name: 'doctor',
+    summary: 'show what this installation runs on, and check that it computes',
+    load: () => import('./doctor.js'),
+  },
+]

@@ -1,0 +1,49 @@
+/**
+ * A reason setup cannot go on, in words for the person in front of it: what happened, and what to do about it.
+ *
+ * @example throw new SetupError('No C++ compiler was found.', 'Install one, for example: sudo apt install g++')
+ */
+export class SetupError extends Error {
+  override readonly name = 'SetupError'
+
+  constructor(
+    message: string,
+    readonly remedy: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}
+
+/** The system's short name for an error (`ENOSPC`, `ENOTFOUND`, ...), where it has one. */
+export function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+export function diskFull(where: string, cause?: unknown): SetupError {
+  return new SetupError(
+    `The disk is full: ${where} could not be written.`,
+    'Free some space, or set WHETSTONE_CACHE to a directory on a disk that has room, and run `npx whetstone setup`.',
+    { cause },
+  )
+}
+
+/** Gives the file-system errors that any step can meet their one message; everything else passes through as it is. */
+export function attributeDiskError(error: unknown, where: string): unknown {
+  switch (errorCode(error)) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return diskFull(where, error)
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new SetupError(
+        `${where} cannot be written (${errorCode(error)}).`,
+        'Make it writable for this user, or set WHETSTONE_CACHE to a directory that is, and run `npx whetstone setup`.',
+        { cause: error },
+      )
+    default:
+      return error
+  }
+}

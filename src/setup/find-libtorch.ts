@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { inspectEntry, openCache, type Variant } from './cache.js'
+import { SetupError } from './errors.js'
+import { type FetchContext, type Fetched, fetchArchive, fetchWithPip } from './fetch-libtorch.js'
+import { inspectLibtorch, type Libtorch, oldestVersion } from './libtorch.js'
+import { withLock } from './lock.js'
+import { type Platform, wantsCuda } from './platform.js'
+import { findPythonTorch } from './python.js'
+import type { Report } from './report.js'
+
+export type Source = 'LIBTORCH' | 'python' | 'cache' | 'archive' | 'pip'
+
+export interface FoundLibtorch extends Libtorch {
+  source: Source
+  /** Why this one and not another, in a sentence. */
+  why: string
+}
+
+export interface SearchContext {
+  platform: Platform
+  env: NodeJS.ProcessEnv
+  report: Report
+  signal: AbortSignal
+}
+
+/** Finds the libtorch to build against, fetching one when there is none. The order is the contract; docs/install.md tells it. */
+export async function findLibtorch(context: SearchContext): Promise<FoundLibtorch> {
+  const { env, platform, report, signal } = context
+  const passed: string[] = []
+  const pass = (reason: string) => {
+    passed.push(reason)
+    report.line(`  passed over: ${reason}`)
+  }
+
+  const given = fromEnvironment(env)
+  if (given) return given
+
+  const python = await findPythonTorch(env, signal)
+  if (python) {
+    const inspection = inspectLibtorch(python.folder)
+    if (inspection.kind === 'usable')
+      return { ...inspection.libtorch, source: 'python', why: `it is the torch that ${python.python} imports` }
+    pass(`the torch of ${python.python}: ${inspection.reason}`)
+  }
+
+  const wish = wantsCuda(env)
+  const cache = openCache(env, platform)
+  const fromCache = (variants: Variant[], source: Source, why: string): FoundLibtorch | undefined => {
+    for (const variant of variants) {
+      const inspection = inspectEntry(cache, variant)
+      if (inspection?.kind === 'usable') return { ...inspection.libtorch, source, why }
+      if (inspection) pass(inspection.reason)
+    }
+    return undefined
+  }
+  // Without a driver the CUDA copy computes just as well on the CPU. With one, the CPU copy is only better than nothing.
+  const usual: Variant[] = wish.cuda ? ['cuda'] : ['cpu', 'cuda']
+  const cached = fromCache(usual, 'cache', 'it was fetched earlier')
+  if (cached) return cached
+
+  const fetching: FetchContext = { ...context, cache }
+  const onWait = ({ pid }: { pid: number }) =>
+    report.line(`  another setup (process ${pid}) is fetching libtorch; waiting for it`)
+  return withLock(cache.lock, { signal, onWait }, async () => {
+    const meanwhile = fromCache(usual, 'cache', 'another setup fetched it while this one waited')
+    if (meanwhile) return meanwhile
+
+    const attempt = async (source: 'archive' | 'pip', variant: Variant, fetch: () => Promise<Fetched>, why: string) => {
+      const result = await fetch()
+      if (result.kind === 'fetched') return fromCache([variant], source, why)
+      pass(result.reason)
+      return undefined
+    }
+    const archive = (why: string) => attempt('archive', 'cpu', () => fetchArchive(fetching), why)
+    const pip = (variant: Variant, why: string) => attempt('pip', variant, () => fetchWithPip(variant, fetching), why)
+
+    let found: FoundLibtorch | undefined
+    if (wish.cuda) {
+      report.line(
+        `Fetching libtorch with CUDA: ${wish.why} (PyTorch's CPU archive is passed over for pip's CUDA wheel)`,
+      )
+      found =
+        (await pip('cuda', `${wish.why}, and the torch wheel has CUDA`)) ??
+        fromCache(['cpu'], 'cache', 'CUDA could not be fetched, and this one was fetched earlier') ??
+        (await archive('CUDA could not be fetched, and this one does without'))
+    } else {
+      report.line(`Fetching libtorch for the CPU: ${wish.why}`)
+      found =
+        (await archive("nothing was installed, and PyTorch's CPU archive could be fetched")) ??
+        (await pip('cpu', 'nothing was installed, and pip could fetch the torch wheel'))
+    }
+    if (found) return found
+    throw new SetupError(
+      `No libtorch was found, and none could be fetched:\n${passed.map(reason => `  - ${reason}`).join('\n')}`,
+      'Connect to the network (pip needs its package index), or install Python and pip, or unpack a libtorch ' +
+        `${oldestVersion} or newer by hand and set LIBTORCH to its directory; then run \`npx whetstone setup\`.`,
+    )
+  })
+}
+
+/** What the user names is used or is an error: quietly taking another would hide the mistake. */
+function fromEnvironment(env: NodeJS.ProcessEnv): FoundLibtorch | undefined {
+  if (!env.LIBTORCH) return undefined
+  const named = resolve(env.LIBTORCH)
+  const inner = ['torch', 'libtorch'].map(name => join(named, name)).find(path => existsSync(join(path, 'lib')))
+  const inspection = inspectLibtorch(!existsSync(join(named, 'lib')) && inner ? inner : named)
+  if (inspection.kind === 'usable') return { ...inspection.libtorch, source: 'LIBTORCH', why: 'LIBTORCH names it' }
+  throw new SetupError(
+    `LIBTORCH is set to ${env.LIBTORCH}, but that is no usable libtorch: ${inspection.reason}.`,
+    `Point it at a libtorch ${oldestVersion} or newer (the directory with include/ and lib/ in it), or unset it to have one fetched.`,
+  )
+}

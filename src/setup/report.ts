@@ -1,0 +1,79 @@
+import { openSync, writeSync } from 'node:fs'
+
+/** Where setup says what it is doing. */
+export interface Report {
+  /** A fact that stays on the screen. */
+  line(text: string): void
+  /** Starts showing how far something measured in bytes has come. */
+  transfer(label: string): Transfer
+}
+
+export interface Transfer {
+  /** `total` may become known late, or never. */
+  at(bytes: number, total?: number): void
+  /** Takes the bar away; the caller says in a line what came of it. */
+  end(): void
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`
+
+/** A bar redrawn in place, for a person watching. */
+export function terminalReport(write: (text: string) => void, now: () => number = Date.now): Report {
+  const wipe = '\r\x1b[K'
+  return {
+    line: text => write(`${wipe}${text}\n`),
+    transfer(label) {
+      const started = now()
+      let drawn = 0
+      return {
+        at(bytes, total) {
+          if (now() - drawn < 100) return
+          drawn = now()
+          const speed = `${megabytes(bytes / Math.max(0.1, (drawn - started) / 1000))}/s`
+          if (!total) return write(`${wipe}  ${label} ${megabytes(bytes)}  ${speed}`)
+          const share = Math.min(1, bytes / total)
+          const bar = '#'.repeat(Math.round(share * 24)).padEnd(24, '.')
+          write(`${wipe}  ${label} [${bar}] ${Math.floor(share * 100)} % of ${megabytes(total)}  ${speed}`)
+        },
+        end: () => write(wipe),
+      }
+    },
+  }
+}
+
+/** Whole lines at coarse steps, for logs: every fifth of a known total, every 100 MB of an unknown one, nothing for what is soon over. */
+export function plainReport(write: (text: string) => void): Report {
+  return {
+    line: text => write(`${text}\n`),
+    transfer(label) {
+      let shown = 0
+      return {
+        at(bytes, total) {
+          const step = total ? Math.floor((bytes / total) * 5) : Math.floor(bytes / 1e8)
+          if (step <= shown || (total && total < 5e7)) return
+          shown = step
+          write(`  ${label} ${total ? `${step * 20} % of ${megabytes(total)}` : megabytes(bytes)}\n`)
+        },
+        end() {},
+      }
+    },
+  }
+}
+
+/**
+ * Chooses the report for this process. npm swallows what an install script prints unless `foreground-scripts` is on (this
+ * repository's `.npmrc` sets it); where the package is somebody's dependency the terminal itself is written to instead.
+ */
+export function reportFor(env: NodeJS.ProcessEnv): Report {
+  const stderr = (text: string) => void process.stderr.write(text)
+  if (process.stderr.isTTY) return terminalReport(stderr)
+  if (env.npm_lifecycle_event === 'postinstall' && env.npm_config_foreground_scripts !== 'true' && !env.CI) {
+    try {
+      const terminal = openSync('/dev/tty', 'w')
+      return terminalReport(text => void writeSync(terminal, text))
+    } catch {
+      // No terminal behind this process: what follows goes where npm keeps it for the error report.
+    }
+  }
+  return plainReport(stderr)
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** A file could not be put in place. The previous file, if there was one, is untouched. */
+export class FileWriteError extends Error {
+  override readonly name = 'FileWriteError'
+  readonly path: string
+  /** The operating system's code, such as `ENOSPC`. */
+  readonly code: string | undefined
+
+  constructor(path: string, cause: NodeJS.ErrnoException) {
+    super(`cannot write ${path}: ${adviceFor(cause)}`, { cause })
+    this.path = path
+    this.code = cause.code
+  }
+}
+
+/** What to put into the file: its bytes, or a function that writes them to the open temporary file. */
+export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<void>)
+
+/**
+ * Replaces a file so that every reader, and every process that starts after a crash or a power cut, sees either the whole old
+ * file or the whole new one: temporary file in the same directory, fsync, rename, fsync of the directory.
+ *
+ * On failure the temporary file is removed. Only a killed process can leave one behind, under the name {@link temporaryName} gives.
+ * A symbolic link at `path` is replaced, not followed. What a content function throws comes out unchanged,
+ * except that an error of the file system becomes a {@link FileWriteError}.
+ *
+ * @example
+ * await writeFileAtomic('run/config.json', JSON.stringify(config))
+ */
+export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
+  const temporary = join(dirname(path), temporaryName(basename(path)))
+  try {
+    // 'wx': a name that exists already belongs to somebody else.
+    const file = await open(temporary, 'wx')
+    try {
+      try {
+        if (typeof content === 'function') await content(file)
+        else await file.writeFile(content)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(temporary, path)
+    } catch (error) {
+      // The first error is the one worth reporting; a failing clean-up usually has the same cause.
+      await unlink(temporary).catch(() => {})
+      throw error
+    }
+    await syncDirectory(dirname(path))
+  } catch (error) {
+    throw isSystemError(error) ? new FileWriteError(path, error) : error
+  }
+}
+
+/** Makes renames and removals inside a directory survive a power cut. */
+export async function syncDirectory(directory: string): Promise<void> {
+  // Windows cannot open a directory as a file; NTFS journals the rename itself.
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } catch (error) {
+    // Some network and FUSE file systems have no fsync for directories: nothing more can be done there.
+    if (!isSystemError(error) || !['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(error.code ?? '')) throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A fresh hidden name for the temporary file of `name`. */
+export function temporaryName(name: string): string {
+  return `.${name}.${randomBytes(6).toString('hex')}.tmp`
+}
+
+/** The file a temporary file was meant to become, or `undefined` when `name` is not one of {@link temporaryName}'s. */
+export function temporaryTarget(name: string): string | undefined {
+  return /^\.(.+)\.[0-9a-f]{12}\.tmp$/s.exec(name)?.[1]
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error
+}
+
+function adviceFor(cause: NodeJS.ErrnoException): string {
+  switch (cause.code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'no space left there (free some, or choose another directory)'
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return 'no permission to write there'
+    case 'ENOENT':
+      return 'its directory does not exist'
+    case 'EISDIR':
+      return 'a directory has that name'
+    default:
+      return cause.message
+  }
+}

@@ -1,0 +1,109 @@
+/** The machine as libtorch sees it: devices, threads, memory, streams. */
+import { mailbox } from './call.js'
+import { type Device, parseDevice } from './dtype.js'
+import { fromNative } from './errors.js'
+import { native } from './native.js'
+
+export interface Backend {
+  libtorchVersion: string
+  operatorCount: number
+  threads: number
+  /** libtorch's own account of how it was built: BLAS, OpenMP, instruction sets. */
+  config: string
+  cuda: { available: boolean; graphs: boolean; devices: { name: string; totalBytes: number; capability: string }[] }
+}
+
+export function backend(): Backend {
+  const { libtorchVersion, operatorCount, config, cuda, graphs, devices } = native.machine()
+  return {
+    libtorchVersion,
+    operatorCount,
+    threads: native.threads(),
+    config,
+    cuda: {
+      available: cuda !== 0,
+      graphs: graphs !== 0,
+      devices: devices.map(({ name, totalBytes, capability }) => ({
+        name,
+        totalBytes,
+        capability: capability.toFixed(1),
+      })),
+    },
+  }
+}
+
+/** How many threads an operator may use on the CPU; answers with the number in force. */
+export function threads(count?: number): number {
+  try {
+    return count === undefined ? native.threads() : native.threads(count)
+  } catch (thrown) {
+    throw fromNative(thrown)
+  }
+}
+
+export interface MemoryUse {
+  /** Held now and at most since the last reset, by whomever: tensors, saved activations, operators' temporaries. */
+  bytes: number
+  peakBytes: number
+  /** What the device's allocator keeps from the system; on the CPU the same as `bytes`. */
+  reservedBytes: number
+  /** Handles this JavaScript thread holds, on all devices. */
+  liveTensors: number
+  peakTensors: number
+}
+
+export function memoryUse(device: Device = 'cpu', options: { resetPeak?: boolean } = {}): MemoryUse {
+  const { type, index } = parseDevice(device)
+  try {
+    native.memory(type, index, options.resetPeak ?? false)
+  } catch (thrown) {
+    throw fromNative(thrown)
+  }
+  const [bytes, peakBytes, reservedBytes, liveTensors, peakTensors] = mailbox() as unknown as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  return { bytes, peakBytes, reservedBytes, liveTensors, peakTensors }
+}
+
+/** Resolves when everything started on the device has finished. */
+export async function synchronize(device: Device = 'cuda'): Promise<void> {
+  const { type, index } = parseDevice(device)
+  try {
+    await native.synchronize(type, index)
+  } catch (thrown) {
+    throw fromNative(thrown)
+  }
+}
+
+/** A queue of a CUDA device. Work on different streams may overlap; `waitFor` orders it. */
+export class Stream {
+  private readonly ref: number
+
+  constructor(device: Device = 'cuda') {
+    const { type, index } = parseDevice(device)
+    try {
+      this.ref = native.newStream(type, index)
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  /** Runs `fn` with its eager operators on this stream. */
+  use<T>(fn: () => T): T {
+    const before = native.useStream(this.ref)
+    try {
+      return fn()
+    } finally {
+      native.useStream(before)
+    }
+  }
+
+  /** What comes next here starts after what was started on `other`. */
+  waitFor(other: Stream): void {
+    native.streamWaits(this.ref, other.ref)
+  }
+}

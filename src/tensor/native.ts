@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { BridgeMissingError } from './errors.js'
+
+/** The addon's functions, as `native/addon.cc` defines them. A `ref` is a handle; the mailbox carries everything else. */
+export interface Native {
+  setMailbox(buffer: ArrayBuffer): void
+  bind(name: string, overload: string, names: string): number
+  call(op: number): number
+  schemas(): string[]
+  intern(text: string): number
+  release(ref: number): number
+  releaseMany(count: number): void
+  alias(ref: number): number
+  meta(ref: number): void
+  fromBytes(array: ArrayBufferView, dtype: number, dims: number): number
+  readInto(ref: number, array: ArrayBufferView): void
+  memoryOf(ref: number): ArrayBuffer
+  setRequiresGrad(ref: number, on: boolean): void
+  gradEnabled(on?: boolean): number
+  gradients(retain: boolean, create: boolean): number
+  beginRecording(inputs: number): number
+  abandonRecording(): void
+  endRecording(outputs: number): number
+  recordCall(op: number, where: string): number
+  special(code: number, values: number, results: number, where: string, first: number, second: number): number
+  runProgram(program: number, inputs: number): Promise<Float64Array>
+  callProgram(program: number, inputs: number): number
+  releaseProgram(program: number): number
+  toHost(ref: number): Promise<Float64Array>
+  captureProgram(program: number, inputs: number, warmups: number): Promise<Float64Array>
+  replay(graph: number): void
+  releaseGraph(graph: number): number
+  newKernel(source: string, file: string, entry: string, params: string, cachePath: string): number
+  manualSeed(seed: bigint): void
+  newGenerator(deviceType: number, deviceIndex: number, seed: bigint): number
+  generatorState(generator: number, state?: number): number
+  releaseGenerator(generator: number): number
+  threads(count?: number): number
+  memory(deviceType: number, deviceIndex: number, resetPeak: boolean): void
+  leaveToCollector(ref: number): number
+  adjustExternal(bytes: number): void
+  newStream(deviceType: number, deviceIndex: number): number
+  useStream(stream: number): number
+  streamWaits(waiting: number, other: number): void
+  synchronize(deviceType: number, deviceIndex: number): Promise<Float64Array>
+  machine(): {
+    libtorchVersion: string
+    operatorCount: number
+    config: string
+    cuda: number
+    graphs: number
+    devices: { name: string; totalBytes: number; capability: number }[]
+  }
+}
+
+function load(): Native {
+  // dist/tensor and src/tensor are equally deep, so this is right for both.
+  const path = fileURLToPath(new URL('../../build/whetstone.node', import.meta.url))
+  if (!existsSync(path)) {
+    throw new BridgeMissingError('the native bridge is not built; run `npx whetstone setup`')
+  }
+  try {
+    return createRequire(import.meta.url)(path) as Native
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new BridgeMissingError(`the native bridge does not load (${reason}); run \`npx whetstone setup\``, { cause })
+  }
+}
+
+export const native: Native = load()

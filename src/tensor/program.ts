@@ -1,0 +1,174 @@
+/**
+ * Programs: a function of tensors and numbers recorded once as a list of operator calls, run many times natively in one
+ * crossing. `run` computes on a thread of its own, so the event loop stays free however long it takes.
+ *
+ * While recording, tensors have no values and no shapes: `size(dim)` gives a number of the program, JavaScript control flow
+ * happens once, at recording time. Tensors of the outside that the function uses are captured, not copied: a program sees a
+ * weight as it is when it runs.
+ */
+import { decode, mailbox, Ref, recordInto, Sym, writeValues } from './call.js'
+import { ArgumentError, fromNative } from './errors.js'
+import { native } from './native.js'
+import { Tensor } from './tensor.js'
+
+export type InputKind = 'tensor' | 'number'
+
+/** What the recorded function gets for its inputs. */
+export type Recorded<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : Sym }
+/** What `run` takes for them. */
+export type Inputs<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : number }
+/** A function records one tensor, several, or none (it then works by in-place operators and `backward`). */
+export type Outputs = Tensor | readonly Tensor[] | undefined
+/** What comes back of a run: as many tensors as the function returned. */
+export type Results<R> = R extends Tensor
+  ? Tensor
+  : R extends readonly Tensor[]
+    ? { [I in keyof R]: Tensor }
+    : undefined
+
+const finalized = new FinalizationRegistry<number>(program => {
+  native.releaseProgram(program)
+})
+
+/** The symbolic inputs of a recording whose first slot is `first`. @internal */
+export function symbols(kinds: readonly InputKind[], first: number): (Tensor | Sym)[] {
+  return kinds.map((kind, i) => (kind === 'tensor' ? new Tensor(first - i) : new Sym(first - i)))
+}
+
+function flat(outputs: unknown): Ref[] {
+  const list = outputs === undefined ? [] : Array.isArray(outputs) ? outputs : [outputs]
+  for (const output of list) {
+    if (!(output instanceof Ref))
+      throw new ArgumentError('a recorded function returns tensors: one, an array of them, or nothing')
+  }
+  return list as Ref[]
+}
+
+/**
+ * Records `fn`.
+ *
+ * ```ts
+ * const step = record(['tensor', 'number'], (x, n) => x.matmul(w).mul(n).silu())
+ * const y = await step.run(x, 3)
+ * ```
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing has this type.
+export function record<const K extends readonly InputKind[], R extends Outputs | void>(
+  kinds: K,
+  fn: (...inputs: Recorded<K>) => R,
+): Program<K, R> {
+  const { program, result } = recordInto(kinds.length, first => {
+    const outputs = fn(...(symbols(kinds, first) as Recorded<K>))
+    const refs = flat(outputs)
+    return { outputs: refs, result: { single: outputs instanceof Tensor, count: refs.length } }
+  })
+  return new Program<K, R>(program, kinds, result)
+}
+
+export class Program<K extends readonly InputKind[] = readonly InputKind[], R = unknown> {
+  private captured: CapturedProgram<R>[] = []
+
+  constructor(
+    /** @internal */
+    public ref: number,
+    readonly kinds: K,
+    private readonly shape: { single: boolean; count: number },
+  ) {
+    finalized.register(this, ref, this)
+  }
+
+  private write(inputs: readonly unknown[]): void {
+    if (this.ref === 0) throw new ArgumentError('this program was disposed')
+    if (inputs.length !== this.kinds.length)
+      throw new ArgumentError(`the program takes ${this.kinds.length} inputs, got ${inputs.length}`)
+    for (const [i, kind] of this.kinds.entries()) {
+      const value = inputs[i]
+      const right = kind === 'tensor' ? value instanceof Tensor : typeof value === 'number'
+      if (!right)
+        throw new ArgumentError(`input ${i} of the program is a ${kind}, got ${value === null ? 'null' : typeof value}`)
+    }
+    writeValues(inputs)
+  }
+
+  private results(values: unknown[]): Results<R> {
+    return (this.shape.count === 0 ? undefined : this.shape.single ? values[0] : values) as Results<R>
+  }
+
+  /**
+   * Runs on a thread of its own; programs of one JavaScript thread run one after another, in the order of the calls. The
+   * inputs may be disposed as soon as this returns. The caller owns the results.
+   */
+  async run(...inputs: Inputs<K>): Promise<Results<R>> {
+    this.write(inputs)
+    try {
+      const answer = await native.runProgram(this.ref, inputs.length)
+      return this.results(decode(answer, 2, answer[1]!))
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  /** Runs on this thread, now: for programs shorter than handing them over. */
+  call(...inputs: Inputs<K>): Results<R> {
+    this.write(inputs)
+    try {
+      const ref = native.callProgram(this.ref, inputs.length)
+      return this.results(ref > 0 ? [Tensor.adopt(ref)] : decode(mailbox(), 0, -ref))
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  /**
+   * Captures a run as a CUDA graph. The graph reads the memory of these inputs and writes that of `outputs`, at every
+   * `replay()`: copy new values in before, copy results out after. Numbers are fixed at their value here.
+   */
+  async capture(inputs: Inputs<K>, options: { warmups?: number } = {}): Promise<CapturedProgram<R>> {
+    this.write(inputs)
+    try {
+      const answer = await native.captureProgram(this.ref, inputs.length, options.warmups ?? 3)
+      const captured = new CapturedProgram<R>(answer[0]!, this.results(decode(answer, 2, answer[1]!)))
+      this.captured.push(captured)
+      return captured
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  dispose(): void {
+    if (this.ref === 0) return
+    native.releaseProgram(this.ref)
+    finalized.unregister(this)
+    this.ref = 0
+    for (const captured of this.captured) captured.dispose()
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose()
+  }
+}
+
+export class CapturedProgram<R = unknown> {
+  constructor(
+    private ref: number,
+    /** Rewritten by every replay. */
+    readonly outputs: Results<R>,
+  ) {}
+
+  /** Starts the graph on the current stream and returns at once. */
+  replay(): void {
+    try {
+      native.replay(this.ref)
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  dispose(): void {
+    if (this.ref === 0) return
+    native.releaseGraph(this.ref)
+    this.ref = 0
+    const outputs = this.outputs as Tensor | Tensor[] | undefined
+    for (const output of outputs === undefined ? [] : Array.isArray(outputs) ? outputs : [outputs]) output.dispose()
+  }
+}

@@ -1,0 +1,60 @@
+import { GeneratorRef } from './call.js'
+import { type Device, parseDevice } from './dtype.js'
+import { fromNative } from './errors.js'
+import { native } from './native.js'
+import { Tensor } from './tensor.js'
+
+function asSeed(seed: number | bigint): bigint {
+  if (typeof seed === 'number' && !Number.isSafeInteger(seed)) throw new RangeError(`a seed is an integer, got ${seed}`)
+  return BigInt.asIntN(64, BigInt(seed))
+}
+
+/** Seeds the generators that operators use when they are given none, on every device. */
+export function manualSeed(seed: number | bigint): void {
+  native.manualSeed(asSeed(seed))
+}
+
+/**
+ * A stream of random numbers of its own.
+ *
+ * ```ts
+ * const generator = new Generator({ seed: 7 })
+ * const noise = randn([2, 3], { generator })
+ * ```
+ */
+export class Generator extends GeneratorRef {
+  readonly device: Device
+
+  constructor(options: { seed: number | bigint; device?: Device }) {
+    const device = options.device ?? 'cpu'
+    const { type, index } = parseDevice(device)
+    try {
+      super(native.newGenerator(type, index, asSeed(options.seed)))
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+    this.device = device
+  }
+
+  /** A copy of its state, to continue the stream from here later. The caller disposes it. */
+  state(): Tensor {
+    return Tensor.adopt(native.generatorState(this.ref))
+  }
+
+  setState(state: Tensor): void {
+    try {
+      native.generatorState(this.ref, state.ref)
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
+  }
+
+  dispose(): void {
+    native.releaseGenerator(this.ref)
+    this.ref = 0
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose()
+  }
+}

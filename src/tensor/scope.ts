@@ -1,0 +1,143 @@
+/**
+ * Who frees a tensor. The garbage collector cannot see native memory, so ownership is explicit:
+ *
+ * - inside `scope(fn)` every tensor made belongs to the scope and is freed when `fn` returns, except what it returns;
+ * - outside any scope a tensor is the caller's: `dispose()` it, or let the garbage collector find it, which is told how
+ *   many bytes hang on it;
+ * - across an `await` there is no current scope: `scopeAsync` hands its function an `own` to say what to free at the end.
+ */
+import { native } from './native.js'
+
+interface Disposable {
+  ref: number
+  dispose(): void
+}
+
+type Owned = { ref: number }
+
+let current: Owned[] | undefined
+
+const collected = new FinalizationRegistry<{ ref: number; bytes: number }>(({ ref, bytes }) => {
+  if (native.release(ref)) native.adjustExternal(-bytes)
+})
+/** Bytes told to V8, by the tensors it may collect. */
+const told = new WeakMap<Owned, number>()
+
+/** Gives a new tensor its owner. */
+export function adopt<T extends Owned>(tensor: T): T {
+  if (current) current.push(tensor)
+  else handToCollector(tensor)
+  return tensor
+}
+
+function handToCollector(tensor: Owned): void {
+  const bytes = native.leaveToCollector(tensor.ref)
+  told.set(tensor, bytes)
+  collected.register(tensor, { ref: tensor.ref, bytes })
+}
+
+/** Frees a tensor now. @internal */
+export function release(tensor: Owned): void {
+  if (tensor.ref <= 0) return
+  native.release(tensor.ref)
+  tensor.ref = 0
+  const bytes = told.get(tensor)
+  if (bytes !== undefined) {
+    native.adjustExternal(-bytes)
+    told.delete(tensor)
+  }
+}
+
+/** Every tensor inside a result: a tensor, an array or a plain object of them, at any depth. */
+function tensorsIn(value: unknown, found: Set<unknown>): Set<unknown> {
+  if (typeof value !== 'object' || value === null) return found
+  if ('ref' in value && typeof value.ref === 'number') found.add(value)
+  else if (Array.isArray(value)) for (const item of value) tensorsIn(item, found)
+  else if (Object.getPrototypeOf(value) === Object.prototype)
+    for (const item of Object.values(value)) tensorsIn(item, found)
+  return found
+}
+
+function leave(owned: Owned[], outer: Owned[] | undefined, result: unknown): void {
+  const kept = tensorsIn(result, new Set())
+  for (const tensor of owned) {
+    if (tensor.ref <= 0) continue
+    if (!kept.has(tensor)) {
+      native.release(tensor.ref)
+      tensor.ref = 0
+    } else if (outer) outer.push(tensor)
+    else handToCollector(tensor)
+  }
+}
+
+/**
+ * Runs `fn` and frees every tensor made in it, except those in what it returns: these belong to the surrounding scope.
+ *
+ * ```ts
+ * const norm = scope(() => x.mul(x).sum().sqrt())
+ * ```
+ */
+export function scope<T>(fn: () => T): T {
+  const outer = current
+  const owned: Owned[] = []
+  current = owned
+  let result: T | undefined
+  try {
+    result = fn()
+    if (result instanceof Promise) {
+      throw new TypeError('scope() ends when its function returns, before a promise settles; use scopeAsync()')
+    }
+    return result
+  } finally {
+    current = outer
+    leave(owned, outer, result)
+  }
+}
+
+/**
+ * For functions that await: `own(value)` marks what is freed when the promise settles, unless it is part of the result.
+ * Tensors made between awaits belong to nobody but the caller, as outside any scope.
+ *
+ * ```ts
+ * const loss = await scopeAsync(async own => {
+ *   const [logits] = own(await program.run(x))
+ *   return logits.mean()
+ * })
+ * ```
+ */
+export async function scopeAsync<T>(fn: (own: <V>(value: V) => V) => Promise<T>): Promise<T> {
+  const owned = new Set<unknown>()
+  let result: T | undefined
+  try {
+    result = await fn(value => {
+      tensorsIn(value, owned)
+      return value
+    })
+    return result
+  } finally {
+    const kept = tensorsIn(result, new Set())
+    for (const value of owned) if (!kept.has(value)) (value as Disposable).dispose()
+  }
+}
+
+/** Takes a tensor out of the current scope: it outlives it and is the caller's to dispose. */
+export function keep<T extends Owned>(tensor: T): T {
+  if (!current) return tensor
+  const at = current.lastIndexOf(tensor)
+  if (at >= 0) {
+    current.splice(at, 1)
+    handToCollector(tensor)
+  }
+  return tensor
+}
+
+/** Runs `fn` with no current scope: what it makes is the caller's. @internal */
+export function unscoped<T>(fn: () => T): T {
+  const outer = current
+  current = undefined
+  try {
+    return fn()
+  } finally {
+    current = outer
+  }
+}

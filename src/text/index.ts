@@ -1,0 +1,30 @@
+/**
+ * Tokenizers and chat templates: text in, token ids out, once.
+ *
+ * @example
+ * import { Tokenizer } from 'whetstone/text'
+ * const tokenizer = await Tokenizer.load('models/qwen2')
+ * const { ids, assistantMask } = await tokenizer.encodeConversation([
+ *   { role: 'user', content: 'What is 2 + 2?' },
+ *   { role: 'assistant', content: '4' },
+ * ])
+ */
+export type { ChatContentPart, ChatMessage } from './chat-messages.js'
+export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.js'
+export { ChatTemplateError, TokenizerError } from './errors.js'
+export { type TokenIds, tokenIds } from './token-ids.js'
+export {
+  type ConversationOptions,
+  type DecodeOptions,
+  type EncodedConversation,
+  type EncodeOptions,
+  type TemplateOptions,
+  Tokenizer,
+} from './tokenizer.js'
+export {
+  MIN_VOCAB_SIZE,
+  type TrainedTokenizer,
+  type TrainProgress,
+  type TrainTokenizerOptions,
+  trainTokenizer,
+} from './train.js'

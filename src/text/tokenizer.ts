@@ -1,0 +1,229 @@
+import { join } from 'node:path'
+import { AddedToken, Tokenizer as Library } from 'tokenizers'
+import { maskFromSpans, spansByPrefix } from './assistant-mask.js'
+import type { ChatMessage } from './chat-messages.js'
+import { type ChatOptions, ChatTemplate } from './chat-template.js'
+import { ChatTemplateError, TokenizerError } from './errors.js'
+import { addedTokens, configIds, findSpecialTokens } from './special-tokens.js'
+import { type TokenIds, tokenIds } from './token-ids.js'
+import { isObject, readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js'
+
+export interface EncodeOptions {
+  /** Let the tokenizer add its own tokens, such as a leading bos. On by default, as in transformers. */
+  readonly addSpecialTokens?: boolean
+}
+
+export interface DecodeOptions {
+  /** Leave special tokens out of the text. Off by default, as in transformers. */
+  readonly skipSpecialTokens?: boolean
+}
+
+export interface ConversationOptions extends Omit<ChatOptions, 'addGenerationPrompt' | 'continueFinalMessage'> {
+  /** Name of the template, for directories with several. */
+  readonly template?: string
+}
+
+export interface TemplateOptions extends ChatOptions {
+  /** Name of the template, for directories with several. */
+  readonly template?: string
+}
+
+export interface EncodedConversation {
+  readonly ids: TokenIds
+  /** One where the assistant wrote the token (its content and the end of its turn), zero elsewhere. */
+  readonly assistantMask: Uint8Array
+}
+
+/**
+ * A Hugging Face tokenizer directory: text to token ids and back, and conversations to token ids.
+ *
+ * @example
+ * const tokenizer = await Tokenizer.load('models/qwen2')
+ * const prompt = await tokenizer.encodeChat([{ role: 'user', content: 'Hi' }], { addGenerationPrompt: true })
+ */
+export class Tokenizer {
+  /** Directory the tokenizer was loaded from. */
+  readonly dir: string
+  /** Number of tokens, added ones included. A model's embedding may have more rows. */
+  readonly vocabSize: number
+  /** Special tokens by attribute name, `eos_token` and so on: the variables a chat template sees. */
+  readonly specialTokens: ReadonlyMap<string, string>
+  /** Ids of every token that is special: flagged so, or named so in a config. */
+  readonly specialIds: ReadonlySet<number>
+  /** The tokenizer's own beginning of sequence. Model configs are not asked: what is in them is never prepended. */
+  readonly bosId: number | undefined
+  /** The tokenizer's end of sequence; else the first of `generation_config.json`; else of `config.json`. */
+  readonly eosId: number | undefined
+  /** The tokenizer's padding; else that of `generation_config.json`; else of `config.json`. */
+  readonly padId: number | undefined
+  /** Where generation stops, found as `generate` finds it: `generation_config.json`, else `config.json`, else `eosId`. */
+  readonly stopIds: readonly number[]
+
+  readonly #library: Library
+  readonly #templateSources: ReadonlyMap<string, string>
+  readonly #templates = new Map<string, ChatTemplate>()
+  readonly #cleansUpSpaces: boolean
+
+  private constructor(files: TokenizerFiles, library: Library) {
+    this.#library = library
+    this.#templateSources = files.chatTemplates
+    this.#cleansUpSpaces = cleansUpSpaces(files)
+    this.dir = files.dir
+    const special = findSpecialTokens(files)
+    library.addAddedTokens(
+      special.toAdd.map(
+        token =>
+          new AddedToken(token.content, token.special, {
+            singleWord: token.singleWord,
+            leftStrip: token.lstrip,
+            rightStrip: token.rstrip,
+            normalized: token.normalized,
+          }),
+      ),
+    )
+    this.vocabSize = library.getVocabSize(true)
+    this.specialTokens = special.named
+    const flagged = [...addedTokens(files), ...special.toAdd].filter(token => token.special)
+    const contents = [...flagged.map(token => token.content), ...special.named.values(), ...special.extra]
+    this.specialIds = new Set(contents.flatMap(token => this.idOf(token) ?? []))
+
+    const own = (name: string) => this.idOf(special.named.get(name) ?? '')
+    const configured = (key: string): number[] => {
+      const ids = configIds(files.generationConfig, key)
+      return ids.length > 0 ? ids : configIds(files.modelConfig, key)
+    }
+    this.bosId = own('bos_token')
+    this.eosId = own('eos_token') ?? configured('eos_token_id')[0]
+    this.padId = own('pad_token') ?? configured('pad_token_id')[0]
+    const stops = configured('eos_token_id')
+    this.stopIds = stops.length > 0 ? stops : this.eosId === undefined ? [] : [this.eosId]
+  }
+
+  /** Loads a directory with a `tokenizer.json`; every other file in it is optional. */
+  static async load(dir: string): Promise<Tokenizer> {
+    const files = await readTokenizerFiles(dir)
+    if (files.tokenizerConfig.split_special_tokens === true) {
+      throw new TokenizerError(
+        `${join(dir, 'tokenizer_config.json')}: split_special_tokens: true is not supported: it would change every id`,
+      )
+    }
+    let library: Library
+    try {
+      library = Library.fromString(files.tokenizerText)
+    } catch (cause) {
+      throw new TokenizerError(`${join(dir, 'tokenizer.json')}: not a tokenizer (${(cause as Error).message})`, {
+        cause,
+      })
+    }
+    // Padding and truncation stored in the file are defaults of whoever saved it; ids here are ragged and whole.
+    library.disablePadding()
+    library.disableTruncation()
+    return new Tokenizer(files, library)
+  }
+
+  /** Encodes text. A lone surrogate, which is not text, becomes U+FFFD. */
+  async encode(text: string, options: EncodeOptions = {}): Promise<TokenIds> {
+    return this.#ids((await this.#library.encode(text, null, libraryOptions(options))).getIds())
+  }
+
+  /** Encodes many texts at once, in parallel outside the event loop. */
+  async encodeBatch(texts: readonly string[], options: EncodeOptions = {}): Promise<TokenIds[]> {
+    const encodings = await this.#library.encodeBatch([...texts], libraryOptions(options))
+    return encodings.map(encoding => this.#ids(encoding.getIds()))
+  }
+
+  /**
+   * The text of token ids, as transformers decodes them. Ids the tokenizer has no token for (rows a model's embedding
+   * has been padded with) give no text. For display and for rewards: decoded text is never encoded again.
+   */
+  async decode(ids: ArrayLike<number>, options: DecodeOptions = {}): Promise<string> {
+    const list = Array.from(ids)
+    const bad = list.findIndex(id => !Number.isInteger(id) || id < 0)
+    if (bad >= 0)
+      throw new RangeError(`token id at position ${bad}: expected an integer >= 0, got ${String(list[bad])}`)
+    const text = await this.#library.decode(list, options.skipSpecialTokens ?? false)
+    return this.#cleansUpSpaces ? cleanUpSpaces(text) : text
+  }
+
+  /** The id of a token written as the vocabulary writes it, or undefined. */
+  idOf(token: string): number | undefined {
+    return this.#library.tokenToId(token) ?? undefined
+  }
+
+  /** The token of an id as the vocabulary writes it (byte-level tokens in their own alphabet), or undefined. */
+  tokenOf(id: number): string | undefined {
+    return Number.isInteger(id) && id >= 0 ? (this.#library.idToToken(id) ?? undefined) : undefined
+  }
+
+  /** The text of a conversation as the chat template renders it. */
+  renderChat(messages: readonly ChatMessage[], options: TemplateOptions = {}): string {
+    return this.#template(options).render(messages, options)
+  }
+
+  /** The ids of a conversation: templates write special tokens themselves, so none are added. */
+  encodeChat(messages: readonly ChatMessage[], options: TemplateOptions = {}): Promise<TokenIds> {
+    return this.encode(this.renderChat(messages, options), { addSpecialTokens: false })
+  }
+
+  /**
+   * The ids of a whole conversation and which of them the assistant wrote, for training. What the assistant wrote is
+   * what the template's `{% generation %}` blocks say, or else what comparing renderings shows (see `spansByPrefix`);
+   * the text is encoded once, whole, so the ids are those any other reader of the template gets.
+   *
+   * @example
+   * const { ids, assistantMask } = await tokenizer.encodeConversation(row.messages)
+   */
+  async encodeConversation(
+    messages: readonly ChatMessage[],
+    options: ConversationOptions = {},
+  ): Promise<EncodedConversation> {
+    const template = this.#template(options)
+    const { text, spans } = template.marksGeneration
+      ? template.renderMarked(messages, options)
+      : spansByPrefix(
+          messages,
+          (some, { addGenerationPrompt }) => template.render(some, { ...options, addGenerationPrompt }),
+          [...this.specialIds].flatMap(id => this.tokenOf(id) ?? []),
+        )
+    const encoding = await this.#library.encode(text, null, { addSpecialTokens: false })
+    return { ids: this.#ids(encoding.getIds()), assistantMask: maskFromSpans(text, encoding.getOffsets(), spans) }
+  }
+
+  /** A named template, or the one for tools when tools are given and there is one, or the default. */
+  #template({ template: name, tools }: TemplateOptions): ChatTemplate {
+    const chatTemplates = this.#templateSources
+    const chosen = name ?? (tools && chatTemplates.has('tool_use') ? 'tool_use' : 'default')
+    const source = chatTemplates.get(chosen)
+    if (source === undefined) {
+      throw new ChatTemplateError(
+        chatTemplates.size === 0
+          ? `${this.dir}: no chat template: expected chat_template.jinja, or chat_template in tokenizer_config.json`
+          : `${this.dir}: no chat template named "${chosen}"; there are: ${[...chatTemplates.keys()].join(', ')}`,
+      )
+    }
+    const compiled = this.#templates.get(chosen) ?? new ChatTemplate(source, this.specialTokens)
+    this.#templates.set(chosen, compiled)
+    return compiled
+  }
+
+  #ids(ids: number[]): TokenIds {
+    // A vocabulary with holes has ids beyond its size, so the size is no bound for what the library itself returns.
+    return tokenIds(ids, { vocabSize: 2 ** 31 })
+  }
+}
+
+function libraryOptions({ addSpecialTokens = true }: EncodeOptions): { addSpecialTokens: boolean } {
+  return { addSpecialTokens }
+}
+
+function cleanUpSpaces(text: string): string {
+  const pairs = [' .', ' ?', ' !', ' ,', " ' ", " n't", " 'm", " 's", " 've", " 're"]
+  return pairs.reduce((cleaned, spaced) => cleaned.replaceAll(spaced, spaced.trim()), text)
+}
+
+/** Transformers 5 ignores the setting for BPE, whose own spaces it would take away. */
+function cleansUpSpaces({ tokenizerConfig: config, tokenizer: { model } }: TokenizerFiles): boolean {
+  if (config.clean_up_tokenization_spaces !== true) return false
+  const isBpe = isObject(model) && (model.type === 'BPE' || (model.type === undefined && 'merges' in model))
+  return !isBpe || config.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output === true
+}

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startTime, withLock } from '../../src/setup/lock.js'
+import { compileSetup, temporaryFolder } from './world.js'
+
+const signal = new AbortController().signal
+const nobody = { token: 'dead', pid: 4_194_303, startedAt: '1', host: hostname() }
+
+function take<T>(path: string, work: () => Promise<T>, onWait = () => {}) {
+  return withLock(path, { signal, onWait, pollMs: 5, timeoutMs: 200 }, work)
+}
+
+describe('one process', () => {
+  test('the lock names its holder and goes with it, also after a failure', async () => {
+    const path = join(temporaryFolder(), 'lock')
+    await take(path, async () => {
+      expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+        pid: process.pid,
+        startedAt: startTime(process.pid),
+      })
+    })
+    await expect(take(path, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('a dead holder is no holder; nor is a later process with its number', async () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'lock')
+    for (const holder of [nobody, { ...nobody, pid: process.pid }]) {
+      writeFileSync(path, JSON.stringify(holder))
+      expect(await take(path, async () => 'mine')).toBe('mine')
+    }
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a living holder, and one on another machine, are waited for; in the end with a word', async () => {
+    const path = join(temporaryFolder(), 'lock')
+    const living = { ...nobody, pid: process.pid, startedAt: startTime(process.pid) }
+    for (const holder of [living, { ...nobody, host: 'elsewhere' }]) {
+      writeFileSync(path, JSON.stringify(holder))
+      let waits = 0
+      await expect(
+        take(
+          path,
+          async () => 'mine',
+          () => void waits++,
+        ),
+      ).rejects.toThrow(/Another setup \(process \d+ on/)
+      expect(waits).toBe(1)
+    }
+  })
+})
+
+describe('several processes', () => {
+  let dist: string
+  beforeAll(() => {
+    dist = join(compileSetup(), 'dist')
+  })
+
+  test('never two at once, even when all find the same dead lock', async () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'lock')
+    writeFileSync(path, JSON.stringify(nobody))
+    const log = join(folder, 'log')
+    const script = `
+      import { appendFileSync } from 'node:fs'
+      import { setTimeout } from 'node:timers/promises'
+      import { withLock } from ${JSON.stringify(join(dist, 'setup/lock.js'))}
+      for (let turn = 0; turn < 5; turn++)
+        await withLock(${JSON.stringify(path)}, { signal: new AbortController().signal, onWait() {}, pollMs: 1 }, async () => {
+          appendFileSync(${JSON.stringify(log)}, 'in ')
+          await setTimeout(5)
+          appendFileSync(${JSON.stringify(log)}, 'out ')
+        })`
+    const codes = await Promise.all(
+      Array.from({ length: 4 }, () => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' })
+        return new Promise(resolve => child.on('close', resolve))
+      }),
+    )
+    expect(codes).toEqual([0, 0, 0, 0])
+    expect(readFileSync(log, 'utf8')).toBe('in out '.repeat(20))
+    expect(readdirSync(folder)).toEqual(['log'])
+  })
+})
