@@ -1,3 +1,5 @@
+import type { Device } from '../tensor/dtype.js'
+
 /** What the doctor needs of the tensor room; a narrow view, so that the checks can be shown a room that computes wrongly. */
 export interface TensorRoom {
   backend(): {
@@ -11,7 +13,7 @@ export interface TensorRoom {
   Tensor: {
     from(
       values: number[],
-      options: { shape: readonly number[]; dtype: 'float32'; device: string; requiresGrad: boolean },
+      options: { shape: readonly number[]; dtype: 'float32'; device: Device; requiresGrad: boolean },
     ): CheckedTensor
   }
 }
@@ -36,7 +38,7 @@ const left = [1, 2, 3, 4]
 const right = [5, 6, 7, 8]
 const expected = { product: [19, 22, 43, 50], leftGradient: [11, 15, 11, 15], rightGradient: [4, 4, 6, 6] }
 
-export async function checkArithmetic({ Tensor }: TensorRoom, device: string): Promise<Check[]> {
+export async function checkArithmetic({ Tensor }: TensorRoom, device: Device): Promise<Check[]> {
   const owned: { dispose(): void }[] = []
   const own = <T extends { dispose(): void }>(tensor: T): T => {
     owned.push(tensor)

@@ -1,4 +1,5 @@
 import { packageRoot, readBridgeRecord } from '../setup/bridge-record.js'
+import type { Device } from '../tensor/dtype.js'
 import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js'
 import { explain } from './explain.js'
 import { parseOptions } from './usage.js'
@@ -16,7 +17,8 @@ export interface Diagnosis {
   node: string
   platform: string
   libtorch?: { version: string; path?: string; source?: string; why?: string }
-  cuda?: { available: boolean; graphs: boolean; devices: { name: string; totalBytes: number }[] }
+  /** `built`: the libtorch has CUDA; `available`: and there is a device to use it with. */
+  cuda?: { built: boolean; available: boolean; graphs: boolean; devices: { name: string; totalBytes: number }[] }
   threads?: number
   blas?: string
   operators?: number
@@ -50,13 +52,13 @@ export async function examine(load: () => Promise<TensorRoom>): Promise<Diagnosi
       ok: false,
       detail: `built against ${built}, but ${facts.libtorchVersion} is loaded: run \`npx whetstone setup\``,
     })
-  const devices = ['cpu', ...facts.cuda.devices.map((_, index) => `cuda:${index}`)]
+  const devices: Device[] = ['cpu', ...facts.cuda.devices.map((_, index) => `cuda:${index}` as const)]
   for (const device of devices) checks.push(...(await checkArithmetic(room, device)))
   return {
     ok: checks.every(check => check.ok),
     ...host,
     libtorch: { ...record?.libtorch, version: facts.libtorchVersion },
-    cuda: facts.cuda,
+    cuda: { built: record?.cuda ?? facts.cuda.available, ...facts.cuda },
     threads: facts.threads,
     blas: parseBlas(facts.config),
     operators: facts.operatorCount,
@@ -84,8 +86,9 @@ function describe({ checks, ...facts }: Diagnosis): string {
     if (path) lines.push(['', path], ['', `this one because ${why}`])
   }
   if (facts.cuda) {
-    const { available, graphs, devices } = facts.cuda
-    lines.push(['CUDA', available ? `yes, ${graphs ? 'with' : 'without'} graphs` : 'no'])
+    const { built, available, graphs, devices } = facts.cuda
+    const absent = built ? 'no usable device (this libtorch has CUDA)' : 'no (this libtorch is for the CPU)'
+    lines.push(['CUDA', available ? `yes, ${graphs ? 'with' : 'without'} graphs` : absent])
     for (const { name, totalBytes } of devices)
       lines.push(['device', `${name}, ${(totalBytes / 2 ** 30).toFixed(1)} GiB`])
   }

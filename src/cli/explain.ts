@@ -4,8 +4,7 @@ import { SetupError } from '../setup/errors.js'
 export function explain(error: unknown): string {
   if (error instanceof SetupError) return `${error.message}\n${error.remedy}`
   if (!(error instanceof Error)) return String(error)
-  // By name: the tensor room is not loaded for verbs that do not compute.
-  if (error.name === 'BridgeMissingError')
-    return `${error.message}\nThe bridge to libtorch is not built: run \`npx whetstone setup\`.`
+  // By name: the tensor room is not loaded for verbs that do not compute. Its message says to run setup.
+  if (error.name === 'BridgeMissingError') return error.message
   return error.stack ?? error.message
 }

@@ -43,7 +43,9 @@ async function dispatch([name, ...rest]: string[]): Promise<number> {
   if (!entry) {
     const names = verbs.map(verb => verb.name)
     throw new UsageError(
-      name.startsWith('-') ? `there is no option ${name}` : `there is no verb "${name}"${didYouMean(name, names)}`,
+      name.startsWith('-')
+        ? `there is no option ${name}${didYouMean(name, ['--help', '--version'])}`
+        : `there is no verb "${name}"${didYouMean(name, names)}`,
     )
   }
   const verb = await entry.load()

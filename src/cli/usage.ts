@@ -28,7 +28,10 @@ export function parseOptions<const T extends Options>(args: string[], options: T
 export function didYouMean(given: string, known: readonly string[], prefix = ''): string {
   const near = known
     .map(name => ({ name, distance: editDistance(given.toLowerCase(), name) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)) || name.startsWith(given))
+    .filter(
+      ({ name, distance }) =>
+        distance <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) || name.startsWith(given),
+    )
     .sort((a, b) => a.distance - b.distance)[0]
   return near ? `; did you mean ${prefix}${near.name}?` : ''
 }

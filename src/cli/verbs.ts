@@ -18,4 +18,5 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'show what this installation runs on, and check that it computes',
     load: () => import('./doctor.js'),
   },
+  { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
 ]

@@ -22,7 +22,7 @@ export interface FetchContext {
 /** A way that did not lead to a libtorch leaves the reason, and the search goes on; a full disk or Ctrl-C ends it. */
 export type Fetched = { kind: 'fetched' } | { kind: 'passed'; reason: string }
 
-const spaceFor = { archive: 1.5e9, cpu: 1.3e9, cuda: 9e9 }
+const spaceFor = { archive: 1.5e9, cpu: 1.3e9, cuda: 7e9 }
 
 /** PyTorch's own archive: plain HTTP, no Python needed. It has no CUDA, and exists for x86-64 only. */
 export async function fetchArchive(context: FetchContext): Promise<Fetched> {

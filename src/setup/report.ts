@@ -50,7 +50,7 @@ export function plainReport(write: (text: string) => void): Report {
       return {
         at(bytes, total) {
           const step = total ? Math.floor((bytes / total) * 5) : Math.floor(bytes / 1e8)
-          if (step <= shown || (total && total < 5e7)) return
+          if (step <= shown || (total && total < 1e8)) return
           shown = step
           write(`  ${label} ${total ? `${step * 20} % of ${megabytes(total)}` : megabytes(bytes)}\n`)
         },

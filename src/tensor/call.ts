@@ -156,6 +156,8 @@ function put(value: unknown): void {
         if (value.ref === 0) throw disposed()
         box[cursor++] = value.ref > 0 ? TENSOR : SLOT
         box[cursor++] = Math.abs(value.ref)
+      } else if (recordings > 0 && wholeLists.has(value)) {
+        put(wholeLists.get(value))
       } else if (Array.isArray(value)) {
         box[cursor++] = LIST
         box[cursor++] = value.length
@@ -275,6 +277,9 @@ export function decode(from: Float64Array, at: number, count: number): unknown[]
   return values
 }
 
+/** A recorded list handed on as it is needs no picking. */
+const wholeLists = new WeakMap<object, Ref>()
+
 /** How long a recorded list is shows when the program runs; its items are picked by index or by destructuring. */
 function recordedList(whole: Ref): Ref[] {
   const items: Ref[] = []
@@ -293,7 +298,9 @@ function recordedList(whole: Ref): Ref[] {
       throw new ArgumentError('the length of a list is not known while a program is recorded; take its items by index')
     },
   }
-  return new Proxy(items, handler)
+  const proxy = new Proxy(items, handler)
+  wholeLists.set(proxy, whole)
+  return proxy
 }
 
 // ---- instructions that are not operators

@@ -5,6 +5,16 @@ export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } fr
 export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
 export * from './operators.generated.js'
+export {
+  AdamW,
+  type AdamWOptions,
+  NonFiniteGradientError,
+  type Parameters,
+  Sgd,
+  type SgdOptions,
+  type StepOptions,
+  type Update,
+} from './optim.js'
 export { CapturedProgram, type InputKind, Program, record } from './program.js'
 export { Generator, manualSeed } from './random.js'
 export { keep, scope, scopeAsync } from './scope.js'

@@ -260,7 +260,7 @@ test('no network and no pip: one message that says what to do', async () => {
   const failure = await find().catch(error => error)
   expect(failure).toBeInstanceOf(SetupError)
   expect(failure.message).toMatch(/127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\n {2}- there is no pip/)
-  expect(failure.remedy).toMatch(/set LIBTORCH .* npx whetstone setup/)
+  expect(failure.remedy).toMatch(/set LIBTORCH .*`npx whetstone setup`/)
   expect(leftovers()).toEqual([])
 })
 

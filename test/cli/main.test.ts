@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { explain } from '../../src/cli/explain.js'
+import { main } from '../../src/cli/main.js'
+import { didYouMean, parseOptions, UsageError } from '../../src/cli/usage.js'
+import { verbs } from '../../src/cli/verbs.js'
+import { SetupError } from '../../src/setup/errors.js'
+
+let out = ''
+let err = ''
+
+beforeEach(() => {
+  out = ''
+  err = ''
+  vi.spyOn(console, 'log').mockImplementation(text => {
+    out += text
+  })
+  vi.spyOn(console, 'error').mockImplementation(text => {
+    err += text
+  })
+})
+afterEach(() => vi.restoreAllMocks())
+
+test('--help lists every verb', async () => {
+  expect(await main(['--help'])).toBe(0)
+  for (const { name, summary } of verbs) expect(out).toMatch(new RegExp(`${name} +${summary.slice(0, 10)}`))
+})
+
+test('nothing at all is a misuse that shows the help', async () => {
+  expect(await main([])).toBe(2)
+  expect(out).toContain('Usage: whetstone <verb>')
+})
+
+test('--version', async () => {
+  expect(await main(['--version'])).toBe(0)
+  expect(out).toBe(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version)
+})
+
+test.each(['setup', 'doctor'])('%s --help', async name => {
+  expect(await main([name, '--help'])).toBe(0)
+  expect(out).toContain(`Usage: whetstone ${name}`)
+})
+
+describe('misuse', () => {
+  test.each([
+    [['docter'], 'there is no verb "docter"; did you mean doctor?'],
+    [['frobnicate'], 'there is no verb "frobnicate"\n'],
+    [['--verison'], 'there is no option --verison; did you mean --version?'],
+    [['doctor', '--jsno'], 'there is no option --jsno; did you mean --json?'],
+    [['doctor', 'extra'], "Unexpected argument 'extra'"],
+  ])('%s', async (args, message) => {
+    expect(await main(args)).toBe(2)
+    expect(`${err}\n`).toContain(message)
+  })
+})
+
+test('options are parsed', () => {
+  expect(parseOptions(['--json'], { json: { type: 'boolean' } })).toMatchObject({ json: true })
+  expect(() => parseOptions(['--out'], { out: { type: 'string' } })).toThrow(UsageError)
+})
+
+test('only near names are suggested', () => {
+  expect(didYouMean('sco', ['score', 'serve'])).toBe('; did you mean score?')
+  expect(didYouMean('xyz', ['score', 'serve'])).toBe('')
+})
+
+test('errors for people are shown as they are, a missing bridge with its remedy, a defect with its stack', () => {
+  expect(explain(new SetupError('No compiler.', 'Install one.'))).toBe('No compiler.\nInstall one.')
+  const missing = Object.assign(new Error('the native bridge is not built; run `npx whetstone setup`'), {
+    name: 'BridgeMissingError',
+  })
+  expect(explain(missing)).toBe(missing.message)
+  expect(explain(new TypeError('x is not y'))).toMatch(/TypeError: x is not y\n\s+at /)
+})
