@@ -11,6 +11,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -43,6 +44,7 @@ struct Spec {
   Kind kind = Kind::Other;
   bool list = false, optional = false, elementOptional = false;
   int32_t length = 0;             // of a fixed-length list such as int[2]
+  int64_t limit = 0;              // of an enumeration such as a dtype, which libtorch uses as an index unchecked
   std::optional<IValue> fallback;  // the schema's default
   int position = -1;              // among the values the caller passes; -1: the caller does not know this argument
 };
@@ -51,10 +53,10 @@ struct Op {
   c10::OperatorHandle handle;
   std::string name;
   std::vector<Spec> args;
-  int passed;   // how many values the caller passes
-  bool direct;  // the caller's order is the schema's
-  bool random;  // draws from a generator
-  bool inPlace;  // its result is its first argument, which the caller already has
+  int passed;    // how many values the caller passes
+  bool direct;   // the caller's order is the schema's
+  bool random;   // draws from a generator
+  int written;   // the argument that is its only result, which the caller already has; -1: results are new
 };
 
 struct Reader {
@@ -150,6 +152,7 @@ struct Program {
   std::vector<int> inputs, outputs;
   std::vector<Tensor> captured;  // tensors of the outside that it reads, in order of first use
   int slots = 0;
+  std::vector<at::Generator> generators;  // of the outside that it draws from
   bool random = false;
 };
 
@@ -162,6 +165,8 @@ struct ProgramError : std::runtime_error {
 };
 
 std::vector<IValue> execute(const Program &program, std::vector<IValue> inputs);
+// When set and true, programs on this thread stop before their next instruction.
+extern thread_local const std::atomic<bool> *interrupted;
 std::vector<IValue> perform(const Instruction &instruction, const std::vector<IValue> &slots);
 void finish(Program &program);  // decides where each slot dies
 std::string describe(const IValue &value);

@@ -11,9 +11,12 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <cmath>
 #include <sstream>
 
 namespace whetstone {
+
+thread_local const std::atomic<bool> *interrupted = nullptr;
 
 namespace {
 
@@ -24,7 +27,7 @@ using torch::autograd::variable_list;
 // libtorch 2.12 changed how graph nodes are counted; the compiler picks the way of the one it sees.
 template <class N> auto makeNode() {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::make_intrusive<N>();
-  else return std::make_shared<N>();
+  else return std::shared_ptr<N>(new N(), torch::autograd::deleteNode);  // takes long chains apart without recursion
 }
 template <class N> auto self(N *node) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::intrusive_ptr<N>::reclaim_copy(node);
@@ -44,7 +47,7 @@ IValue fit(IValue value, Kind kind) {
                      : kind == Kind::Float  ? value.isDouble()
                      : kind == Kind::Scalar ? value.isInt() || value.isDouble() || value.isBool()
                      : kind == Kind::Bool   ? value.isBool()
-                                            : true;
+                                            : false;
   if (!right && !(kind == Kind::Tensor && value.isNone())) throw ArgError("a recorded value is " + describe(value) + ", which the operator does not take here");
   return value;
 }
@@ -104,9 +107,14 @@ struct CustomNode : Node {
 struct Rng {
   Tensor cpu, device;
   c10::Device where = c10::kCPU;
-  static Rng now(c10::Device where) {
+  std::vector<std::pair<at::Generator, Tensor>> own;
+  static Rng now(c10::Device where, const std::vector<at::Generator> &generators) {
     Rng rng;
     rng.where = where;
+    for (at::Generator given : generators) {
+      std::lock_guard<std::mutex> lock(given.mutex());
+      rng.own.emplace_back(given, given.get_state());
+    }
     auto generator = at::detail::getDefaultCPUGenerator();
     std::lock_guard<std::mutex> lock(generator.mutex());
     rng.cpu = generator.get_state();
@@ -114,6 +122,10 @@ struct Rng {
     return rng;
   }
   void apply() const {
+    for (auto [given, state] : own) {
+      std::lock_guard<std::mutex> lock(given.mutex());
+      given.set_state(state);
+    }
     auto generator = at::detail::getDefaultCPUGenerator();
     std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_state(cpu);
@@ -133,6 +145,7 @@ struct CheckpointNode : Node {
   Rng rng;
 
   variable_list apply(variable_list &&gradients) override {
+    if (c10::GradMode::is_enabled()) throw ArgError("checkpoint: a second derivative needs the plain function");
     c10::AutoGradMode enable(true);
     variable_list leaves;
     std::vector<IValue> again = inputs;
@@ -152,13 +165,18 @@ struct CheckpointNode : Node {
       leaves.push_back(saved[next].unpack(self(this)));
       wanted.push_back(true);
     }
-    Rng after;
-    if (program->random) {
-      after = Rng::now(rng.where);
-      rng.apply();
+    std::vector<IValue> outputs;
+    {
+      struct Rewind {
+        std::optional<Rng> after;
+        ~Rewind() { if (after) after->apply(); }
+      } rewind;
+      if (program->random) {
+        rewind.after = Rng::now(rng.where, program->generators);
+        rng.apply();
+      }
+      outputs = execute(*program, std::move(again));
     }
-    std::vector<IValue> outputs = execute(*program, std::move(again));
-    if (program->random) after.apply();
 
     variable_list roots, arriving, targets, result(leaves.size());
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -184,11 +202,23 @@ variable_list tensorsOf(const std::vector<IValue> &values) {
   return tensors;
 }
 
-// An input handed through, or a view of one, would have the graph of its input overwritten.
-Tensor fresh(const Tensor &output, const variable_list &inputs) {
-  bool shared = output.is_view();
-  for (const Tensor &input : inputs) shared = shared || input.is_same(output);
-  return shared ? output.clone() : output;
+bool sharesMemory(const Tensor &a, const Tensor &b) { return a.defined() && a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
+
+// A tensor the node may call its own. One that was handed through, or shares memory with one that has a history of its own,
+// is copied: writing its history would overwrite the other's. A view of the function's own memory only sheds its base.
+Tensor fresh(const Tensor &output, const variable_list &inputs, const Program &program, const std::vector<IValue> &values, size_t index) {
+  bool shared = false;
+  for (const Tensor &input : inputs) shared = shared || input.is_same(output) || sharesMemory(input, output);
+  for (const Tensor &tensor : program.captured) shared = shared || tensor.is_same(output) || sharesMemory(tensor, output);
+  for (size_t i = 0; i < index; ++i) shared = shared || sharesMemory(values[i].toTensor(), output);
+  if (shared) return output.clone();
+  return output.is_view() ? output.detach() : output;
+}
+
+// Makes the tensor a result of the node. Integers have no gradient, but keep their place among the results.
+template <class N> void attach(const Tensor &output, const N &node) {
+  if (c10::isFloatingType(output.scalar_type()) || c10::isComplexType(output.scalar_type())) torch::autograd::set_history(output, node);
+  else node->add_input_metadata(Node::undefined_input());
 }
 
 // args: the number of outputs, then the function's inputs. The forward program's outputs are followed by what it saves.
@@ -210,11 +240,14 @@ std::vector<IValue> custom(const Instruction &in, std::vector<IValue> args) {
     for (IValue &input : inputs)
       if (!input.isTensor()) node->numbers.push_back(input);
     for (size_t i = 0; i < outputs; ++i) {
-      Tensor output = values[i].toTensor();
-      output = fresh(output, tensors);
+      const Tensor returned = values[i].toTensor();
+      const Tensor output = fresh(returned, tensors, *in.first, values, i);
+      // Saving an output means saving the one the caller gets: another would keep this node alive for ever.
+      for (size_t j = outputs; j < values.size(); ++j)
+        if (values[j].toTensor().is_same(returned) && !output.is_same(returned)) values[j] = output;
       values[i] = output;
       node->outputs.emplace_back(output.sizes().vec(), output.options());
-      torch::autograd::set_history(output, node);
+      attach(output, node);
     }
     for (size_t i = outputs; i < values.size(); ++i) {
       const Tensor tensor = values[i].toTensor();
@@ -236,14 +269,16 @@ std::vector<IValue> checkpoint(const Instruction &in, std::vector<IValue> inputs
       ++captured;
     }
   const bool differentiable = c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(tensors);
-  auto node = makeNode<CheckpointNode>();
-  if (differentiable && in.first->random) node->rng = Rng::now(tensors.empty() ? c10::Device(c10::kCPU) : tensors[0].device());
+  Rng rng;
+  if (differentiable && in.first->random) rng = Rng::now(tensors[0].device(), in.first->generators);
   std::vector<IValue> values;
   {
     c10::AutoGradMode off(false);
     values = execute(*in.first, inputs);
   }
   if (!differentiable) return values;
+  auto node = makeNode<CheckpointNode>();
+  node->rng = std::move(rng);
   node->program = in.first;
   node->captured = captured;
   node->set_next_edges(torch::autograd::collect_next_edges(tensors));
@@ -251,11 +286,11 @@ std::vector<IValue> checkpoint(const Instruction &in, std::vector<IValue> inputs
   node->inputs = std::move(inputs);
   for (IValue &value : node->inputs)
     if (value.isTensor()) value = IValue();
-  for (IValue &value : values) {
-    if (!value.isTensor()) throw ArgError("a checkpointed function returns tensors only");
-    const Tensor output = fresh(value.toTensor(), tensors);
-    torch::autograd::set_history(output, node);
-    value = output;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].isTensor()) throw ArgError("a checkpointed function returns tensors only");
+    const Tensor output = fresh(values[i].toTensor(), tensors, *in.first, values, i);
+    attach(output, node);
+    values[i] = output;
   }
   return values;
 }
@@ -266,14 +301,19 @@ IValue arith(const std::string &what, const IValue &a, const IValue &b) {
     if (what == "add") return x + y;
     if (what == "sub") return x - y;
     if (what == "mul") return x * y;
-    return x / y;
+    const double quotient = std::floor(x / y);
+    return what == "mod" ? x - quotient * y : quotient;
   }
   const int64_t x = integer(a), y = integer(b);
-  if (what == "add") return x + y;
-  if (what == "sub") return x - y;
-  if (what == "mul") return x * y;
-  if (y == 0) throw ArgError("integer division by zero");
-  if (y == -1) return -x;
+  int64_t result = 0;
+  bool overflow = false;
+  if (what == "add") overflow = __builtin_add_overflow(x, y, &result);
+  else if (what == "sub") overflow = __builtin_sub_overflow(x, y, &result);
+  else if (what == "mul") overflow = __builtin_mul_overflow(x, y, &result);
+  else if (y == 0) throw ArgError("integer division by zero");
+  else if (y == -1) overflow = what != "mod" && __builtin_sub_overflow(int64_t{0}, x, &result);
+  if (overflow) throw ArgError("the result of " + what + " does not fit into 64 bits");
+  if (what == "add" || what == "sub" || what == "mul" || y == -1) return result;
   const int64_t quotient = x / y - ((x % y != 0) && ((x < 0) != (y < 0)));
   return what == "mod" ? x - quotient * y : quotient;
 }
@@ -305,7 +345,10 @@ std::vector<IValue> special(const Instruction &in, std::vector<IValue> args) {
     }
     case Code::SetGradient: {
       need(2);
-      args[0].toTensor().mutable_grad() = args[1].isTensor() ? args[1].toTensor() : Tensor();
+      const Tensor tensor = args[0].toTensor(), gradient = args[1].isTensor() ? args[1].toTensor() : Tensor();
+      if (gradient.defined() && (gradient.is_same(tensor) || gradient.sizes() != tensor.sizes() || gradient.scalar_type() != tensor.scalar_type() || gradient.device() != tensor.device()))
+        throw ArgError("a gradient is another tensor of the same shape, dtype and device: " + describe(gradient) + " for " + describe(tensor));
+      tensor.mutable_grad() = gradient;
       return {};
     }
     case Code::GradMode: {
@@ -337,7 +380,7 @@ const char *codeName(Code code) {
 
 }  // namespace
 
-std::string describe(const IValue &value) {
+std::string describe(const IValue &value) try {
   std::ostringstream out;
   if (value.isTensor()) {
     const Tensor &tensor = value.toTensor();
@@ -355,6 +398,8 @@ std::string describe(const IValue &value) {
     out << value.tagKind();
   }
   return out.str();
+} catch (const std::exception &) {
+  return "?";  // some layouts have no sizes to show; the error being described matters more
 }
 
 std::string message(const std::exception &error) {
@@ -408,8 +453,10 @@ std::vector<IValue> execute(const Program &program, std::vector<IValue> inputs) 
   } restore;
   std::vector<IValue> slots(program.slots);
   for (size_t i = 0; i < inputs.size(); ++i) slots[program.inputs[i]] = std::move(inputs[i]);
+  const std::atomic<bool> *stop = interrupted;
   Stack stack;
   for (const Instruction &in : program.code) {
+    if (stop && stop->load(std::memory_order_relaxed)) throw ProgramError("the thread that started the program has ended", in.where, false, false);
     if (in.code == Code::Call) {
       // The common case, without the copies and the unwinding table of perform(); errors are described there.
       stack.clear();

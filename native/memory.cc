@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 
@@ -17,7 +19,23 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kHeader = 64;  // keeps the data aligned as libtorch's own allocator aligns it
+constexpr int64_t kLarge = int64_t{64} << 20;
 std::atomic<int64_t> current{0}, highest{0};
+
+// What the system could hand out now without swapping, or -1 where it does not say.
+int64_t available() {
+  int64_t kilobytes = -1;
+  if (FILE *file = fopen("/proc/meminfo", "r")) {
+    char line[128];
+    while (fgets(line, sizeof line, file))
+      if (long long value; sscanf(line, "MemAvailable: %lld", &value) == 1) {
+        kilobytes = value;
+        break;
+      }
+    fclose(file);
+  }
+  return kilobytes < 0 ? -1 : kilobytes * 1024;
+}
 
 void release(void *data) {
   if (!data) return;
@@ -36,8 +54,12 @@ struct CountingAllocator final : c10::Allocator {
     // Linux hands out more memory than there is and kills the process when it is used; refusing is the better failure.
     const auto size = static_cast<int64_t>(bytes);
     const int64_t before = current.load(std::memory_order_relaxed);
-    if (size < 0 || size > physical - before)
-      C10_THROW_ERROR(OutOfMemoryError, "out of memory: " + std::to_string(bytes) + " bytes asked for, " + std::to_string(before) + " in use, the machine has " + std::to_string(physical));
+    int64_t room = physical - before;
+    // Asked only where filling the block costs far more than asking.
+    if (size >= kLarge && size <= room)
+      if (const int64_t left = available(); left >= 0) room = std::min(room, left);
+    if (size < 0 || size > room)
+      C10_THROW_ERROR(OutOfMemoryError, "out of memory: " + std::to_string(bytes) + " bytes asked for, " + std::to_string(before) + " in use, " + std::to_string(std::max<int64_t>(room, 0)) + " left of the machine's " + std::to_string(physical));
     char *block = static_cast<char *>(c10::alloc_cpu(bytes + kHeader));
     memcpy(block, &size, sizeof size);
     const int64_t now = current.fetch_add(size, std::memory_order_relaxed) + size;

@@ -27,6 +27,19 @@ Kind kindOf(const c10::Type &type) {
   }
 }
 
+// How many values an enumeration has; 0 for what is a plain integer.
+int64_t limitOf(const c10::Type &type) {
+  switch (type.kind()) {
+    case c10::TypeKind::OptionalType: return limitOf(*type.expectRef<c10::OptionalType>().getElementType());
+    case c10::TypeKind::ListType: return limitOf(*type.expectRef<c10::ListType>().getElementType());
+    case c10::TypeKind::ScalarTypeType: return static_cast<int64_t>(c10::ScalarType::NumOptions);
+    case c10::TypeKind::LayoutType: return static_cast<int64_t>(c10::Layout::NumOptions);
+    case c10::TypeKind::MemoryFormatType: return static_cast<int64_t>(c10::MemoryFormat::NumOptions);
+    case c10::TypeKind::QSchemeType: return c10::COMPILE_TIME_NUM_QSCHEMES;
+    default: return 0;
+  }
+}
+
 const char *tagName(int tag) {
   static const char *names[] = {"nothing", "null", "a tensor", "a number", "a boolean", "a string", "a list", "a bigint", "a generator", "a device", "a recorded value"};
   return tag >= 0 && tag <= SLOT ? names[tag] : "an unknown value";
@@ -77,7 +90,7 @@ IValue readPlain(Store &store, int tag, Reader &reader) {
     }
     case DEVICE: {
       const double type = reader.next(), index = reader.next();
-      if (!(type >= 0 && type < 127 && index >= -1 && index < 127)) throw ArgError("a device that does not exist");
+      if ((type != 0 && type != 1) || !(index >= -1 && index < 127)) throw ArgError("a device that does not exist");
       return c10::Device(static_cast<c10::DeviceType>(static_cast<int>(type)), static_cast<c10::DeviceIndex>(index));
     }
     default: throw ArgError(std::string("cannot take ") + tagName(tag) + " here");
@@ -88,7 +101,10 @@ IValue readPlain(Store &store, int tag, Reader &reader) {
 IValue convert(IValue value, const Spec &spec, Kind kind) {
   switch (kind) {
     case Kind::Tensor: if (value.isTensor()) return value; break;
-    case Kind::Int: if (value.isInt()) return value; break;
+    case Kind::Int:
+      if (!value.isInt()) break;
+      if (spec.limit && (value.toInt() < 0 || value.toInt() >= spec.limit || (spec.type.rfind("ScalarType", 0) == 0 && value.toInt() == static_cast<int64_t>(c10::ScalarType::Undefined)))) break;
+      return value;
     case Kind::Float: if (value.isDouble()) return value; if (value.isInt()) return static_cast<double>(value.toInt()); break;
     case Kind::Bool: if (value.isBool()) return value; break;
     case Kind::Scalar: if (value.isInt() || value.isDouble() || value.isBool()) return value; break;
@@ -199,13 +215,17 @@ Op bindOperator(const std::string &name, const std::string &overload, const std:
   const std::string full = name + (overload.empty() ? "" : "." + overload);
   if (!handle) throw ArgError("this libtorch has no operator " + full);
   const auto &returns = handle->schema().returns();
-  const bool inPlace = returns.size() == 1 && returns[0].alias_info() && returns[0].alias_info()->isWrite();
-  Op op{*handle, full, {}, 0, true, handle->hasTag(at::Tag::nondeterministic_seeded), inPlace};
+  int written = -1;
+  const auto &arguments = handle->schema().arguments();
+  if (returns.size() == 1 && returns[0].alias_info() && returns[0].alias_info()->isWrite())
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite() && arguments[i].alias_info()->beforeSets() == returns[0].alias_info()->beforeSets()) written = static_cast<int>(i);
+  Op op{*handle, full, {}, 0, true, handle->hasTag(at::Tag::nondeterministic_seeded), written};
   std::vector<std::string> passed;
   std::stringstream list(names);
   for (std::string item; std::getline(list, item, ',');) passed.push_back(item);
   op.passed = static_cast<int>(passed.size());
-  for (const c10::Argument &argument : handle->schema().arguments()) {
+  for (const c10::Argument &argument : arguments) {
     Spec spec;
     spec.name = argument.name();
     spec.type = argument.real_type()->str();
@@ -224,6 +244,7 @@ Op bindOperator(const std::string &name, const std::string &overload, const std:
       }
     }
     spec.kind = kindOf(*type);
+    spec.limit = limitOf(*argument.real_type());
     if (argument.default_value()) spec.fallback = *argument.default_value();
     for (size_t i = 0; i < passed.size(); ++i)
       if (passed[i] == spec.name) spec.position = static_cast<int>(i);
@@ -240,13 +261,14 @@ static std::vector<Reader> positions(const Op &op, Reader &reader) {
   std::vector<Reader> found;
   for (int i = 0; i < op.passed; ++i) {
     found.push_back(reader);
-    const std::function<void()> skip = [&] {
-      const int tag = readTag(reader);
-      if (tag == LIST) for (size_t count = readCount(reader); count > 0; --count) skip();
-      else if (tag == BIGINT || tag == DEVICE) { reader.next(); reader.next(); }
-      else if (tag != NONE && tag != DEFAULT) reader.next();
+    const auto skip = [&](int tag) {
+      if (tag == LIST) throw ArgError("a list inside a list");
+      if (tag == BIGINT || tag == DEVICE) reader.next();
+      if (tag != NONE && tag != DEFAULT) reader.next();
     };
-    skip();
+    const int tag = readTag(reader);
+    if (tag != LIST) skip(tag);
+    else for (size_t count = readCount(reader); count > 0; --count) skip(readTag(reader));
     bool known = false;
     for (const Spec &spec : op.args) known = known || spec.position == i;
     if (!known && *found.back().at != 0) throw ArgError("value " + std::to_string(i) + " is not an argument of this libtorch's " + op.name);
@@ -275,10 +297,21 @@ static Arg readRecordedOne(Store &store, Recording &recording, const Spec &spec,
     return arg;
   }
   arg.expects = {spec.kind};
+  const bool numeric = spec.kind == Kind::Tensor || spec.kind == Kind::Int || spec.kind == Kind::Float || spec.kind == Kind::Scalar || spec.kind == Kind::Bool;
+  if (!numeric || spec.limit) throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got a recorded value");
   const int tag = readTag(reader);
   if (tag == SLOT) {
-    arg.slot = readSlot(recording, reader);
-    if (spec.list) arg.expects = {Kind::Other};
+    const int slot = readSlot(recording, reader);
+    if (!spec.list) {
+      arg.slot = slot;
+      return arg;
+    }
+    if (spec.kind != Kind::Int || spec.length <= 0) throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got a recorded value");
+    arg.mixed = true;  // int[2]=n means n in both places
+    Arg item;
+    item.slot = slot;
+    item.expects = {Kind::Int};
+    arg.items.assign(spec.length, item);
     return arg;
   }
   if (!spec.list) throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got a list");
@@ -316,6 +349,13 @@ Arg readFree(Store &store, Recording *recording, Reader &reader) {
   arg.value = readPlain(store, tag, reader);
   if (recording) capture(*recording, arg.value);
   return arg;
+}
+
+size_t roomFor(const IValue &value) {
+  if (!value.isList()) return 3;
+  size_t room = 2;
+  for (const IValue &item : value.toListRef()) room += roomFor(item);
+  return room;
 }
 
 void write(Store &store, const IValue &value, Writer &writer) {

@@ -36,5 +36,7 @@ struct Writer {
   }
 };
 void write(Store &store, const IValue &value, Writer &writer);
+// How many doubles `write` will put.
+size_t roomFor(const IValue &value);
 
 }  // namespace whetstone

@@ -193,6 +193,8 @@ const op_zeros_like = operator('zeros_like', '', 'self,dtype,layout,device,pin_m
 const op_ones = operator('ones', '', 'size,dtype,layout,device,pin_memory')
 const op_ones_like = operator('ones_like', '', 'self,dtype,layout,device,pin_memory,memory_format')
 const op_full = operator('full', '', 'size,fill_value,dtype,layout,device,pin_memory')
+const op_new_zeros = operator('new_zeros', '', 'self,size,dtype,layout,device,pin_memory')
+const op_new_empty = operator('new_empty', '', 'self,size,dtype,layout,device,pin_memory')
 const op_full_like = operator('full_like', '', 'self,fill_value,dtype,layout,device,pin_memory,memory_format')
 const op_arange_start_step = operator('arange', 'start_step', 'start,end,step,dtype,layout,device,pin_memory')
 const op_rand = operator('rand', '', 'size,dtype,layout,device,pin_memory')
@@ -1993,6 +1995,34 @@ export abstract class TensorOperators extends Ref {
     arg(undefined)
     arg(undefined)
     return toTensor(op_ones_like) as Tensor
+  }
+
+  /**
+   * aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+   */
+  newZeros(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
+    begin(op_new_zeros)
+    arg(this)
+    arg(size)
+    argDtype(options.dtype)
+    arg(undefined)
+    argDevice(options.device)
+    arg(undefined)
+    return toTensor(op_new_zeros) as Tensor
+  }
+
+  /**
+   * aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+   */
+  newEmpty(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
+    begin(op_new_empty)
+    arg(this)
+    arg(size)
+    argDtype(options.dtype)
+    arg(undefined)
+    argDevice(options.device)
+    arg(undefined)
+    return toTensor(op_new_empty) as Tensor
   }
 
   /**

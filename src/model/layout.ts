@@ -1,0 +1,94 @@
+/**
+ * Where each weight of a Hugging Face checkpoint lives in ours. Projections that read the same input are stored as one
+ * matrix (`qkv`, `gate_up`): fewer and larger products. The checkpoint's names are row ranges of these.
+ */
+import type { Tensor } from '../tensor/index.js'
+import type { DecoderConfig, HeadLayout } from './config.js'
+
+/** One of our tensors. */
+export interface Weight {
+  name: string
+  shape: readonly number[]
+  /** The checkpoint's tensors in it, in row order. */
+  parts: readonly { name: string; rows: number }[]
+  kind: 'matrix' | 'bias' | 'norm' | 'embedding'
+}
+
+/** The linear maps that an adapter may change, by the checkpoint's name inside a layer. */
+export const projections = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const
+export type Projection = (typeof projections)[number]
+
+export function projectionPath(layer: number, projection: Projection): string {
+  const room = projection.endsWith('gate_proj') || projection.endsWith('up_proj') || projection === 'down_proj' ? 'mlp' : 'self_attn'
+  return `model.layers.${layer}.${room}.${projection}`
+}
+
+export function projectionShape(config: DecoderConfig, projection: Projection): [rows: number, columns: number] {
+  const { hidden, inner, heads, kvHeads, headDim } = config
+  switch (projection) {
+    case 'q_proj':
+      return [heads * headDim, hidden]
+    case 'k_proj':
+    case 'v_proj':
+      return [kvHeads * headDim, hidden]
+    case 'o_proj':
+      return [hidden, heads * headDim]
+    case 'gate_proj':
+    case 'up_proj':
+      return [inner, hidden]
+    case 'down_proj':
+      return [hidden, inner]
+  }
+}
+
+/** Every tensor of a model, in the order of computation. */
+export function layout(config: DecoderConfig, head: HeadLayout): Weight[] {
+  const { hidden, inner, vocabSize, headDim } = config
+  const weights: Weight[] = []
+  const whole = (name: string, shape: readonly number[], kind: Weight['kind']) =>
+    weights.push({ name, shape, kind, parts: [{ name, rows: shape[0]! }] })
+  const fused = (name: string, layer: number, names: readonly Projection[], suffix: 'weight' | 'bias') => {
+    const parts = names.map(p => ({ name: `${projectionPath(layer, p)}.${suffix}`, rows: projectionShape(config, p)[0] }))
+    const rows = parts.reduce((sum, part) => sum + part.rows, 0)
+    const columns = projectionShape(config, names[0]!)[1]
+    weights.push({ name, parts, shape: suffix === 'weight' ? [rows, columns] : [rows], kind: suffix === 'weight' ? 'matrix' : 'bias' })
+  }
+  whole('model.embed_tokens.weight', [vocabSize, hidden], 'embedding')
+  for (let i = 0; i < config.layers; i++) {
+    const at = `model.layers.${i}`
+    whole(`${at}.input_layernorm.weight`, [hidden], 'norm')
+    fused(`${at}.self_attn.qkv.weight`, i, ['q_proj', 'k_proj', 'v_proj'], 'weight')
+    if (config.qkvBias) fused(`${at}.self_attn.qkv.bias`, i, ['q_proj', 'k_proj', 'v_proj'], 'bias')
+    if (config.qkNorm) {
+      whole(`${at}.self_attn.q_norm.weight`, [headDim], 'norm')
+      whole(`${at}.self_attn.k_norm.weight`, [headDim], 'norm')
+    }
+    whole(`${at}.self_attn.o_proj.weight`, projectionShape(config, 'o_proj'), 'matrix')
+    if (config.outputBias) whole(`${at}.self_attn.o_proj.bias`, [hidden], 'bias')
+    whole(`${at}.post_attention_layernorm.weight`, [hidden], 'norm')
+    fused(`${at}.mlp.gate_up.weight`, i, ['gate_proj', 'up_proj'], 'weight')
+    whole(`${at}.mlp.down_proj.weight`, [hidden, inner], 'matrix')
+  }
+  whole('model.norm.weight', [hidden], 'norm')
+  if (head === 'score') whole('score.weight', [1, hidden], 'matrix')
+  else if (!config.tiedEmbeddings) whole('lm_head.weight', [vocabSize, hidden], 'matrix')
+  return weights
+}
+
+/** The checkpoint's tensors as views of ours. The caller disposes them. */
+export function checkpointViews(weights: readonly Weight[], tensors: ReadonlyMap<string, Tensor>): Map<string, Tensor> {
+  const views = new Map<string, Tensor>()
+  for (const { name, parts } of weights) {
+    const tensor = tensors.get(name)!
+    let row = 0
+    for (const part of parts) {
+      views.set(part.name, tensor.narrow(0, row, part.rows))
+      row += part.rows
+    }
+  }
+  return views
+}
+
+export function parameterCount(weights: readonly Weight[]): number {
+  return weights.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0)
+}
