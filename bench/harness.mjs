@@ -23,7 +23,9 @@ export function median(values) {
  * @param {number} seconds how long to measure
  */
 export async function time(work, seconds = 0.2) {
-  const asynchronous = work() instanceof Promise
+  const first = work()
+  const asynchronous = first instanceof Promise
+  await first
   const batch = async count => {
     const start = performance.now()
     if (asynchronous) for (let i = 0; i < count; i++) await work()

@@ -16,8 +16,11 @@
 
 #include <node_api.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <set>
 #include <sstream>
 
 namespace whetstone {
@@ -38,11 +41,35 @@ class Runner {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job *> queue_;
-  bool stop_ = false;
+  std::atomic<bool> stop_ = false;
+
+  static std::mutex &listMutex() {
+    static auto *mutex = new std::mutex();
+    return *mutex;
+  }
+  static std::set<Runner *> &list() {
+    static auto *runners = new std::set<Runner *>();
+    return *runners;
+  }
 
 public:
   napi_threadsafe_function done = nullptr;
   int pending = 0;
+
+  Runner() {
+    std::lock_guard<std::mutex> lock(listMutex());
+    list().insert(this);
+    // process.exit() skips the environment's clean-up and destroys libtorch's globals, which a running operator still uses.
+    static const int registered = std::atexit([] {
+      std::lock_guard<std::mutex> lock(listMutex());
+      for (Runner *runner : list()) runner->close();
+    });
+    (void)registered;
+  }
+  ~Runner() {
+    std::lock_guard<std::mutex> lock(listMutex());
+    list().erase(this);
+  }
 
   void post(Job *job) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -51,6 +78,7 @@ public:
     wake_.notify_one();
   }
   void loop() {
+    interrupted = &stop_;
     while (true) {
       Job *job;
       {
@@ -69,7 +97,7 @@ public:
       if (napi_call_threadsafe_function(done, job, napi_tsfn_blocking) != napi_ok) delete job;
     }
   }
-  // The program that is running finishes first: operators cannot be interrupted.
+  // A program that is running ends with its current operator, which cannot be interrupted.
   void close() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -84,9 +112,11 @@ public:
 
 struct Bridge {
   Store store;
+  std::shared_ptr<double[]> memory;  // the mailbox
   double *box = nullptr;
   size_t boxSize = 0;
-  napi_ref boxRef = nullptr;
+  napi_ref onMailbox = nullptr;  // the function that takes a new one
+  int64_t told = 0;  // bytes V8 was told of
   std::vector<const Op *> ops;
   std::unordered_map<std::string, double> interned;
   std::vector<std::shared_ptr<Recording>> recordings;  // innermost last
@@ -95,6 +125,7 @@ struct Bridge {
   Table<std::shared_ptr<Kernel>> kernels;
   Table<std::shared_ptr<Graph>> graphs;
   std::vector<c10::Stream> streams;
+  std::optional<c10::Stream> stream;  // what JavaScript made current; programs started meanwhile run there too
   Runner runner;
   Stack stack;
 
@@ -114,7 +145,7 @@ Bridge *bridge(napi_env env) {
 }
 
 napi_value makeError(napi_env env, const char *code, const std::string &text, const std::string &where) {
-  napi_value error, message, name, line;
+  napi_value error = nullptr, message = nullptr, name = nullptr, line = nullptr;
   napi_create_string_utf8(env, code, NAPI_AUTO_LENGTH, &name);
   napi_create_string_utf8(env, text.data(), text.size(), &message);
   napi_create_error(env, name, message, &error);
@@ -140,6 +171,7 @@ napi_value toError(napi_env env, const std::exception_ptr &thrown) {
 }
 
 constexpr size_t kMaxArgs = 6;
+constexpr size_t kMaxMailbox = size_t{1} << 26;
 
 struct Call {
   napi_env env;
@@ -166,47 +198,75 @@ struct Call {
     size_t size = 0;
     if (i >= count || napi_get_value_string_utf8(env, values[i], nullptr, 0, &size) != napi_ok) throw ArgError("argument " + std::to_string(i) + " is not a string");
     std::string value(size, '\0');
-    napi_get_value_string_utf8(env, values[i], value.data(), size + 1, &size);
+    if (napi_get_value_string_utf8(env, values[i], value.data(), size + 1, &size) != napi_ok) throw ArgError("a string cannot be read");
     return value;
   }
   // The bytes of a typed array.
   std::pair<char *, size_t> bytes(size_t i) const {
     bool typed = false;
     if (i >= count || napi_is_typedarray(env, values[i], &typed) != napi_ok || !typed) throw ArgError("argument " + std::to_string(i) + " is not a typed array");
-    napi_typedarray_type type;
+    // A kind of array this Node-API does not know leaves the type as it was.
+    auto type = static_cast<napi_typedarray_type>(99);
     size_t length = 0, offset = 0;
     void *data = nullptr;
-    napi_value buffer;
+    napi_value buffer = nullptr;
     napi_get_typedarray_info(env, values[i], &type, &length, &data, &buffer, &offset);
-    static const size_t sizes[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8};
+    static const size_t sizes[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 2};
     const auto index = static_cast<size_t>(type);
-    return {static_cast<char *>(data), length * (index < 11 ? sizes[index] : 2)};
+    if (index >= std::size(sizes)) throw ArgError("argument " + std::to_string(i) + " is a typed array of an unknown kind");
+    return {static_cast<char *>(data), data ? length * sizes[index] : 0};
   }
   const Tensor &tensor(size_t i) const { return b.store.tensor(number(i), "a tensor"); }
   c10::Device device(size_t i) const {
     const int type = integer(i), index = integer(i + 1);
     if (type != 0 && type != 1) throw ArgError("an unknown kind of device");
     if (type == 1 && !at::hasCUDA()) throw ArgError("this libtorch sees no CUDA device");
+    if (index < -1 || index > 126) throw ArgError("a device that does not exist");
+    if (type == 1) at::globalContext().lazyInitDevice(c10::kCUDA);  // generators and the allocator exist only after it
     return {static_cast<c10::DeviceType>(type), static_cast<c10::DeviceIndex>(type == 0 ? -1 : index)};
   }
   napi_value out(double value) const {
-    napi_value result;
+    napi_value result = nullptr;
     napi_create_double(env, value, &result);
     return result;
   }
   napi_value out(const std::string &value) const {
-    napi_value result;
+    napi_value result = nullptr;
     napi_create_string_utf8(env, value.data(), value.size(), &result);
     return result;
   }
   napi_value nothing() const {
-    napi_value result;
+    napi_value result = nullptr;
     napi_get_undefined(env, &result);
     return result;
+  }
+  // The mailbox is the bridge's own memory, so that nothing JavaScript does to the buffer it sees (transfer, detach) takes it
+  // away. One that was replaced lives as long as its buffer.
+  void growMailbox(size_t size) const {
+    if (size <= b.boxSize) return;
+    if (size > kMaxMailbox) throw ArgError("a call of more than " + std::to_string(kMaxMailbox) + " values");
+    std::shared_ptr<double[]> memory(new double[size]());
+    if (b.boxSize) memcpy(memory.get(), b.box, b.boxSize * sizeof(double));
+    auto *held = new std::shared_ptr<double[]>(memory);
+    const auto drop = [](napi_env, void *, void *hint) { delete static_cast<std::shared_ptr<double[]> *>(hint); };
+    napi_value buffer = nullptr, taker = nullptr, receiver = nullptr, ignored = nullptr;
+    if (napi_create_external_arraybuffer(env, memory.get(), size * sizeof(double), drop, held, &buffer) != napi_ok) {
+      delete held;
+      throw ArgError("this runtime does not allow views of native memory");
+    }
+    if (napi_get_reference_value(env, b.onMailbox, &taker) != napi_ok || napi_get_undefined(env, &receiver) != napi_ok ||
+        napi_call_function(env, receiver, taker, 1, &buffer, &ignored) != napi_ok)
+      throw ArgError("nobody takes the mailbox");
+    b.memory = std::move(memory);
+    b.box = b.memory.get();
+    b.boxSize = size;
   }
   // Results by the short way: one tensor is its ref; anything else is in the mailbox and the answer is minus their number.
   napi_value results(const std::vector<IValue> &values) const {
     if (values.size() == 1 && values[0].isTensor() && values[0].toTensor().defined()) return out(b.store.tensors.add(values[0].toTensor()));
+    size_t room = 0;
+    for (const IValue &value : values) room += roomFor(value);
+    growMailbox(room);
     Writer writer = b.writer();
     for (const IValue &value : values) write(b.store, value, writer);
     return out(-static_cast<double>(values.size()));
@@ -229,21 +289,27 @@ template <napi_value (*Body)(Call &)> napi_value guarded(napi_env env, napi_call
 
 // ---- operators
 
-napi_value setMailbox(Call &c) {
-  void *data = nullptr;
-  size_t size = 0;
-  if (napi_get_arraybuffer_info(c.env, c.values[0], &data, &size) != napi_ok) throw ArgError("the mailbox is not an ArrayBuffer");
-  if (c.b.boxRef) napi_delete_reference(c.env, c.b.boxRef);
-  napi_create_reference(c.env, c.values[0], 1, &c.b.boxRef);
-  c.b.box = static_cast<double *>(data);
-  c.b.boxSize = size / sizeof(double);
+// Makes the mailbox as large as asked, at least. With a function: it is given this mailbox and every later one.
+napi_value mailbox(Call &c) {
+  const int size = c.integer(0);
+  if (size < 0) throw ArgError("a negative size");
+  if (c.count > 1) {
+    napi_valuetype type;
+    if (napi_typeof(c.env, c.values[1], &type) != napi_ok || type != napi_function) throw ArgError("argument 1 is not a function");
+    napi_ref taker = nullptr;
+    if (napi_create_reference(c.env, c.values[1], 1, &taker) != napi_ok) throw ArgError("the function cannot be kept");
+    if (c.b.onMailbox) napi_delete_reference(c.env, c.b.onMailbox);
+    c.b.onMailbox = taker;
+  }
+  if (!c.b.onMailbox) throw ArgError("nobody takes the mailbox");
+  c.growMailbox(std::max<size_t>(size, c.count > 1 ? c.b.boxSize + 1 : 0));
   return c.nothing();
 }
 
 // Bound operators are shared by all threads and never freed: a program on any thread may hold one.
 const Op *shared(const std::string &name, const std::string &overload, const std::string &names) {
   static std::mutex mutex;
-  static std::unordered_map<std::string, std::unique_ptr<Op>> ops;
+  static auto &ops = *new std::unordered_map<std::string, std::unique_ptr<Op>>();
   std::lock_guard<std::mutex> lock(mutex);
   auto &slot = ops[name + "\n" + overload + "\n" + names];
   if (!slot) slot = std::make_unique<Op>(bindOperator(name, overload, names));
@@ -264,7 +330,11 @@ const Op &operatorAt(Call &c, size_t i) {
 napi_value call(Call &c) {
   const Op &op = operatorAt(c, 0);
   Stack &stack = c.b.stack;
-  stack.clear();
+  // Whatever happens, the arguments are not held until the next call.
+  const struct Clear {
+    Stack &stack;
+    ~Clear() { stack.clear(); }
+  } clear{stack};
   Reader reader = c.b.reader();
   try {
     readArguments(c.b.store, op, reader, stack);
@@ -280,16 +350,39 @@ napi_value call(Call &c) {
     Reader again = c.b.reader();
     readArguments(c.b.store, op, again, stack);
     for (size_t i = 0; i < stack.size(); ++i) text << (i ? ", " : "") << op.args[i].name << ": " << describe(stack[i]);
-    stack.clear();
     throw ProgramError(text.str() + ")", "", outOfMemory(error), false);
   }
-  napi_value result = op.inPlace ? c.out(0) : c.results(stack);
-  stack.clear();
+  return op.written >= 0 ? c.out(0) : c.results(stack);
+}
+
+// What a call of a bound operator takes and gives, for callers that do not know it: names and types of its arguments, types
+// of its results, and the argument that is its only result (-1: none).
+napi_value signature(Call &c) {
+  const Op &op = operatorAt(c, 0);
+  napi_value result = nullptr, types = nullptr, results = nullptr;
+  napi_create_object(c.env, &result);
+  napi_create_array(c.env, &types);
+  napi_create_array(c.env, &results);
+  uint32_t i = 0, j = 0;
+  for (const Spec &spec : op.args) napi_set_element(c.env, types, i++, c.out(spec.type));
+  for (const c10::Argument &returned : op.handle.schema().returns()) napi_set_element(c.env, results, j++, c.out(returned.real_type()->str()));
+  napi_set_named_property(c.env, result, "types", types);
+  napi_set_named_property(c.env, result, "results", results);
+  napi_set_named_property(c.env, result, "written", c.out(static_cast<double>(op.written)));
   return result;
 }
 
+// The names of an operator's arguments, as `bind` takes them.
+napi_value argumentNames(Call &c) {
+  const auto handle = c10::Dispatcher::singleton().findSchema({c.text(0), c.text(1)});
+  if (!handle) throw ArgError("this libtorch has no operator " + c.text(0) + (c.text(1).empty() ? "" : "." + c.text(1)));
+  std::string names;
+  for (const c10::Argument &argument : handle->schema().arguments()) names += (names.empty() ? "" : ",") + argument.name();
+  return c.out(names);
+}
+
 napi_value schemas(Call &c) {
-  napi_value list;
+  napi_value list = nullptr;
   napi_create_array(c.env, &list);
   uint32_t i = 0;
   for (const auto &name : c10::Dispatcher::singleton().getAllOpNames()) {
@@ -342,36 +435,45 @@ napi_value fromBytes(Call &c) {
   const auto [data, size] = c.bytes(0);
   const int dtype = c.integer(1), dims = c.integer(2);
   if (dtype < 0 || dtype >= static_cast<int>(c10::ScalarType::NumOptions)) throw ArgError("an unknown dtype");
-  if (dims < 0 || static_cast<size_t>(dims) > c.b.boxSize) throw ArgError("too many dimensions");
+  if (dims < 0 || dims > 64 || static_cast<size_t>(dims) > c.b.boxSize) throw ArgError("a tensor has 64 dimensions at most");
   std::vector<int64_t> shape;
+  double elements = 1;
   for (int i = 0; i < dims; ++i) {
     if (!(c.b.box[i] >= 0 && c.b.box[i] < 1e15) || c.b.box[i] != std::floor(c.b.box[i])) throw ArgError("a shape is made of whole numbers, got " + std::to_string(c.b.box[i]));
     shape.push_back(static_cast<int64_t>(c.b.box[i]));
+    elements *= c.b.box[i];
   }
-  const Tensor tensor = at::empty(shape, at::TensorOptions(static_cast<c10::ScalarType>(dtype)));
-  if (tensor.nbytes() != size) throw ArgError("the array has " + std::to_string(size) + " bytes, the shape needs " + std::to_string(tensor.nbytes()));
+  const auto type = static_cast<c10::ScalarType>(dtype);
+  if (type == c10::ScalarType::Undefined || c10::isQIntType(type)) throw ArgError("an unknown dtype");
+  // Before anything is allocated: a wrong shape is the caller's mistake, not a lack of memory.
+  const double needed = elements * static_cast<double>(c10::elementSize(type));
+  if (needed != static_cast<double>(size)) throw ArgError("the array has " + std::to_string(size) + " bytes, the shape needs " + (needed < 1e15 ? std::to_string(static_cast<int64_t>(needed)) : "more than there are"));
+  const Tensor tensor = at::empty(shape, at::TensorOptions(type));
   if (size) memcpy(tensor.data_ptr(), data, size);
   return c.out(c.b.store.tensors.add(tensor));
 }
 
 napi_value readInto(Call &c) {
-  const Tensor tensor = c.tensor(0).detach().to(c10::kCPU).contiguous();
+  const Tensor tensor = c.tensor(0).detach().to(c10::kCPU).contiguous().resolve_neg();
   const auto [data, size] = c.bytes(1);
   if (tensor.nbytes() != size) throw ArgError("the array has " + std::to_string(size) + " bytes, the tensor " + std::to_string(tensor.nbytes()));
-  if (size) memcpy(data, tensor.const_data_ptr(), size);
+  const void *source = tensor.const_data_ptr();
+  if (size && !source) throw ArgError("a tensor without memory");
+  if (size) memcpy(data, source, size);
   return c.nothing();
 }
 
 // A view of a CPU tensor's memory; the memory lives at least as long as the view.
 napi_value memoryOf(Call &c) {
   const Tensor &tensor = c.tensor(0);
-  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) throw ArgError("the memory of a tensor is visible only where it is contiguous and on the CPU");
-  napi_value buffer;
+  if (!tensor.device().is_cpu() || tensor.layout() != c10::kStrided || tensor.is_neg() || !tensor.is_contiguous()) throw ArgError("the memory of a tensor is visible only where it is contiguous and on the CPU");
+  napi_value buffer = nullptr;
   if (tensor.nbytes() == 0) {
-    void *none;
+    void *none = nullptr;
     napi_create_arraybuffer(c.env, 0, &none, &buffer);
     return buffer;
   }
+  if (!tensor.data_ptr()) throw ArgError("a tensor without memory");
   // A resize would move the memory away from under the view.
   tensor.storage().unsafeGetStorageImpl()->set_resizable(false);
   auto *held = new Tensor(tensor.detach());
@@ -409,6 +511,7 @@ napi_value gradients(Call &c) {
   const auto arriving = list();
   std::vector<IValue> found;
   for (const Tensor &gradient : torch::autograd::grad(outputs, inputs, arriving, c.boolean(0), c.boolean(1), true)) found.emplace_back(gradient.defined() ? IValue(gradient) : IValue());
+  c.growMailbox(3 * found.size());
   Writer writer = c.b.writer();
   for (const IValue &value : found) write(c.b.store, value, writer);
   return c.out(-static_cast<double>(found.size()));
@@ -427,6 +530,7 @@ napi_value beginRecording(Call &c) {
   auto fresh = std::make_shared<Recording>();
   fresh->id = c.b.nextRecording++;
   const int inputs = c.integer(0);
+  if (inputs < 0 || inputs > 0xffff) throw ArgError("a program has between 0 and 65535 inputs");
   for (int i = 0; i < inputs; ++i) fresh->program->inputs.push_back(fresh->program->slots++);
   c.b.recordings.push_back(fresh);
   return c.out(slotRef(*fresh, 0));
@@ -464,6 +568,9 @@ napi_value append(Call &c, Instruction instruction, int results) {
   if (instruction.first)
     for (const Tensor &tensor : instruction.first->captured)
       if (current.seen.emplace(tensor.unsafeGetTensorImpl(), true).second) program.captured.push_back(tensor);
+  for (const Arg &arg : instruction.args)
+    if (arg.value.isGenerator()) program.generators.push_back(arg.value.toGenerator());
+  if (instruction.first) program.generators.insert(program.generators.end(), instruction.first->generators.begin(), instruction.first->generators.end());
   program.code.push_back(std::move(instruction));
   return c.out(slotRef(current, first));
 }
@@ -479,7 +586,7 @@ napi_value recordCall(Call &c) {
   } catch (const ArgError &error) {
     throw ArgError(op.name + ": " + error.what());
   }
-  const int results = op.inPlace ? 0 : static_cast<int>(op.handle.schema().returns().size());
+  const int results = op.written >= 0 ? 0 : static_cast<int>(op.handle.schema().returns().size());
   return append(c, std::move(instruction), results);
 }
 
@@ -513,49 +620,49 @@ void settle(napi_env env, napi_value, void *, void *data) {
   if (!env) return;
   Bridge &b = *bridge(env);
   if (--b.runner.pending == 0) napi_unref_threadsafe_function(env, b.runner.done);
-  napi_value error = nullptr;
   if (!job->error) {
     try {
-      std::vector<double> room(2);
-      for (const IValue &value : job->results) room.resize(room.size() + (value.isList() ? 2 + 2 * value.toListRef().size() : 3));
-      Writer writer{room.data(), room.data() + room.size()};
+      size_t size = 2;
+      for (const IValue &value : job->results) size += roomFor(value);
+      void *bytes = nullptr;
+      napi_value buffer = nullptr, array = nullptr;
+      if (napi_create_arraybuffer(env, size * sizeof(double), &bytes, &buffer) != napi_ok || napi_create_typedarray(env, napi_float64_array, size, buffer, 0, &array) != napi_ok)
+        throw std::bad_alloc();
+      auto *room = static_cast<double *>(bytes);
+      Writer writer{room, room + size};
       writer.put(job->keep ? job->keep(job->results) : 0);
       writer.put(static_cast<double>(job->results.size()));
       for (const IValue &value : job->results) write(b.store, value, writer);
-      void *bytes = nullptr;
-      napi_value buffer, array;
-      napi_create_arraybuffer(env, room.size() * sizeof(double), &bytes, &buffer);
-      memcpy(bytes, room.data(), room.size() * sizeof(double));
-      napi_create_typedarray(env, napi_float64_array, room.size(), buffer, 0, &array);
       napi_resolve_deferred(env, job->deferred, array);
       return;
     } catch (...) {
       job->error = std::current_exception();
     }
   }
-  error = toError(env, job->error);
-  napi_reject_deferred(env, job->deferred, error);
+  napi_reject_deferred(env, job->deferred, toError(env, job->error));
 }
 
 napi_value start(Call &c, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr) {
-  auto *job = new Job();
+  auto job = std::make_unique<Job>();
   const bool enabled = c10::GradMode::is_enabled();
-  job->work = [work = std::move(work), enabled] {
+  job->work = [work = std::move(work), enabled, stream = c.b.stream] {
     c10::GradMode::set_enabled(enabled);
+    if (stream) c10::impl::VirtualGuardImpl(stream->device_type()).exchangeStream(*stream);
     return work();
   };
   job->keep = std::move(keep);
-  napi_value promise;
-  napi_create_promise(c.env, &job->deferred, &promise);
+  napi_value promise = nullptr;
+  if (napi_create_promise(c.env, &job->deferred, &promise) != napi_ok) throw ArgError("no promise can be made now");
+  c.b.runner.post(job.get());
+  job.release();
   if (c.b.runner.pending++ == 0) napi_ref_threadsafe_function(c.env, c.b.runner.done);
-  c.b.runner.post(job);
   return promise;
 }
 
 // mailbox: the inputs
 napi_value runProgram(Call &c) {
   auto program = c.b.item(c.b.programs, c.number(0), "a program");
-  return start(c, [program, inputs = readInputs(c, c.integer(1))] { return execute(*program, inputs); });
+  return start(c, [program, inputs = readInputs(c, c.integer(1))]() mutable { return execute(*program, std::move(inputs)); });
 }
 
 napi_value callProgram(Call &c) {
@@ -570,7 +677,7 @@ napi_value toHost(Call &c) {
   const Tensor tensor = c.tensor(0);
   return start(c, [tensor] {
     c10::AutoGradMode off(false);
-    return std::vector<IValue>{tensor.detach().to(c10::kCPU, false, true).contiguous()};
+    return std::vector<IValue>{tensor.detach().to(c10::kCPU, false, true).contiguous().resolve_neg()};
   });
 }
 
@@ -627,6 +734,7 @@ napi_value newGenerator(Call &c) {
 
 napi_value generatorState(Call &c) {
   at::Generator &generator = generatorAt(c);
+  std::lock_guard<std::mutex> lock(generator.mutex());  // a program may be drawing from it
   if (c.count < 2) return c.out(c.b.store.tensors.add(generator.get_state()));
   generator.set_state(c.tensor(1));
   return c.nothing();
@@ -657,15 +765,22 @@ napi_value memory(Call &c) {
 
 // Tells V8 of the bytes that hang on a tensor it may collect; answers with their number. Leaves the mailbox alone.
 napi_value leaveToCollector(Call &c) {
-  const auto bytes = static_cast<int64_t>(c.tensor(0).nbytes());
+  const Tensor &tensor = c.tensor(0);
+  // A view, or a second handle, brings no memory of its own; an expanded tensor has fewer bytes than elements.
+  const bool own = tensor.has_storage() && !tensor.is_view() && tensor.use_count() == 1;
+  const int64_t bytes = own ? static_cast<int64_t>(tensor.storage().nbytes()) : 0;
   int64_t now = 0;
-  napi_adjust_external_memory(c.env, bytes, &now);
+  if (bytes) napi_adjust_external_memory(c.env, bytes, &now);
+  c.b.told += bytes;
   return c.out(static_cast<double>(bytes));
 }
 
 napi_value adjustExternal(Call &c) {
+  const double bytes = c.number(0);
+  if (!(std::abs(bytes) < 1e15) || static_cast<double>(c.b.told) + bytes < 0) throw ArgError("more bytes than were told");
   int64_t now = 0;
-  napi_adjust_external_memory(c.env, static_cast<int64_t>(c.number(0)), &now);
+  c.b.told += static_cast<int64_t>(bytes);
+  napi_adjust_external_memory(c.env, static_cast<int64_t>(bytes), &now);
   return c.nothing();
 }
 
@@ -687,8 +802,13 @@ c10::Stream streamAt(Call &c, size_t i) {
 // Makes a stream the current one; answers with the one before.
 napi_value useStream(Call &c) {
   const c10::Stream stream = streamAt(c, 0);
-  c.b.streams.push_back(c10::impl::VirtualGuardImpl(stream.device_type()).exchangeStream(stream));
-  return c.out(static_cast<double>(c.b.streams.size() - 1));
+  const c10::Stream before = c10::impl::VirtualGuardImpl(stream.device_type()).exchangeStream(stream);
+  c.b.stream = stream;
+  auto &known = c.b.streams;
+  const auto found = std::find(known.begin(), known.end(), before);
+  if (found != known.end()) return c.out(static_cast<double>(found - known.begin()));
+  known.push_back(before);
+  return c.out(static_cast<double>(known.size() - 1));
 }
 
 napi_value streamWaits(Call &c) {
@@ -711,7 +831,7 @@ napi_value synchronize(Call &c) {
 }
 
 napi_value machine(Call &c) {
-  napi_value result, devices;
+  napi_value result = nullptr, devices = nullptr;
   napi_create_object(c.env, &result);
   const auto set = [&](napi_value object, const char *name, napi_value value) { napi_set_named_property(c.env, object, name, value); };
   set(result, "libtorchVersion", c.out(std::string(TORCH_VERSION)));
@@ -722,7 +842,7 @@ napi_value machine(Call &c) {
   napi_create_array(c.env, &devices);
   uint32_t i = 0;
   for (const CudaDevice &device : cudaDevices()) {
-    napi_value entry;
+    napi_value entry = nullptr;
     napi_create_object(c.env, &entry);
     set(entry, "name", c.out(device.name));
     set(entry, "totalBytes", c.out(device.bytes));
@@ -734,7 +854,7 @@ napi_value machine(Call &c) {
 }
 
 template <napi_value (*Body)(Call &)> void define(napi_env env, napi_value exports, const char *name) {
-  napi_value function;
+  napi_value function = nullptr;
   napi_create_function(env, name, NAPI_AUTO_LENGTH, guarded<Body>, nullptr, &function);
   napi_set_named_property(env, exports, name, function);
 }
@@ -750,15 +870,18 @@ NAPI_MODULE_INIT() {
   countCpuMemory();
   auto *b = new Bridge();
   napi_set_instance_data(env, b, [](napi_env, void *data, void *) { delete static_cast<Bridge *>(data); }, nullptr);
-  napi_add_env_cleanup_hook(env, cleanup, b);
-  napi_value name;
+  napi_value name = nullptr;
   napi_create_string_utf8(env, "whetstone", NAPI_AUTO_LENGTH, &name);
   napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, nullptr, settle, &b->runner.done);
   napi_unref_threadsafe_function(env, b->runner.done);
+  // Hooks run last in, first out: the runner stops while the function it reports through is still there.
+  napi_add_env_cleanup_hook(env, cleanup, b);
 
-  define<setMailbox>(env, exports, "setMailbox");
+  define<mailbox>(env, exports, "mailbox");
   define<bind>(env, exports, "bind");
   define<call>(env, exports, "call");
+  define<signature>(env, exports, "signature");
+  define<argumentNames>(env, exports, "argumentNames");
   define<schemas>(env, exports, "schemas");
   define<intern>(env, exports, "intern");
   define<release>(env, exports, "release");

@@ -27,7 +27,7 @@ using torch::autograd::variable_list;
 // libtorch 2.12 changed how graph nodes are counted; the compiler picks the way of the one it sees.
 template <class N> auto makeNode() {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::make_intrusive<N>();
-  else return std::shared_ptr<N>(new N(), torch::autograd::deleteNode);  // takes long chains apart without recursion
+  else return std::shared_ptr<N>(new N(), [](N *node) { deleteNode(node); });  // takes long chains apart without recursion
 }
 template <class N> auto self(N *node) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, N>) return c10::intrusive_ptr<N>::reclaim_copy(node);
@@ -205,14 +205,16 @@ variable_list tensorsOf(const std::vector<IValue> &values) {
 bool sharesMemory(const Tensor &a, const Tensor &b) { return a.defined() && a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
 
 // A tensor the node may call its own. One that was handed through, or shares memory with one that has a history of its own,
-// is copied: writing its history would overwrite the other's. A view of the function's own memory only sheds its base.
+// is copied: writing its history would overwrite the other's. A view of the function's own memory only sheds its base, and
+// one returned twice is two results.
 Tensor fresh(const Tensor &output, const variable_list &inputs, const Program &program, const std::vector<IValue> &values, size_t index) {
   bool shared = false;
   for (const Tensor &input : inputs) shared = shared || input.is_same(output) || sharesMemory(input, output);
   for (const Tensor &tensor : program.captured) shared = shared || tensor.is_same(output) || sharesMemory(tensor, output);
-  for (size_t i = 0; i < index; ++i) shared = shared || sharesMemory(values[i].toTensor(), output);
   if (shared) return output.clone();
-  return output.is_view() ? output.detach() : output;
+  bool again = output.is_view();
+  for (size_t i = 0; i < index; ++i) again = again || values[i].toTensor().is_same(output);
+  return again ? output.detach() : output;
 }
 
 // Makes the tensor a result of the node. Integers have no gradient, but keep their place among the results.

@@ -34,6 +34,9 @@ struct Driver {
   int (*setAttribute)(void *, int, int) = nullptr;
   int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = nullptr;
   int (*errorText)(int, const char **) = nullptr;
+  int (*currentContext)(void **) = nullptr;
+  int (*useContext)(void *) = nullptr;
+  int (*primaryContext)(void **, int) = nullptr;
 
   Driver() {
     if (!library) return;
@@ -47,6 +50,16 @@ struct Driver {
     setAttribute = symbol<decltype(setAttribute)>(library, "cuFuncSetAttribute");
     launch = symbol<decltype(launch)>(library, "cuLaunchKernel");
     errorText = symbol<decltype(errorText)>(library, "cuGetErrorString");
+    currentContext = symbol<decltype(currentContext)>(library, "cuCtxGetCurrent");
+    useContext = symbol<decltype(useContext)>(library, "cuCtxSetCurrent");
+    primaryContext = symbol<decltype(primaryContext)>(library, "cuDevicePrimaryCtxRetain");
+  }
+  // A thread that has only taken memory from libtorch's cache never called CUDA's runtime, and has no context yet.
+  void enter(int device) const {
+    void *context = nullptr;
+    if (currentContext(&context) == 0 && context) return;
+    check(primaryContext(&context, device), "the device's context");
+    check(useContext(context), "the device's context");
   }
   void check(int status, const char *what) const {
     if (status == 0) return;
@@ -142,6 +155,20 @@ void *currentStream(int device) {
   return stream;
 }
 
+std::optional<c10::ScalarType> dtypeOf(char letter) {
+  switch (letter) {
+    case 'F': return c10::kFloat;
+    case 'H': return c10::kHalf;
+    case 'B': return c10::kBFloat16;
+    case 'D': return c10::kDouble;
+    case 'I': return c10::kInt;
+    case 'L': return c10::kLong;
+    case 'U': return c10::kByte;
+    case 'O': return c10::kBool;
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 struct Kernel {
@@ -187,14 +214,14 @@ std::shared_ptr<Kernel> makeKernel(std::string source, std::string file, std::st
 }
 
 // args: grid x y z, block x y z, bytes of shared memory, then the kernel's parameters.
-// params: one letter each, t tensor, i int32, l int64, f float, d double.
+// params: one letter each, t tensor (a capital one: of that dtype), i int32, l int64, f float, d double.
 void launch(Kernel &kernel, const std::vector<IValue> &args) {
   if (!driver().library) throw ArgError("kernel " + kernel.entry + " needs a CUDA device; this machine has no CUDA driver");
   if (args.size() != 7 + kernel.params.size())
     throw ArgError("kernel " + kernel.entry + " takes " + std::to_string(kernel.params.size()) + " parameters, got " + std::to_string(static_cast<int>(args.size()) - 7));
   unsigned shape[7];
   for (int i = 0; i < 7; ++i) {
-    if (!args[i].isInt() || args[i].toInt() < (i == 6 ? 0 : 1) || args[i].toInt() > 0x7fffffff) throw ArgError("a kernel's grid, block and shared memory are positive integers, got " + describe(args[i]));
+    if (!args[i].isInt() || args[i].toInt() < (i < 3 || i == 6 ? 0 : 1) || args[i].toInt() > 0x7fffffff) throw ArgError("a kernel's grid, block and shared memory are positive integers, got " + describe(args[i]));
     shape[i] = static_cast<unsigned>(args[i].toInt());
   }
   std::vector<uint64_t> storage(kernel.params.size());
@@ -206,11 +233,15 @@ void launch(Kernel &kernel, const std::vector<IValue> &args) {
     pointers[i] = at;
     const auto wrong = [&](const char *expected) { return ArgError("kernel " + kernel.entry + ": parameter " + std::to_string(i) + " expects " + expected + ", got " + describe(value)); };
     switch (kernel.params[i]) {
-      case 't': {
+      case 't': case 'F': case 'H': case 'B': case 'D': case 'I': case 'L': case 'U': case 'O': {
         if (value.isNone()) break;  // a null pointer: an optional tensor
         if (!value.isTensor() || !value.toTensor().is_cuda()) throw wrong("a CUDA tensor");
         const Tensor &tensor = value.toTensor();
         if (!tensor.is_contiguous()) throw wrong("a contiguous tensor");
+        const auto type = dtypeOf(kernel.params[i]);
+        if (type && *type != tensor.scalar_type()) throw wrong((std::string("a tensor of ") + c10::toString(*type)).c_str());
+        // A misaligned access would end every use of CUDA in this process.
+        if (reinterpret_cast<uintptr_t>(tensor.data_ptr()) % 16) throw wrong("a tensor that starts at a multiple of 16 bytes; clone() it");
         if (device && *device != tensor.device()) throw wrong("a tensor on the same device as the others");
         device = tensor.device();
         void *data = tensor.data_ptr();
@@ -234,8 +265,10 @@ void launch(Kernel &kernel, const std::vector<IValue> &args) {
     }
   }
   if (!device) throw ArgError("kernel " + kernel.entry + " got no tensor");
+  if (shape[0] == 0 || shape[1] == 0 || shape[2] == 0) return;  // no rows, no work; CUDA refuses an empty grid
   const c10::DeviceGuard guard(*device);
   const Driver &api = driver();
+  api.enter(device->index());
   void *function = kernel.on(device->index());
   if (static_cast<int>(shape[6]) > 48 * 1024 && static_cast<int>(shape[6]) > kernel.sharedLimit) {
     api.check(api.setAttribute(function, 8, static_cast<int>(shape[6])), "raising the shared memory limit");

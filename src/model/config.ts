@@ -84,7 +84,10 @@ function parseArchitecture(raw: Raw, file: string): { family: Family; head: Head
       if (names[0] === architectureName(family, head)) return { family, head }
     }
   }
-  const supported = families.flatMap(family => [architectureName(family, 'language'), architectureName(family, 'score')])
+  const supported = families.flatMap(family => [
+    architectureName(family, 'language'),
+    architectureName(family, 'score'),
+  ])
   throw new ModelError(
     `${file}: architecture ${JSON.stringify(names[0] ?? raw.model_type ?? 'unknown')} is not supported; supported are ${supported.join(', ')}`,
   )
@@ -95,14 +98,20 @@ function parseRope(raw: Raw, file: string): Pick<DecoderConfig, 'ropeTheta' | 'r
   const scaling = (raw.rope_parameters ?? raw.rope_scaling ?? {}) as Raw
   const type = scaling.rope_type ?? scaling.type ?? 'default'
   const theta = scaling.rope_theta ?? raw.rope_theta ?? 10000
-  if (typeof theta !== 'number' || !(theta > 0)) throw new ModelError(`${file}: rope_theta should be a positive number, got ${JSON.stringify(theta)}`)
+  if (typeof theta !== 'number' || !(theta > 0))
+    throw new ModelError(`${file}: rope_theta should be a positive number, got ${JSON.stringify(theta)}`)
   if (type === 'default') return { ropeTheta: theta, ropeScaling: undefined }
   if (type !== 'llama3') {
-    throw new ModelError(`${file}: rope type ${JSON.stringify(type)} is not supported; supported are default and llama3`)
+    throw new ModelError(
+      `${file}: rope type ${JSON.stringify(type)} is not supported; supported are default and llama3`,
+    )
   }
   const number = (name: string): number => {
     const value = scaling[name]
-    if (typeof value !== 'number' || !(value > 0)) throw new ModelError(`${file}: llama3 rope scaling needs ${name} as a positive number, got ${JSON.stringify(value)}`)
+    if (typeof value !== 'number' || !(value > 0))
+      throw new ModelError(
+        `${file}: llama3 rope scaling needs ${name} as a positive number, got ${JSON.stringify(value)}`,
+      )
     return value
   }
   return {
@@ -121,17 +130,21 @@ function refuseUnsupported(raw: Raw, file: string, context: number): void {
   const refuse = (why: string): never => {
     throw new ModelError(`${file}: ${why}`)
   }
-  if (raw.quantization_config) refuse('quantised weights (quantization_config) are not supported; use an unquantised checkpoint')
-  if (raw.hidden_act !== undefined && raw.hidden_act !== 'silu') refuse(`hidden_act ${JSON.stringify(raw.hidden_act)} is not supported; only silu is`)
+  if (raw.quantization_config)
+    refuse('quantised weights (quantization_config) are not supported; use an unquantised checkpoint')
+  if (raw.hidden_act !== undefined && raw.hidden_act !== 'silu')
+    refuse(`hidden_act ${JSON.stringify(raw.hidden_act)} is not supported; only silu is`)
   if (raw.mlp_bias === true) refuse('mlp_bias is not supported')
-  if (typeof raw.attention_dropout === 'number' && raw.attention_dropout > 0) refuse('attention_dropout above 0 is not supported; set it to 0')
+  if (typeof raw.attention_dropout === 'number' && raw.attention_dropout > 0)
+    refuse('attention_dropout above 0 is not supported; set it to 0')
   const windowed = raw.use_sliding_window !== false && typeof raw.sliding_window === 'number'
   if (windowed && (raw.sliding_window as number) < context) {
     refuse(`a sliding window (${raw.sliding_window}) shorter than the context (${context}) is not supported`)
   }
   if (Array.isArray(raw.layer_types)) {
     const other = raw.layer_types.find(type => type !== 'full_attention')
-    if (other !== undefined && !(other === 'sliding_attention' && !windowed)) refuse(`attention type ${JSON.stringify(other)} in layer_types is not supported`)
+    if (other !== undefined && !(other === 'sliding_attention' && !windowed))
+      refuse(`attention type ${JSON.stringify(other)} in layer_types is not supported`)
   }
 }
 
@@ -144,13 +157,19 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
   const kvHeads = count('num_key_value_heads', heads)
   const context = count('max_position_embeddings')
   refuseUnsupported(raw, file, context)
-  if (heads % kvHeads !== 0) throw new ModelError(`${file}: num_attention_heads (${heads}) is not a multiple of num_key_value_heads (${kvHeads})`)
+  if (heads % kvHeads !== 0)
+    throw new ModelError(
+      `${file}: num_attention_heads (${heads}) is not a multiple of num_key_value_heads (${kvHeads})`,
+    )
   const headDim = raw.head_dim == null ? hidden / heads : count('head_dim')
-  if (!Number.isInteger(headDim) || headDim % 2 !== 0) throw new ModelError(`${file}: the head dimension should be an even integer, got ${headDim}`)
+  if (!Number.isInteger(headDim) || headDim % 2 !== 0)
+    throw new ModelError(`${file}: the head dimension should be an even integer, got ${headDim}`)
   const bias = family === 'llama' || family === 'qwen3' ? flag('attention_bias', false) : false
   if (head === 'score') {
-    const labels = raw.id2label && typeof raw.id2label === 'object' ? Object.keys(raw.id2label).length : (raw.num_labels ?? 1)
-    if (labels !== 1) throw new ModelError(`${file}: a reward or value model has one label, this one has ${String(labels)}`)
+    const labels =
+      raw.id2label && typeof raw.id2label === 'object' ? Object.keys(raw.id2label).length : (raw.num_labels ?? 1)
+    if (labels !== 1)
+      throw new ModelError(`${file}: a reward or value model has one label, this one has ${String(labels)}`)
   }
   return {
     head,

@@ -2,7 +2,19 @@
  * The transformer itself, written once for eager calls and recordings: token ids in, the last layer's normalised hidden
  * states out. Rows are tokens; sequences appear only in attention.
  */
-import { cat, checkpoint, customFunction, dropout, embedding, linear, type NumberLike, rmsNorm, type Sym, scaledDotProductAttention, Tensor } from '../tensor/index.js'
+import {
+  cat,
+  checkpoint,
+  customFunction,
+  dropout,
+  embedding,
+  linear,
+  type NumberLike,
+  rmsNorm,
+  type Sym,
+  scaledDotProductAttention,
+  type Tensor,
+} from '../tensor/index.js'
 import type { DecoderConfig } from './config.js'
 import type { Projection } from './layout.js'
 
@@ -105,11 +117,15 @@ export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tenso
     if (!parts.recompute) {
       x = layer(parts, i, x, cos, sin, rows)
     } else if (rows.kind === 'uniform') {
-      const part = checkpoint(['tensor', 'tensor', 'tensor', 'number'], (x, cos, sin, length) => layer(parts, i, x, cos, sin, { kind: 'uniform', length }))
+      const part = checkpoint(['tensor', 'tensor', 'tensor', 'number'], (x, cos, sin, length) =>
+        layer(parts, i, x, cos, sin, { kind: 'uniform', length }),
+      )
       x = part(x, cos, sin, rows.length as Sym)
     } else {
-      const part = checkpoint(['tensor', 'tensor', 'tensor', 'tensor', 'tensor', 'number'], (x, cos, sin, spread, gather, length) =>
-        layer(parts, i, x, cos, sin, { kind: 'packed', length, spread, gather }),
+      const part = checkpoint(
+        ['tensor', 'tensor', 'tensor', 'tensor', 'tensor', 'number'],
+        (x, cos, sin, spread, gather, length) =>
+          layer(parts, i, x, cos, sin, { kind: 'packed', length, spread, gather }),
       )
       x = part(x, cos, sin, rows.spread, rows.gather, rows.length as Sym)
     }

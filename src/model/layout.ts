@@ -19,7 +19,10 @@ export const projections = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj',
 export type Projection = (typeof projections)[number]
 
 export function projectionPath(layer: number, projection: Projection): string {
-  const room = projection.endsWith('gate_proj') || projection.endsWith('up_proj') || projection === 'down_proj' ? 'mlp' : 'self_attn'
+  const room =
+    projection.endsWith('gate_proj') || projection.endsWith('up_proj') || projection === 'down_proj'
+      ? 'mlp'
+      : 'self_attn'
   return `model.layers.${layer}.${room}.${projection}`
 }
 
@@ -48,10 +51,18 @@ export function layout(config: DecoderConfig, head: HeadLayout): Weight[] {
   const whole = (name: string, shape: readonly number[], kind: Weight['kind']) =>
     weights.push({ name, shape, kind, parts: [{ name, rows: shape[0]! }] })
   const fused = (name: string, layer: number, names: readonly Projection[], suffix: 'weight' | 'bias') => {
-    const parts = names.map(p => ({ name: `${projectionPath(layer, p)}.${suffix}`, rows: projectionShape(config, p)[0] }))
+    const parts = names.map(p => ({
+      name: `${projectionPath(layer, p)}.${suffix}`,
+      rows: projectionShape(config, p)[0],
+    }))
     const rows = parts.reduce((sum, part) => sum + part.rows, 0)
     const columns = projectionShape(config, names[0]!)[1]
-    weights.push({ name, parts, shape: suffix === 'weight' ? [rows, columns] : [rows], kind: suffix === 'weight' ? 'matrix' : 'bias' })
+    weights.push({
+      name,
+      parts,
+      shape: suffix === 'weight' ? [rows, columns] : [rows],
+      kind: suffix === 'weight' ? 'matrix' : 'bias',
+    })
   }
   whole('model.embed_tokens.weight', [vocabSize, hidden], 'embedding')
   for (let i = 0; i < config.layers; i++) {

@@ -2,16 +2,18 @@
 import { Code, isRecording, type Ref, recordInto, Sym, special } from './call.js'
 import { ArgumentError } from './errors.js'
 import { native } from './native.js'
-import { type InputKind, type Recorded, symbols } from './program.js'
+import { type InputKind, type Recorded, releaseWith, symbols } from './program.js'
 import { Tensor } from './tensor.js'
 
 function withGradMode<T>(enabled: boolean, fn: () => T): T {
   if (isRecording()) {
     // The mode before is a value of the program, known when it runs.
     const before = new Sym((special(Code.GradMode, [enabled], 1)[0] as Ref).ref)
-    const result = fn()
-    special(Code.GradMode, [before], 1)
-    return result
+    try {
+      return fn()
+    } finally {
+      special(Code.GradMode, [before], 1)
+    }
   }
   const before = native.gradEnabled(enabled) !== 0
   try {
@@ -55,12 +57,16 @@ export function checkpoint<const K extends readonly InputKind[], R extends Tenso
   fn: (...inputs: Recorded<K>) => R,
 ): (...inputs: Given<K>) => R {
   let recorded: { program: number; single: boolean; count: number } | undefined
-  return (...inputs) => {
-    recorded ??= recordPart(kinds, fn)
+  const call = (...inputs: Given<K>): R => {
+    if (!recorded) {
+      recorded = recordPart(kinds, fn)
+      releaseWith(call, recorded.program)
+    }
     checkInputs(kinds, inputs)
     const results = special(Code.Checkpoint, inputs, recorded.count, recorded.program) as Tensor[]
     return (recorded.single ? results[0] : results) as R
   }
+  return call
 }
 
 function recordPart<K extends readonly InputKind[]>(
@@ -144,8 +150,12 @@ export function customFunction<const K extends readonly InputKind[], R extends T
     return { forward: program, backward: reverse.program, single: result.single, count: result.count }
   }
 
-  return (...inputs) => {
-    recorded ??= recordBoth()
+  const call = (...inputs: Given<K>): R => {
+    if (!recorded) {
+      recorded = recordBoth()
+      releaseWith(call, recorded.forward)
+      releaseWith(call, recorded.backward)
+    }
     checkInputs(kinds, inputs)
     const results = special(
       Code.Custom,
@@ -156,4 +166,5 @@ export function customFunction<const K extends readonly InputKind[], R extends T
     ) as Tensor[]
     return (recorded.single ? results[0] : results) as R
   }
+  return call
 }

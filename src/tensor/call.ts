@@ -74,8 +74,11 @@ export function operator(name: string, overload: string, names: string): Operato
   return { name, overload, names, index: -1 }
 }
 
-let box = new Float64Array(1 << 14)
-native.setMailbox(box.buffer)
+let box = new Float64Array(0)
+// The bridge makes the mailbox, and a larger one where results need it.
+native.mailbox(1 << 14, buffer => {
+  box = new Float64Array(buffer)
+})
 let cursor = 0
 let argument = 0
 let current: Operator | undefined
@@ -93,10 +96,11 @@ export function isRecording(): boolean {
 }
 
 function grow(needed: number): void {
-  const larger = new Float64Array(Math.max(box.length * 2, needed))
-  larger.set(box)
-  box = larger
-  native.setMailbox(box.buffer)
+  try {
+    native.mailbox(Math.max(box.length * 2, needed))
+  } catch (thrown) {
+    throw fromNative(thrown)
+  }
 }
 
 function badArgument(value: unknown, expected = ''): ArgumentError {
@@ -159,9 +163,11 @@ function put(value: unknown): void {
       } else if (recordings > 0 && wholeLists.has(value)) {
         put(wholeLists.get(value))
       } else if (Array.isArray(value)) {
+        const { length } = value
         box[cursor++] = LIST
-        box[cursor++] = value.length
-        for (const item of value) {
+        box[cursor++] = length
+        for (let i = 0; i < length; i++) {
+          const item: unknown = value[i]
           if (item === undefined || Array.isArray(item)) throw badArgument(item, 'is a list that contains')
           put(item)
         }
@@ -201,12 +207,16 @@ export function argDevice(value: Device | undefined): void {
   box[cursor++] = index
 }
 
-function bindNow(op: Operator): number {
-  op.index = native.bind(`aten::${op.name}`, op.overload, op.names)
+/** Binds the operator, unless it is bound already. */
+export function bindNow(op: Operator): number {
+  if (op.index < 0) op.index = native.bind(op.name.includes('::') ? op.name : `aten::${op.name}`, op.overload, op.names)
   return op.index
 }
 
 function perform(op: Operator): number {
+  // A getter among the arguments that used a tensor has written over this call.
+  if (current !== op) throw new ArgumentError(`${fullName(op)}: reading the arguments made another call`)
+  current = undefined
   try {
     const index = op.index < 0 ? bindNow(op) : op.index
     return recordings > 0 ? -native.recordCall(index, callSite()) : native.call(index)
@@ -233,6 +243,12 @@ export function toSeveral(op: Operator, count: number): unknown[] {
   const ref = perform(op)
   if (recordings > 0) return Array.from({ length: count }, (_, i) => makeTensor(ref - i))
   return ref > 0 ? [adopt(makeTensor(ref))] : decode(box, 0, count)
+}
+
+/** Makes the call; whatever it gives comes back. */
+export function resultsOf(op: Operator): unknown[] {
+  const ref = perform(op)
+  return ref > 0 ? [adopt(makeTensor(ref))] : decode(box, 0, -ref)
 }
 
 /** Makes the call; a list of tensors comes back. */
@@ -341,6 +357,7 @@ export function writeValues(values: readonly unknown[]): void {
 
 /** The mailbox as it is now; a later call may replace it. */
 export function mailbox(atLeast = 0): Float64Array {
+  current = undefined
   if (box.length < atLeast) grow(atLeast)
   return box
 }
@@ -379,7 +396,7 @@ function callSite(): string {
   const stack = new Error().stack ?? ''
   Error.stackTraceLimit = limit
   for (const line of stack.split('\n').slice(1)) {
-    const match = /\(?((?:file:\/\/)?\/[^()\s]*:\d+:\d+)\)?$/.exec(line)
+    const match = /(?:\(|at (?:async )?)((?:file:\/\/)?\/.*:\d+:\d+)\)?$/.exec(line)
     const place = match?.[1]
     if (place && !place.startsWith(room) && !place.startsWith(roomPath)) return place
   }

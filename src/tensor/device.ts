@@ -104,6 +104,10 @@ export class Stream {
 
   /** What comes next here starts after what was started on `other`. */
   waitFor(other: Stream): void {
-    native.streamWaits(this.ref, other.ref)
+    try {
+      native.streamWaits(this.ref, other.ref)
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
   }
 }

@@ -1,3 +1,5 @@
+import { ArgumentError } from './errors.js'
+
 /** Element types, by libtorch's own numbering. */
 export const dtypeCodes = {
   uint8: 0,
@@ -33,8 +35,13 @@ const bytes: Record<DType, number> = {
 
 export function dtypeOf(code: number): DType {
   const name = names.get(code)
-  if (!name) throw new TypeError(`an element type this library does not handle (libtorch's number ${code})`)
+  if (!name) throw new ArgumentError(`an element type this library does not handle (libtorch's number ${code})`)
   return name
+}
+
+/** For showing: also a type that has no name here. */
+export function dtypeName(code: number): string {
+  return names.get(code) ?? `dtype ${code}`
 }
 
 export function dtypeBytes(dtype: DType): number {
@@ -42,18 +49,22 @@ export function dtypeBytes(dtype: DType): number {
 }
 
 export function dtypeCode(dtype: DType): number {
-  const code = Object.hasOwn(dtypeCodes, dtype) ? dtypeCodes[dtype] : undefined
+  const code = typeof dtype === 'string' && Object.hasOwn(dtypeCodes, dtype) ? dtypeCodes[dtype] : undefined
   if (code === undefined)
-    throw new TypeError(`unknown dtype ${JSON.stringify(dtype)}; expected one of ${Object.keys(dtypeCodes).join(', ')}`)
+    throw new ArgumentError(`unknown dtype ${shown(dtype)}; expected one of ${Object.keys(dtypeCodes).join(', ')}`)
   return code
 }
 
 /** libtorch's device type and index; index -1 is the current device. */
 export function parseDevice(device: Device): { type: number; index: number } {
   if (device === 'cpu') return { type: 0, index: -1 }
-  const match = /^cuda(?::(\d{1,3}))?$/.exec(String(device))
-  if (!match) throw new TypeError(`unknown device ${JSON.stringify(device)}; expected cpu, cuda or cuda:N`)
+  const match = typeof device === 'string' ? /^cuda(?::(\d{1,3}))?$/.exec(device) : null
+  if (!match) throw new ArgumentError(`unknown device ${shown(device)}; expected cpu, cuda or cuda:N`)
   return { type: 1, index: match[1] === undefined ? -1 : Number(match[1]) }
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : `of type ${value === null ? 'null' : typeof value}`
 }
 
 export function deviceName(type: number, index: number): Device {
@@ -110,5 +121,7 @@ export function dtypeOfArray(array: TypedArray): DType {
   if (array instanceof Int8Array) return 'int8'
   if (array instanceof Int16Array) return 'int16'
   if (array instanceof Uint8Array) return 'uint8'
-  throw new TypeError('a Uint16Array holds the bits of float16 or bfloat16: say which with { dtype }')
+  if (array instanceof Uint16Array)
+    throw new ArgumentError('a Uint16Array holds the bits of float16 or bfloat16: say which with { dtype }')
+  throw new ArgumentError(`no dtype has the elements of this array (${Object.prototype.toString.call(array)})`)
 }

@@ -8,12 +8,26 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheDirectory } from './cache.js'
 import { Code, type NumberLike, special } from './call.js'
-import { TensorError } from './errors.js'
 import { native } from './native.js'
 import type { Tensor } from './tensor.js'
 
-const letters = { tensor: 't', int32: 'i', int64: 'l', float32: 'f', float64: 'd' } as const
+const letters = {
+  int32: 'i',
+  int64: 'l',
+  float32: 'f',
+  float64: 'd',
+  tensor: 't',
+  'tensor:float32': 'F',
+  'tensor:float16': 'H',
+  'tensor:bfloat16': 'B',
+  'tensor:float64': 'D',
+  'tensor:int32': 'I',
+  'tensor:int64': 'L',
+  'tensor:uint8': 'U',
+  'tensor:bool': 'O',
+} as const
 
+/** A number by value, or a pointer to a tensor's elements; `tensor:bfloat16` refuses any other dtype when it is launched. */
 export type KernelParameter = keyof typeof letters
 
 export interface Launch {
@@ -24,54 +38,43 @@ export interface Launch {
 
 /**
  * ```ts
- * const swiglu = new Kernel({ file: new URL('./swiglu.cu', import.meta.url), entry: 'swiglu_bf16', parameters: ['tensor', 'tensor', 'int64'] })
+ * const swiglu = new Kernel({
+ *   file: new URL('./swiglu.cu', import.meta.url),
+ *   entry: 'swiglu',
+ *   parameters: ['tensor:bfloat16', 'tensor:bfloat16', 'int64'],
+ * })
  * swiglu.launch({ grid: [1024], block: [256] }, x, y, n)
  * ```
+ *
+ * Tensors are contiguous and start at a multiple of 16 bytes. Whether the kernel stays inside their memory is its own affair.
  */
 export class Kernel {
-  private readonly entry: string
-  private readonly file: string
-  private readonly source: string
   private readonly ref: number
 
   constructor(options: {
     file: URL
     entry: string
     parameters: readonly KernelParameter[]
+    /** Put in front of the source as `#define`. */
     define?: Readonly<Record<string, string | number>>
   }) {
-    this.entry = options.entry
-    this.file = fileURLToPath(options.file)
-    const defines = Object.entries(options.define ?? {}).map(([name, value]) => `#define ${name} ${value}\n`)
-    // Included text keeps its own line numbers in messages through #line.
-    const text = inlineIncludes(this.file)
-    this.source = `${defines.join('')}#line 1 "${basename(this.file)}"\n${text}`
-    const key = createHash('sha256').update(this.source).digest('hex').slice(0, 32)
-    const directory = join(cacheDirectory(), 'kernels')
-    mkdirSync(directory, { recursive: true })
+    const file = fileURLToPath(options.file)
+    const source = kernelSource(file, options.define ?? {})
     const parameters = options.parameters.map(parameter => letters[parameter]).join('')
-    this.ref = native.newKernel(this.source, basename(this.file), this.entry, parameters, join(directory, key))
+    this.ref = native.newKernel(source, file, options.entry, parameters, cachePath(source))
   }
 
   launch(shape: Launch, ...parameters: (Tensor | NumberLike | null)[]): void {
     const [gx, gy = 1, gz = 1] = shape.grid
     const [bx, by = 1, bz = 1] = shape.block
-    try {
-      special(Code.Kernel, [gx, gy, gz, bx, by, bz, shape.sharedBytes ?? 0, ...parameters], 0, this.ref)
-    } catch (thrown) {
-      throw this.explain(thrown)
-    }
+    special(Code.Kernel, [gx, gy, gz, bx, by, bz, shape.sharedBytes ?? 0, ...parameters], 0, this.ref)
   }
+}
 
-  /** A compiler's message with the line it speaks of. */
-  private explain(thrown: unknown): unknown {
-    if (!(thrown instanceof TensorError)) return thrown
-    const at = new RegExp(`${basename(this.file).replaceAll('.', '\\.')}\\((\\d+)\\)`).exec(thrown.message)
-    const line = at && readFileSync(this.file, 'utf8').split('\n')[Number(at[1]) - 1]
-    return line
-      ? new TensorError(`${thrown.message}\n${this.file}:${at[1]}: ${line.trim()}`, { cause: thrown })
-      : thrown
-  }
+/** What the compiler sees; its messages name the lines of the files as they are. @internal */
+export function kernelSource(file: string, define: Readonly<Record<string, string | number>>): string {
+  const defines = Object.entries(define).map(([name, value]) => `#define ${name} ${value}\n`)
+  return `${defines.join('')}#line 1 "${basename(file)}"\n${inlineIncludes(file)}`
 }
 
 /** NVRTC knows no files: `#include "x.cuh"` of the same folder is put in place. */
@@ -85,4 +88,15 @@ function inlineIncludes(file: string): string {
       return `#line 1 "${match[1]}"\n${readFileSync(included, 'utf8')}\n#line ${i + 2} "${basename(file)}"`
     })
     .join('\n')
+}
+
+/** Where compiled code of this source is kept, without the architecture; empty where nothing can be kept. */
+function cachePath(source: string): string {
+  const directory = join(cacheDirectory(), 'kernels')
+  try {
+    mkdirSync(directory, { recursive: true })
+  } catch {
+    return ''
+  }
+  return join(directory, createHash('sha256').update(source).digest('hex').slice(0, 32))
 }

@@ -5,9 +5,11 @@ import { BridgeMissingError } from './errors.js'
 
 /** The addon's functions, as `native/addon.cc` defines them. A `ref` is a handle; the mailbox carries everything else. */
 export interface Native {
-  setMailbox(buffer: ArrayBuffer): void
+  mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number
   call(op: number): number
+  signature(op: number): { types: string[]; results: string[]; written: number }
+  argumentNames(name: string, overload: string): string
   schemas(): string[]
   intern(text: string): number
   release(ref: number): number

@@ -32,6 +32,7 @@ const op_pow_Tensor_Tensor = operator('pow', 'Tensor_Tensor', 'self,exponent')
 const op_rsub_Tensor = operator('rsub', 'Tensor', 'self,other,alpha')
 const op_rsub_Scalar = operator('rsub', 'Scalar', 'self,other,alpha')
 const op_neg = operator('neg', '', 'self')
+const op_neg_ = operator('neg_', '', 'self')
 const op_abs = operator('abs', '', 'self')
 const op_exp = operator('exp', '', 'self')
 const op_exp_ = operator('exp_', '', 'self')
@@ -219,6 +220,8 @@ const op_fill__Scalar = operator('fill_', 'Scalar', 'self,value')
 const op_fill__Tensor = operator('fill_', 'Tensor', 'self,value')
 const op_zero_ = operator('zero_', '', 'self')
 const op__to_copy = operator('_to_copy', '', 'self,dtype,layout,device,pin_memory,non_blocking,memory_format')
+const op_type_as = operator('type_as', '', 'self,other')
+const op_set_data = operator('set_data', '', 'self,new_data')
 const op_resize_ = operator('resize_', '', 'self,size,memory_format')
 const op_layer_norm = operator('layer_norm', '', 'input,normalized_shape,weight,bias,eps,cudnn_enable')
 const op_rms_norm = operator('rms_norm', '', 'input,normalized_shape,weight,eps')
@@ -481,6 +484,16 @@ export abstract class TensorOperators extends Ref {
     begin(op_neg)
     arg(this)
     return toTensor(op_neg) as Tensor
+  }
+
+  /**
+   * aten::neg_(Tensor(a!) self) -> Tensor(a!)
+   */
+  neg_(): this {
+    begin(op_neg_)
+    arg(this)
+    toNothing(op_neg_)
+    return this
   }
 
   /**
@@ -2181,6 +2194,27 @@ export abstract class TensorOperators extends Ref {
     arg(options.nonBlocking)
     arg(undefined)
     return toTensor(op__to_copy) as Tensor
+  }
+
+  /**
+   * aten::type_as(Tensor self, Tensor other) -> Tensor
+   */
+  typeAs(other: Tensor): Tensor {
+    begin(op_type_as)
+    arg(this)
+    arg(other)
+    return toTensor(op_type_as) as Tensor
+  }
+
+  /**
+   * aten::set_data(Tensor(a!) self, Tensor new_data) -> ()
+   */
+  setData(newData: Tensor): void {
+    begin(op_set_data)
+    arg(this)
+    arg(newData)
+    toNothing(op_set_data)
+    return
   }
 
   /**

@@ -14,9 +14,9 @@ import { Tensor } from './tensor.js'
 export type InputKind = 'tensor' | 'number'
 
 /** What the recorded function gets for its inputs. */
-export type Recorded<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : Sym }
+export type Recorded<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? Sym : Tensor | Sym }
 /** What `run` takes for them. */
-export type Inputs<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : number }
+export type Inputs<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? number : Tensor | number }
 /** A function records one tensor, several, or none (it then works by in-place operators and `backward`). */
 export type Outputs = Tensor | readonly Tensor[] | undefined
 /** What comes back of a run: as many tensors as the function returned. */
@@ -29,6 +29,11 @@ export type Results<R> = R extends Tensor
 const finalized = new FinalizationRegistry<number>(program => {
   native.releaseProgram(program)
 })
+
+/** Frees a program when `owner` is collected. @internal */
+export function releaseWith(owner: object, program: number): void {
+  finalized.register(owner, program)
+}
 
 /** The symbolic inputs of a recording whose first slot is `first`. @internal */
 export function symbols(kinds: readonly InputKind[], first: number): (Tensor | Sym)[] {

@@ -14,6 +14,10 @@ export function manualSeed(seed: number | bigint): void {
   native.manualSeed(asSeed(seed))
 }
 
+const finalized = new FinalizationRegistry<number>(generator => {
+  native.releaseGenerator(generator)
+})
+
 /**
  * A stream of random numbers of its own.
  *
@@ -34,11 +38,16 @@ export class Generator extends GeneratorRef {
       throw fromNative(thrown)
     }
     this.device = device
+    finalized.register(this, this.ref)
   }
 
   /** A copy of its state, to continue the stream from here later. The caller disposes it. */
   state(): Tensor {
-    return Tensor.adopt(native.generatorState(this.ref))
+    try {
+      return Tensor.adopt(native.generatorState(this.ref))
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
   }
 
   setState(state: Tensor): void {

@@ -6,10 +6,10 @@
  *   many bytes hang on it;
  * - across an `await` there is no current scope: `scopeAsync` hands its function an `own` to say what to free at the end.
  */
+import { Ref } from './call.js'
 import { native } from './native.js'
 
 interface Disposable {
-  ref: number
   dispose(): void
 }
 
@@ -49,12 +49,13 @@ export function release(tensor: Owned): void {
 }
 
 /** Every tensor inside a result: a tensor, an array or a plain object of them, at any depth. */
-function tensorsIn(value: unknown, found: Set<unknown>): Set<unknown> {
-  if (typeof value !== 'object' || value === null) return found
-  if ('ref' in value && typeof value.ref === 'number') found.add(value)
-  else if (Array.isArray(value)) for (const item of value) tensorsIn(item, found)
+function tensorsIn(value: unknown, found: Set<unknown>, seen = new Set<unknown>()): Set<unknown> {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return found
+  seen.add(value)
+  if (value instanceof Ref) found.add(value)
+  else if (Array.isArray(value)) for (const item of value) tensorsIn(item, found, seen)
   else if (Object.getPrototypeOf(value) === Object.prototype)
-    for (const item of Object.values(value)) tensorsIn(item, found)
+    for (const item of Object.values(value)) tensorsIn(item, found, seen)
   return found
 }
 

@@ -8,6 +8,7 @@ import {
   deviceName,
   dtypeBytes,
   dtypeCode,
+  dtypeName,
   dtypeOf,
   dtypeOfArray,
   type TypedArray,
@@ -23,7 +24,8 @@ export type Index = NumberLike | readonly [NumberLike | undefined, NumberLike | 
 type NestedNumbers = number | bigint | boolean | readonly NestedNumbers[]
 
 interface Meta {
-  dtype: DType
+  /** libtorch's number of it: an operator may make one this library has no name for. */
+  dtypeCode: number
   device: Device
   requiresGrad: boolean
   isLeaf: boolean
@@ -61,14 +63,17 @@ export class Tensor extends TensorOperators {
     const array = plain ? plain.array : (data as TypedArray)
     const stored = bits ? (options.dtype as DType) : plain ? plain.dtype : dtypeOfArray(array)
     const shape = options.shape ?? plain?.shape ?? [array.length]
-    const box = mailbox(shape.length)
-    shape.forEach((size, i) => {
-      box[i] = size
-    })
+    if (!Array.isArray(shape) || shape.length > 64)
+      throw new ArgumentError('a shape is an array of 64 whole numbers at most')
+    const sizes: unknown[] = Array.from(shape)
+    if (!sizes.every(size => typeof size === 'number'))
+      throw new ArgumentError('a shape is an array of whole numbers')
+    const box = mailbox()
+    for (const [i, size] of sizes.entries()) box[i] = size as number
     let tensor: Tensor
     try {
       const raw = stored === 'bool' ? 'uint8' : stored
-      tensor = Tensor.adopt(native.fromBytes(array, dtypeCode(raw), shape.length))
+      tensor = Tensor.adopt(native.fromBytes(array, dtypeCode(raw), sizes.length))
     } catch (thrown) {
       throw fromNative(thrown)
     }
@@ -87,6 +92,12 @@ export class Tensor extends TensorOperators {
     return empty(shape, options)
   }
 
+  /** Its native handle, which a recorded value has not. */
+  private handle(what: string): number {
+    if (this.ref < 0) throw new ArgumentError(`while a program is recorded a tensor has no ${what} yet`)
+    return this.ref
+  }
+
   private meta(): Meta {
     if (this.ref < 0)
       throw new ArgumentError(
@@ -102,7 +113,7 @@ export class Tensor extends TensorOperators {
     const shape: number[] = new Array(dims)
     for (let i = 0; i < dims; i++) shape[i] = box[9 + i]!
     return {
-      dtype: dtypeOf(box[0]!),
+      dtypeCode: box[0]!,
       device: deviceName(box[1]!, box[2]!),
       requiresGrad: box[3] !== 0,
       isLeaf: box[4] !== 0,
@@ -117,7 +128,7 @@ export class Tensor extends TensorOperators {
   }
 
   get dtype(): DType {
-    return this.meta().dtype
+    return dtypeOf(this.meta().dtypeCode)
   }
 
   get device(): Device {
@@ -163,7 +174,7 @@ export class Tensor extends TensorOperators {
 
   set requiresGrad(on: boolean) {
     try {
-      native.setRequiresGrad(this.ref, on)
+      native.setRequiresGrad(this.handle('gradient'), on)
     } catch (thrown) {
       throw fromNative(thrown)
     }
@@ -188,17 +199,22 @@ export class Tensor extends TensorOperators {
   /** On another device, or of another dtype; itself, as a new handle, when nothing changes. */
   to(device: Device | undefined, dtype?: DType): Tensor {
     if (this.ref > 0) {
-      const meta = this.meta()
-      const target = device === 'cuda' && meta.device.startsWith('cuda') ? meta.device : (device ?? meta.device)
-      const same = (target === meta.device || `${target}:0` === meta.device) && (dtype ?? meta.dtype) === meta.dtype
-      if (same) return Tensor.adopt(native.alias(this.ref))
+      const { device: here, dtypeCode: code } = this.meta()
+      const target = device === 'cuda' && here.startsWith('cuda') ? here : (device ?? here)
+      const sameDtype = dtype === undefined || dtypeCode(dtype) === code
+      if (sameDtype && (target === here || `${target}:0` === here)) return this.alias()
     }
     return this.toCopy({ device, dtype })
   }
 
   /** A second handle on the same tensor, with an owner of its own. */
   alias(): Tensor {
-    return Tensor.adopt(native.alias(this.ref))
+    if (this.ref < 0) return new Tensor(this.ref)
+    try {
+      return Tensor.adopt(native.alias(this.ref))
+    } catch (thrown) {
+      throw fromNative(thrown)
+    }
   }
 
   cast(dtype: DType): Tensor {
@@ -212,7 +228,7 @@ export class Tensor extends TensorOperators {
   async data<D extends DType = DType>(): Promise<ArrayOf[D]> {
     let answer: Float64Array
     try {
-      answer = await native.toHost(this.ref)
+      answer = await native.toHost(this.handle('values'))
     } catch (thrown) {
       throw fromNative(thrown)
     }
@@ -228,7 +244,7 @@ export class Tensor extends TensorOperators {
   /** Its elements copied into `target`, whose bytes must be as many; now, on this thread. */
   read<A extends TypedArray>(target: A): A {
     try {
-      native.readInto(this.ref, target)
+      native.readInto(this.handle('values'), target)
     } catch (thrown) {
       throw fromNative(thrown)
     }
@@ -271,10 +287,13 @@ export class Tensor extends TensorOperators {
     return nest(0)
   }
 
-  /** Its memory, without a copy: writing here writes the tensor. Only for a contiguous tensor on the CPU. */
+  /**
+   * Its memory, without a copy: writing here writes the tensor. Only for a contiguous tensor on the CPU. The memory lives as
+   * long as the view, whoever disposes the tensor meanwhile, and can no longer be resized.
+   */
   bytes(): Uint8Array {
     try {
-      return new Uint8Array(native.memoryOf(this.ref))
+      return new Uint8Array(native.memoryOf(this.handle('memory')))
     } catch (thrown) {
       throw fromNative(thrown)
     }
@@ -295,20 +314,26 @@ export class Tensor extends TensorOperators {
     const made: Tensor[] = []
     let view: Tensor = this
     let dim = 0
+    // One entry for each dimension, except that a mask stands for as many as it has.
     const picks: (Tensor | null)[] = []
     const next = (value: Tensor): void => {
       made.push(value)
       view = value
     }
     for (const index of indices) {
-      if (index === 'all') picks[dim++] = null
-      else if (index === 'new') {
-        next(view.unsqueeze(dim))
-        picks[dim++] = null
-      } else if (index instanceof Tensor) picks[dim++] = index
+      if (index === 'all') {
+        dim++
+        picks.push(null)
+      } else if (index === 'new') {
+        next(view.unsqueeze(dim++))
+        picks.push(null)
+      } else if (index instanceof Tensor) {
+        dim += index.spans()
+        picks.push(index)
+      }
       else if (Array.isArray(index)) {
-        next(view.slice(dim, index[0], index[1]))
-        picks[dim++] = null
+        next(view.slice(dim++, index[0], index[1]))
+        picks.push(null)
       } else next(view.select(dim, index as NumberLike))
     }
     if (picks.some(pick => pick !== null)) next(view.indexTensor(picks))
@@ -316,6 +341,13 @@ export class Tensor extends TensorOperators {
     // Only the last view is the caller's.
     if (!isRecording()) for (const part of made.slice(0, -1)) part.dispose()
     return view
+  }
+
+  /** How many dimensions it indexes: a mask as many as it has. A recorded one is taken for a list of positions. */
+  private spans(): number {
+    if (this.ref < 0) return 1
+    const { dtypeCode: code, shape } = this.meta()
+    return code === dtypeCode('bool') ? shape.length : 1
   }
 
   /** Writes `value` into the part that `indices` name, as `at` would take it. */
@@ -332,12 +364,16 @@ export class Tensor extends TensorOperators {
     if (indices.some(index => index !== 'all' && !(index instanceof Tensor))) {
       throw new ArgumentError('set() takes ranges or index tensors, not both; use at() for the ranges first')
     }
-    const filler = source ?? Tensor.from([value as number], { shape: [], dtype: this.dtype, device: this.device })
-    this.indexPut_(
-      indices.map(index => (index instanceof Tensor ? index : null)),
-      filler,
-    )
-    if (!source) filler.dispose()
+    const picks = indices.map(index => (index instanceof Tensor ? index : null))
+    if (source) this.indexPut_(picks, source)
+    else {
+      // While recording neither dtype nor device is known, but the part to be written has both.
+      const filler = isRecording()
+        ? this.indexTensor(picks).fullLike(value as number)
+        : Tensor.from([value as number], { shape: [], dtype: this.dtype, device: this.device })
+      this.indexPut_(picks, filler)
+      if (!isRecording()) filler.dispose()
+    }
     return this
   }
 
@@ -355,8 +391,8 @@ export class Tensor extends TensorOperators {
   override toString(): string {
     if (this.ref === 0) return 'Tensor(disposed)'
     if (this.ref < 0) return 'Tensor(recorded)'
-    const { dtype, device, shape } = this.meta()
-    return `Tensor(${dtype}[${shape.join(', ')}] on ${device})`
+    const { dtypeCode, device, shape } = this.meta()
+    return `Tensor(${dtypeName(dtypeCode)}[${shape.join(', ')}] on ${device})`
   }
 
   /** What console.log shows. */
@@ -376,13 +412,12 @@ export function gradients(
   inputs: readonly Tensor[],
   options: { gradients?: readonly Tensor[]; retainGraph?: boolean; createGraph?: boolean } = {},
 ): (Tensor | undefined)[] {
-  const arriving = options.gradients ?? []
-  const lists = [outputs, inputs, arriving]
-  const box = mailbox(3 + outputs.length + inputs.length + arriving.length)
+  const lists = [outputs, inputs, options.gradients ?? []].map(list => Array.from(list, tensor => handleOf(tensor)))
+  const box = mailbox(lists.reduce((sum, list) => sum + 1 + list.length, 0))
   let at = 0
   for (const list of lists) {
     box[at++] = list.length
-    for (const tensor of list) box[at++] = tensor.ref
+    for (const ref of list) box[at++] = ref
   }
   try {
     const create = options.createGraph ?? false
@@ -391,6 +426,12 @@ export function gradients(
   } catch (thrown) {
     throw fromNative(thrown)
   }
+}
+
+function handleOf(tensor: unknown): number {
+  if (!(tensor instanceof Tensor)) throw new ArgumentError('gradients() takes lists of tensors')
+  if (tensor.ref < 0) throw new ArgumentError('gradients() is not recorded; use backward() and grad inside a program')
+  return tensor.ref
 }
 
 function readResults(count: number): (Tensor | undefined)[] {
@@ -408,6 +449,7 @@ function flattenNested(data: NestedNumbers): { array: TypedArray; shape: number[
   const shape: number[] = []
   for (let level: NestedNumbers = data; Array.isArray(level); level = level[0] as NestedNumbers) {
     shape.push(level.length)
+    if (shape.length > 64) throw new ArgumentError('nested arrays of more than 64 levels')
     if (level.length === 0) break
   }
   const flat: (number | bigint | boolean)[] = []

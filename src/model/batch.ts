@@ -1,0 +1,116 @@
+/** Sequences of any length to batches an engine runs at once. Pure. */
+
+export interface BatchPlan {
+  /** The sequences of this batch, by their index in the call. */
+  sequences: number[]
+  /** Rows of the longest one. */
+  length: number
+  /** Their rows lie one after another with none added; otherwise each has `length` rows. */
+  packed: boolean
+}
+
+export interface PlanOptions {
+  /** Rows a batch may have; a longer sequence is a batch of its own. */
+  tokenBudget: number
+  /** `off`: pad every sequence to the batch's longest. */
+  packing: 'on' | 'off'
+  /** This many consecutive sequences stay in one batch (pairs of a preference, samples of a prompt). */
+  together?: number
+}
+
+/**
+ * Longest first, so that those of a batch are of similar length and the largest batch comes first: memory that suffices for
+ * it suffices for all.
+ */
+export function planBatches(
+  lengths: readonly number[],
+  { tokenBudget, packing, together = 1 }: PlanOptions,
+): BatchPlan[] {
+  if (lengths.length % together !== 0)
+    throw new RangeError(`${lengths.length} sequences do not make whole groups of ${together}`)
+  const groups = Array.from({ length: lengths.length / together }, (_, g) => {
+    const sequences = Array.from({ length: together }, (_, i) => g * together + i)
+    return { sequences, longest: Math.max(...sequences.map(i => lengths[i]!)) }
+  })
+  groups.sort((a, b) => b.longest - a.longest || a.sequences[0]! - b.sequences[0]!)
+  const plans: BatchPlan[] = []
+  let current: number[] = []
+  const close = () => {
+    if (current.length === 0) return
+    const length = Math.max(...current.map(i => lengths[i]!))
+    const equal = current.every(i => lengths[i] === length)
+    plans.push({ sequences: current, length, packed: packing === 'on' && !equal })
+    current = []
+  }
+  const cost = (sequences: readonly number[]): number =>
+    packing === 'on'
+      ? sequences.reduce((sum, i) => sum + lengths[i]!, 0)
+      : sequences.length * Math.max(...sequences.map(i => lengths[i]!))
+  for (const group of groups) {
+    if (current.length > 0 && cost([...current, ...group.sequences]) > tokenBudget) close()
+    current.push(...group.sequences)
+  }
+  close()
+  return plans
+}
+
+/** The arrays of one batch. Rows are tokens. */
+export interface BatchArrays {
+  ids: Int32Array
+  positions: Int32Array
+  /** Grid cell to row, and row to grid cell; only of a packed batch. */
+  spread: Int32Array | undefined
+  gather: Int32Array | undefined
+  /** The rows whose output is wanted, in the order of sequences, and the token that follows each. */
+  rows: Int32Array
+  targets: Int32Array
+  /** How many of `rows` belong to each sequence of the plan. */
+  counts: number[]
+}
+
+/**
+ * `wanted[i]` is the range of positions of sequence i whose output is wanted: for log-probabilities of tokens `from..n`
+ * these are the positions before them.
+ */
+export function fillBatch(
+  plan: BatchPlan,
+  sequences: readonly Int32Array[],
+  wanted: (sequence: number) => { start: number; end: number },
+): BatchArrays {
+  const { length, packed } = plan
+  const lengths = plan.sequences.map(i => sequences[i]!.length)
+  const total = packed ? lengths.reduce((sum, n) => sum + n, 0) : length * lengths.length
+  const ranges = plan.sequences.map(wanted)
+  const counts = ranges.map(({ start, end }) => end - start)
+  const outputs = counts.reduce((sum, n) => sum + n, 0)
+  const arrays: BatchArrays = {
+    ids: new Int32Array(total),
+    positions: new Int32Array(total),
+    spread: packed ? new Int32Array(length * lengths.length) : undefined,
+    gather: packed ? new Int32Array(total) : undefined,
+    rows: new Int32Array(outputs),
+    targets: new Int32Array(outputs),
+    counts,
+  }
+  let row = 0
+  let output = 0
+  for (const [k, index] of plan.sequences.entries()) {
+    const ids = sequences[index]!
+    const first = packed ? row : k * length
+    arrays.ids.set(ids, first)
+    for (let t = 0; t < ids.length; t++) {
+      arrays.positions[first + t] = t
+      if (packed) {
+        arrays.spread![k * length + t] = first + t
+        arrays.gather![first + t] = k * length + t
+      }
+    }
+    const { start, end } = ranges[k]!
+    for (let t = start; t < end; t++) {
+      arrays.rows[output] = first + t
+      arrays.targets[output++] = ids[t + 1] ?? 0
+    }
+    row += ids.length
+  }
+  return arrays
+}

@@ -1,0 +1,16 @@
+export { Adapter, type AdapterOptions } from './adapter.js'
+export { type DecoderConfig, type Family, families, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
+export { ModelError, NonFiniteError } from './errors.js'
+export { type Projection, projections } from './layout.js'
+export {
+  type Gradients,
+  type LoadOptions,
+  type OptimizerOptions,
+  type Outputs,
+  type Role,
+  type ScoreOptions,
+  type Sequence,
+  TokenModel,
+  type TrainOptions,
+} from './token-model.js'
+export type { LoadProgress } from './weights.js'

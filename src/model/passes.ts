@@ -1,0 +1,160 @@
+/**
+ * The recorded programs of a model: one for every kind of batch, made when it is first needed. Weights are captured, so a
+ * program stays right while they are trained.
+ */
+import { type Device, type DType, noGrad, type Program, record, type Sym, Tensor, unscoped } from '../tensor/index.js'
+import type { BatchArrays, BatchPlan } from './batch.js'
+import { type DecoderParts, decode, type Rows } from './decoder.js'
+import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
+import { ropeTables } from './rope.js'
+
+/** What a pass computes for the wanted rows: log-probabilities (and entropies), or one number each. */
+export type PassHead = { kind: 'language'; plan: HeadPlan } | { kind: 'score' }
+
+export interface PassOptions {
+  packed: boolean
+  head: PassHead
+  /** Gradients are recorded: the outputs remember how they came about. */
+  training: boolean
+  adapter: boolean
+}
+
+type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
+
+/** Indices come as int32, which JavaScript fills fast; some operators take only int64. */
+const wide = (indices: Tensor): Tensor => indices.toCopy({ dtype: 'int64' })
+
+export class Passes {
+  private readonly programs = new Map<string, Pass>()
+  private tables: { cos: Tensor; sin: Tensor; positions: number } | undefined
+  private backwards = new Map<number, Pass>()
+
+  constructor(
+    private readonly parts: DecoderParts,
+    private readonly device: Device,
+    private readonly dtype: DType,
+  ) {}
+
+  private headWeight(kind: PassHead['kind']): Tensor {
+    const { weights, config } = this.parts
+    if (kind === 'score') return weights.get('score.weight')!
+    return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+  }
+
+  private program(options: PassOptions): Pass {
+    const { packed, head, training, adapter } = options
+    const key = [packed, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
+    const known = this.programs.get(key)
+    if (known) return known
+    const parts: DecoderParts = {
+      ...this.parts,
+      adapter: adapter ? this.parts.adapter : undefined,
+      recompute: training && (this.parts.recompute ?? false),
+      training,
+    }
+    const languageHead = head.kind === 'language' ? makeLanguageHead(head.plan) : undefined
+    const kinds = [
+      'tensor',
+      'tensor',
+      'tensor',
+      'tensor',
+      'tensor',
+      'tensor',
+      ...(packed ? (['tensor', 'tensor'] as const) : []),
+      'number',
+      'number',
+    ] as const
+    const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
+      const [ids, positions, cosTable, sinTable, wanted, targets] = inputs as readonly Tensor[]
+      const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
+      const run = (): readonly Tensor[] => {
+        const rows: Rows = packed
+          ? { kind: 'packed', length, spread: inputs[6] as Tensor, gather: wide(inputs[7] as Tensor) }
+          : { kind: 'uniform', length }
+        const angle = (table: Tensor): Tensor =>
+          table.indexSelect(0, positions!).unsqueeze(1).toCopy({ dtype: this.dtype })
+        const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
+        if (languageHead)
+          return languageHead(
+            hidden,
+            this.headWeight('language'),
+            wide(targets!),
+            inverseTemperature,
+          )
+        return [hidden.matmul(this.headWeight('score').t()).squeeze(1).toCopy({ dtype: 'float32' })]
+      }
+      return training ? run() : noGrad(run)
+    }) as unknown as Pass
+    this.programs.set(key, made)
+    return made
+  }
+
+  private ropeFor(length: number): { cos: Tensor; sin: Tensor } {
+    if (!this.tables || this.tables.positions < length) {
+      const positions = Math.max(512, 2 ** Math.ceil(Math.log2(length)))
+      this.tables?.cos.dispose()
+      this.tables?.sin.dispose()
+      this.tables = { ...unscoped(() => ropeTables(this.parts.config, positions, this.device)), positions }
+    }
+    return this.tables
+  }
+
+  /** Runs a batch; the caller owns the outputs, one number per wanted row each. */
+  async run(
+    plan: BatchPlan,
+    arrays: BatchArrays,
+    options: PassOptions,
+    temperature: number,
+  ): Promise<readonly Tensor[]> {
+    const { cos, sin } = this.ropeFor(plan.length)
+    const made: Tensor[] = []
+    const upload = (array: Int32Array): Tensor => {
+      const tensor = unscoped(() => Tensor.from(array, { device: this.device }))
+      made.push(tensor)
+      return tensor
+    }
+    try {
+      const tensors = [
+        upload(arrays.ids),
+        upload(arrays.positions),
+        cos,
+        sin,
+        upload(arrays.rows),
+        upload(arrays.targets),
+      ]
+      if (plan.packed) tensors.push(upload(arrays.spread!), upload(arrays.gather!))
+      return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
+    } finally {
+      for (const tensor of made) tensor.dispose()
+    }
+  }
+
+  /** Adds to the parameters' gradients what follows from these gradients of a pass's outputs. */
+  async backward(outputs: readonly Tensor[], gradients: readonly Float32Array[]): Promise<void> {
+    let program = this.backwards.get(outputs.length)
+    if (!program) {
+      const kinds = Array.from({ length: 2 * outputs.length }, () => 'tensor' as const)
+      program = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
+        const tensors = inputs as unknown as Tensor[]
+        const terms = outputs.map((_, i) => tensors[i]!.mul(tensors[outputs.length + i]!).sum())
+        terms.reduce((sum, term) => sum.add(term)).backward()
+      }) as unknown as Pass
+      this.backwards.set(outputs.length, program)
+    }
+    const uploaded = gradients.map(array => unscoped(() => Tensor.from(array, { device: this.device })))
+    try {
+      await program.run(...outputs, ...uploaded)
+    } finally {
+      for (const tensor of uploaded) tensor.dispose()
+    }
+  }
+
+  dispose(): void {
+    for (const program of [...this.programs.values(), ...this.backwards.values()]) program.dispose()
+    this.programs.clear()
+    this.backwards.clear()
+    this.tables?.cos.dispose()
+    this.tables?.sin.dispose()
+    this.tables = undefined
+  }
+}

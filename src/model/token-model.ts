@@ -1,0 +1,580 @@
+/**
+ * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
+ * gradients of those numbers in, trained weights out. Padding and packing stay inside.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  AdamW,
+  type AdamWOptions,
+  type Device,
+  type DType,
+  Generator,
+  noGrad,
+  randn,
+  type StepOptions,
+  scope,
+  type Tensor,
+  type Update,
+  unscoped,
+  zeros,
+} from '../tensor/index.js'
+import { Adapter, type AdapterOptions } from './adapter.js'
+import { type BatchPlan, fillBatch, planBatches } from './batch.js'
+import { architectureName, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
+import { ModelError, NonFiniteError } from './errors.js'
+import { planHead } from './head.js'
+import { checkpointViews, layout, projections, type Weight } from './layout.js'
+import { Passes, type PassHead, type PassOptions } from './passes.js'
+import { saveModel } from './save.js'
+import { checksumWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
+
+/** What a model answers with: log-probabilities, a value per token, or a score per sequence. */
+export type Role = 'language' | 'value' | 'reward'
+
+export interface Outputs {
+  language: {
+    /** One for each of the tokens `from..n`. */
+    logprobs: Float32Array
+    /** Of the distributions those tokens were drawn from. Where they were asked for. */
+    entropy?: Float32Array
+  }
+  /** The value of the state before each of the tokens `from..n`. */
+  value: { values: Float32Array }
+  /** At the last token. */
+  reward: { score: number }
+}
+
+/** Gradients of a loss with respect to what a model answered; what is left out is zero. */
+export interface Gradients {
+  language: { logprobs?: Float32Array; entropy?: Float32Array }
+  value: { values: Float32Array }
+  reward: { score: number }
+}
+
+/** A sequence of token ids; `TokenIds` of a tokenizer are one. */
+export type Sequence = Int32Array
+
+export interface ScoreOptions {
+  /** The first token whose log-probability or value is wanted, for all sequences or each; at least 1, which is the default. */
+  from?: number | readonly number[]
+  entropy?: boolean
+  /** Logits are divided by it. Default 1. */
+  temperature?: number
+  /** `off`: the weights without their adapter, which is a LoRA actor's reference model. */
+  adapter?: 'on' | 'off'
+  /** `off`: pad sequences to a rectangle. The numbers are the same. */
+  packing?: 'on' | 'off'
+  signal?: AbortSignal
+  onProgress?: (done: number) => void
+}
+
+export interface TrainOptions extends Pick<ScoreOptions, 'from' | 'entropy' | 'temperature' | 'packing' | 'signal'> {
+  /** This many consecutive sequences come to the callback together. */
+  together?: number
+}
+
+export interface LoadOptions<R extends Role> {
+  /** Default: what the checkpoint is. A critic or a reward model may be made from a policy's checkpoint. */
+  role?: R
+  device?: Device
+  /** Default float32 on the CPU, bfloat16 on CUDA (trained through float32 copies). */
+  dtype?: DType
+  /** A directory with an adapter in PEFT's format, or a new one. */
+  adapter?: string | (AdapterOptions & { seed: number })
+  /** Keep only each layer's input for the backward pass, and compute the rest again. */
+  recompute?: boolean
+  /** Train the head alone. */
+  freezeBackbone?: boolean
+  optimizer?: OptimizerOptions
+  /** Rows of a batch. Default 4096 on the CPU, 32768 on CUDA. */
+  tokenBudget?: number
+  /** Of a head that the checkpoint does not have. */
+  seed?: number
+  signal?: AbortSignal
+  onProgress?: (progress: LoadProgress) => void
+}
+
+export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | 'weightDecay'> {
+  /** Kinds of weights that do not decay. */
+  exempt?: readonly Weight['kind'][]
+}
+
+interface Settings {
+  device: Device
+  dtype: DType
+  tokenBudget: number
+  recompute: boolean
+  freezeBackbone: boolean
+  optimizer: OptimizerOptions
+}
+
+export class TokenModel<R extends Role = Role> {
+  private readonly weights: readonly Weight[]
+  private readonly passes: Passes
+  private optimizer: AdamW | undefined
+  private merged: Map<string, Tensor> | undefined
+  private steps = 0
+
+  private constructor(
+    readonly role: R,
+    readonly config: ModelConfig,
+    private readonly tensors: ReadonlyMap<string, Tensor>,
+    readonly adapter: Adapter | undefined,
+    private readonly settings: Settings,
+    /** Where it was loaded from: the tokenizer's files are copied from there. */
+    readonly source: string | undefined,
+  ) {
+    this.weights = layout(config.decoder, headOf(role))
+    const parts = {
+      config: config.decoder,
+      weights: tensors,
+      adapter:
+        adapter && ((layer: number, projection: (typeof projections)[number]) => adapter.lowRank(layer, projection)),
+      recompute: settings.recompute,
+    }
+    this.passes = new Passes(parts, settings.device, settings.dtype)
+    for (const [name, tensor] of tensors)
+      tensor.requiresGrad =
+        !adapter && (!settings.freezeBackbone || name === 'score.weight' || name === 'lm_head.weight')
+    if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
+  }
+
+  /**
+   * Loads a Hugging Face model directory.
+   *
+   * ```ts
+   * const actor = await TokenModel.load('Qwen2.5-0.5B', { role: 'language' })
+   * const [{ logprobs }] = await actor.score([tokenizer.encode('Hello there')])
+   * ```
+   */
+  static async load<R extends Role = Role>(directory: string, options: LoadOptions<R> = {}): Promise<TokenModel<R>> {
+    const file = join(directory, 'config.json')
+    const config = parseConfig(await readConfig(file), file)
+    const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
+    if (role === 'language' && config.head === 'score')
+      throw new ModelError(`${directory} holds a reward model, which has no logits`)
+    const settings = settingsOf(options)
+    const head = headOf(role)
+    const weights = layout(config.decoder, head)
+    const { tensors, missing } = await readWeights(directory, weights, {
+      ...settings,
+      optional: name => name === 'score.weight' && config.head === 'language',
+      // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
+      ignored: name => name === 'lm_head.weight' || name.endsWith('.rotary_emb.inv_freq'),
+      ...(options.signal ? { signal: options.signal } : {}),
+      ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+    })
+    if (missing.has('score.weight')) initializeHead(role, tensors.get('score.weight')!, config, options.seed ?? 0)
+    const adapter = await openAdapter(options.adapter, config, settings)
+    return new TokenModel(role, config, tensors, adapter, settings, directory)
+  }
+
+  /** A model with random weights. */
+  static async create<R extends Role>(
+    config: ModelConfig,
+    options: Omit<LoadOptions<R>, 'role'> & { role: R; seed: number },
+  ): Promise<TokenModel<R>> {
+    const settings = settingsOf(options)
+    const weights = layout(config.decoder, headOf(options.role))
+    const tensors = initializeWeights(weights, config.decoder, { ...settings, seed: options.seed })
+    const adapter = await openAdapter(options.adapter, config, settings)
+    return new TokenModel(options.role, config, tensors, adapter, settings, undefined)
+  }
+
+  /** Counts the changes of the weights since it was made. */
+  get version(): number {
+    return this.steps
+  }
+
+  get device(): Device {
+    return this.settings.device
+  }
+
+  get dtype(): DType {
+    return this.settings.dtype
+  }
+
+  /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
+  async score(sequences: readonly Sequence[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+    const results = new Array<Outputs[R]>(sequences.length)
+    let done = 0
+    for (const { plan, outputs } of this.run(sequences, options, 'on')) {
+      const { parts, tensors } = await outputs
+      for (const tensor of tensors) tensor.dispose()
+      for (const [k, index] of plan.sequences.entries()) results[index] = parts[k]!
+      done += plan.sequences.length
+      options.onProgress?.(done)
+    }
+    return results
+  }
+
+  /** The batches of a call, each started when the one before was taken. */
+  private *run(sequences: readonly Sequence[], options: ScoreOptions & TrainOptions, mode: 'on' | 'training') {
+    const { temperature = 1, packing = 'on', entropy = false, adapter = 'on', signal } = options
+    this.check(sequences, temperature)
+    const training = mode === 'training'
+    const wanted = this.wanted(sequences, options.from)
+    const plans = planBatches(
+      sequences.map(ids => ids.length),
+      { tokenBudget: this.settings.tokenBudget, packing, together: options.together ?? 1 },
+    )
+    for (const plan of plans) {
+      signal?.throwIfAborted()
+      const arrays = fillBatch(plan, sequences, wanted)
+      const pass: PassOptions = {
+        packed: plan.packed,
+        training,
+        adapter: this.adapter !== undefined && this.merged === undefined && adapter === 'on',
+        head: this.head(arrays.rows.length, { entropy, training, scaled: temperature !== 1 }),
+      }
+      const outputs = this.passes.run(plan, arrays, pass, temperature).then(async tensors => {
+        try {
+          return { tensors, parts: await this.read(plan, arrays.counts, tensors) }
+        } catch (error) {
+          for (const tensor of tensors) tensor.dispose()
+          throw error
+        }
+      })
+      yield { plan, outputs, counts: arrays.counts }
+    }
+  }
+
+  private head(rows: number, options: { entropy: boolean; training: boolean; scaled: boolean }): PassHead {
+    if (this.role !== 'language') return { kind: 'score' }
+    const { vocabSize } = this.config.decoder
+    return {
+      kind: 'language',
+      plan: planHead(rows, vocabSize, { ...options, trainWeight: this.adapter === undefined }),
+    }
+  }
+
+  private check(sequences: readonly Sequence[], temperature: number): void {
+    const { vocabSize, context } = this.config.decoder
+    if (!(temperature > 0)) throw new RangeError(`a temperature is positive, got ${temperature}`)
+    for (const [i, ids] of sequences.entries()) {
+      if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
+      if (ids.length > context)
+        throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)
+      for (const id of ids)
+        if (!(id >= 0 && id < vocabSize))
+          throw new RangeError(`sequence ${i} has token id ${id}, the vocabulary ends at ${vocabSize - 1}`)
+    }
+  }
+
+  /** The positions whose output is wanted: those before each predicted token, or the last one. */
+  private wanted(
+    sequences: readonly Sequence[],
+    from: ScoreOptions['from'],
+  ): (i: number) => { start: number; end: number } {
+    if (this.role === 'reward') return i => ({ start: sequences[i]!.length - 1, end: sequences[i]!.length })
+    return i => {
+      const first = (typeof from === 'number' ? from : from?.[i]) ?? 1
+      const { length } = sequences[i]!
+      if (!Number.isInteger(first) || first < 1 || first > length)
+        throw new RangeError(`from[${i}] should be between 1 and ${length}, got ${first}`)
+      return { start: first - 1, end: length - 1 }
+    }
+  }
+
+  /** Outputs as ragged arrays; a number that is not finite names its sequence. */
+  private async read(plan: BatchPlan, counts: readonly number[], tensors: readonly Tensor[]): Promise<Outputs[R][]> {
+    const arrays = (await Promise.all(tensors.map(tensor => tensor.data<'float32'>()))) as Float32Array[]
+    let at = 0
+    return plan.sequences.map((index, k) => {
+      const slices = arrays.map(array => array.slice(at, at + counts[k]!))
+      at += counts[k]!
+      for (const slice of slices)
+        if (slice.some(value => !Number.isFinite(value))) throw new NonFiniteError('the output', index)
+      const [first, second] = slices as [Float32Array, Float32Array?]
+      if (this.role === 'language') return { logprobs: first, ...(second ? { entropy: second } : {}) } as Outputs[R]
+      return (this.role === 'value' ? { values: first } : { score: first[0]! }) as Outputs[R]
+    })
+  }
+
+  /**
+   * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
+   * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
+   * returns must not depend on how they were split. `step` applies the sum over all calls.
+   */
+  async forwardBackward(
+    sequences: readonly Sequence[],
+    lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
+    options: TrainOptions = {},
+  ): Promise<void> {
+    if (this.merged) throw new ModelError('the adapter is merged into the weights; unmerge() before training it')
+    for (const { plan, outputs, counts } of this.run(sequences, options, 'training')) {
+      const { tensors, parts } = await outputs
+      try {
+        const given = lossGradient(parts, plan.sequences)
+        if (given.length !== parts.length)
+          throw new RangeError(`${parts.length} outputs need as many gradients, got ${given.length}`)
+        await this.passes.backward(tensors, this.flatten(plan, counts, given, tensors.length))
+      } finally {
+        for (const tensor of tensors) tensor.dispose()
+      }
+    }
+  }
+
+  /** Ragged gradients as one array per output, checked. */
+  private flatten(
+    plan: BatchPlan,
+    counts: readonly number[],
+    given: readonly Gradients[R][],
+    outputs: number,
+  ): Float32Array[] {
+    const total = counts.reduce((sum, n) => sum + n, 0)
+    const flat = Array.from({ length: outputs }, () => new Float32Array(total))
+    let at = 0
+    for (const [k, gradient] of given.entries()) {
+      const index = plan.sequences[k]!
+      const wide = gradient as Partial<Record<'logprobs' | 'entropy' | 'values', Float32Array>> & { score?: number }
+      const arrays =
+        this.role === 'language'
+          ? [wide.logprobs, wide.entropy]
+          : [wide.values ?? Float32Array.of(wide.score ?? Number.NaN)]
+      if (wide.entropy && outputs < 2)
+        throw new RangeError('a gradient of the entropy needs forwardBackward(..., { entropy: true })')
+      for (const [j, array] of arrays.entries()) {
+        if (!array) continue
+        if (array.length !== counts[k])
+          throw new RangeError(`the gradient of sequence ${index} has ${array.length} entries, its output ${counts[k]}`)
+        if (array.some(value => !Number.isFinite(value))) throw new NonFiniteError('the gradient', index)
+        flat[j]!.set(array, at)
+      }
+      at += counts[k]!
+    }
+    return flat
+  }
+
+  /** Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight changes. */
+  async step(options: { lr: number } & Pick<StepOptions, 'clipNorm'>): Promise<Update> {
+    const { lr, ...rest } = options
+    try {
+      const update = await this.adamW().step({ ...rest, lrScale: lr })
+      this.steps++
+      return update
+    } finally {
+      this.adamW().zeroGrad()
+    }
+  }
+
+  private adamW(): AdamW {
+    if (!this.optimizer) {
+      const { exempt = [], weightDecay = 0, ...options } = this.settings.optimizer
+      const kinds = new Map(this.weights.map(({ name, kind }) => [name, kind]))
+      const trained = this.adapter
+        ? this.adapter.tensors()
+        : new Map([...this.tensors].filter(([, tensor]) => tensor.requiresGrad))
+      const decays = (name: string): boolean => !exempt.includes(kinds.get(name) ?? 'matrix')
+      const group = (wanted: boolean) => new Map([...trained].filter(([name]) => decays(name) === wanted))
+      // The rate of each step comes in as the scale of a rate of 1.
+      this.optimizer = new AdamW([
+        { parameters: group(true), lr: 1, weightDecay, ...options },
+        { parameters: group(false), lr: 1, weightDecay: 0, ...options },
+      ])
+    }
+    return this.optimizer
+  }
+
+  /** AdamW's moments, for a checkpoint; see `AdamW.state`. */
+  optimizerState(): Map<string, Tensor> {
+    return this.adamW().state()
+  }
+
+  loadOptimizerState(saved: ReadonlyMap<string, Tensor>): void {
+    this.adamW().load(saved)
+  }
+
+  /** Drops accumulated gradients. */
+  zeroGrad(): void {
+    this.adamW().zeroGrad()
+  }
+
+  /** The accumulated gradients by the checkpoint's names. The caller disposes them. */
+  gradients(): Map<string, Tensor> {
+    const found = new Map<string, Tensor>()
+    for (const [name, tensor] of this.adapter?.tensors() ?? []) {
+      const gradient = tensor.grad
+      if (gradient) found.set(name, gradient)
+    }
+    for (const weight of this.weights) {
+      const gradient = this.tensors.get(weight.name)!.grad
+      if (!gradient) continue
+      for (const [name, view] of checkpointViews([weight], new Map([[weight.name, gradient]]))) found.set(name, view)
+      gradient.dispose()
+    }
+    return found
+  }
+
+  /** Writes a directory that transformers loads: weights, config, tokenizer, generation config. An adapter is not part of it. */
+  async save(directory: string, options: { maxShardBytes?: number } = {}): Promise<void> {
+    const { family } = this.config.decoder
+    const raw: Record<string, unknown> = {
+      ...this.config.raw,
+      architectures: [architectureName(family, headOf(this.role))],
+      dtype: this.settings.dtype,
+    }
+    delete raw.torch_dtype
+    if (this.role !== 'language') Object.assign(raw, { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } })
+    const views = unscoped(() => checkpointViews(this.weights, this.tensors))
+    try {
+      await saveModel(directory, { config: raw, tensors: views, source: this.source, ...options })
+    } finally {
+      for (const view of views.values()) view.dispose()
+    }
+  }
+
+  /** Writes the adapter alone, in PEFT's format. */
+  async saveAdapter(directory: string): Promise<void> {
+    if (!this.adapter) throw new ModelError('this model has no adapter')
+    await this.adapter.save(directory, this.source ?? '')
+  }
+
+  /** Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly. */
+  merge(): void {
+    if (!this.adapter) throw new ModelError('this model has no adapter')
+    if (this.merged) return
+    const { adapter } = this
+    const before = new Map<string, Tensor>()
+    this.eachAdapted((name, rows, delta) => {
+      if (!before.has(name))
+        before.set(
+          name,
+          unscoped(() => noGrad(() => this.tensors.get(name)!.clone())),
+        )
+      noGrad(() => this.tensors.get(name)!.narrow(0, rows.start, rows.count).add_(delta))
+    }, adapter)
+    this.merged = before
+    this.steps++
+  }
+
+  unmerge(): void {
+    if (!this.merged) return
+    for (const [name, original] of this.merged) {
+      noGrad(() => this.tensors.get(name)!.copy_(original))
+      original.dispose()
+    }
+    this.merged = undefined
+    this.steps++
+  }
+
+  private eachAdapted(
+    fn: (name: string, rows: { start: number; count: number }, delta: Tensor) => void,
+    adapter: Adapter,
+  ): void {
+    for (const { name, parts } of this.weights) {
+      let start = 0
+      for (const part of parts) {
+        const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name)
+        const projection = match && projections.find(p => p === match[2])
+        const at = start
+        if (match && projection) {
+          scope(() => {
+            const delta = adapter.delta(Number(match[1]), projection)
+            if (delta) fn(name, { start: at, count: part.rows }, delta)
+          })
+        }
+        start += part.rows
+      }
+    }
+  }
+
+  /** Takes over another model's weights, cast to this one's dtype. */
+  copyFrom(other: TokenModel): void {
+    scope(() =>
+      noGrad(() => {
+        for (const [name, tensor] of this.tensors) {
+          const source = other.tensors.get(name)
+          if (!source) throw new ModelError(`the other model has no ${name}`)
+          tensor.copy_(source)
+        }
+      }),
+    )
+    this.steps++
+  }
+
+  /** A fingerprint of the weights: equal for equal bits. */
+  checksum(): Promise<string> {
+    return checksumWeights(this.weights, this.tensors)
+  }
+
+  /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error of the device. */
+  offload(): void {
+    this.move('cpu')
+  }
+
+  reload(): void {
+    this.move(this.settings.device)
+  }
+
+  private move(device: Device): void {
+    scope(() =>
+      noGrad(() => {
+        // The tensors stay the ones the programs captured; only their memory changes.
+        for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().to(device))
+      }),
+    )
+  }
+
+  dispose(): void {
+    this.passes.dispose()
+    this.optimizer?.dispose()
+    this.adapter?.dispose()
+    for (const tensor of this.merged?.values() ?? []) tensor.dispose()
+    for (const tensor of this.tensors.values()) tensor.dispose()
+  }
+}
+
+function headOf(role: Role): HeadLayout {
+  return role === 'language' ? 'language' : 'score'
+}
+
+function settingsOf(options: LoadOptions<Role>): Settings {
+  const device = options.device ?? 'cpu'
+  return {
+    device,
+    dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
+    tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 4096 : 32768),
+    recompute: options.recompute ?? false,
+    freezeBackbone: options.freezeBackbone ?? false,
+    optimizer: options.optimizer ?? {},
+  }
+}
+
+async function readConfig(file: string): Promise<Record<string, unknown>> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
+  } catch (cause) {
+    throw new ModelError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+async function openAdapter(
+  adapter: LoadOptions<Role>['adapter'],
+  config: ModelConfig,
+  settings: Settings,
+): Promise<Adapter | undefined> {
+  if (adapter === undefined) return undefined
+  if (typeof adapter === 'string') return Adapter.load(adapter, config.decoder, settings)
+  return Adapter.create(config.decoder, { ...adapter, ...settings })
+}
+
+/** A critic starts at zero everywhere, so that it misleads nobody; a reward model as transformers starts one. */
+function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
+  scope(() =>
+    noGrad(() => {
+      if (role === 'value') head.copy_(zeros(head.shape))
+      else head.copy_(seeded(head.shape, config.decoder.initRange, seed))
+    }),
+  )
+}
+
+function seeded(shape: readonly number[], scale: number, seed: number): Tensor {
+  const generator = new Generator({ seed })
+  try {
+    return randn(shape, { generator }).mul(scale)
+  } finally {
+    generator.dispose()
+  }
+}

@@ -1,0 +1,159 @@
+/** The tensors of a model: made, read from a checkpoint, written to one. */
+import { createHash } from 'node:crypto'
+import {
+  Checkpoint,
+  type Device,
+  type DType,
+  Generator,
+  noGrad,
+  ones,
+  randn,
+  scope,
+  Tensor,
+  unscoped,
+  zeros,
+} from '../tensor/index.js'
+import type { DecoderConfig } from './config.js'
+import { ModelError } from './errors.js'
+import { checkpointViews, type Weight } from './layout.js'
+
+export interface LoadProgress {
+  loadedBytes: number
+  totalBytes: number
+}
+
+export interface ReadWeightsOptions {
+  dtype: DType
+  device: Device
+  /** Checkpoint names that may be missing; they are initialised by the caller. */
+  optional?: (name: string) => boolean
+  /** Checkpoint names that may be there without a place in the model. */
+  ignored?: (name: string) => boolean
+  signal?: AbortSignal
+  onProgress?: (progress: LoadProgress) => void
+}
+
+/** Names with what is wrong; a long list is cut. */
+function listed(title: string, names: readonly string[]): string {
+  if (names.length === 0) return ''
+  const more = names.length > 8 ? `, and ${names.length - 8} more` : ''
+  return `\n  ${title}: ${names.slice(0, 8).join(', ')}${more}`
+}
+
+/**
+ * Reads a checkpoint into our tensors. Everything that does not fit is listed in one error, before any tensor is read.
+ * Answers with the names that were optional and missing.
+ */
+export async function readWeights(
+  directory: string,
+  weights: readonly Weight[],
+  options: ReadWeightsOptions,
+): Promise<{ tensors: Map<string, Tensor>; missing: Set<string> }> {
+  const checkpoint = await Checkpoint.open(directory)
+  const tensors = new Map<string, Tensor>()
+  try {
+    const present = new Set(checkpoint.names)
+    const expected = new Map(
+      weights.flatMap(({ parts, shape }) => parts.map(part => [part.name, [part.rows, ...shape.slice(1)]] as const)),
+    )
+    const missing = new Set([...expected.keys()].filter(name => !present.has(name)))
+    const absent = [...missing].filter(name => !options.optional?.(name))
+    const unexpected = [...present].filter(name => !expected.has(name) && !options.ignored?.(name))
+    const misshaped = [...expected].filter(
+      ([name, shape]) => present.has(name) && checkpoint.info(name).shape.join() !== shape.join(),
+    )
+    if (absent.length + unexpected.length + misshaped.length > 0) {
+      throw new ModelError(
+        `${directory}: the weights do not fit config.json${listed('missing', absent)}${listed('unexpected', unexpected)}${listed(
+          'wrong shape',
+          misshaped.map(
+            ([name, shape]) => `${name} is [${checkpoint.info(name).shape.join(', ')}], expected [${shape.join(', ')}]`,
+          ),
+        )}`,
+      )
+    }
+    const totalBytes = [...expected.keys()].reduce(
+      (sum, name) => sum + (present.has(name) ? checkpoint.info(name).bytes : 0),
+      0,
+    )
+    let loadedBytes = 0
+    for (const weight of weights) {
+      const target = unscoped(() => Tensor.empty(weight.shape, { dtype: options.dtype, device: options.device }))
+      tensors.set(weight.name, target)
+      let row = 0
+      for (const { name, rows } of weight.parts) {
+        if (present.has(name)) {
+          options.signal?.throwIfAborted()
+          const part = await checkpoint.read(name, options.signal ? { signal: options.signal } : {})
+          scope(() => noGrad(() => target.narrow(0, row, rows).copy_(part)))
+          part.dispose()
+          loadedBytes += checkpoint.info(name).bytes
+          options.onProgress?.({ loadedBytes, totalBytes })
+        }
+        row += rows
+      }
+    }
+    return { tensors, missing }
+  } catch (error) {
+    for (const tensor of tensors.values()) tensor.dispose()
+    throw error
+  } finally {
+    await checkpoint.close()
+  }
+}
+
+/** Random weights as transformers initialises them: normal matrices, zero biases, unit norms. Deterministic per seed. */
+export function initializeWeights(
+  weights: readonly Weight[],
+  config: DecoderConfig,
+  options: { seed: number; dtype: DType; device: Device },
+): Map<string, Tensor> {
+  // Drawn on the CPU in float32, so that a seed gives the same model everywhere.
+  const generator = new Generator({ seed: options.seed })
+  try {
+    return unscoped(
+      () =>
+        new Map(
+          weights.map(({ name, shape, kind }) => {
+            const fresh = scope(() => {
+              const value =
+                kind === 'norm'
+                  ? ones(shape)
+                  : kind === 'bias'
+                    ? zeros(shape)
+                    : randn(shape, { generator }).mul(config.initRange)
+              return value.to(options.device, options.dtype)
+            })
+            return [name, fresh] as const
+          }),
+        ),
+    )
+  } finally {
+    generator.dispose()
+  }
+}
+
+/** A fingerprint of the weights, by the checkpoint's names: the same for the same bits, however they are stored. */
+export async function checksumWeights(
+  weights: readonly Weight[],
+  tensors: ReadonlyMap<string, Tensor>,
+): Promise<string> {
+  const views = unscoped(() => checkpointViews(weights, tensors))
+  const hash = createHash('sha256')
+  try {
+    for (const [name, view] of [...views].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const { dtype, shape } = view
+      hash.update(`${name}:${dtype}[${shape.join()}]\n`)
+      const data = await view.data()
+      const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+      // Hashed a few megabytes at a time, so that the event loop is never held for long.
+      for (let at = 0; at < bytes.length; at += 4 << 20) {
+        hash.update(bytes.subarray(at, at + (4 << 20)))
+        await new Promise(resolve => setImmediate(resolve))
+      }
+    }
+    return hash.digest('hex')
+  } finally {
+    for (const view of views.values()) view.dispose()
+  }
+}
