@@ -176,8 +176,8 @@ constexpr size_t kMaxMailbox = size_t{1} << 26;
 struct Call {
   napi_env env;
   Bridge &b;
-  size_t count = kMaxArgs;
-  napi_value values[kMaxArgs];
+  size_t count;
+  napi_value *values;
 
   double number(size_t i) const {
     double value = 0;
@@ -186,7 +186,7 @@ struct Call {
   }
   int integer(size_t i) const {
     const double value = number(i);
-    if (!(std::abs(value) < 2147483648.0) || value != std::floor(value)) throw ArgError("argument " + std::to_string(i) + " is not an integer");
+    if (!(std::abs(value) < 2147483648.0) || value != static_cast<int>(value)) throw ArgError("argument " + std::to_string(i) + " is not an integer");
     return static_cast<int>(value);
   }
   bool boolean(size_t i) const {
@@ -262,8 +262,8 @@ struct Call {
     b.boxSize = size;
   }
   // Results by the short way: one tensor is its ref; anything else is in the mailbox and the answer is minus their number.
-  napi_value results(const std::vector<IValue> &values) const {
-    if (values.size() == 1 && values[0].isTensor() && values[0].toTensor().defined()) return out(b.store.tensors.add(values[0].toTensor()));
+  napi_value results(std::vector<IValue> &&values) const {
+    if (values.size() == 1 && values[0].isTensor() && values[0].toTensor().defined()) return out(b.store.tensors.add(std::move(values[0]).toTensor()));
     size_t room = 0;
     for (const IValue &value : values) room += roomFor(value);
     growMailbox(room);
@@ -274,8 +274,11 @@ struct Call {
 };
 
 template <napi_value (*Body)(Call &)> napi_value guarded(napi_env env, napi_callback_info info) {
-  Call call{env, *bridge(env)};
-  napi_get_cb_info(env, info, &call.count, call.values, nullptr, nullptr);
+  size_t count = kMaxArgs;
+  napi_value values[kMaxArgs];
+  void *data = nullptr;
+  napi_get_cb_info(env, info, &count, values, nullptr, &data);
+  Call call{env, *static_cast<Bridge *>(data), count, values};
   if (call.count > kMaxArgs) call.count = kMaxArgs;
   try {
     return Body(call);
@@ -352,7 +355,7 @@ napi_value call(Call &c) {
     for (size_t i = 0; i < stack.size(); ++i) text << (i ? ", " : "") << op.args[i].name << ": " << describe(stack[i]);
     throw ProgramError(text.str() + ")", "", outOfMemory(error), false);
   }
-  return op.written >= 0 ? c.out(0) : c.results(stack);
+  return op.written >= 0 ? c.out(0) : c.results(std::move(stack));
 }
 
 // What a call of a bound operator takes and gives, for callers that do not know it: names and types of its arguments, types
@@ -853,9 +856,9 @@ napi_value machine(Call &c) {
   return result;
 }
 
-template <napi_value (*Body)(Call &)> void define(napi_env env, napi_value exports, const char *name) {
+template <napi_value (*Body)(Call &)> void define(napi_env env, napi_value exports, const char *name, Bridge *b) {
   napi_value function = nullptr;
-  napi_create_function(env, name, NAPI_AUTO_LENGTH, guarded<Body>, nullptr, &function);
+  napi_create_function(env, name, NAPI_AUTO_LENGTH, guarded<Body>, b, &function);
   napi_set_named_property(env, exports, name, function);
 }
 
@@ -877,48 +880,48 @@ NAPI_MODULE_INIT() {
   // Hooks run last in, first out: the runner stops while the function it reports through is still there.
   napi_add_env_cleanup_hook(env, cleanup, b);
 
-  define<mailbox>(env, exports, "mailbox");
-  define<bind>(env, exports, "bind");
-  define<call>(env, exports, "call");
-  define<signature>(env, exports, "signature");
-  define<argumentNames>(env, exports, "argumentNames");
-  define<schemas>(env, exports, "schemas");
-  define<intern>(env, exports, "intern");
-  define<release>(env, exports, "release");
-  define<releaseMany>(env, exports, "releaseMany");
-  define<alias>(env, exports, "alias");
-  define<meta>(env, exports, "meta");
-  define<fromBytes>(env, exports, "fromBytes");
-  define<readInto>(env, exports, "readInto");
-  define<memoryOf>(env, exports, "memoryOf");
-  define<setRequiresGrad>(env, exports, "setRequiresGrad");
-  define<gradEnabled>(env, exports, "gradEnabled");
-  define<gradients>(env, exports, "gradients");
-  define<beginRecording>(env, exports, "beginRecording");
-  define<abandonRecording>(env, exports, "abandonRecording");
-  define<endRecording>(env, exports, "endRecording");
-  define<recordCall>(env, exports, "recordCall");
-  define<special>(env, exports, "special");
-  define<runProgram>(env, exports, "runProgram");
-  define<callProgram>(env, exports, "callProgram");
-  define<releaseProgram>(env, exports, "releaseProgram");
-  define<toHost>(env, exports, "toHost");
-  define<captureProgram>(env, exports, "captureProgram");
-  define<replay>(env, exports, "replay");
-  define<releaseGraph>(env, exports, "releaseGraph");
-  define<newKernel>(env, exports, "newKernel");
-  define<manualSeed>(env, exports, "manualSeed");
-  define<newGenerator>(env, exports, "newGenerator");
-  define<generatorState>(env, exports, "generatorState");
-  define<releaseGenerator>(env, exports, "releaseGenerator");
-  define<threads>(env, exports, "threads");
-  define<memory>(env, exports, "memory");
-  define<leaveToCollector>(env, exports, "leaveToCollector");
-  define<adjustExternal>(env, exports, "adjustExternal");
-  define<newStream>(env, exports, "newStream");
-  define<useStream>(env, exports, "useStream");
-  define<streamWaits>(env, exports, "streamWaits");
-  define<synchronize>(env, exports, "synchronize");
-  define<machine>(env, exports, "machine");
+  define<mailbox>(env, exports, "mailbox", b);
+  define<bind>(env, exports, "bind", b);
+  define<call>(env, exports, "call", b);
+  define<signature>(env, exports, "signature", b);
+  define<argumentNames>(env, exports, "argumentNames", b);
+  define<schemas>(env, exports, "schemas", b);
+  define<intern>(env, exports, "intern", b);
+  define<release>(env, exports, "release", b);
+  define<releaseMany>(env, exports, "releaseMany", b);
+  define<alias>(env, exports, "alias", b);
+  define<meta>(env, exports, "meta", b);
+  define<fromBytes>(env, exports, "fromBytes", b);
+  define<readInto>(env, exports, "readInto", b);
+  define<memoryOf>(env, exports, "memoryOf", b);
+  define<setRequiresGrad>(env, exports, "setRequiresGrad", b);
+  define<gradEnabled>(env, exports, "gradEnabled", b);
+  define<gradients>(env, exports, "gradients", b);
+  define<beginRecording>(env, exports, "beginRecording", b);
+  define<abandonRecording>(env, exports, "abandonRecording", b);
+  define<endRecording>(env, exports, "endRecording", b);
+  define<recordCall>(env, exports, "recordCall", b);
+  define<special>(env, exports, "special", b);
+  define<runProgram>(env, exports, "runProgram", b);
+  define<callProgram>(env, exports, "callProgram", b);
+  define<releaseProgram>(env, exports, "releaseProgram", b);
+  define<toHost>(env, exports, "toHost", b);
+  define<captureProgram>(env, exports, "captureProgram", b);
+  define<replay>(env, exports, "replay", b);
+  define<releaseGraph>(env, exports, "releaseGraph", b);
+  define<newKernel>(env, exports, "newKernel", b);
+  define<manualSeed>(env, exports, "manualSeed", b);
+  define<newGenerator>(env, exports, "newGenerator", b);
+  define<generatorState>(env, exports, "generatorState", b);
+  define<releaseGenerator>(env, exports, "releaseGenerator", b);
+  define<threads>(env, exports, "threads", b);
+  define<memory>(env, exports, "memory", b);
+  define<leaveToCollector>(env, exports, "leaveToCollector", b);
+  define<adjustExternal>(env, exports, "adjustExternal", b);
+  define<newStream>(env, exports, "newStream", b);
+  define<useStream>(env, exports, "useStream", b);
+  define<streamWaits>(env, exports, "streamWaits", b);
+  define<synchronize>(env, exports, "synchronize", b);
+  define<machine>(env, exports, "machine", b);
   return exports;
 }

@@ -36,7 +36,7 @@ struct ArgError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class Kind : uint8_t { Tensor, Int, Float, Bool, Scalar, String, Device, Generator, Other };
+enum class Kind : uint8_t { Tensor, Tensors, Int, Float, Bool, Scalar, String, Device, Generator, Other };
 
 // One argument of an operator, read off its schema once.
 struct Spec {

@@ -42,7 +42,8 @@ int64_t integer(const IValue &value) {
 // The value an operator's schema wants from a slot: an integer slot may feed a float argument, nothing else is converted.
 IValue fit(IValue value, Kind kind) {
   if (kind == Kind::Float && value.isInt()) return IValue(static_cast<double>(value.toInt()));
-  const bool right = kind == Kind::Tensor   ? value.isTensor()
+  const bool right = kind == Kind::Tensor    ? value.isTensor()
+                     : kind == Kind::Tensors ? value.isTensorList()
                      : kind == Kind::Int    ? value.isInt()
                      : kind == Kind::Float  ? value.isDouble()
                      : kind == Kind::Scalar ? value.isInt() || value.isDouble() || value.isBool()
@@ -417,6 +418,22 @@ bool outOfMemory(const std::exception &error) {
   return text.find("can't allocate memory") != std::string::npos || text.find("not enough memory") != std::string::npos;
 }
 
+// What went wrong in an instruction, with its arguments and the line that recorded it.
+static ProgramError failure(const Instruction &in, const std::vector<IValue> &slots, const std::exception &error) {
+  std::ostringstream text;
+  text << (in.op ? in.op->name : codeName(in.code)) << ": " << message(error);
+  if (in.op) {
+    text << " (";
+    for (size_t i = 0; i < in.args.size(); ++i) {
+      std::string value;
+      try { value = describe(resolve(in.args[i], slots)); } catch (const std::exception &) { value = "?"; }
+      text << (i ? ", " : "") << in.op->args[i].name << ": " << value;
+    }
+    text << ')';
+  }
+  return {text.str(), in.where, outOfMemory(error), dynamic_cast<const ArgError *>(&error) != nullptr};
+}
+
 std::vector<IValue> perform(const Instruction &in, const std::vector<IValue> &slots) {
   Stack stack;
   stack.reserve(in.args.size());
@@ -430,18 +447,7 @@ std::vector<IValue> perform(const Instruction &in, const std::vector<IValue> &sl
   } catch (const ProgramError &) {
     throw;  // from a program this one called: its own line is the more useful one
   } catch (const std::exception &error) {
-    std::ostringstream text;
-    text << (in.op ? in.op->name : codeName(in.code)) << ": " << message(error);
-    if (in.op) {
-      text << " (";
-      for (size_t i = 0; i < in.args.size(); ++i) {
-        std::string value;
-        try { value = describe(resolve(in.args[i], slots)); } catch (const std::exception &) { value = "?"; }
-        text << (i ? ", " : "") << in.op->args[i].name << ": " << value;
-      }
-      text << ')';
-    }
-    throw ProgramError(text.str(), in.where, outOfMemory(error), dynamic_cast<const ArgError *>(&error) != nullptr);
+    throw failure(in, slots, error);
   }
 }
 
@@ -460,28 +466,23 @@ std::vector<IValue> execute(const Program &program, std::vector<IValue> inputs) 
   for (const Instruction &in : program.code) {
     if (stop && stop->load(std::memory_order_relaxed)) throw ProgramError("the thread that started the program has ended", in.where, false, false);
     if (in.code == Code::Call) {
-      // The common case, without the copies and the unwinding table of perform(); errors are described there.
+      // The common case, without perform()'s vectors: the stack is the same one for every operator.
       stack.clear();
-      bool plain = true;
-      for (const Arg &arg : in.args) {
-        if (arg.slot < 0 && !arg.mixed) stack.push_back(arg.value);
-        else if (arg.slot >= 0 && slots[arg.slot].isTensor() && arg.expects[0] == Kind::Tensor) stack.push_back(slots[arg.slot]);
-        else { plain = false; break; }
-      }
-      if (plain) {
-        try {
-          in.op->handle.callBoxed(&stack);
-        } catch (const std::exception &error) {
-          std::ostringstream text;
-          text << in.op->name << ": " << message(error) << " (";
-          for (size_t i = 0; i < in.args.size(); ++i)
-            text << (i ? ", " : "") << in.op->args[i].name << ": " << describe(resolve(in.args[i], slots));
-          throw ProgramError(text.str() + ")", in.where, outOfMemory(error), false);
+      try {
+        for (const Arg &arg : in.args) {
+          if (arg.slot < 0 && !arg.mixed) stack.push_back(arg.value);
+          else if (arg.slot >= 0 && slots[arg.slot].isTensor() && arg.expects[0] == Kind::Tensor) stack.push_back(slots[arg.slot]);
+          else stack.push_back(resolve(arg, slots));
         }
-        for (size_t i = 0; i < in.results.size() && i < stack.size(); ++i) slots[in.results[i]] = std::move(stack[i]);
-        for (int slot : in.dies) slots[slot] = IValue();
-        continue;
+        in.op->handle.callBoxed(&stack);
+      } catch (const ProgramError &) {
+        throw;
+      } catch (const std::exception &error) {
+        throw failure(in, slots, error);
       }
+      for (size_t i = 0; i < in.results.size() && i < stack.size(); ++i) slots[in.results[i]] = std::move(stack[i]);
+      for (int slot : in.dies) slots[slot] = IValue();
+      continue;
     }
     std::vector<IValue> values = perform(in, slots);
     for (size_t i = 0; i < in.results.size() && i < values.size(); ++i) slots[in.results[i]] = std::move(values[i]);

@@ -47,7 +47,7 @@ const char *tagName(int tag) {
 
 int readTag(Reader &reader) {
   const double tag = reader.next();
-  if (!(tag >= 0 && tag <= kLastTag) || tag != std::floor(tag)) throw ArgError("the call is not well formed");
+  if (!(tag >= 0 && tag <= kLastTag) || tag != static_cast<int>(tag)) throw ArgError("the call is not well formed");
   return static_cast<int>(tag);
 }
 
@@ -57,7 +57,8 @@ size_t readCount(Reader &reader) {
   return static_cast<size_t>(count);
 }
 
-bool integral(double number) { return std::abs(number) <= kSafe && number == std::floor(number); }
+// By way of an integer: std::floor is a call into libm where the compiler may not assume SSE 4.1.
+bool integral(double number) { return std::abs(number) <= kSafe && number == static_cast<double>(static_cast<int64_t>(number)); }
 
 int64_t big(Reader &reader) {
   const double high = reader.next(), low = reader.next();
@@ -111,6 +112,7 @@ IValue convert(IValue value, const Spec &spec, Kind kind) {
     case Kind::String: if (value.isString()) return value; break;
     case Kind::Device: if (value.isDevice()) return value; break;
     case Kind::Generator: if (value.isGenerator()) return value; break;
+    case Kind::Tensors: break;  // never a schema's own
     case Kind::Other: throw ArgError("argument '" + spec.name + "' is a " + spec.type + ", which cannot be passed from JavaScript");
   }
   throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got " + describe(value));
@@ -150,7 +152,16 @@ IValue readOne(Store &store, const Spec &spec, Reader &reader) {
       return readList<int64_t>(times, [&] { return number; });
     }
     switch (spec.kind) {
-      case Kind::Int: return readList<int64_t>(count, [&] { return element().toInt(); });
+      case Kind::Int:
+        return readList<int64_t>(count, [&] {
+          // Almost every list is of sizes: plain whole numbers need no IValue on the way.
+          if (!spec.limit && reader.end - reader.at >= 2 && reader.at[0] == static_cast<double>(NUMBER) && integral(reader.at[1]) && !std::signbit(reader.at[1])) {
+            const auto number = static_cast<int64_t>(reader.at[1]);
+            reader.at += 2;
+            return number;
+          }
+          return element().toInt();
+        });
       case Kind::Float: return readList<double>(count, [&] { return element().toDouble(); });
       case Kind::Bool: return readList<bool>(count, [&] { return element().toBool(); });
       case Kind::Scalar: return readList<at::Scalar>(count, [&] { return element().toScalar(); });
@@ -304,6 +315,11 @@ static Arg readRecordedOne(Store &store, Recording &recording, const Spec &spec,
     const int slot = readSlot(recording, reader);
     if (!spec.list) {
       arg.slot = slot;
+      return arg;
+    }
+    if (spec.kind == Kind::Tensor && !spec.elementOptional) {  // a whole recorded list
+      arg.slot = slot;
+      arg.expects = {Kind::Tensors};
       return arg;
     }
     if (spec.kind != Kind::Int || spec.length <= 0) throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got a recorded value");

@@ -74,13 +74,7 @@ export class Passes {
         const angle = (table: Tensor): Tensor =>
           table.indexSelect(0, positions!).unsqueeze(1).toCopy({ dtype: this.dtype })
         const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
-        if (languageHead)
-          return languageHead(
-            hidden,
-            this.headWeight('language'),
-            wide(targets!),
-            inverseTemperature,
-          )
+        if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
         return [hidden.matmul(this.headWeight('score').t()).squeeze(1).toCopy({ dtype: 'float32' })]
       }
       return training ? run() : noGrad(run)

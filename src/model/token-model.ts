@@ -22,6 +22,7 @@ import {
 import { Adapter, type AdapterOptions } from './adapter.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
 import { architectureName, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
+import type { DecoderParts } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { planHead } from './head.js'
 import { checkpointViews, layout, projections, type Weight } from './layout.js'
@@ -110,6 +111,8 @@ interface Settings {
 }
 
 export class TokenModel<R extends Role = Role> {
+  /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
+  readonly parts: DecoderParts
   private readonly weights: readonly Weight[]
   private readonly passes: Passes
   private optimizer: AdamW | undefined
@@ -126,14 +129,14 @@ export class TokenModel<R extends Role = Role> {
     readonly source: string | undefined,
   ) {
     this.weights = layout(config.decoder, headOf(role))
-    const parts = {
+    this.parts = {
       config: config.decoder,
       weights: tensors,
       adapter:
         adapter && ((layer: number, projection: (typeof projections)[number]) => adapter.lowRank(layer, projection)),
       recompute: settings.recompute,
     }
-    this.passes = new Passes(parts, settings.device, settings.dtype)
+    this.passes = new Passes(this.parts, settings.device, settings.dtype)
     for (const [name, tensor] of tensors)
       tensor.requiresGrad =
         !adapter && (!settings.freezeBackbone || name === 'score.weight' || name === 'lm_head.weight')

@@ -48,7 +48,8 @@ function bind(fullName: string): Bound {
   const known = bound.get(fullName)
   if (known) return known
   const match = /^(?:(\w+)::)?(\w+)(?:\.(\w+))?$/.exec(fullName)
-  if (!match) throw new ArgumentError(`${JSON.stringify(fullName)} does not name an operator; expected aten::add.Tensor`)
+  if (!match)
+    throw new ArgumentError(`${JSON.stringify(fullName)} does not name an operator; expected aten::add.Tensor`)
   const [, space = 'aten', name, overload = ''] = match
   try {
     const names = native.argumentNames(`${space}::${name}`, overload)
@@ -93,8 +94,7 @@ function write(type: string, value: unknown): void {
   const names = enumerations[base]
   if (!names) return arg(value)
   const code = names.indexOf(value)
-  if (code < 0)
-    throw new ArgumentError(`unknown ${base} ${JSON.stringify(value)}; expected one of ${names.join(', ')}`)
+  if (code < 0) throw new ArgumentError(`unknown ${base} ${JSON.stringify(value)}; expected one of ${names.join(', ')}`)
   arg(code)
 }
 

@@ -166,10 +166,14 @@ function put(value: unknown): void {
         const { length } = value
         box[cursor++] = LIST
         box[cursor++] = length
+        if (cursor + 3 * length > box.length) grow(cursor + 3 * length)
         for (let i = 0; i < length; i++) {
           const item: unknown = value[i]
-          if (item === undefined || Array.isArray(item)) throw badArgument(item, 'is a list that contains')
-          put(item)
+          if (typeof item === 'number') {
+            box[cursor++] = NUMBER
+            box[cursor++] = item
+          } else if (item === undefined || Array.isArray(item)) throw badArgument(item, 'is a list that contains')
+          else put(item)
         }
       } else if (value instanceof GeneratorRef) {
         box[cursor++] = GENERATOR

@@ -14,9 +14,13 @@ import { Tensor } from './tensor.js'
 export type InputKind = 'tensor' | 'number'
 
 /** What the recorded function gets for its inputs. */
-export type Recorded<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? Sym : Tensor | Sym }
+export type Recorded<K extends readonly InputKind[]> = {
+  [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? Sym : Tensor | Sym
+}
 /** What `run` takes for them. */
-export type Inputs<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? number : Tensor | number }
+export type Inputs<K extends readonly InputKind[]> = {
+  [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? number : Tensor | number
+}
 /** A function records one tensor, several, or none (it then works by in-place operators and `backward`). */
 export type Outputs = Tensor | readonly Tensor[] | undefined
 /** What comes back of a run: as many tensors as the function returned. */

@@ -6,7 +6,7 @@
  *   many bytes hang on it;
  * - across an `await` there is no current scope: `scopeAsync` hands its function an `own` to say what to free at the end.
  */
-import { Ref } from './call.js'
+import { mailbox, Ref } from './call.js'
 import { native } from './native.js'
 
 interface Disposable {
@@ -60,15 +60,20 @@ function tensorsIn(value: unknown, found: Set<unknown>, seen = new Set<unknown>(
 }
 
 function leave(owned: Owned[], outer: Owned[] | undefined, result: unknown): void {
+  if (owned.length === 0) return
   const kept = tensorsIn(result, new Set())
+  // All in one call, by the mailbox: no operator is between its arguments and its results here.
+  const box = mailbox(owned.length)
+  let count = 0
   for (const tensor of owned) {
     if (tensor.ref <= 0) continue
     if (!kept.has(tensor)) {
-      native.release(tensor.ref)
+      box[count++] = tensor.ref
       tensor.ref = 0
     } else if (outer) outer.push(tensor)
     else handToCollector(tensor)
   }
+  if (count > 0) native.releaseMany(count)
 }
 
 /**

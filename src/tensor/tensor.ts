@@ -66,8 +66,7 @@ export class Tensor extends TensorOperators {
     if (!Array.isArray(shape) || shape.length > 64)
       throw new ArgumentError('a shape is an array of 64 whole numbers at most')
     const sizes: unknown[] = Array.from(shape)
-    if (!sizes.every(size => typeof size === 'number'))
-      throw new ArgumentError('a shape is an array of whole numbers')
+    if (!sizes.every(size => typeof size === 'number')) throw new ArgumentError('a shape is an array of whole numbers')
     const box = mailbox()
     for (const [i, size] of sizes.entries()) box[i] = size as number
     let tensor: Tensor
@@ -330,8 +329,7 @@ export class Tensor extends TensorOperators {
       } else if (index instanceof Tensor) {
         dim += index.spans()
         picks.push(index)
-      }
-      else if (Array.isArray(index)) {
+      } else if (Array.isArray(index)) {
         next(view.slice(dim++, index[0], index[1]))
         picks.push(null)
       } else next(view.select(dim, index as NumberLike))
