@@ -36,6 +36,7 @@ interface Pair {
 const weightsFile = 'adapter_model.safetensors'
 const configFile = 'adapter_config.json'
 const prefix = 'base_model.model.'
+const headName = `${prefix}score.weight`
 
 export class Adapter {
   private constructor(
@@ -78,10 +79,11 @@ export class Adapter {
     return new Adapter({ rank, alpha, dropout, targets }, alpha / rank, pairs, {})
   }
 
+  /** Reads an adapter; a head that was trained and saved with it is copied into `head`. */
   static async load(
     directory: string,
     config: DecoderConfig,
-    options: { dtype: DType; device: Device },
+    options: { dtype: DType; device: Device; head?: Tensor | undefined },
   ): Promise<Adapter> {
     const path = join(directory, configFile)
     const raw = await readJson(path)
@@ -106,8 +108,18 @@ export class Adapter {
           const [rows, columns] = projectionShape(config, target)
           const at = projectionPath(layer, target)
           const a = await read(`${prefix}${at}.lora_A.weight`, [parsed.options.rank, columns])
-          pairs.set(at, { a, b: await read(`${prefix}${at}.lora_B.weight`, [rows, parsed.options.rank]) })
+          try {
+            pairs.set(at, { a, b: await read(`${prefix}${at}.lora_B.weight`, [rows, parsed.options.rank]) })
+          } catch (error) {
+            a.dispose()
+            throw error
+          }
         }
+      }
+      if (options.head && left.has(headName)) {
+        const saved = await read(headName, options.head.shape)
+        noGrad(() => options.head!.copy_(saved))
+        saved.dispose()
       }
       if (left.size > 0)
         throw new ModelError(
@@ -140,13 +152,8 @@ export class Adapter {
     return named
   }
 
-  /** What it adds to a projection's matrix. The caller disposes it. */
-  delta(layer: number, projection: Projection): Tensor | undefined {
-    const low = this.lowRank(layer, projection)
-    return low && noGrad(() => scope(() => low.b.matmul(low.a).mul(low.scale)))
-  }
-
-  async save(directory: string, base: string): Promise<void> {
+  /** Writes PEFT's two files. A head of one number, which trains with the adapter, is written as PEFT does it. */
+  async save(directory: string, { base, head }: { base: string; head: Tensor | undefined }): Promise<void> {
     await mkdir(directory, { recursive: true })
     const { rank, alpha, dropout, targets } = this.options
     const config = {
@@ -160,12 +167,15 @@ export class Adapter {
       use_dora: false,
       use_rslora: false,
       ...this.raw,
+      ...(head && { task_type: 'SEQ_CLS', modules_to_save: ['score'] }),
       r: rank,
       lora_alpha: alpha,
       lora_dropout: dropout,
       target_modules: targets,
     }
-    await writeSafetensors(join(directory, weightsFile), this.tensors(), { metadata: { format: 'pt' } })
+    const tensors = this.tensors()
+    if (head) tensors.set(headName, head)
+    await writeSafetensors(join(directory, weightsFile), tensors, { metadata: { format: 'pt' } })
     await writeFileAtomic(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`)
   }
 
@@ -202,16 +212,24 @@ function parseAdapterConfig(
   for (const field of [
     'rank_pattern',
     'alpha_pattern',
-    'modules_to_save',
     'layers_to_transform',
     'layer_replication',
     'trainable_token_indices',
     'target_parameters',
     'exclude_modules',
     'alora_invocation_tokens',
+    'arrow_config',
   ]) {
     if (!empty(raw[field])) refuse(`${field} is not supported`)
   }
+  if (raw.use_qalora === true) refuse('use_qalora is not supported')
+  // Others change the base weights before training starts: the file's matrices are not relative to the checkpoint.
+  if (![undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'].includes(raw.init_lora_weights as null))
+    refuse(`init_lora_weights ${JSON.stringify(raw.init_lora_weights)} is not supported`)
+  const saved = (raw.modules_to_save ?? []) as unknown
+  // PEFT adds both names for sequence classification, whatever the model calls its head.
+  if (!Array.isArray(saved) || saved.some(name => name !== 'score' && name !== 'classifier'))
+    refuse(`modules_to_save ${JSON.stringify(saved)} is not supported, except a reward model's score`)
   const number = (name: string): number =>
     typeof raw[name] === 'number' && Number.isFinite(raw[name])
       ? raw[name]

@@ -5,7 +5,7 @@ export interface BatchPlan {
   sequences: number[]
   /** Rows of the longest one. */
   length: number
-  /** Their rows lie one after another with none added; otherwise each has `length` rows. */
+  /** Their rows lie one after another with none added; otherwise each has `length` rows, padded where it is shorter. */
   packed: boolean
 }
 
@@ -61,6 +61,8 @@ export interface BatchArrays {
   /** Grid cell to row, and row to grid cell; only of a packed batch. */
   spread: Int32Array | undefined
   gather: Int32Array | undefined
+  /** Where each sequence's rows begin, and the end of the last. */
+  offsets: Int32Array
   /** The rows whose output is wanted, in the order of sequences, and the token that follows each. */
   rows: Int32Array
   targets: Int32Array
@@ -88,6 +90,7 @@ export function fillBatch(
     positions: new Int32Array(total),
     spread: packed ? new Int32Array(length * lengths.length) : undefined,
     gather: packed ? new Int32Array(total) : undefined,
+    offsets: new Int32Array(lengths.length + 1),
     rows: new Int32Array(outputs),
     targets: new Int32Array(outputs),
     counts,
@@ -98,6 +101,7 @@ export function fillBatch(
     const ids = sequences[index]!
     const first = packed ? row : k * length
     arrays.ids.set(ids, first)
+    arrays.offsets[k + 1] = first + ids.length
     for (let t = 0; t < ids.length; t++) {
       arrays.positions[first + t] = t
       if (packed) {

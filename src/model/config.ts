@@ -126,7 +126,7 @@ function parseRope(raw: Raw, file: string): Pick<DecoderConfig, 'ropeTheta' | 'r
 }
 
 /** Refuses what would change the numbers. */
-function refuseUnsupported(raw: Raw, file: string, context: number): void {
+function refuseUnsupported(raw: Raw, file: string, family: Family, context: number): void {
   const refuse = (why: string): never => {
     throw new ModelError(`${file}: ${why}`)
   }
@@ -137,10 +137,14 @@ function refuseUnsupported(raw: Raw, file: string, context: number): void {
   if (raw.mlp_bias === true) refuse('mlp_bias is not supported')
   if (typeof raw.attention_dropout === 'number' && raw.attention_dropout > 0)
     refuse('attention_dropout above 0 is not supported; set it to 0')
-  const windowed = raw.use_sliding_window !== false && typeof raw.sliding_window === 'number'
-  if (windowed && (raw.sliding_window as number) < context) {
-    refuse(`a sliding window (${raw.sliding_window}) shorter than the context (${context}) is not supported`)
-  }
+  // Only Qwen has a switch for it, off unless set; Mistral has a window unless it says null.
+  const slides = family === 'mistral' || (family.startsWith('qwen') && raw.use_sliding_window === true)
+  const window = raw.sliding_window === undefined && family === 'mistral' ? 4096 : raw.sliding_window
+  const windowed = slides && typeof window === 'number'
+  if (windowed && window < context)
+    refuse(
+      `a sliding window (${window}) shorter than the context (${context}) is not supported; lower max_position_embeddings to use the model within it`,
+    )
   if (Array.isArray(raw.layer_types)) {
     const other = raw.layer_types.find(type => type !== 'full_attention')
     if (other !== undefined && !(other === 'sliding_attention' && !windowed))
@@ -156,12 +160,13 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
   const heads = count('num_attention_heads')
   const kvHeads = count('num_key_value_heads', heads)
   const context = count('max_position_embeddings')
-  refuseUnsupported(raw, file, context)
+  refuseUnsupported(raw, file, family, context)
   if (heads % kvHeads !== 0)
     throw new ModelError(
       `${file}: num_attention_heads (${heads}) is not a multiple of num_key_value_heads (${kvHeads})`,
     )
-  const headDim = raw.head_dim == null ? hidden / heads : count('head_dim')
+  // Qwen3 alone has a default that does not follow from the rest.
+  const headDim = raw.head_dim == null ? (family === 'qwen3' ? 128 : hidden / heads) : count('head_dim')
   if (!Number.isInteger(headDim) || headDim % 2 !== 0)
     throw new ModelError(`${file}: the head dimension should be an even integer, got ${headDim}`)
   const bias = family === 'llama' || family === 'qwen3' ? flag('attention_bias', false) : false

@@ -8,13 +8,14 @@ import {
   customFunction,
   dropout,
   embedding,
+  flashAttentionForward,
   linear,
   type NumberLike,
-  rmsNorm,
   type Sym,
   scaledDotProductAttention,
   type Tensor,
 } from '../tensor/index.js'
+import type { FusedOps } from '../tensor/kernels/fused-ops.js'
 import type { DecoderConfig } from './config.js'
 import type { Projection } from './layout.js'
 
@@ -27,6 +28,8 @@ export type Rows =
    * the row for every cell of the grid, `gather` the cell of every row.
    */
   | { kind: 'packed'; length: NumberLike; spread: Tensor; gather: Tensor }
+  /** As packed, for an attention kernel that takes sequences as they lie: where each begins, and the end of the last. */
+  | { kind: 'varlen'; length: NumberLike; offsets: Tensor }
 
 /** What an adapter adds to a projection: `scale * b(a(x))`. */
 export interface LowRank {
@@ -39,6 +42,8 @@ export interface LowRank {
 export interface DecoderParts {
   config: DecoderConfig
   weights: ReadonlyMap<string, Tensor>
+  /** Norms and activations for the weights' device and dtype. */
+  ops: FusedOps
   /** Undefined: no adapter, or the adapter is off. */
   adapter?: ((layer: number, projection: Projection) => LowRank | undefined) | undefined
   /** Keep only each layer's input for the backward pass. */
@@ -92,16 +97,26 @@ function rotate(headDim: number) {
   return found
 }
 
-function attention(rows: Rows, { heads, kvHeads, headDim }: DecoderConfig, turned: Tensor, value: Tensor): Tensor {
+function attention(rows: Rows, { heads, kvHeads, headDim }: DecoderConfig, both: Tensor, value: Tensor): Tensor {
   const width = heads * headDim
+  if (rows.kind === 'varlen') {
+    const [query, key] = [both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads)]
+    const { length, offsets } = rows
+    const values = value.view([-1, kvHeads, headDim])
+    const [out] = flashAttentionForward(query, key, values, offsets, offsets, length, length, 0, {
+      isCausal: true,
+      returnDebugMask: false,
+    })
+    return out.reshape([-1, width])
+  }
   // [sequence, head, position, dim]; the queries' and keys' heads come in one tensor.
   const grid = (x: Tensor, count: number): Tensor => {
     const cells = rows.kind === 'uniform' ? x : spreadRows(x, rows.spread, rows.gather)
     return cells.reshape([-1, rows.length, count, headDim]).transpose(1, 2)
   }
-  const both = grid(turned, heads + kvHeads)
-  const values = grid(value, kvHeads)
-  const out = scaledDotProductAttention(both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads), values, null, 0, {
+  const pair = grid(both, heads + kvHeads)
+  const [query, key] = [pair.narrow(1, 0, heads), pair.narrow(1, heads, kvHeads)]
+  const out = scaledDotProductAttention(query, key, grid(value, kvHeads), null, 0, {
     isCausal: true,
     enableGqa: heads !== kvHeads,
   })
@@ -109,35 +124,73 @@ function attention(rows: Rows, { heads, kvHeads, headDim }: DecoderConfig, turne
   return rows.kind === 'uniform' ? flat : gatherRows(flat, rows.spread, rows.gather)
 }
 
+/** The tensors of `rows`, to hand them into a recording. */
+export function rowTensors(rows: Rows): Tensor[] {
+  return rows.kind === 'packed' ? [rows.spread, rows.gather] : rows.kind === 'varlen' ? [rows.offsets] : []
+}
+
+/** And back. */
+export function rowsOf(kind: Rows['kind'], length: NumberLike, tensors: readonly Tensor[]): Rows {
+  if (kind === 'packed') return { kind, length, spread: tensors[0]!, gather: tensors[1]! }
+  return kind === 'varlen' ? { kind, length, offsets: tensors[0]! } : { kind, length }
+}
+
+/**
+ * The stream between layers: what the last part added, and the sum of all before it. They are added where they are
+ * normalised next, in one pass over memory.
+ */
+interface Stream {
+  added: Tensor
+  /** Undefined at the bottom, where there is only the embedding. */
+  sum: Tensor | undefined
+}
+
+function normalize(
+  { config, ops }: DecoderParts,
+  { added, sum }: Stream,
+  weight: Tensor,
+): readonly [normed: Tensor, sum: Tensor] {
+  return sum ? ops.addRmsNorm(added, sum, weight, config.normEps) : [ops.rmsNorm(added, weight, config.normEps), added]
+}
+
 /** The hidden states after the final norm, `[rows, hidden]`. `cos` and `sin` are `[rows, 1, headDim / 2]`. */
 export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tensor, rows: Rows): Tensor {
   const { config, weights } = parts
-  let x = embedding(weights.get('model.embed_tokens.weight')!, ids)
+  let stream: Stream = { added: embedding(weights.get('model.embed_tokens.weight')!, ids), sum: undefined }
   for (let i = 0; i < config.layers; i++) {
-    if (!parts.recompute) {
-      x = layer(parts, i, x, cos, sin, rows)
-    } else if (rows.kind === 'uniform') {
-      const part = checkpoint(['tensor', 'tensor', 'tensor', 'number'], (x, cos, sin, length) =>
-        layer(parts, i, x, cos, sin, { kind: 'uniform', length }),
-      )
-      x = part(x, cos, sin, rows.length as Sym)
-    } else {
-      const part = checkpoint(
-        ['tensor', 'tensor', 'tensor', 'tensor', 'tensor', 'number'],
-        (x, cos, sin, spread, gather, length) =>
-          layer(parts, i, x, cos, sin, { kind: 'packed', length, spread, gather }),
-      )
-      x = part(x, cos, sin, rows.spread, rows.gather, rows.length as Sym)
-    }
+    stream = (parts.recompute ? recomputedLayer : layer)(parts, i, stream, cos, sin, rows)
   }
-  return rmsNorm(x, [config.hidden], weights.get('model.norm.weight')!, config.normEps)
+  return normalize(parts, stream, weights.get('model.norm.weight')!)[0]
 }
 
-function layer(parts: DecoderParts, index: number, x: Tensor, cos: Tensor, sin: Tensor, rows: Rows): Tensor {
-  const { config, weights } = parts
-  const { heads, kvHeads, headDim, hidden, inner, normEps } = config
+/** The layer as a checkpoint: its inputs are what the backward pass keeps. */
+function recomputedLayer(
+  parts: DecoderParts,
+  index: number,
+  stream: Stream,
+  cos: Tensor,
+  sin: Tensor,
+  rows: Rows,
+): Stream {
+  const tensors = [stream.added, ...(stream.sum ? [stream.sum] : []), cos, sin, ...rowTensors(rows)]
+  const kinds = [...tensors.map(() => 'tensor' as const), 'number' as const]
+  const part = checkpoint(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
+    const given = inputs.slice(0, -1) as Tensor[]
+    const inner: Stream = { added: given.shift()!, sum: stream.sum && given.shift()! }
+    const [cos, sin, ...rest] = given as [Tensor, Tensor, ...Tensor[]]
+    const { added, sum } = layer(parts, index, inner, cos, sin, rowsOf(rows.kind, inputs.at(-1) as Sym, rest))
+    return [added, sum!]
+  })
+  const [added, sum] = part(...tensors, rows.length)
+  return { added: added!, sum }
+}
+
+function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, sin: Tensor, rows: Rows): Stream {
+  const { config, weights, ops } = parts
+  const { heads, kvHeads, headDim, inner } = config
   const at = `model.layers.${index}`
   const weight = (name: string): Tensor => weights.get(`${at}.${name}`)!
+  const adapts = (projection: Projection): boolean => parts.adapter?.(index, projection) !== undefined
   const adapted = (out: Tensor, input: Tensor, projection: Projection): Tensor => {
     const low = parts.adapter?.(index, projection)
     if (!low) return out
@@ -145,31 +198,40 @@ function layer(parts: DecoderParts, index: number, x: Tensor, cos: Tensor, sin: 
     return out.add(linear(linear(dropped, low.a), low.b), { alpha: low.scale })
   }
 
-  const normed = rmsNorm(x, [hidden], weight('input_layernorm.weight'), normEps)
+  const [normed, sum] = normalize(parts, stream, weight('input_layernorm.weight'))
   const qkv = linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
   const [queries, keys] = [heads * headDim, kvHeads * headDim]
-  let turned: Tensor
-  let value = qkv.narrow(1, queries + keys, keys)
-  if (config.qkNorm || parts.adapter) {
-    let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj').view([-1, heads, headDim])
-    let k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj').view([-1, kvHeads, headDim])
-    value = adapted(value, normed, 'v_proj')
+  const value = adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj')
+  let both: Tensor
+  if (config.qkNorm || adapts('q_proj') || adapts('k_proj')) {
+    let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj').reshape([-1, heads, headDim])
+    let k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj').reshape([-1, kvHeads, headDim])
     if (config.qkNorm) {
-      q = rmsNorm(q, [headDim], weight('self_attn.q_norm.weight'), normEps)
-      k = rmsNorm(k, [headDim], weight('self_attn.k_norm.weight'), normEps)
+      q = ops.rmsNorm(q, weight('self_attn.q_norm.weight'), config.normEps)
+      k = ops.rmsNorm(k, weight('self_attn.k_norm.weight'), config.normEps)
     }
-    turned = cat([q, k], 1)
+    both = cat([q, k], 1)
   } else {
-    turned = qkv.narrow(1, 0, queries + keys).view([-1, heads + kvHeads, headDim])
+    both = qkv.narrow(1, 0, queries + keys).view([-1, heads + kvHeads, headDim])
   }
-  const mixed = attention(rows, config, rotate(headDim)(turned, cos, sin), value)
+  const mixed = attention(rows, config, rotate(headDim)(both, cos, sin), value)
   const output = linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`) ?? null)
-  const middle = x.add(adapted(output, mixed, 'o_proj'))
 
-  const again = rmsNorm(middle, [hidden], weight('post_attention_layernorm.weight'), normEps)
-  const gateUp = linear(again, weight('mlp.gate_up.weight'))
-  const gate = adapted(gateUp.narrow(1, 0, inner), again, 'gate_proj')
-  const up = adapted(gateUp.narrow(1, inner, inner), again, 'up_proj')
-  const act = gate.silu().mul(up)
-  return middle.add(adapted(linear(act, weight('mlp.down_proj.weight')), act, 'down_proj'))
+  const [again, middle] = normalize(
+    parts,
+    { added: adapted(output, mixed, 'o_proj'), sum },
+    weight('post_attention_layernorm.weight'),
+  )
+  let gateUp = linear(again, weight('mlp.gate_up.weight'))
+  if (adapts('gate_proj') || adapts('up_proj')) {
+    gateUp = cat(
+      [
+        adapted(gateUp.narrow(1, 0, inner), again, 'gate_proj'),
+        adapted(gateUp.narrow(1, inner, inner), again, 'up_proj'),
+      ],
+      1,
+    )
+  }
+  const act = ops.swiglu(gateUp)
+  return { added: adapted(linear(act, weight('mlp.down_proj.weight')), act, 'down_proj'), sum: middle }
 }

@@ -10,7 +10,10 @@ export class NonFiniteError extends Error {
     what: string,
     /** Which sequence of the call it belongs to. */
     readonly sequence: number,
+    options: ErrorOptions & { call?: number } = {},
   ) {
-    super(`${what} of sequence ${sequence} is not finite; the weights were not changed`)
+    const { call, ...rest } = options
+    const which = call ? ` of call ${call} since the last step` : ''
+    super(`${what} of sequence ${sequence}${which} is not finite; the weights were not changed`, rest)
   }
 }

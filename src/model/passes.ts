@@ -2,17 +2,27 @@
  * The recorded programs of a model: one for every kind of batch, made when it is first needed. Weights are captured, so a
  * program stays right while they are trained.
  */
-import { type Device, type DType, noGrad, type Program, record, type Sym, Tensor, unscoped } from '../tensor/index.js'
+import {
+  type Device,
+  type DType,
+  linear,
+  noGrad,
+  type Program,
+  record,
+  type Sym,
+  Tensor,
+  unscoped,
+} from '../tensor/index.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
-import { type DecoderParts, decode, type Rows } from './decoder.js'
+import { type DecoderParts, decode, type Rows, rowsOf } from './decoder.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
 import { ropeTables } from './rope.js'
 
-/** What a pass computes for the wanted rows: log-probabilities (and entropies), or one number each. */
-export type PassHead = { kind: 'language'; plan: HeadPlan } | { kind: 'score' }
+/** What a pass computes for the wanted rows: log-probabilities (and entropies), all logits, or one number each. */
+export type PassHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' } | { kind: 'score' }
 
 export interface PassOptions {
-  packed: boolean
+  rows: Rows['kind']
   head: PassHead
   /** Gradients are recorded: the outputs remember how they came about. */
   training: boolean
@@ -23,6 +33,7 @@ type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
 
 /** Indices come as int32, which JavaScript fills fast; some operators take only int64. */
 const wide = (indices: Tensor): Tensor => indices.toCopy({ dtype: 'int64' })
+const same = (tensor: Tensor): Tensor => tensor
 
 export class Passes {
   private readonly programs = new Map<string, Pass>()
@@ -42,8 +53,8 @@ export class Passes {
   }
 
   private program(options: PassOptions): Pass {
-    const { packed, head, training, adapter } = options
-    const key = [packed, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
+    const { rows: kind, head, training, adapter } = options
+    const key = [kind, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
     const known = this.programs.get(key)
     if (known) return known
     const parts: DecoderParts = {
@@ -53,28 +64,19 @@ export class Passes {
       training,
     }
     const languageHead = head.kind === 'language' ? makeLanguageHead(head.plan) : undefined
-    const kinds = [
-      'tensor',
-      'tensor',
-      'tensor',
-      'tensor',
-      'tensor',
-      'tensor',
-      ...(packed ? (['tensor', 'tensor'] as const) : []),
-      'number',
-      'number',
-    ] as const
+    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind]
+    const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
-      const [ids, positions, cosTable, sinTable, wanted, targets] = inputs as readonly Tensor[]
+      const tensors = inputs.slice(0, -2) as Tensor[]
+      const [ids, positions, cosTable, sinTable, wanted, targets] = tensors
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
       const run = (): readonly Tensor[] => {
-        const rows: Rows = packed
-          ? { kind: 'packed', length, spread: inputs[6] as Tensor, gather: wide(inputs[7] as Tensor) }
-          : { kind: 'uniform', length }
+        const rows = rowsOf(kind, length, tensors.slice(6).map(kind === 'packed' ? wide : same))
         const angle = (table: Tensor): Tensor =>
           table.indexSelect(0, positions!).unsqueeze(1).toCopy({ dtype: this.dtype })
         const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
+        if (head.kind === 'logits') return [linear(hidden, this.headWeight('logits')).toCopy({ dtype: 'float32' })]
         return [hidden.matmul(this.headWeight('score').t()).squeeze(1).toCopy({ dtype: 'float32' })]
       }
       return training ? run() : noGrad(run)
@@ -116,7 +118,8 @@ export class Passes {
         upload(arrays.rows),
         upload(arrays.targets),
       ]
-      if (plan.packed) tensors.push(upload(arrays.spread!), upload(arrays.gather!))
+      if (options.rows === 'packed') tensors.push(upload(arrays.spread!), upload(arrays.gather!))
+      if (options.rows === 'varlen') tensors.push(upload(arrays.offsets))
       return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
     } finally {
       for (const tensor of made) tensor.dispose()

@@ -1,19 +1,19 @@
 /** Writing a model directory so that a kill at any instant leaves the old one or the new one. */
 
 import { randomBytes } from 'node:crypto'
-import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises'
+import { cp, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Tensor, writeCheckpoint, writeFileAtomic } from '../tensor/index.js'
 
-/** What a tokenizer and a generation config consist of; copied as they are. */
-const companions = [
-  'generation_config.json',
+/** What a tokenizer consists of. */
+export const tokenizerFiles = [
   'tokenizer.json',
   'tokenizer_config.json',
   'special_tokens_map.json',
   'added_tokens.json',
   'chat_template.jinja',
   'chat_template.json',
+  'additional_chat_templates',
   'vocab.json',
   'merges.txt',
   'tokenizer.model',
@@ -22,7 +22,7 @@ const companions = [
 export interface SaveOptions {
   config: Readonly<Record<string, unknown>>
   tensors: ReadonlyMap<string, Tensor>
-  /** Where the companions come from. */
+  /** Where the tokenizer and the generation config are copied from. */
   source: string | undefined
   maxShardBytes?: number
 }
@@ -44,9 +44,9 @@ export async function saveModel(directory: string, options: SaveOptions): Promis
 
 async function fill(directory: string, { config, tensors, source, maxShardBytes }: SaveOptions): Promise<void> {
   if (source && resolve(source) !== directory) {
-    for (const name of companions) {
+    for (const name of ['generation_config.json', ...tokenizerFiles]) {
       const from = join(source, name)
-      if (await exists(from)) await copyFile(from, join(directory, name))
+      if (await exists(from)) await cp(from, join(directory, name), { recursive: true })
     }
   }
   await writeFileAtomic(join(directory, 'config.json'), `${JSON.stringify(config, null, 2)}\n`)

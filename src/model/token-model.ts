@@ -10,8 +10,10 @@ import {
   type Device,
   type DType,
   Generator,
+  NonFiniteGradientError,
   noGrad,
   randn,
+  record,
   type StepOptions,
   scope,
   type Tensor,
@@ -19,10 +21,11 @@ import {
   unscoped,
   zeros,
 } from '../tensor/index.js'
+import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import { Adapter, type AdapterOptions } from './adapter.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
 import { architectureName, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
-import type { DecoderParts } from './decoder.js'
+import type { DecoderParts, LowRank } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { planHead } from './head.js'
 import { checkpointViews, layout, projections, type Weight } from './layout.js'
@@ -101,6 +104,13 @@ export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | '
   exempt?: readonly Weight['kind'][]
 }
 
+interface TrainCall<R extends Role> {
+  sequences: readonly Sequence[]
+  options: TrainOptions
+  /** Of the loss, by sequence. */
+  gradients: Map<number, Gradients[R]>
+}
+
 interface Settings {
   device: Device
   dtype: DType
@@ -117,6 +127,9 @@ export class TokenModel<R extends Role = Role> {
   private readonly passes: Passes
   private optimizer: AdamW | undefined
   private merged: Map<string, Tensor> | undefined
+  private away = false
+  /** What `forwardBackward` was called with since the last step. */
+  private calls: TrainCall<R>[] = []
   private steps = 0
 
   private constructor(
@@ -132,14 +145,13 @@ export class TokenModel<R extends Role = Role> {
     this.parts = {
       config: config.decoder,
       weights: tensors,
+      ops: fusedOps(settings),
       adapter:
         adapter && ((layer: number, projection: (typeof projections)[number]) => adapter.lowRank(layer, projection)),
       recompute: settings.recompute,
     }
     this.passes = new Passes(this.parts, settings.device, settings.dtype)
-    for (const [name, tensor] of tensors)
-      tensor.requiresGrad =
-        !adapter && (!settings.freezeBackbone || name === 'score.weight' || name === 'lm_head.weight')
+    for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
     if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
   }
 
@@ -158,8 +170,8 @@ export class TokenModel<R extends Role = Role> {
     if (role === 'language' && config.head === 'score')
       throw new ModelError(`${directory} holds a reward model, which has no logits`)
     const settings = settingsOf(options)
-    const head = headOf(role)
-    const weights = layout(config.decoder, head)
+    refuseNothingToTrain(role, config, settings)
+    const weights = layout(config.decoder, headOf(role))
     const { tensors, missing } = await readWeights(directory, weights, {
       ...settings,
       optional: name => name === 'score.weight' && config.head === 'language',
@@ -169,7 +181,7 @@ export class TokenModel<R extends Role = Role> {
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     })
     if (missing.has('score.weight')) initializeHead(role, tensors.get('score.weight')!, config, options.seed ?? 0)
-    const adapter = await openAdapter(options.adapter, config, settings)
+    const adapter = await openAdapter(options.adapter, config, settings, tensors)
     return new TokenModel(role, config, tensors, adapter, settings, directory)
   }
 
@@ -179,9 +191,10 @@ export class TokenModel<R extends Role = Role> {
     options: Omit<LoadOptions<R>, 'role'> & { role: R; seed: number },
   ): Promise<TokenModel<R>> {
     const settings = settingsOf(options)
+    refuseNothingToTrain(options.role, config, settings)
     const weights = layout(config.decoder, headOf(options.role))
     const tensors = initializeWeights(weights, config.decoder, { ...settings, seed: options.seed })
-    const adapter = await openAdapter(options.adapter, config, settings)
+    const adapter = await openAdapter(options.adapter, config, settings, tensors)
     return new TokenModel(options.role, config, tensors, adapter, settings, undefined)
   }
 
@@ -226,9 +239,9 @@ export class TokenModel<R extends Role = Role> {
       signal?.throwIfAborted()
       const arrays = fillBatch(plan, sequences, wanted)
       const pass: PassOptions = {
-        packed: plan.packed,
+        rows: this.rowKind(plan, packing),
         training,
-        adapter: this.adapter !== undefined && this.merged === undefined && adapter === 'on',
+        adapter: this.adapts(adapter),
         head: this.head(arrays.rows.length, { entropy, training, scaled: temperature !== 1 }),
       }
       const outputs = this.passes.run(plan, arrays, pass, temperature).then(async tensors => {
@@ -243,6 +256,13 @@ export class TokenModel<R extends Role = Role> {
     }
   }
 
+  /** Half precision on CUDA has an attention kernel for sequences of unequal length; elsewhere they are spread over a grid. */
+  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Rows['kind'] {
+    const { device, dtype } = this.settings
+    if (packing === 'on' && device !== 'cpu' && (dtype === 'bfloat16' || dtype === 'float16')) return 'varlen'
+    return plan.packed ? 'packed' : 'uniform'
+  }
+
   private head(rows: number, options: { entropy: boolean; training: boolean; scaled: boolean }): PassHead {
     if (this.role !== 'language') return { kind: 'score' }
     const { vocabSize } = this.config.decoder
@@ -252,7 +272,47 @@ export class TokenModel<R extends Role = Role> {
     }
   }
 
+  /** Whether the adapter is computed beside the weights. */
+  private adapts(adapter: 'on' | 'off'): boolean {
+    if (this.merged && adapter === 'off')
+      throw new ModelError('the adapter is merged into the weights; unmerge() before scoring without it')
+    return this.adapter !== undefined && this.merged === undefined && adapter === 'on'
+  }
+
+  /** The logits after each sequence's last token: what the next one would be drawn from. */
+  async nextLogits(
+    this: TokenModel<'language'>,
+    sequences: readonly Sequence[],
+    options: Pick<ScoreOptions, 'adapter' | 'packing' | 'signal'> = {},
+  ): Promise<Float32Array[]> {
+    const { packing = 'on', adapter = 'on', signal } = options
+    if (this.role !== 'language') throw new ModelError(`a ${this.role as string} model has no logits`)
+    this.check(sequences, 1)
+    const results = new Array<Float32Array>(sequences.length)
+    const last = (i: number) => ({ start: sequences[i]!.length - 1, end: sequences[i]!.length })
+    const lengths = sequences.map(ids => ids.length)
+    for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing })) {
+      signal?.throwIfAborted()
+      const pass: PassOptions = {
+        rows: this.rowKind(plan, packing),
+        training: false,
+        adapter: this.adapts(adapter),
+        head: { kind: 'logits' },
+      }
+      const [logits] = await this.passes.run(plan, fillBatch(plan, sequences, last), pass, 1)
+      const flat = await logits!.data<'float32'>().finally(() => logits!.dispose())
+      const { vocabSize } = this.config.decoder
+      for (const [k, index] of plan.sequences.entries()) {
+        const row = flat.slice(k * vocabSize, (k + 1) * vocabSize)
+        if (row.some(value => !Number.isFinite(value))) throw new NonFiniteError('the output', index)
+        results[index] = row
+      }
+    }
+    return results
+  }
+
   private check(sequences: readonly Sequence[], temperature: number): void {
+    if (this.away) throw new ModelError('the weights are offloaded; reload() brings them back')
     const { vocabSize, context } = this.config.decoder
     if (!(temperature > 0)) throw new RangeError(`a temperature is positive, got ${temperature}`)
     for (const [i, ids] of sequences.entries()) {
@@ -306,6 +366,8 @@ export class TokenModel<R extends Role = Role> {
     options: TrainOptions = {},
   ): Promise<void> {
     if (this.merged) throw new ModelError('the adapter is merged into the weights; unmerge() before training it')
+    const call: TrainCall<R> = { sequences, options, gradients: new Map() }
+    this.calls.push(call)
     for (const { plan, outputs, counts } of this.run(sequences, options, 'training')) {
       const { tensors, parts } = await outputs
       try {
@@ -313,6 +375,7 @@ export class TokenModel<R extends Role = Role> {
         if (given.length !== parts.length)
           throw new RangeError(`${parts.length} outputs need as many gradients, got ${given.length}`)
         await this.passes.backward(tensors, this.flatten(plan, counts, given, tensors.length))
+        for (const [k, index] of plan.sequences.entries()) call.gradients.set(index, given[k]!)
       } finally {
         for (const tensor of tensors) tensor.dispose()
       }
@@ -350,25 +413,54 @@ export class TokenModel<R extends Role = Role> {
     return flat
   }
 
-  /** Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight changes. */
+  /**
+   * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
+   * changes, and the sequence it came from is named.
+   */
   async step(options: { lr: number } & Pick<StepOptions, 'clipNorm'>): Promise<Update> {
     const { lr, ...rest } = options
     try {
       const update = await this.adamW().step({ ...rest, lrScale: lr })
       this.steps++
       return update
+    } catch (error) {
+      throw error instanceof NonFiniteGradientError ? await this.blame(error) : error
     } finally {
-      this.adamW().zeroGrad()
+      this.zeroGrad()
     }
+  }
+
+  /** Finds the sequence behind a gradient that is not finite, by going through them again one by one. */
+  private async blame(error: NonFiniteGradientError): Promise<Error> {
+    const { calls } = this
+    for (const [number, { sequences, options, gradients }] of calls.entries()) {
+      const { from, together: _, ...rest } = options
+      for (const [index, gradient] of gradients) {
+        this.zeroGrad()
+        const first = typeof from === 'object' ? from[index] : from
+        await this.forwardBackward([sequences[index]!], () => [gradient], {
+          ...rest,
+          ...(first === undefined ? {} : { from: first }),
+        })
+        const finite = scope(() => [...this.gradients().values()].every(own => Number.isFinite(own.norm().item())))
+        if (!finite)
+          return new NonFiniteError('the gradient', index, {
+            cause: error,
+            ...(calls.length > 1 && { call: number + 1 }),
+          })
+      }
+    }
+    return error
   }
 
   private adamW(): AdamW {
     if (!this.optimizer) {
       const { exempt = [], weightDecay = 0, ...options } = this.settings.optimizer
       const kinds = new Map(this.weights.map(({ name, kind }) => [name, kind]))
-      const trained = this.adapter
-        ? this.adapter.tensors()
-        : new Map([...this.tensors].filter(([, tensor]) => tensor.requiresGrad))
+      const trained = new Map([
+        ...(this.adapter?.tensors() ?? []),
+        ...[...this.tensors].filter(([, tensor]) => tensor.requiresGrad),
+      ])
       const decays = (name: string): boolean => !exempt.includes(kinds.get(name) ?? 'matrix')
       const group = (wanted: boolean) => new Map([...trained].filter(([name]) => decays(name) === wanted))
       // The rate of each step comes in as the scale of a rate of 1.
@@ -391,6 +483,7 @@ export class TokenModel<R extends Role = Role> {
 
   /** Drops accumulated gradients. */
   zeroGrad(): void {
+    this.calls = []
     this.adamW().zeroGrad()
   }
 
@@ -431,69 +524,68 @@ export class TokenModel<R extends Role = Role> {
   /** Writes the adapter alone, in PEFT's format. */
   async saveAdapter(directory: string): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
-    await this.adapter.save(directory, this.source ?? '')
+    await this.adapter.save(directory, { base: this.source ?? '', head: this.tensors.get('score.weight') })
   }
 
   /** Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly. */
-  merge(): void {
+  async merge(): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     if (this.merged) return
-    const { adapter } = this
-    const before = new Map<string, Tensor>()
-    this.eachAdapted((name, rows, delta) => {
-      if (!before.has(name))
-        before.set(
-          name,
-          unscoped(() => noGrad(() => this.tensors.get(name)!.clone())),
-        )
-      noGrad(() => this.tensors.get(name)!.narrow(0, rows.start, rows.count).add_(delta))
-    }, adapter)
-    this.merged = before
+    const adapted = this.adapted(this.adapter)
+    const names = [...new Set(adapted.map(({ name }) => name))]
+    const before = await once(() => {
+      const copies = names.map(name => this.tensors.get(name)!.clone())
+      for (const { name, start, low } of adapted)
+        this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
+      return copies
+    })
+    this.merged = new Map(names.map((name, i) => [name, before[i]!]))
     this.steps++
   }
 
-  unmerge(): void {
-    if (!this.merged) return
-    for (const [name, original] of this.merged) {
-      noGrad(() => this.tensors.get(name)!.copy_(original))
-      original.dispose()
-    }
+  async unmerge(): Promise<void> {
+    const { merged } = this
+    if (!merged) return
+    await once(() => {
+      for (const [name, original] of merged) this.tensors.get(name)!.copy_(original)
+    })
+    for (const original of merged.values()) original.dispose()
     this.merged = undefined
     this.steps++
   }
 
-  private eachAdapted(
-    fn: (name: string, rows: { start: number; count: number }, delta: Tensor) => void,
-    adapter: Adapter,
-  ): void {
-    for (const { name, parts } of this.weights) {
-      let start = 0
-      for (const part of parts) {
+  /** Where the adapter's products belong: row ranges of the weights. */
+  private adapted(adapter: Adapter): { name: string; start: number; low: LowRank }[] {
+    return this.weights.flatMap(({ name, parts }) => {
+      let next = 0
+      return parts.flatMap(part => {
+        const start = next
+        next += part.rows
         const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name)
         const projection = match && projections.find(p => p === match[2])
-        const at = start
-        if (match && projection) {
-          scope(() => {
-            const delta = adapter.delta(Number(match[1]), projection)
-            if (delta) fn(name, { start: at, count: part.rows }, delta)
-          })
-        }
-        start += part.rows
-      }
-    }
+        const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined
+        return low ? [{ name, start, low }] : []
+      })
+    })
   }
 
-  /** Takes over another model's weights, cast to this one's dtype. */
-  copyFrom(other: TokenModel): void {
-    scope(() =>
-      noGrad(() => {
-        for (const [name, tensor] of this.tensors) {
-          const source = other.tensors.get(name)
-          if (!source) throw new ModelError(`the other model has no ${name}`)
-          tensor.copy_(source)
-        }
-      }),
-    )
+  /** Takes over another model's weights, and its adapter's where both have one, cast to this one's dtype. */
+  async copyFrom(other: TokenModel): Promise<void> {
+    if (this.merged || other.merged) throw new ModelError('an adapter is merged into the weights; unmerge() it before')
+    const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
+    const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])]
+    for (const [name, { shape }] of mine) {
+      const found = theirs.get(name)?.shape
+      if (!found) throw new ModelError(`the other model has no ${name}`)
+      if (found.join() !== shape.join())
+        throw new ModelError(`the other model's ${name} is [${found.join(', ')}], this one's [${shape.join(', ')}]`)
+    }
+    await once(() => {
+      for (const [name, tensor] of mine) tensor.copy_(theirs.get(name)!)
+    })
+    // Float32 copies of the weights before would bring them back at the next step.
+    this.optimizer?.dispose()
+    this.optimizer = undefined
     this.steps++
   }
 
@@ -502,13 +594,15 @@ export class TokenModel<R extends Role = Role> {
     return checksumWeights(this.weights, this.tensors)
   }
 
-  /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error of the device. */
+  /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error that says so. */
   offload(): void {
     this.move('cpu')
+    this.away = true
   }
 
   reload(): void {
     this.move(this.settings.device)
+    this.away = false
   }
 
   private move(device: Device): void {
@@ -531,6 +625,31 @@ export class TokenModel<R extends Role = Role> {
 
 function headOf(role: Role): HeadLayout {
   return role === 'language' ? 'language' : 'score'
+}
+
+/** Runs `fn` off the event loop, without gradients. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing has this type.
+async function once<T extends Tensor[] | void>(fn: () => T): Promise<T> {
+  const program = record([], () => noGrad(fn))
+  try {
+    return (await program.run()) as unknown as T
+  } finally {
+    program.dispose()
+  }
+}
+
+/** An adapter leaves the weights alone, except a head of one number, which no language model comes with. */
+function trains(name: string, role: Role, adapter: Adapter | undefined, { freezeBackbone }: Settings): boolean {
+  if (name === 'score.weight') return true
+  if (adapter) return false
+  return !freezeBackbone || (role === 'language' && name === 'lm_head.weight')
+}
+
+function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
+  if (freezeBackbone && role === 'language' && decoder.tiedEmbeddings)
+    throw new ModelError(
+      'freezeBackbone leaves nothing to train: the output matrix is the embedding (tie_word_embeddings)',
+    )
 }
 
 function settingsOf(options: LoadOptions<Role>): Settings {
@@ -557,10 +676,16 @@ async function openAdapter(
   adapter: LoadOptions<Role>['adapter'],
   config: ModelConfig,
   settings: Settings,
+  tensors: ReadonlyMap<string, Tensor>,
 ): Promise<Adapter | undefined> {
   if (adapter === undefined) return undefined
-  if (typeof adapter === 'string') return Adapter.load(adapter, config.decoder, settings)
-  return Adapter.create(config.decoder, { ...adapter, ...settings })
+  try {
+    if (typeof adapter === 'object') return Adapter.create(config.decoder, { ...adapter, ...settings })
+    return await Adapter.load(adapter, config.decoder, { ...settings, head: tensors.get('score.weight') })
+  } catch (error) {
+    for (const tensor of tensors.values()) tensor.dispose()
+    throw error
+  }
 }
 
 /** A critic starts at zero everywhere, so that it misleads nobody; a reward model as transformers starts one. */

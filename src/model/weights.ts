@@ -8,6 +8,7 @@ import {
   noGrad,
   ones,
   randn,
+  record,
   scope,
   Tensor,
   unscoped,
@@ -51,6 +52,10 @@ export async function readWeights(
 ): Promise<{ tensors: Map<string, Tensor>; missing: Set<string> }> {
   const checkpoint = await Checkpoint.open(directory)
   const tensors = new Map<string, Tensor>()
+  // Off the event loop: casting a large embedding, or moving it to a device, takes a while.
+  const place = record(['tensor', 'tensor', 'number', 'number'], (target, part, row, rows) =>
+    noGrad(() => void target.narrow(0, row, rows).copy_(part)),
+  )
   try {
     const present = new Set(checkpoint.names)
     const expected = new Map(
@@ -85,8 +90,7 @@ export async function readWeights(
         if (present.has(name)) {
           options.signal?.throwIfAborted()
           const part = await checkpoint.read(name, options.signal ? { signal: options.signal } : {})
-          scope(() => noGrad(() => target.narrow(0, row, rows).copy_(part)))
-          part.dispose()
+          await place.run(target, part, row, rows).finally(() => part.dispose())
           loadedBytes += checkpoint.info(name).bytes
           options.onProgress?.({ loadedBytes, totalBytes })
         }
@@ -98,6 +102,7 @@ export async function readWeights(
     for (const tensor of tensors.values()) tensor.dispose()
     throw error
   } finally {
+    place.dispose()
     await checkpoint.close()
   }
 }
