@@ -22,7 +22,7 @@ export function median(values) {
  * @param {() => unknown} work
  * @param {number} seconds how long to measure
  */
-export async function time(work, seconds = 0.2) {
+export async function time(work, seconds = 0.1) {
   const first = work()
   const asynchronous = first instanceof Promise
   await first
@@ -136,7 +136,7 @@ export function startFloor(source, name, env = {}) {
  * @param {Record<string, (() => Promise<number | null>) | undefined>} columns seconds per unit, or null
  * @returns {Promise<Record<string, number | undefined>>}
  */
-export async function inTurns(columns, rounds = 5) {
+export async function inTurns(columns, rounds = 10) {
   /** @type {Record<string, number | undefined>} */
   const best = {}
   for (let round = 0; round < rounds; round++)

@@ -116,7 +116,7 @@ struct Bridge {
   double *box = nullptr;
   size_t boxSize = 0;
   napi_ref onMailbox = nullptr;  // the function that takes a new one
-  int64_t told = 0;  // bytes V8 was told of
+  int64_t untold = 0;  // bytes by which V8's figure is behind
   std::vector<const Op *> ops;
   std::unordered_map<std::string, double> interned;
   std::vector<std::shared_ptr<Recording>> recordings;  // innermost last
@@ -171,7 +171,7 @@ napi_value toError(napi_env env, const std::exception_ptr &thrown) {
 }
 
 constexpr size_t kMaxArgs = 6;
-constexpr size_t kMaxMailbox = size_t{1} << 26;
+constexpr size_t kMaxMailbox = size_t{1} << 24;
 
 struct Call {
   napi_env env;
@@ -407,12 +407,29 @@ napi_value intern(Call &c) {
 
 // ---- tensors
 
-napi_value release(Call &c) { return c.out(c.b.store.tensors.remove(c.number(0))); }
+// V8 is told of changes in native memory when they have come to something: telling it costs as much as a small operator.
+void tell(Call &c, int64_t bytes) {
+  constexpr int64_t kWorthTelling = 1 << 18;
+  c.b.untold += bytes;
+  if (std::abs(c.b.untold) < kWorthTelling) return;
+  int64_t now = 0;
+  napi_adjust_external_memory(c.env, c.b.untold, &now);
+  c.b.untold = 0;
+}
+
+bool drop(Call &c, double ref) {
+  const int64_t *told = c.b.store.tensors.told(ref);
+  if (!told) return false;
+  if (*told) tell(c, -*told);
+  return c.b.store.tensors.remove(ref);
+}
+
+napi_value release(Call &c) { return c.out(drop(c, c.number(0))); }
 
 napi_value releaseMany(Call &c) {
   const int count = c.integer(0);
   if (count < 0 || static_cast<size_t>(count) > c.b.boxSize) throw ArgError("more refs than the mailbox holds");
-  for (int i = 0; i < count; ++i) c.b.store.tensors.remove(c.b.box[i]);
+  for (int i = 0; i < count; ++i) drop(c, c.b.box[i]);
   return c.nothing();
 }
 
@@ -618,11 +635,7 @@ std::vector<IValue> readInputs(Call &c, int count) {
   return inputs;
 }
 
-void settle(napi_env env, napi_value, void *, void *data) {
-  std::unique_ptr<Job> job(static_cast<Job *>(data));
-  if (!env) return;
-  Bridge &b = *bridge(env);
-  if (--b.runner.pending == 0) napi_unref_threadsafe_function(env, b.runner.done);
+void answer(napi_env env, Bridge &b, Job *job) {
   if (!job->error) {
     try {
       size_t size = 2;
@@ -645,11 +658,21 @@ void settle(napi_env env, napi_value, void *, void *data) {
   napi_reject_deferred(env, job->deferred, toError(env, job->error));
 }
 
+void settle(napi_env env, napi_value, void *, void *data) {
+  std::unique_ptr<Job> job(static_cast<Job *>(data));
+  if (!env) return;
+  Bridge &b = *bridge(env);
+  if (--b.runner.pending == 0) napi_unref_threadsafe_function(env, b.runner.done);
+  answer(env, b, job.get());
+}
+
 napi_value start(Call &c, std::function<std::vector<IValue>()> work, std::function<double(std::vector<IValue> &)> keep = nullptr) {
   auto job = std::make_unique<Job>();
   const bool enabled = c10::GradMode::is_enabled();
-  job->work = [work = std::move(work), enabled, stream = c.b.stream] {
+  // libtorch's number of threads is one of each thread, fixed when the thread first computes.
+  job->work = [work = std::move(work), enabled, threads = at::get_num_threads(), stream = c.b.stream] {
     c10::GradMode::set_enabled(enabled);
+    if (at::get_num_threads() != threads) at::set_num_threads(threads);
     if (stream) c10::impl::VirtualGuardImpl(stream->device_type()).exchangeStream(*stream);
     return work();
   };
@@ -678,10 +701,19 @@ napi_value releaseProgram(Call &c) { return c.out(c.b.programs.remove(c.number(0
 // A copy on the CPU, made on the runner: waiting for a GPU there does not stop the event loop.
 napi_value toHost(Call &c) {
   const Tensor tensor = c.tensor(0);
-  return start(c, [tensor] {
+  const auto copy = [tensor] {
     c10::AutoGradMode off(false);
     return std::vector<IValue>{tensor.detach().to(c10::kCPU, false, true).contiguous().resolve_neg()};
-  });
+  };
+  // With no program under way that could still write it, a small copy is done before the runner would have woken up.
+  constexpr size_t kSmall = 1 << 17;
+  if (c.b.runner.pending > 0 || !tensor.device().is_cpu() || tensor.nbytes() > kSmall) return start(c, copy);
+  Job job;
+  job.results = copy();
+  napi_value promise = nullptr;
+  if (napi_create_promise(c.env, &job.deferred, &promise) != napi_ok) throw ArgError("no promise can be made now");
+  answer(c.env, c.b, &job);
+  return promise;
 }
 
 napi_value captureProgram(Call &c) {
@@ -766,24 +798,15 @@ napi_value memory(Call &c) {
   return c.nothing();
 }
 
-// Tells V8 of the bytes that hang on a tensor it may collect; answers with their number. Leaves the mailbox alone.
+// Tells V8 of the bytes that hang on a tensor it may collect. Leaves the mailbox alone.
 napi_value leaveToCollector(Call &c) {
   const Tensor &tensor = c.tensor(0);
   // A view, or a second handle, brings no memory of its own; an expanded tensor has fewer bytes than elements.
   const bool own = tensor.has_storage() && !tensor.is_view() && tensor.use_count() == 1;
   const int64_t bytes = own ? static_cast<int64_t>(tensor.storage().nbytes()) : 0;
-  int64_t now = 0;
-  if (bytes) napi_adjust_external_memory(c.env, bytes, &now);
-  c.b.told += bytes;
-  return c.out(static_cast<double>(bytes));
-}
-
-napi_value adjustExternal(Call &c) {
-  const double bytes = c.number(0);
-  if (!(std::abs(bytes) < 1e15) || static_cast<double>(c.b.told) + bytes < 0) throw ArgError("more bytes than were told");
-  int64_t now = 0;
-  c.b.told += static_cast<int64_t>(bytes);
-  napi_adjust_external_memory(c.env, static_cast<int64_t>(bytes), &now);
+  int64_t &told = *c.b.store.tensors.told(c.number(0));
+  tell(c, bytes - told);
+  told = bytes;
   return c.nothing();
 }
 
@@ -917,7 +940,6 @@ NAPI_MODULE_INIT() {
   define<threads>(env, exports, "threads", b);
   define<memory>(env, exports, "memory", b);
   define<leaveToCollector>(env, exports, "leaveToCollector", b);
-  define<adjustExternal>(env, exports, "adjustExternal", b);
   define<newStream>(env, exports, "newStream", b);
   define<useStream>(env, exports, "useStream", b);
   define<streamWaits>(env, exports, "streamWaits", b);

@@ -71,6 +71,7 @@ struct Reader {
 template <class T> class Table {
   struct Cell {
     T value{};
+    int64_t told = 0;
     uint32_t generation = 1;
     bool used = false;
   };
@@ -110,12 +111,18 @@ public:
     Cell *cell = find(ref);
     return cell ? &cell->value : nullptr;
   }
+  // Bytes the garbage collector was told of; null where there is no such value.
+  int64_t *told(double ref) {
+    Cell *cell = find(ref);
+    return cell ? &cell->told : nullptr;
+  }
   bool remove(double ref) {
     Cell *cell = find(ref);
     if (!cell) return false;
     T dying = std::move(cell->value);  // destroyed last: a destructor may come back to this table
     cell->value = T{};
     cell->used = false;
+    cell->told = 0;
     cell->generation = cell->generation == 0x1fffffff ? 1 : cell->generation + 1;
     free_.push_back(static_cast<uint32_t>(cell - cells_.data()));
     --live;

@@ -126,7 +126,7 @@ template <class T, class F> IValue readList(size_t count, F &&each) {
 }
 
 IValue readOne(Store &store, const Spec &spec, Reader &reader) {
-  const int tag = readTag(reader);
+  int tag = readTag(reader);
   if (tag == DEFAULT) {
     if (spec.fallback) return *spec.fallback;
     throw ArgError("argument '" + spec.name + "' (" + spec.type + ") is missing");
@@ -146,6 +146,17 @@ IValue readOne(Store &store, const Spec &spec, Reader &reader) {
     else if (spec.length > 0) { single = true; times = spec.length; }
     else throw ArgError(tagName(tag));
     const auto element = [&] { return convert(readPlain(store, single ? tag : readTag(reader), reader), spec, spec.kind); };
+    // Many kernels read as many items as the schema says, unchecked. One item stands for all of them, as a number does; int[1]
+    // only says that a number will do.
+    if (!single && spec.length > 1 && count != static_cast<size_t>(spec.length)) {
+      if (count == 1 && spec.kind == Kind::Int) {
+        single = true;
+        times = spec.length;
+        tag = readTag(reader);
+      } else if (count != 0 || !spec.fallback || !spec.fallback->isList() || !spec.fallback->toListRef().empty()) {
+        throw ArgError("argument '" + spec.name + "' expects " + spec.type + " of " + std::to_string(spec.length) + " items, got " + std::to_string(count));
+      }
+    }
     if (single) {  // int[2]=3 means 3 in both places
       if (spec.kind != Kind::Int) throw ArgError(tagName(tag));
       const int64_t number = element().toInt();
@@ -333,11 +344,14 @@ static Arg readRecordedOne(Store &store, Recording &recording, const Spec &spec,
   if (!spec.list) throw ArgError("argument '" + spec.name + "' expects " + spec.type + ", got a list");
   arg.mixed = true;
   if (spec.elementOptional) arg.value = true;  // tells resolve() that null is a value here
+  const size_t length = readCount(reader);
+  if (spec.length > 1 && length != static_cast<size_t>(spec.length))
+    throw ArgError("argument '" + spec.name + "' expects " + spec.type + " of " + std::to_string(spec.length) + " items, got " + std::to_string(length));
   Spec element = spec;
   element.list = false;
   element.optional = spec.elementOptional;
   element.fallback.reset();
-  for (size_t count = readCount(reader); count > 0; --count) arg.items.push_back(readRecordedOne(store, recording, element, reader));
+  for (size_t count = length; count > 0; --count) arg.items.push_back(readRecordedOne(store, recording, element, reader));
   return arg;
 }
 

@@ -65,6 +65,7 @@ function parseSchema(text) {
       type: parseType(head.trim().slice(0, space)),
       name: head.trim().slice(space + 1),
       keyword,
+      written: head.includes('!'),
       hasDefault: fallback.length > 0,
     })
   }
@@ -200,7 +201,8 @@ function emit(name, overloads, constants) {
 }
 
 function shapeOf(p) {
-  if (p.inPlace) return 'self'
+  // An `out` argument has the result already.
+  if (p.inPlace) return p.args.some(a => a.keyword && a.written) ? 'nothing' : 'self'
   if (p.returns.length === 0) return 'nothing'
   if (p.returns.length > 1) return 'several'
   const [r] = p.returns
@@ -253,7 +255,8 @@ for (const line of readFileSync(new URL('src/tensor/operators.txt', root), 'utf8
   else functions.push(...text, '')
 }
 
-const output = `// Written by tools/generate-operators.mjs from operators.txt and libtorch's schemas. Do not edit.
+const version = native.machine().libtorchVersion.split('.').slice(0, 2).join('.')
+const output = `// Written by tools/generate-operators.mjs from operators.txt and the schemas of libtorch ${version}. Do not edit.
 import { arg, argDevice, argDtype, begin, type NumberLike, operator, Ref, Sym, toList, toNothing, toScalar, toSeveral, toTensor } from './call.js'
 import type { Device, DType } from './dtype.js'
 import type { Generator } from './random.js'

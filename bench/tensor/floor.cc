@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 static double seconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
 // As `time` of bench/harness.mjs.
-template <class F> double measure(F &&work, double length = 0.2) {
+template <class F> double measure(F &&work, double length = 0.1) {
   const auto batch = [&](int count) {
     const auto start = Clock::now();
     for (int i = 0; i < count; ++i) work();
@@ -74,7 +74,7 @@ int main() {
     else if (name.rfind("view", 0) == 0) result = measure([&] { call(view, first, shape); });
     else if (name == "matmul") {
       const IValue x(at::randn({1024, 1024})), y(at::randn({1024, 1024}));
-      result = measure([&] { call(matmul, x, y); }, 0.5);
+      result = measure([&] { call(matmul, x, y); }, 0.2);
     }
     stack.clear();
     if (result < 0) std::puts("null");

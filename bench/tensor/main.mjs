@@ -40,7 +40,7 @@ function atMost(text, value, limit) {
 }
 
 /** Measures a row in turns and puts it into the table. */
-async function row(name, { work, per = 1, peer, show, promise = () => [], seconds = 0.2 }) {
+async function row(name, { work, per = 1, peer, show, promise = () => [], seconds = 0.1 }) {
   const found = await inTurns({
     ours: async () => (await time(work, seconds)) / per,
     python: python && peer ? () => python.ask(peer) : undefined,
@@ -141,7 +141,7 @@ await row('matrix product 1024 x 1024 x 1024', {
   work: () => left.matmul(right).dispose(),
   peer: 'matmul',
   show: ms,
-  seconds: 0.5,
+  seconds: 0.2,
   promise: ({ ours, python }) => [atMost('within 5 % of Python', ours / (python ?? Number.NaN), 1.05)],
 })
 
@@ -182,7 +182,7 @@ for (const [name, work] of [
   ['eager', eager],
   ['recorded', inProgram],
 ])
-  await row(`training step (two layers, AdamW), ${name}`, { work, peer: 'train', show: perSecond, seconds: 0.5 })
+  await row(`training step (two layers, AdamW), ${name}`, { work, peer: 'train', show: perSecond, seconds: 0.2 })
 
 // ---- what only this side has
 

@@ -10,7 +10,7 @@ torch.set_num_threads(2)
 LINKS = 1000
 
 
-def measure(work, length=0.2):
+def measure(work, length=0.1):
     """As `time` of bench/harness.mjs."""
 
     def batch(count):
@@ -76,7 +76,7 @@ def view_chain(grad):
 def matmul():
     a = torch.randn(1024, 1024)
     b = torch.randn(1024, 1024)
-    return measure(lambda: a @ b, 0.5)
+    return measure(lambda: a @ b, 0.2)
 
 
 def create():
@@ -106,7 +106,7 @@ def train():
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
         optimizer.step()
 
-    return measure(step, 0.5)
+    return measure(step, 0.2)
 
 
 work = {

@@ -1,6 +1,7 @@
 import { packageRoot } from '../setup/bridge-record.js'
 import { reportFor } from '../setup/report.js'
 import { setup } from '../setup/setup.js'
+import { interruptible } from './interrupt.js'
 import { parseOptions } from './usage.js'
 
 export const help = `Usage: whetstone setup
@@ -16,27 +17,10 @@ and for after a change of compiler, driver or LIBTORCH. Does nothing that is alr
 
 export async function run(args: string[]): Promise<number> {
   parseOptions(args, {})
-  const stop = new AbortController()
-  const signals = { SIGINT: 130, SIGTERM: 143 } as const
-  let interrupted: number | undefined
-  const handlers = Object.entries(signals).map(([name, code]) => {
-    const handler = () => {
-      interrupted = code
-      stop.abort(new Error('interrupted'))
-    }
-    // Once: a second Ctrl-C ends the process even if cleaning up hangs.
-    process.once(name, handler)
-    return { name, handler }
-  })
   const report = reportFor(process.env)
-  try {
-    await setup({ root: packageRoot, env: process.env, report, signal: stop.signal })
-    return 0
-  } catch (error) {
-    if (interrupted === undefined) throw error
-    report.line('Setup was interrupted; nothing unfinished is left behind. `npx whetstone setup` starts it again.')
-    return interrupted
-  } finally {
-    for (const { name, handler } of handlers) process.off(name, handler)
-  }
+  return interruptible({
+    work: signal => setup({ root: packageRoot, env: process.env, report, signal }),
+    onInterrupt: () =>
+      report.line('Setup was interrupted; nothing unfinished is left behind. `npx whetstone setup` starts it again.'),
+  })
 }

@@ -18,5 +18,11 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'show what this installation runs on, and check that it computes',
     load: () => import('./doctor.js'),
   },
+  { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
+  {
+    name: 'score',
+    summary: "compute a model's log-probabilities or scores of a file",
+    load: () => import('./score.js'),
+  },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
 ]

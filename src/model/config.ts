@@ -2,6 +2,8 @@
  * A Hugging Face `config.json`, read strictly: a field that would change the numbers and is not implemented is refused, never
  * ignored.
  */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ModelError } from './errors.js'
 
 export const families = ['llama', 'mistral', 'qwen2', 'qwen3'] as const
@@ -198,4 +200,17 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
       initRange: number('initializer_range', 0.02),
     },
   }
+}
+
+/** Reads the `config.json` of a model directory. */
+export async function readConfig(directory: string): Promise<ModelConfig> {
+  const file = join(directory, 'config.json')
+  let raw: unknown
+  try {
+    raw = JSON.parse(await readFile(file, 'utf8'))
+  } catch (cause) {
+    throw new ModelError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new ModelError(`${file}: expected an object`)
+  return parseConfig(raw as Raw, file)
 }

@@ -73,37 +73,12 @@ const gatherRows = customFunction({
   ],
 })
 
-function makeRotate(headDim: number) {
-  const half = headDim / 2
-  const turn = (x: Tensor, cos: Tensor, sin: Tensor, direction: 1 | -1): Tensor => {
-    const [a, b] = [x.narrow(2, 0, half), x.narrow(2, half, half)]
-    const first = a.mul(cos).addcmul_(b, sin, { value: -direction })
-    const second = b.mul(cos).addcmul_(a, sin, { value: direction })
-    return cat([first, second], 2)
-  }
-  return customFunction({
-    inputs: ['tensor', 'tensor', 'tensor'],
-    forward: (x, cos, sin) => ({ outputs: turn(x, cos, sin, 1), saved: [cos, sin] }),
-    backward: ({ saved: [cos, sin], gradients: [gradient] }) => [turn(gradient!, cos!, sin!, -1), null, null],
-  })
-}
-const rotations = new Map<number, ReturnType<typeof makeRotate>>()
-function rotate(headDim: number) {
-  let found = rotations.get(headDim)
-  if (!found) {
-    found = makeRotate(headDim)
-    rotations.set(headDim, found)
-  }
-  return found
-}
-
 function attention(rows: Rows, { heads, kvHeads, headDim }: DecoderConfig, both: Tensor, value: Tensor): Tensor {
   const width = heads * headDim
   if (rows.kind === 'varlen') {
     const [query, key] = [both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads)]
     const { length, offsets } = rows
-    const values = value.view([-1, kvHeads, headDim])
-    const [out] = flashAttentionForward(query, key, values, offsets, offsets, length, length, 0, {
+    const [out] = flashAttentionForward(query, key, value, offsets, offsets, length, length, 0, {
       isCausal: true,
       returnDebugMask: false,
     })
@@ -153,7 +128,7 @@ function normalize(
   return sum ? ops.addRmsNorm(added, sum, weight, config.normEps) : [ops.rmsNorm(added, weight, config.normEps), added]
 }
 
-/** The hidden states after the final norm, `[rows, hidden]`. `cos` and `sin` are `[rows, 1, headDim / 2]`. */
+/** The hidden states after the final norm, `[rows, hidden]`. `cos` and `sin` are float32 `[rows, headDim / 2]`. */
 export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tensor, rows: Rows): Tensor {
   const { config, weights } = parts
   let stream: Stream = { added: embedding(weights.get('model.embed_tokens.weight')!, ids), sum: undefined }
@@ -201,20 +176,21 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
   const [normed, sum] = normalize(parts, stream, weight('input_layernorm.weight'))
   const qkv = linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
   const [queries, keys] = [heads * headDim, kvHeads * headDim]
-  const value = adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj')
   let both: Tensor
-  if (config.qkNorm || adapts('q_proj') || adapts('k_proj')) {
+  let value: Tensor
+  if (config.qkNorm || adapts('q_proj') || adapts('k_proj') || adapts('v_proj')) {
     let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj').reshape([-1, heads, headDim])
     let k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj').reshape([-1, kvHeads, headDim])
+    value = adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj').reshape([-1, kvHeads, headDim])
     if (config.qkNorm) {
       q = ops.rmsNorm(q, weight('self_attn.q_norm.weight'), config.normEps)
       k = ops.rmsNorm(k, weight('self_attn.k_norm.weight'), config.normEps)
     }
-    both = cat([q, k], 1)
+    both = ops.rope({ turned: heads + kvHeads, rest: 0, headDim })(cat([q, k], 1).flatten(1), cos, sin)[0]
   } else {
-    both = qkv.narrow(1, 0, queries + keys).view([-1, heads + kvHeads, headDim])
+    ;[both, value] = ops.rope({ turned: heads + kvHeads, rest: kvHeads, headDim })(qkv, cos, sin)
   }
-  const mixed = attention(rows, config, rotate(headDim)(both, cos, sin), value)
+  const mixed = attention(rows, config, both, value)
   const output = linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`) ?? null)
 
   const [again, middle] = normalize(

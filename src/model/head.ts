@@ -3,7 +3,8 @@
  * memory grows with rows times hidden size, not with rows times vocabulary. The backward pass makes the logits again,
  * unless all of them together are small enough to keep.
  */
-import { cat, customFunction, linear, type NumberLike, type Tensor } from '../tensor/index.js'
+import { cat, customFunction, type Device, linear, type NumberLike, type Tensor } from '../tensor/index.js'
+import type { LogprobOps } from '../tensor/kernels/fused-ops.js'
 
 export interface HeadPlan {
   chunks: number
@@ -18,19 +19,20 @@ export interface HeadPlan {
   entropy: boolean
 }
 
-/** Logits of a chunk take about this much; enough rows for an efficient product, little beside a model. */
-const chunkBytes = 16 << 20
+/** Logits of a chunk take about this much: enough rows for an efficient product, little beside a model. */
+const chunkBytes = { cpu: 16 << 20, cuda: 1 << 30 }
+/** Log-softmaxes that are kept rather than made again; the kernels of a GPU never keep any. */
 const keepBytes = 48 << 20
 
 export function planHead(
   rows: number,
   vocabSize: number,
-  options: Pick<HeadPlan, 'scaled' | 'trainWeight' | 'entropy'> & { training: boolean },
+  options: Pick<HeadPlan, 'scaled' | 'trainWeight' | 'entropy'> & { training: boolean; device: Device },
 ): HeadPlan {
+  const { training, device, ...wanted } = options
   const perRow = vocabSize * 4
-  const rowsPerChunk = Math.max(16, Math.floor(chunkBytes / perRow))
-  const { training, ...wanted } = options
-  const keep = training && rows * perRow <= keepBytes
+  const rowsPerChunk = Math.max(16, Math.floor(chunkBytes[device === 'cpu' ? 'cpu' : 'cuda'] / perRow))
+  const keep = training && device === 'cpu' && rows * perRow <= keepBytes
   return { rowsPerChunk, chunks: Math.max(1, Math.ceil(rows / rowsPerChunk)), keep, ...wanted }
 }
 
@@ -47,27 +49,52 @@ export type LanguageHead = (
   inverseTemperature: NumberLike,
 ) => readonly Tensor[]
 
-/** A function of `[rows, hidden]`, `[vocabulary, hidden]` and int64 `[rows]`. */
-export function makeLanguageHead(plan: HeadPlan): LanguageHead {
-  const chunk = (x: Tensor, i: number): Tensor =>
-    plan.chunks === 1 ? x : x.slice(0, i * plan.rowsPerChunk, (i + 1) * plan.rowsPerChunk)
+/** A function of `[rows, hidden]`, `[vocabulary, hidden]` and int64 `[rows]`. `fused`: kernels for a chunk of logits. */
+export function makeLanguageHead(plan: HeadPlan, fused?: LogprobOps): LanguageHead {
+  return fused ? fusedHead(plan, fused) : composedHead(plan)
+}
+
+type Chunked = <T>(fn: (chunk: (x: Tensor) => Tensor, i: number) => T) => T[]
+
+/** Calls `fn` for every chunk with what takes a chunk's rows out of a tensor. */
+function chunked({ chunks, rowsPerChunk }: HeadPlan): Chunked {
+  return fn =>
+    Array.from({ length: chunks }, (_, i) =>
+      fn(x => (chunks === 1 ? x : x.slice(0, i * rowsPerChunk, (i + 1) * rowsPerChunk)), i),
+    )
+}
+
+const join = (parts: Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts))
+
+/** The gradients of the hidden states and, summed over chunks, of the weight. */
+function spreadGradient(plan: HeadPlan, weight: Tensor) {
+  let dWeight: Tensor | null = null
+  return {
+    hidden(dLogits: Tensor, h: Tensor): Tensor {
+      if (plan.trainWeight) dWeight = dWeight ? dWeight.addmm_(dLogits.t(), h) : dLogits.t().mm(h)
+      return dLogits.mm(weight)
+    },
+    weight: (): Tensor | null => dWeight,
+  }
+}
+
+/** Of operators: a chunk's log-softmax carries everything, and may be kept. */
+function composedHead(plan: HeadPlan): LanguageHead {
+  const each = chunked(plan)
   const logSoftmax = (hidden: Tensor, weight: Tensor, inverseTemperature: NumberLike): Tensor => {
     const logits = linear(hidden, weight)
     return (plan.scaled ? logits.mul_(inverseTemperature) : logits).logSoftmax(-1, { dtype: 'float32' })
   }
-  const each = <T>(fn: (i: number) => T): T[] => Array.from({ length: plan.chunks }, (_, i) => fn(i))
-  const join = (parts: Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts))
-
   return customFunction({
     inputs: ['tensor', 'tensor', 'tensor', 'number'],
     forward: (hidden, weight, targets, inverseTemperature) => {
       const kept: Tensor[] = []
       const logprobs: Tensor[] = []
       const entropy: Tensor[] = []
-      each(i => {
-        const logp = logSoftmax(chunk(hidden, i), weight, inverseTemperature)
+      each(chunk => {
+        const logp = logSoftmax(chunk(hidden), weight, inverseTemperature)
         if (plan.keep) kept.push(logp)
-        logprobs.push(logp.gather(1, chunk(targets, i).unsqueeze(1)).squeeze(1))
+        logprobs.push(logp.gather(1, chunk(targets).unsqueeze(1)).squeeze(1))
         if (plan.entropy) entropy.push(logp.exp().mul_(logp).sum([1]).neg())
       })
       const entropies = plan.entropy ? [join(entropy)] : []
@@ -75,23 +102,54 @@ export function makeLanguageHead(plan: HeadPlan): LanguageHead {
     },
     backward: ({ saved: [hidden, weight, targets, ...rest], gradients, numbers: [inverseTemperature] }) => {
       const entropy = plan.entropy ? rest.shift() : undefined
-      let dWeight: Tensor | null = null
-      const dHidden = each(i => {
-        const h = chunk(hidden!, i)
+      const spread = spreadGradient(plan, weight!)
+      const dHidden = each((chunk, i) => {
+        const h = chunk(hidden!)
         const logp = plan.keep ? rest[i]! : logSoftmax(h, weight!, inverseTemperature!)
-        const dLogprobs = chunk(gradients[0]!, i).unsqueeze(1)
+        const dLogprobs = chunk(gradients[0]!).unsqueeze(1)
         // d logprob = onehot - p; d entropy = -p (log p + entropy)
         let factor = dLogprobs
-        if (entropy)
-          factor = logp.add(chunk(entropy, i).unsqueeze(1)).mul_(chunk(gradients[1]!, i).unsqueeze(1)).add_(dLogprobs)
-        const probabilities = logp.exp()
-        let dLogits = probabilities.mul_(factor.neg()).scatterAdd_(1, chunk(targets!, i).unsqueeze(1), dLogprobs)
+        if (entropy) {
+          const dEntropy = chunk(gradients[1]!).unsqueeze(1)
+          factor = logp.add(chunk(entropy).unsqueeze(1)).mul_(dEntropy).add_(dLogprobs)
+        }
+        let dLogits = logp.exp().mul_(factor.neg()).scatterAdd_(1, chunk(targets!).unsqueeze(1), dLogprobs)
         if (plan.scaled) dLogits = dLogits.mul_(inverseTemperature!)
-        dLogits = dLogits.typeAs(weight!)
-        if (plan.trainWeight) dWeight = dWeight ? dWeight.addmm_(dLogits.t(), h) : dLogits.t().mm(h)
-        return dLogits.mm(weight!)
+        return spread.hidden(dLogits.typeAs(weight!), h)
       })
-      return [join(dHidden), dWeight, null]
+      return [join(dHidden), spread.weight(), null]
+    },
+  }) as LanguageHead
+}
+
+/** With kernels: one pass over a chunk's logits each way, the gradient written over them. */
+function fusedHead(plan: HeadPlan, fused: LogprobOps): LanguageHead {
+  const each = chunked(plan)
+  return customFunction({
+    inputs: ['tensor', 'tensor', 'tensor', 'number'],
+    forward: (hidden, weight, targets, inverseTemperature) => {
+      const scored = each(chunk => fused.score(linear(chunk(hidden), weight), chunk(targets), inverseTemperature))
+      const entropy = join(scored.map(part => part.entropy))
+      const normalizer = join(scored.map(part => part.normalizer))
+      const logprobs = join(scored.map(part => part.logprobs))
+      return {
+        outputs: plan.entropy ? [logprobs, entropy] : [logprobs],
+        saved: [hidden, weight, targets, entropy, normalizer],
+      }
+    },
+    backward: ({ saved: [hidden, weight, targets, entropy, normalizer], gradients, numbers: [inverseTemperature] }) => {
+      const spread = spreadGradient(plan, weight!)
+      const dHidden = each(chunk => {
+        const h = chunk(hidden!)
+        const scored = { entropy: chunk(entropy!), normalizer: chunk(normalizer!) }
+        const dEntropy = gradients[1] ? chunk(gradients[1]) : null
+        const logits = linear(h, weight!)
+        return spread.hidden(
+          fused.gradient_(logits, chunk(targets!), inverseTemperature!, scored, chunk(gradients[0]!), dEntropy),
+          h,
+        )
+      })
+      return [join(dHidden), spread.weight(), null]
     },
   }) as LanguageHead
 }

@@ -1,6 +1,23 @@
 export { Adapter, type AdapterOptions } from './adapter.js'
-export { type DecoderConfig, type Family, families, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
+export {
+  type DecoderConfig,
+  type Family,
+  families,
+  type HeadLayout,
+  type ModelConfig,
+  parseConfig,
+  readConfig,
+} from './config.js'
 export { ModelError, NonFiniteError } from './errors.js'
+export {
+  type InitModelOptions,
+  initModel,
+  type ModelShape,
+  newConfig,
+  type Size,
+  sizes,
+  type TokenRoles,
+} from './init.js'
 export { type Projection, projections } from './layout.js'
 export {
   type Gradients,

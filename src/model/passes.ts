@@ -2,17 +2,7 @@
  * The recorded programs of a model: one for every kind of batch, made when it is first needed. Weights are captured, so a
  * program stays right while they are trained.
  */
-import {
-  type Device,
-  type DType,
-  linear,
-  noGrad,
-  type Program,
-  record,
-  type Sym,
-  Tensor,
-  unscoped,
-} from '../tensor/index.js'
+import { type Device, linear, noGrad, type Program, record, type Sym, Tensor, unscoped } from '../tensor/index.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
 import { type DecoderParts, decode, type Rows, rowsOf } from './decoder.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
@@ -43,7 +33,6 @@ export class Passes {
   constructor(
     private readonly parts: DecoderParts,
     private readonly device: Device,
-    private readonly dtype: DType,
   ) {}
 
   private headWeight(kind: PassHead['kind']): Tensor {
@@ -63,7 +52,10 @@ export class Passes {
       recompute: training && (this.parts.recompute ?? false),
       training,
     }
-    const languageHead = head.kind === 'language' ? makeLanguageHead(head.plan) : undefined
+    const languageHead =
+      head.kind === 'language'
+        ? makeLanguageHead(head.plan, this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize))
+        : undefined
     const extra = { uniform: 0, packed: 2, varlen: 1 }[kind]
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
@@ -72,8 +64,7 @@ export class Passes {
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
       const run = (): readonly Tensor[] => {
         const rows = rowsOf(kind, length, tensors.slice(6).map(kind === 'packed' ? wide : same))
-        const angle = (table: Tensor): Tensor =>
-          table.indexSelect(0, positions!).unsqueeze(1).toCopy({ dtype: this.dtype })
+        const angle = (table: Tensor): Tensor => table.indexSelect(0, positions!)
         const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
         if (head.kind === 'logits') return [linear(hidden, this.headWeight('logits')).toCopy({ dtype: 'float32' })]

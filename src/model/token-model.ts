@@ -2,8 +2,6 @@
  * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
  * gradients of those numbers in, trained weights out. Padding and packing stay inside.
  */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   AdamW,
   type AdamWOptions,
@@ -24,8 +22,8 @@ import {
 import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import { Adapter, type AdapterOptions } from './adapter.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
-import { architectureName, type HeadLayout, type ModelConfig, parseConfig } from './config.js'
-import type { DecoderParts, LowRank } from './decoder.js'
+import { architectureName, type HeadLayout, type ModelConfig, readConfig } from './config.js'
+import type { DecoderParts, LowRank, Rows } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { planHead } from './head.js'
 import { checkpointViews, layout, projections, type Weight } from './layout.js'
@@ -150,7 +148,7 @@ export class TokenModel<R extends Role = Role> {
         adapter && ((layer: number, projection: (typeof projections)[number]) => adapter.lowRank(layer, projection)),
       recompute: settings.recompute,
     }
-    this.passes = new Passes(this.parts, settings.device, settings.dtype)
+    this.passes = new Passes(this.parts, settings.device)
     for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
     if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
   }
@@ -164,8 +162,7 @@ export class TokenModel<R extends Role = Role> {
    * ```
    */
   static async load<R extends Role = Role>(directory: string, options: LoadOptions<R> = {}): Promise<TokenModel<R>> {
-    const file = join(directory, 'config.json')
-    const config = parseConfig(await readConfig(file), file)
+    const config = await readConfig(directory)
     const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
     if (role === 'language' && config.head === 'score')
       throw new ModelError(`${directory} holds a reward model, which has no logits`)
@@ -268,7 +265,11 @@ export class TokenModel<R extends Role = Role> {
     const { vocabSize } = this.config.decoder
     return {
       kind: 'language',
-      plan: planHead(rows, vocabSize, { ...options, trainWeight: this.adapter === undefined }),
+      plan: planHead(rows, vocabSize, {
+        ...options,
+        trainWeight: this.adapter === undefined,
+        device: this.settings.device,
+      }),
     }
   }
 
@@ -661,14 +662,6 @@ function settingsOf(options: LoadOptions<Role>): Settings {
     recompute: options.recompute ?? false,
     freezeBackbone: options.freezeBackbone ?? false,
     optimizer: options.optimizer ?? {},
-  }
-}
-
-async function readConfig(file: string): Promise<Record<string, unknown>> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
-  } catch (cause) {
-    throw new ModelError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
 

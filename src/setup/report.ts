@@ -1,39 +1,50 @@
 import { openSync, writeSync } from 'node:fs'
 
-/** Where setup says what it is doing. */
+/** Where a command says what it is doing. */
 export interface Report {
   /** A fact that stays on the screen. */
   line(text: string): void
-  /** Starts showing how far something measured in bytes has come. */
-  transfer(label: string): Transfer
+  /** Starts showing how far something has come, measured in bytes unless said otherwise. */
+  transfer(label: string, unit?: Unit): Transfer
+}
+
+export interface Unit {
+  show(amount: number): string
+  /** Totals below it are soon over: a log says nothing of them. */
+  large: number
 }
 
 export interface Transfer {
   /** `total` may become known late, or never. */
-  at(bytes: number, total?: number): void
+  at(amount: number, total?: number): void
   /** Takes the bar away; the caller says in a line what came of it. */
   end(): void
 }
 
-const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`
+export const bytes: Unit = { show: amount => `${(amount / 1e6).toFixed(amount < 1e7 ? 1 : 0)} MB`, large: 1e8 }
+/** Whole things of a kind. */
+export const count = (plural: string, large: number): Unit => ({
+  show: amount => `${Math.round(amount).toLocaleString('en')} ${plural}`,
+  large,
+})
 
 /** A bar redrawn in place, for a person watching. */
 export function terminalReport(write: (text: string) => void, now: () => number = Date.now): Report {
   const wipe = '\r\x1b[K'
   return {
     line: text => write(`${wipe}${text}\n`),
-    transfer(label) {
+    transfer(label, { show } = bytes) {
       const started = now()
       let drawn = 0
       return {
-        at(bytes, total) {
+        at(amount, total) {
           if (now() - drawn < 100) return
           drawn = now()
-          const speed = `${megabytes(bytes / Math.max(0.1, (drawn - started) / 1000))}/s`
-          if (!total) return write(`${wipe}  ${label} ${megabytes(bytes)}  ${speed}`)
-          const share = Math.min(1, bytes / total)
+          const speed = `${show(amount / Math.max(0.1, (drawn - started) / 1000))}/s`
+          if (!total) return write(`${wipe}  ${label} ${show(amount)}  ${speed}`)
+          const share = Math.min(1, amount / total)
           const bar = '#'.repeat(Math.round(share * 24)).padEnd(24, '.')
-          write(`${wipe}  ${label} [${bar}] ${Math.floor(share * 100)} % of ${megabytes(total)}  ${speed}`)
+          write(`${wipe}  ${label} [${bar}] ${Math.floor(share * 100)} % of ${show(total)}  ${speed}`)
         },
         end: () => write(wipe),
       }
@@ -41,18 +52,18 @@ export function terminalReport(write: (text: string) => void, now: () => number 
   }
 }
 
-/** Whole lines at coarse steps, for logs: every fifth of a known total, every 100 MB of an unknown one, nothing for what is soon over. */
+/** Whole lines at coarse steps, for logs: every fifth of a known total, every large part of an unknown one, nothing for what is soon over. */
 export function plainReport(write: (text: string) => void): Report {
   return {
     line: text => write(`${text}\n`),
-    transfer(label) {
+    transfer(label, { show, large } = bytes) {
       let shown = 0
       return {
-        at(bytes, total) {
-          const step = total ? Math.floor((bytes / total) * 5) : Math.floor(bytes / 1e8)
-          if (step <= shown || (total && total < 1e8)) return
+        at(amount, total) {
+          const step = total ? Math.floor((amount / total) * 5) : Math.floor(amount / large)
+          if (step <= shown || (total && total < large)) return
           shown = step
-          write(`  ${label} ${total ? `${step * 20} % of ${megabytes(total)}` : megabytes(bytes)}\n`)
+          write(`  ${label} ${total ? `${step * 20} % of ${show(total)}` : show(amount)}\n`)
         },
         end() {},
       }

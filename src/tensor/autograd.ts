@@ -1,5 +1,5 @@
 /** Gradient mode, recomputation and hand-written gradients. */
-import { Code, isRecording, type Ref, recordInto, Sym, special } from './call.js'
+import { Code, isRecording, type NumberLike, type Ref, recordInto, Sym, special } from './call.js'
 import { ArgumentError } from './errors.js'
 import { native } from './native.js'
 import { type InputKind, type Recorded, releaseWith, symbols } from './program.js'
@@ -41,7 +41,9 @@ export function isGradEnabled(): boolean {
 }
 
 /** A tensor or a number, in eager code and while recording. */
-export type Given<K extends readonly InputKind[]> = { [I in keyof K]: K[I] extends 'tensor' ? Tensor : number | Sym }
+export type Given<K extends readonly InputKind[]> = {
+  [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? NumberLike : Tensor | NumberLike
+}
 
 /**
  * A part of a model that keeps only its inputs and is computed again when its gradient arrives, with the same random

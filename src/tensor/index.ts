@@ -6,6 +6,7 @@ export { type Backend, backend, type MemoryUse, memoryUse, Stream, synchronize, 
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
 export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
+export { type FusedOps, fusedOps } from './kernels/fused-ops.js'
 export * from './operators.generated.js'
 export {
   AdamW,

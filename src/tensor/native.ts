@@ -41,8 +41,7 @@ export interface Native {
   releaseGenerator(generator: number): number
   threads(count?: number): number
   memory(deviceType: number, deviceIndex: number, resetPeak: boolean): void
-  leaveToCollector(ref: number): number
-  adjustExternal(bytes: number): void
+  leaveToCollector(ref: number): void
   newStream(deviceType: number, deviceIndex: number): number
   useStream(stream: number): number
   streamWaits(waiting: number, other: number): void

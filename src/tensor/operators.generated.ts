@@ -1,4 +1,4 @@
-// Written by tools/generate-operators.mjs from operators.txt and libtorch's schemas. Do not edit.
+// Written by tools/generate-operators.mjs from operators.txt and the schemas of libtorch 2.13. Do not edit.
 import { arg, argDevice, argDtype, begin, type NumberLike, operator, Ref, Sym, toList, toNothing, toScalar, toSeveral, toTensor } from './call.js'
 import type { Device, DType } from './dtype.js'
 import type { Generator } from './random.js'
@@ -19,6 +19,7 @@ const op_mul_Tensor = operator('mul', 'Tensor', 'self,other')
 const op_mul_Scalar = operator('mul', 'Scalar', 'self,other')
 const op_mul__Tensor = operator('mul_', 'Tensor', 'self,other')
 const op_mul__Scalar = operator('mul_', 'Scalar', 'self,other')
+const op_mul_out = operator('mul', 'out', 'self,other,out')
 const op_div_Tensor = operator('div', 'Tensor', 'self,other')
 const op_div_Scalar = operator('div', 'Scalar', 'self,other')
 const op_div_Tensor_mode = operator('div', 'Tensor_mode', 'self,other,rounding_mode')
@@ -68,6 +69,7 @@ const op_nan_to_num = operator('nan_to_num', '', 'self,nan,posinf,neginf')
 const op_relu = operator('relu', '', 'self')
 const op_silu = operator('silu', '', 'self')
 const op_silu_ = operator('silu_', '', 'self')
+const op_silu_out = operator('silu', 'out', 'self,out')
 const op_gelu = operator('gelu', '', 'self,approximate')
 const op_softplus = operator('softplus', '', 'self,beta,threshold')
 const op_softmax_int = operator('softmax', 'int', 'self,dim,dtype')
@@ -237,6 +239,7 @@ const op_cross_entropy_loss = operator('cross_entropy_loss', '', 'self,target,we
 const op_nll_loss = operator('nll_loss', '', 'self,target,weight,reduction,ignore_index')
 const op_mse_loss = operator('mse_loss', '', 'self,target,reduction')
 const op_silu_backward = operator('silu_backward', '', 'grad_output,self')
+const op_silu_backward_grad_input = operator('silu_backward', 'grad_input', 'grad_output,self,grad_input')
 const op__softmax_backward_data = operator('_softmax_backward_data', '', 'grad_output,output,dim,input_dtype')
 const op__log_softmax_backward_data = operator('_log_softmax_backward_data', '', 'grad_output,output,dim,input_dtype')
 const op__foreach_mul__Scalar = operator('_foreach_mul_', 'Scalar', 'self,scalar')
@@ -370,6 +373,18 @@ export abstract class TensorOperators extends Ref {
     arg(other)
     toNothing(op_mul__Scalar)
     return this
+  }
+
+  /**
+   * aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
+   */
+  mulOut(other: Tensor, options: { out: Tensor }): void {
+    begin(op_mul_out)
+    arg(this)
+    arg(other)
+    arg(options.out)
+    toNothing(op_mul_out)
+    return
   }
 
   /**
@@ -838,6 +853,17 @@ export abstract class TensorOperators extends Ref {
     arg(this)
     toNothing(op_silu_)
     return this
+  }
+
+  /**
+   * aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+   */
+  siluOut(options: { out: Tensor }): void {
+    begin(op_silu_out)
+    arg(this)
+    arg(options.out)
+    toNothing(op_silu_out)
+    return
   }
 
   /**
@@ -2732,6 +2758,18 @@ export function siluBackward(gradOutput: Tensor, self: Tensor): Tensor {
   arg(gradOutput)
   arg(self)
   return toTensor(op_silu_backward) as Tensor
+}
+
+/**
+ * aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)
+ */
+export function siluBackwardOut(gradOutput: Tensor, self: Tensor, options: { gradInput: Tensor }): void {
+  begin(op_silu_backward_grad_input)
+  arg(gradOutput)
+  arg(self)
+  arg(options.gradInput)
+  toNothing(op_silu_backward_grad_input)
+  return
 }
 
 /**

@@ -17,11 +17,10 @@ type Owned = { ref: number }
 
 let current: Owned[] | undefined
 
-const collected = new FinalizationRegistry<{ ref: number; bytes: number }>(({ ref, bytes }) => {
-  if (native.release(ref)) native.adjustExternal(-bytes)
+/** By now the ref may be stale, as of a tensor that was disposed: the bridge recognises it. */
+const collected = new FinalizationRegistry<number>(ref => {
+  native.release(ref)
 })
-/** Bytes told to V8, by the tensors it may collect. */
-const told = new WeakMap<Owned, number>()
 
 /** Gives a new tensor its owner. */
 export function adopt<T extends Owned>(tensor: T): T {
@@ -31,9 +30,8 @@ export function adopt<T extends Owned>(tensor: T): T {
 }
 
 function handToCollector(tensor: Owned): void {
-  const bytes = native.leaveToCollector(tensor.ref)
-  told.set(tensor, bytes)
-  collected.register(tensor, { ref: tensor.ref, bytes })
+  native.leaveToCollector(tensor.ref)
+  collected.register(tensor, tensor.ref)
 }
 
 /** Frees a tensor now. @internal */
@@ -41,11 +39,6 @@ export function release(tensor: Owned): void {
   if (tensor.ref <= 0) return
   native.release(tensor.ref)
   tensor.ref = 0
-  const bytes = told.get(tensor)
-  if (bytes !== undefined) {
-    native.adjustExternal(-bytes)
-    told.delete(tensor)
-  }
 }
 
 /** Every tensor inside a result: a tensor, an array or a plain object of them, at any depth. */

@@ -1,11 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { TokenModel } from '../../src/model/index.js'
 import { scope } from '../../src/tensor/index.js'
-
-// Small random models written by transformers, with the numbers it computes from them.
-const fixtures = new URL('../fixtures/models/', import.meta.url)
-const directory = (name: string): string => new URL(name, fixtures).pathname
+import { expectClose, fixture, readCase } from './models.js'
 
 interface Case {
   sequences: number[][]
@@ -14,33 +10,57 @@ interface Case {
   train: { losses: number[]; grad_norms_step0: Record<string, number>; global_grad_norm_step0: number }
   after_3_steps_last_logits: number[]
 }
-const readCase = <T>(name: string): T => JSON.parse(readFileSync(new URL(`${name}/case.json`, fixtures), 'utf8')) as T
 
-function expectClose(actual: ArrayLike<number>, expected: readonly number[], tolerance = 1e-4): void {
-  expect(actual.length).toBe(expected.length)
-  for (const [i, value] of expected.entries()) expect(Math.abs(actual[i]! - value), `entry ${i}`).toBeLessThan(tolerance)
-}
+const argmax = (values: Float32Array): number =>
+  values.reduce((best, value, i) => (value > values[best]! ? i : best), 0)
 
-describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', name => {
+describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async name => {
   const golden = readCase<Case>(name)
   const sequences = golden.sequences.map(ids => Int32Array.from(ids))
+  const model = await TokenModel.load(fixture(name), { role: 'language' })
+  afterAll(() => model.dispose())
 
   test.each(['on', 'off'] as const)('log-probabilities and entropies, packing %s', async packing => {
-    const model = await TokenModel.load(directory(name), { role: 'language' })
     const scores = await model.score(sequences, { entropy: true, packing })
     for (const [i, { logprobs, entropy }] of scores.entries()) {
       expectClose(logprobs, golden.rows[i]!.token_logprobs)
       expectClose(entropy!, golden.rows[i]!.entropy.slice(0, -1))
     }
-    model.dispose()
   })
 
-  test('three AdamW steps', async () => {
-    const model = await TokenModel.load(directory(name), { role: 'language', optimizer: { weightDecay: 0.01 } })
+  test.each(['on', 'off'] as const)(
+    'last logits, and the likeliest token after every prefix, packing %s',
+    async packing => {
+      const prefixes = sequences.flatMap(ids => Array.from(ids, (_, t) => ids.slice(0, t + 1)))
+      const logits = await model.nextLogits(prefixes, { packing })
+      let at = 0
+      for (const [i, ids] of sequences.entries()) {
+        const rows = logits.slice(at, (at += ids.length))
+        expect(rows.map(argmax)).toEqual(golden.rows[i]!.argmax)
+        expectClose(rows.at(-1)!, golden.rows[i]!.last_logits)
+      }
+    },
+  )
+
+  test('greedy continuation', async () => {
+    let texts = sequences
+    for (let step = 0; step < 24; step++) {
+      const logits = await model.nextLogits(texts)
+      texts = texts.map((ids, i) => Int32Array.of(...ids, argmax(logits[i]!)))
+    }
+    expect(texts.map((ids, i) => [...ids.subarray(sequences[i]!.length)])).toEqual(golden.greedy_24)
+  })
+
+  test.each(['kept', 'recomputed'])('three AdamW steps, activations %s', async activations => {
+    const trained = await TokenModel.load(fixture(name), {
+      role: 'language',
+      recompute: activations === 'recomputed',
+      optimizer: { weightDecay: 0.01 },
+    })
     const tokens = sequences.reduce((sum, ids) => sum + ids.length - 1, 0)
     for (const [step, expected] of golden.train.losses.entries()) {
       let loss = 0
-      await model.forwardBackward(sequences, outputs =>
+      await trained.forwardBackward(sequences, outputs =>
         outputs.map(({ logprobs }) => {
           for (const value of logprobs) loss -= value / tokens
           return { logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) }
@@ -48,26 +68,42 @@ describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', name 
       )
       expect(loss).toBeCloseTo(expected, 4)
       if (step === 0) {
-        const norms = scope(() => new Map([...model.gradients()].map(([key, gradient]) => [key, gradient.norm().item()])))
-        for (const [key, norm] of Object.entries(golden.train.grad_norms_step0)) expect(norms.get(key), key).toBeCloseTo(norm, 4)
+        const norms = scope(
+          () => new Map([...trained.gradients()].map(([key, gradient]) => [key, gradient.norm().item()])),
+        )
+        for (const [key, norm] of Object.entries(golden.train.grad_norms_step0))
+          expect(norms.get(key), key).toBeCloseTo(norm, 4)
+        expect(norms.size).toBe(Object.keys(golden.train.grad_norms_step0).length)
       }
-      const { norm } = await model.step({ lr: 1e-3 })
+      const { norm } = await trained.step({ lr: 1e-3 })
       if (step === 0) expect(norm).toBeCloseTo(golden.train.global_grad_norm_step0, 4)
     }
-    model.dispose()
+    const [logits] = await trained.nextLogits([sequences[0]!])
+    expectClose(logits!, golden.after_3_steps_last_logits)
+    trained.dispose()
   })
 })
 
 test('reward scores', async () => {
   const golden = readCase<{ sequences: number[][]; scores: number[] }>('qwen2-reward')
-  const model = await TokenModel.load(directory('qwen2-reward'), { role: 'reward' })
-  const scores = await model.score(golden.sequences.map(ids => Int32Array.from(ids)))
-  expectClose(scores.map(({ score }) => score), golden.scores)
+  const model = await TokenModel.load(fixture('qwen2-reward'), { role: 'reward' })
+  const sequences = golden.sequences.map(ids => Int32Array.from(ids))
+  for (const packing of ['on', 'off'] as const) {
+    const scores = await model.score(sequences, { packing })
+    expectClose(
+      scores.map(({ score }) => score),
+      golden.scores,
+    )
+  }
+  model.dispose()
 })
 
-test('LoRA adapter', async () => {
-  const golden = readCase<{ sequence: number[]; token_logprobs: number[] }>('qwen2-lora')
-  const model = await TokenModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
-  const [scored] = await model.score([Int32Array.from(golden.sequence)])
+test('LoRA: log-probabilities and last logits', async () => {
+  const golden = readCase<{ sequence: number[]; token_logprobs: number[]; last_logits: number[] }>('qwen2-lora')
+  const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
+  const sequence = Int32Array.from(golden.sequence)
+  const [scored] = await model.score([sequence])
   expectClose(scored!.logprobs, golden.token_logprobs)
+  expectClose((await model.nextLogits([sequence]))[0]!, golden.last_logits)
+  model.dispose()
 })

@@ -6,8 +6,12 @@ import type { NumberLike } from '../call.js'
 import type { Device, DType } from '../dtype.js'
 import { ArgumentError } from '../errors.js'
 import type { Tensor } from '../tensor.js'
+import { logprobKernel } from './logprob.js'
+import { logprobTwin } from './logprob-twin.js'
 import { rmsNormKernel } from './rms-norm.js'
 import { rmsNormTwin } from './rms-norm-twin.js'
+import { ropeFits, ropeKernel } from './rope.js'
+import { ropeTwin } from './rope-twin.js'
 import { swigluKernel } from './swiglu.js'
 import { swigluTwin } from './swiglu-twin.js'
 
@@ -18,6 +22,42 @@ export interface FusedOps {
   addRmsNorm(x: Tensor, residual: Tensor, weight: Tensor, eps: NumberLike): readonly [normed: Tensor, sum: Tensor]
   /** `silu(gate) * up` where the last dimension of `gateUp` is the gates, then the ups: `[..., 2n]` to `[..., n]`. */
   swiglu(gateUp: Tensor): Tensor
+  /** Rotary positions for heads of one shape. */
+  rope(shape: HeadShape): Rope
+  /** For one size of vocabulary. */
+  logprobs(vocabSize: number): LogprobOps
+}
+
+/** How the heads of a fused projection are used: the first `turned` are rotated, the `rest` are not. */
+export interface HeadShape {
+  turned: number
+  rest: number
+  headDim: number
+}
+
+/**
+ * `[rows, (turned + rest) * headDim]` to the rotated heads and the others, `[rows, heads, headDim]` each. `cos` and `sin`
+ * are float32 `[rows, headDim / 2]`.
+ */
+export type Rope = (whole: Tensor, cos: Tensor, sin: Tensor) => readonly [turned: Tensor, rest: Tensor]
+
+/** Of a chunk of logits `[rows, vocabulary]` and the tokens, int64 `[rows]`; not differentiable by itself. */
+export interface LogprobOps {
+  /** Of logits times `inverseTemperature`; float32 `[rows]` each. `normalizer` is the logarithm of the softmax's sum. */
+  score(
+    logits: Tensor,
+    targets: Tensor,
+    inverseTemperature: NumberLike,
+  ): { logprobs: Tensor; entropy: Tensor; normalizer: Tensor }
+  /** The gradient with respect to the logits, written over them. */
+  gradient_(
+    logits: Tensor,
+    targets: Tensor,
+    inverseTemperature: NumberLike,
+    scored: { entropy: Tensor; normalizer: Tensor },
+    dLogprobs: Tensor,
+    dEntropy: Tensor | null,
+  ): Tensor
 }
 
 export type FusedDType = 'float32' | 'float16' | 'bfloat16'
@@ -47,7 +87,31 @@ export function fusedOps({ device, dtype }: { device: Device; dtype: DType }): F
 function make(kernels: boolean, dtype: DType): FusedOps {
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16' && dtype !== 'float64')
     throw new ArgumentError(`fused operators are for floating-point dtypes, not ${dtype}`)
-  const twin = { ...rmsNormTwin(dtype), ...swigluTwin(dtype) }
+  const twin: FusedOps = {
+    ...rmsNormTwin(dtype),
+    ...swigluTwin(dtype),
+    rope: remember(shape => ropeTwin(dtype, shape)),
+    logprobs: () => logprobTwin(dtype),
+  }
   if (!kernels || dtype === 'float64') return twin
-  return { ...rmsNormKernel(dtype, twin), ...swigluKernel(dtype) }
+  return {
+    ...rmsNormKernel(dtype, twin),
+    ...swigluKernel(dtype),
+    rope: remember(shape => (ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeTwin(dtype, shape))),
+    logprobs: remember(vocabSize => logprobKernel(dtype, vocabSize)),
+  }
+}
+
+/** One recording for each shape, however many layers ask for it. */
+function remember<K, V>(make: (key: K) => V): (key: K) => V {
+  const known = new Map<string, V>()
+  return key => {
+    const name = JSON.stringify(key)
+    let value = known.get(name)
+    if (value === undefined) {
+      value = make(key)
+      known.set(name, value)
+    }
+    return value
+  }
 }

@@ -1,7 +1,7 @@
 /** SwiGLU of operators alone: what the CPU runs, and what the CUDA kernels are measured against. */
 import { customFunction } from '../autograd.js'
 import type { DType } from '../dtype.js'
-import { cat, siluBackward } from '../operators.generated.js'
+import { siluBackwardOut } from '../operators.generated.js'
 import type { Tensor } from '../tensor.js'
 import type { FusedOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
@@ -23,8 +23,14 @@ export function swigluTwin(dtype: DType): Pick<FusedOps, 'swiglu'> {
       backward: ({ saved: [gateUp], gradients: [gradient] }) => {
         const [gate, up] = halves(gateUp!)
         const arriving = widen(gradient!)
-        const gates = siluBackward(arriving.mul(up), gate)
-        return [narrow(cat([gates, gate.silu().mul_(arriving)], -1))]
+        // Written into the halves of the result where they belong: no copy, and no memory but the result's.
+        const found = widen(gateUp!.emptyLike())
+        const [gates, ups] = found.chunk(2, -1) as [Tensor, Tensor]
+        arriving.mulOut(up, { out: gates })
+        siluBackwardOut(gates, gate, { gradInput: gates })
+        gate.siluOut({ out: ups })
+        ups.mul_(arriving)
+        return [narrow(found)]
       },
     }),
   }

@@ -1,0 +1,165 @@
+import { open } from 'node:fs/promises'
+import type { ModelConfig } from '../model/index.js'
+import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
+
+/** What is wrong with a file somebody gave: shown as it is. */
+export class InputError extends Error {
+  override readonly name = 'InputError'
+}
+
+/** A line of the input as the model takes it. */
+export interface ScoreRequest {
+  /** In the file, from 1. */
+  line: number
+  ids: Int32Array
+  /** The first token whose log-probability is wanted. */
+  from: number
+  /** Of the tokens from there on, those that are wanted: 1 or 0 each. Undefined: all. */
+  mask: Uint8Array | undefined
+}
+
+/** Turns lines into requests; a bad one is an InputError that says what is wrong, without the line's number. */
+export class ScoreInput {
+  #tokenizer: Promise<Tokenizer> | undefined
+
+  constructor(
+    private readonly model: string,
+    private readonly config: ModelConfig,
+  ) {}
+
+  async request(text: string, line: number): Promise<ScoreRequest> {
+    const row = parseRow(text)
+    const request = { line, ...(await this.#tokens(row)) }
+    const { context } = this.config.decoder
+    if (request.ids.length === 0) throw new InputError('no tokens')
+    if (request.ids.length > context)
+      throw new InputError(`${request.ids.length} tokens, and the model's context is ${context}`)
+    return request
+  }
+
+  async #tokens(row: Row): Promise<Omit<ScoreRequest, 'line'>> {
+    const { vocabSize } = this.config.decoder
+    if (row.kind === 'ids') return { ids: checkIds(row.ids, vocabSize), from: 1, mask: undefined }
+    // Loaded when a line first needs it: a file of ids needs none.
+    this.#tokenizer ??= Tokenizer.load(this.model)
+    const tokenizer = await this.#tokenizer
+    const encoded =
+      row.kind === 'messages' ? await encodeMessages(tokenizer, row.messages) : await encodePair(tokenizer, row)
+    const large = encoded.ids.findIndex(id => id >= vocabSize)
+    if (large >= 0)
+      throw new InputError(
+        `the tokenizer gives id ${encoded.ids[large]}, the model's vocabulary ends at ${vocabSize - 1}`,
+      )
+    if (this.config.head === 'score') return { ids: encoded.ids, from: 1, mask: undefined }
+    return encoded.wanted(encoded.ids)
+  }
+}
+
+interface Encoded {
+  ids: Int32Array
+  /** Which tokens are to be scored; throws where none can be. */
+  wanted: (ids: Int32Array) => Omit<ScoreRequest, 'line'>
+}
+
+/**
+ * The prompt as the tokenizer encodes a text (with a bos where it adds one), the response on its own with nothing added:
+ * its tokens are the same whatever the prompt ends in, as in generation, where a prompt is never encoded again.
+ */
+async function encodePair(tokenizer: Tokenizer, { prompt, response }: Row & { kind: 'pair' }): Promise<Encoded> {
+  const first = await tokenizer.encode(prompt)
+  const second = await tokenizer.encode(response, { addSpecialTokens: false })
+  const ids = new Int32Array(first.length + second.length)
+  ids.set(first)
+  ids.set(second, first.length)
+  return {
+    ids,
+    wanted: () => {
+      if (first.length === 0)
+        throw new InputError('prompt: no tokens, so that nothing comes before the first token of the response')
+      return { ids, from: first.length, mask: undefined }
+    },
+  }
+}
+
+async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessage[]): Promise<Encoded> {
+  try {
+    const { ids, assistantMask } = await tokenizer.encodeConversation(messages)
+    return {
+      ids,
+      wanted: () => {
+        const from = assistantMask.indexOf(1, 1)
+        if (from < 0) throw new InputError('messages: none by the assistant')
+        return { ids, from, mask: assistantMask.slice(from) }
+      },
+    }
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ChatTemplateError')
+      throw new InputError(error.message, { cause: error })
+    throw error
+  }
+}
+
+type Row =
+  | { kind: 'ids'; ids: readonly unknown[] }
+  | { kind: 'pair'; prompt: string; response: string }
+  | { kind: 'messages'; messages: readonly ChatMessage[] }
+
+const forms = '{"ids":[...]}, {"prompt":"...","response":"..."} or {"messages":[...]}'
+
+function parseRow(text: string): Row {
+  if (text.trim() === '') throw new InputError('empty')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new InputError(`not JSON (${(cause as Error).message})`, { cause })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new InputError(`expected ${forms}`)
+  const row = value as Record<string, unknown>
+  const found = [['ids'], ['prompt', 'response'], ['messages']].filter(names => names.some(name => name in row))
+  if (found.length > 1) throw new InputError(`expected one of ${forms}, got ${found.flat().join(' and ')} together`)
+  if (found.length === 0)
+    throw new InputError(`expected ${forms}, got ${Object.keys(row).slice(0, 8).join(', ') || 'an empty object'}`)
+  if ('ids' in row) {
+    if (!Array.isArray(row.ids)) throw new InputError('ids: expected a list of token ids')
+    return { kind: 'ids', ids: row.ids }
+  }
+  if ('messages' in row) {
+    // The tokenizer says what is wrong with a message.
+    return { kind: 'messages', messages: row.messages as readonly ChatMessage[] }
+  }
+  const { prompt, response } = row
+  if (typeof prompt !== 'string') throw new InputError('prompt: expected a string')
+  if (typeof response !== 'string') throw new InputError('response: expected a string')
+  return { kind: 'pair', prompt, response }
+}
+
+function checkIds(ids: readonly unknown[], vocabSize: number): Int32Array {
+  try {
+    return tokenIds(ids as readonly number[], { vocabSize })
+  } catch (cause) {
+    throw new InputError(`ids: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** The lines of a file with their numbers, one at a time. */
+export async function* numberedLines(
+  file: string,
+  signal: AbortSignal,
+): AsyncGenerator<{ text: string; line: number }> {
+  const handle = await open(file).catch((cause: NodeJS.ErrnoException) => {
+    throw new InputError(`${file}: ${cause.code === 'ENOENT' ? 'there is no such file' : cause.message}`, { cause })
+  })
+  try {
+    let line = 0
+    for await (const text of handle.readLines()) {
+      signal.throwIfAborted()
+      yield { text, line: ++line }
+    }
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EISDIR') throw new InputError(`${file} is a directory`, { cause })
+    throw cause
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,147 @@
+/** Models from nothing: shapes by name, and a directory with random weights that transformers loads. */
+import { randomBytes } from 'node:crypto'
+import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { type DType, dtypeBytes } from '../tensor/index.js'
+import { architectureName, type Family, type ModelConfig, parseConfig } from './config.js'
+import { ModelError } from './errors.js'
+import { layout, parameterCount } from './layout.js'
+import { tokenizerFiles } from './save.js'
+import { TokenModel } from './token-model.js'
+
+export interface ModelShape {
+  hidden: number
+  inner: number
+  layers: number
+  heads: number
+  kvHeads: number
+  headDim: number
+  /** The longest sequence. */
+  context: number
+  /** The output matrix is the embedding. */
+  tied: boolean
+}
+
+/** The first two for trying things out, with vocabularies of about 4k and 8k; the others are shapes of released models. */
+export const sizes = {
+  '2m': { hidden: 128, inner: 512, layers: 6, heads: 4, kvHeads: 2, headDim: 32, context: 2048, tied: true },
+  '26m': { hidden: 512, inner: 1328, layers: 8, heads: 8, kvHeads: 2, headDim: 64, context: 2048, tied: true },
+  '0.5b': { hidden: 896, inner: 4864, layers: 24, heads: 14, kvHeads: 2, headDim: 64, context: 32768, tied: true },
+  '0.6b': { hidden: 1024, inner: 3072, layers: 28, heads: 16, kvHeads: 8, headDim: 128, context: 40960, tied: true },
+  '1b': { hidden: 2048, inner: 8192, layers: 16, heads: 32, kvHeads: 8, headDim: 64, context: 8192, tied: true },
+  '1.5b': { hidden: 1536, inner: 8960, layers: 28, heads: 12, kvHeads: 2, headDim: 128, context: 32768, tied: true },
+} as const satisfies Record<string, ModelShape>
+export type Size = keyof typeof sizes
+
+/** What families differ in beside their shape. */
+const families: Record<Family, Readonly<Record<string, unknown>>> = {
+  llama: { attention_bias: false, mlp_bias: false, rms_norm_eps: 1e-5, rope_theta: 500000 },
+  mistral: { sliding_window: null, rms_norm_eps: 1e-5, rope_theta: 1000000 },
+  qwen2: { use_sliding_window: false, sliding_window: null, rms_norm_eps: 1e-6, rope_theta: 1000000 },
+  qwen3: {
+    attention_bias: false,
+    use_sliding_window: false,
+    sliding_window: null,
+    rms_norm_eps: 1e-6,
+    rope_theta: 1000000,
+  },
+}
+
+/** Ids that generation needs, from the tokenizer. */
+export interface TokenRoles {
+  bos?: number | undefined
+  eos?: number | undefined
+  pad?: number | undefined
+}
+
+const roleFields = ({ bos, eos, pad }: TokenRoles) => ({
+  ...(bos === undefined ? {} : { bos_token_id: bos }),
+  ...(eos === undefined ? {} : { eos_token_id: eos }),
+  ...(pad === undefined ? {} : { pad_token_id: pad }),
+})
+
+/**
+ * The config of a new language model.
+ *
+ * ```ts
+ * const config = newConfig('qwen2', { ...sizes['2m'], vocabSize: 4096 })
+ * const model = await TokenModel.create(config, { role: 'language', seed: 0 })
+ * ```
+ */
+export function newConfig(
+  family: Family,
+  shape: ModelShape & { vocabSize: number },
+  tokens: TokenRoles = {},
+): ModelConfig {
+  const raw = {
+    architectures: [architectureName(family, 'language')],
+    model_type: family,
+    vocab_size: shape.vocabSize,
+    hidden_size: shape.hidden,
+    intermediate_size: shape.inner,
+    num_hidden_layers: shape.layers,
+    num_attention_heads: shape.heads,
+    num_key_value_heads: shape.kvHeads,
+    head_dim: shape.headDim,
+    max_position_embeddings: shape.context,
+    tie_word_embeddings: shape.tied,
+    hidden_act: 'silu',
+    attention_dropout: 0,
+    initializer_range: 0.02,
+    use_cache: true,
+    ...families[family],
+    ...roleFields(tokens),
+  }
+  return parseConfig(raw, 'the new model')
+}
+
+export interface InitModelOptions {
+  config: ModelConfig
+  seed: number
+  dtype: DType
+  /** The tokenizer's directory; its files are copied. */
+  tokenizer: string
+  tokens: TokenRoles
+  /** Made; an empty directory may be there. */
+  out: string
+}
+
+/** Writes a model with random weights. The directory appears whole or not at all; nothing is overwritten. */
+export async function initModel(options: InitModelOptions): Promise<{ parameters: number; bytes: number }> {
+  const { config, seed, dtype, tokens } = options
+  const target = resolve(options.out)
+  await refuseToOverwrite(target)
+  const model = await TokenModel.create(config, { role: 'language', seed, dtype })
+  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
+  try {
+    await mkdir(temporary, { recursive: true })
+    for (const name of tokenizerFiles) {
+      await cp(join(options.tokenizer, name), join(temporary, name), { recursive: true }).catch(ignoreMissing)
+    }
+    await writeFile(join(temporary, 'generation_config.json'), `${JSON.stringify(roleFields(tokens), null, 2)}\n`)
+    await model.save(temporary)
+    await rename(temporary, target)
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true })
+    throw error
+  } finally {
+    model.dispose()
+  }
+  const parameters = parameterCount(layout(config.decoder, 'language'))
+  return { parameters, bytes: parameters * dtypeBytes(dtype) }
+}
+
+async function refuseToOverwrite(directory: string): Promise<void> {
+  const found = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw new ModelError(`${directory}: expected a directory that is empty or does not exist yet`, { cause: error })
+  })
+  if (found.length > 0)
+    throw new ModelError(
+      `${directory} is not empty; nothing is overwritten. Give another directory or remove this one.`,
+    )
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}

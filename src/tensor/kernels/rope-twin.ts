@@ -1,0 +1,45 @@
+/** Rotary positions of operators alone: what the CPU runs, and what the CUDA kernels are measured against. */
+import { customFunction } from '../autograd.js'
+import type { DType } from '../dtype.js'
+import type { Tensor } from '../tensor.js'
+import type { HeadShape, Rope } from './fused-ops.js'
+import { rounding } from './rounding.js'
+
+export function ropeTwin(dtype: DType, { turned, rest, headDim }: HeadShape): Rope {
+  const { widen, narrow } = rounding(dtype)
+  const half = headDim / 2
+  const [turnedWidth, restWidth] = [turned * headDim, rest * headDim]
+
+  /** Writes `from`, turned, into `to`: both `[rows, heads, headDim]`. */
+  const turn = (from: Tensor, to: Tensor, cos: Tensor, sin: Tensor, direction: 1 | -1): void => {
+    const [a, b] = [from.narrow(2, 0, half), from.narrow(2, half, half)]
+    const [first, second] = [to.narrow(2, 0, half), to.narrow(2, half, half)]
+    a.mulOut(cos, { out: first })
+    first.addcmul_(b, sin, { value: -direction })
+    b.mulOut(cos, { out: second })
+    second.addcmul_(a, sin, { value: direction })
+  }
+
+  return customFunction({
+    inputs: ['tensor', 'tensor', 'tensor'],
+    forward: (whole, cos, sin) => {
+      const input = widen(whole.reshape([cos.size(0), turnedWidth + restWidth]))
+      const first = input.newEmpty([cos.size(0), turned, headDim])
+      const [c, s] = [cos.unsqueeze(1), sin.unsqueeze(1)]
+      turn(input.narrow(1, 0, turnedWidth).view([cos.size(0), turned, headDim]), first, c, s, 1)
+      const remaining = input
+        .narrow(1, turnedWidth, restWidth)
+        .contiguous()
+        .view([cos.size(0), rest, headDim])
+      return { outputs: [narrow(first), narrow(remaining)] as const, saved: [cos, sin] }
+    },
+    backward: ({ saved: [cos, sin], gradients: [first, remaining] }) => {
+      const arriving = widen(first!)
+      const found = arriving.newEmpty([cos!.size(0), turnedWidth + restWidth])
+      const target = found.narrow(1, 0, turnedWidth).view([cos!.size(0), turned, headDim])
+      turn(arriving, target, cos!.unsqueeze(1), sin!.unsqueeze(1), -1)
+      found.narrow(1, turnedWidth, restWidth).copy_(remaining!.reshape([cos!.size(0), restWidth]))
+      return [narrow(found), null, null]
+    },
+  })
+}

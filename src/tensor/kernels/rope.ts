@@ -1,0 +1,57 @@
+/** Rotary positions as CUDA kernels (rope.cu). */
+import { customFunction } from '../autograd.js'
+import type { Sym } from '../call.js'
+import { dtypeBytes } from '../dtype.js'
+import { Kernel, type KernelParameter } from '../kernel.js'
+import type { Tensor } from '../tensor.js'
+import type { FusedDType, HeadShape, Rope } from './fused-ops.js'
+
+const THREADS = 256
+
+/** Half a head is made of whole 16-byte vectors. */
+export function ropeFits(headDim: number, dtype: FusedDType): boolean {
+  return (headDim / 2) % (16 / dtypeBytes(dtype)) === 0
+}
+
+export function ropeKernel(dtype: FusedDType, { turned, rest, headDim }: HeadShape): Rope {
+  const elements: KernelParameter = `tensor:${dtype}`
+  const total = turned + rest
+  const vectors = (headDim / 2 / (16 / dtypeBytes(dtype))) * total
+  const kernel = (entry: string) =>
+    new Kernel({
+      file: new URL('./rope.cu', import.meta.url),
+      entry,
+      parameters: [elements, 'tensor:float32', 'tensor:float32', elements, elements, 'int64', 'int32', 'int32'],
+      define: { T: dtype, HALF: headDim / 2, THREADS },
+    })
+  const forward = kernel('rope_forward')
+  const backward = kernel('rope_backward')
+  const launch = (which: Kernel, whole: Tensor, cos: Tensor, sin: Tensor, first: Tensor, remaining: Tensor): void => {
+    const rows = cos.size(0) as unknown as Sym
+    const grid = rows
+      .mul(vectors)
+      .add(THREADS - 1)
+      .div(THREADS)
+    which.launch({ grid: [grid], block: [THREADS] }, whole, cos, sin, first, remaining, rows, total, turned)
+  }
+  return customFunction({
+    inputs: ['tensor', 'tensor', 'tensor'],
+    forward: (whole, cos, sin) => {
+      // Refuses tables of another size, before the kernel reads past them.
+      const [input, c, s] = [
+        whole.reshape([cos.size(0), total * headDim]).contiguous(),
+        cos.view([-1, headDim / 2]),
+        sin.view([cos.size(0), headDim / 2]),
+      ]
+      const first = input.newEmpty([cos.size(0), turned, headDim])
+      const remaining = input.newEmpty([cos.size(0), rest, headDim])
+      launch(forward, input, c, s, first, remaining)
+      return { outputs: [first, remaining] as const, saved: [c, s] }
+    },
+    backward: ({ saved: [cos, sin], gradients: [first, remaining] }) => {
+      const found = first!.newEmpty([cos!.size(0), total * headDim])
+      launch(backward, found, cos!, sin!, first!.contiguous(), remaining!.contiguous())
+      return [found, null, null]
+    },
+  })
+}

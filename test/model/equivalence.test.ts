@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { families, type ScoreOptions, TokenModel, type TrainOptions } from '../../src/model/index.js'
+import {
+  expectClose,
+  expectSameGradients,
+  raggedLengths,
+  sequenceOf,
+  sequences,
+  takeGradients,
+  tinyConfig,
+  weights,
+} from './models.js'
+
+/** Trains on both outputs, with weights that depend on the sequence and the token alone. */
+async function gradientsOf(
+  model: TokenModel<'language'>,
+  given: readonly Int32Array[],
+  options: TrainOptions & { offset?: number } = {},
+) {
+  const { offset = 0, ...rest } = options
+  await model.forwardBackward(
+    given,
+    (outputs, indices) =>
+      outputs.map(({ logprobs }, k) => ({
+        logprobs: weights(indices[k]! + offset, logprobs.length),
+        entropy: weights(indices[k]! + offset, logprobs.length, 5),
+      })),
+    { entropy: true, ...rest },
+  )
+}
+
+describe.each(families)('%s', family => {
+  test('packed = padded = one by one, values and gradients, whatever the shape', async () => {
+    const shapes = fc.record({
+      kvHeads: fc.constantFrom(1, 2, 4),
+      layers: fc.integer({ min: 1, max: 3 }),
+      tied: fc.boolean(),
+      headDim: fc.constantFrom(4, 8, 10),
+    })
+    await fc.assert(
+      fc.asyncProperty(shapes, raggedLengths, fc.nat(1000), async (shape, lengths, seed) => {
+        const model = await TokenModel.create(tinyConfig(family, shape), { role: 'language', seed })
+        const given = sequences(lengths)
+        const options: ScoreOptions = { entropy: true, temperature: 1.3 }
+        const packed = await model.score(given, options)
+        const padded = await model.score(given, { ...options, packing: 'off' })
+        for (const [i, ids] of given.entries()) {
+          const [single] = await model.score([ids], options)
+          for (const other of [packed[i]!, padded[i]!]) {
+            expectClose(other.logprobs, single!.logprobs, 1e-5)
+            expectClose(other.entropy!, single!.entropy!, 1e-5)
+          }
+        }
+        for (const [i, ids] of given.entries()) await gradientsOf(model, [ids], { offset: i, temperature: 1.3 })
+        const expected = await takeGradients(model)
+        for (const packing of ['on', 'off'] as const) {
+          await gradientsOf(model, given, { packing, temperature: 1.3 })
+          expectSameGradients(await takeGradients(model), expected)
+        }
+        model.dispose()
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  test('a neighbour in the same pack cannot be seen: changing it changes no bit', async () => {
+    const model = await TokenModel.create(tinyConfig(family), { role: 'language', seed: 1 })
+    const [first, second, third] = sequences([9, 14, 5]) as [Int32Array, Int32Array, Int32Array]
+    for (const packing of ['on', 'off'] as const) {
+      const before = await model.score([first, second, third], { entropy: true, packing })
+      const after = await model.score([first, sequenceOf(14, 99), third], { entropy: true, packing })
+      expect(after[0]).toEqual(before[0])
+      expect(after[2]).toEqual(before[2])
+      expect(after[1]).not.toEqual(before[1])
+    }
+    // Nor by gradients: a loss on the others alone is the same whoever sits between them.
+    const only = async (middle: Int32Array) => {
+      await model.forwardBackward([first, middle, third], (outputs, indices) =>
+        outputs.map(({ logprobs }, k) => ({
+          logprobs: indices[k] === 1 ? new Float32Array(logprobs.length) : weights(indices[k]!, logprobs.length),
+        })),
+      )
+      return takeGradients(model)
+    }
+    expectSameGradients(await only(sequenceOf(14, 99)), await only(second), 1e-6)
+    model.dispose()
+  })
+
+  test('recomputing activations changes no gradient', async () => {
+    const config = tinyConfig(family)
+    const given = sequences([7, 12, 12, 3])
+    const [kept, recomputed] = await Promise.all(
+      [false, true].map(async recompute => {
+        const model = await TokenModel.create(config, { role: 'language', seed: 4, recompute })
+        await gradientsOf(model, given)
+        await gradientsOf(model, given, { packing: 'off' })
+        const gradients = await takeGradients(model)
+        model.dispose()
+        return gradients
+      }),
+    )
+    expectSameGradients(recomputed!, kept!, 1e-6)
+  })
+})
+
+test('the token budget does not change results, and groups stay together', async () => {
+  const config = tinyConfig('qwen2')
+  const given = sequences([3, 20, 7, 7, 15, 2, 9, 12])
+  let expected: { scores: Float32Array[]; gradients: Map<string, Float32Array> } | undefined
+  for (const tokenBudget of [4096, 40, 16, 1]) {
+    const model = await TokenModel.create(config, { role: 'language', seed: 3, tokenBudget })
+    const progress: number[] = []
+    const scores = await model.score(given, { onProgress: done => progress.push(done) })
+    expect(progress.at(-1)).toBe(given.length)
+    const groups: number[][] = []
+    await model.forwardBackward(
+      given,
+      (outputs, indices) => {
+        groups.push([...indices])
+        return outputs.map(({ logprobs }, k) => ({ logprobs: weights(indices[k]!, logprobs.length) }))
+      },
+      { together: 2 },
+    )
+    for (const indices of groups) for (const i of indices) expect(indices).toContain(i ^ 1)
+    expect(groups.flat().sort((a, b) => a - b)).toEqual(given.map((_, i) => i))
+    const gradients = await takeGradients(model)
+    if (expected) {
+      for (const [i, { logprobs }] of scores.entries()) expectClose(logprobs, expected.scores[i]!, 1e-5)
+      expectSameGradients(gradients, expected.gradients)
+      expect(groups.length).toBeGreaterThan(1)
+    }
+    expected ??= { scores: scores.map(({ logprobs }) => logprobs), gradients }
+    model.dispose()
+  }
+})
+
+test('gradients add up over calls', async () => {
+  const model = await TokenModel.create(tinyConfig('qwen3'), { role: 'language', seed: 3 })
+  const given = sequences([5, 9, 4])
+  await gradientsOf(model, given)
+  const whole = await takeGradients(model)
+  await gradientsOf(model, given.slice(0, 1))
+  await gradientsOf(model, given.slice(1), { offset: 1 })
+  expectSameGradients(await takeGradients(model), whole)
+  model.dispose()
+})
+
+test('from: the same numbers, fewer of them', async () => {
+  const model = await TokenModel.create(tinyConfig('mistral'), { role: 'language', seed: 3 })
+  const given = sequences([5, 9, 4])
+  const all = await model.score(given, { entropy: true })
+  const late = await model.score(given, { entropy: true, from: [5, 3, 1] })
+  for (const [i, from] of [5, 3, 1].entries()) {
+    expectClose(late[i]!.logprobs, all[i]!.logprobs.slice(from - 1), 1e-6)
+    expectClose(late[i]!.entropy!, all[i]!.entropy!.slice(from - 1), 1e-6)
+  }
+  // With gradients: those before `from` count as zero.
+  await model.forwardBackward(
+    given,
+    (outputs, indices) =>
+      outputs.map(({ logprobs }, k) => ({ logprobs: weights(indices[k]!, logprobs.length + 2).slice(2) })),
+    { from: 3 },
+  )
+  const some = await takeGradients(model)
+  await model.forwardBackward(given, (outputs, indices) =>
+    outputs.map(({ logprobs }, k) => ({ logprobs: weights(indices[k]!, logprobs.length).fill(0, 0, 2) })),
+  )
+  expectSameGradients(some, await takeGradients(model))
+  model.dispose()
+})
+
+test('what cannot be scored is refused by name', async () => {
+  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 3 })
+  const good = sequenceOf(4, 1)
+  await expect(model.score([good, new Int32Array(0)])).rejects.toThrow('sequence 1 is empty')
+  await expect(model.score([sequenceOf(129, 1)])).rejects.toThrow(
+    "sequence 0 has 129 tokens, the model's context is 128",
+  )
+  await expect(model.score([good, Int32Array.of(1, 37)])).rejects.toThrow('sequence 1 has token id 37')
+  await expect(model.score([Int32Array.of(-1)])).rejects.toThrow('sequence 0 has token id -1')
+  await expect(model.score([good], { temperature: 0 })).rejects.toThrow('a temperature is positive')
+  await expect(model.score([good], { from: 5 })).rejects.toThrow('from[0] should be between 1 and 4, got 5')
+  await expect(model.score([good, good], { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+  await expect(model.forwardBackward([good], () => [])).rejects.toThrow('1 outputs need as many gradients, got 0')
+  await expect(model.forwardBackward([good], () => [{ logprobs: new Float32Array(2) }])).rejects.toThrow(
+    'the gradient of sequence 0 has 2 entries, its output 3',
+  )
+  await expect(model.forwardBackward([good], () => [{ entropy: new Float32Array(3) }])).rejects.toThrow(
+    'forwardBackward(..., { entropy: true })',
+  )
+  expect(await model.score([])).toEqual([])
+  model.dispose()
+})

@@ -1,0 +1,105 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, expect } from 'vitest'
+import { type Family, type ModelConfig, type ModelShape, newConfig, type TokenModel } from '../../src/model/index.js'
+
+// Small random models written by transformers, with the numbers it computes from them.
+const fixtures = new URL('../fixtures/models/', import.meta.url)
+export const fixture = (name: string): string => new URL(name, fixtures).pathname
+export const readCase = <T>(name: string): T =>
+  JSON.parse(readFileSync(new URL(`${name}/case.json`, fixtures), 'utf8')) as T
+
+let made: string | undefined
+/** A directory of the test file's own, removed after its tests. */
+export function temporary(name: string): string {
+  made ??= mkdtempSync(join(tmpdir(), 'whetstone-model-'))
+  return join(made, name)
+}
+afterAll(() => {
+  if (made) rmSync(made, { recursive: true, force: true })
+})
+
+export function tinyConfig(family: Family, shape: Partial<ModelShape & { vocabSize: number }> = {}): ModelConfig {
+  const config = newConfig(family, {
+    hidden: 16,
+    inner: 24,
+    layers: 2,
+    heads: 4,
+    kvHeads: 2,
+    headDim: 8,
+    context: 128,
+    tied: family !== 'llama',
+    vocabSize: 37,
+    ...shape,
+  })
+  // Wide enough that attention is not flat and every number matters.
+  return { ...config, decoder: { ...config.decoder, initRange: 0.3 } }
+}
+
+/** Ids that depend on nothing but their place, for models of `vocabSize` tokens. */
+export function sequenceOf(length: number, seed: number, vocabSize = 37): Int32Array {
+  let state = seed * 2654435761 + 12345
+  return Int32Array.from({ length }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return (state >>> 8) % vocabSize
+  })
+}
+
+export const sequences = (lengths: readonly number[], vocabSize = 37): Int32Array[] =>
+  lengths.map((length, i) => sequenceOf(length, i + 1, vocabSize))
+
+export const raggedLengths = fc.array(fc.integer({ min: 2, max: 24 }), { minLength: 1, maxLength: 6 })
+
+/** Weights of a loss over tokens, the same however they are batched. */
+export const lossWeight = (sequence: number, token: number, salt = 0): number =>
+  Math.sin(1 + 3 * sequence + 0.7 * token + salt)
+
+export const weights = (sequence: number, length: number, salt = 0): Float32Array =>
+  Float32Array.from({ length }, (_, t) => lossWeight(sequence, t, salt))
+
+export function expectClose(
+  actual: ArrayLike<number>,
+  expected: ArrayLike<number>,
+  tolerance = 1e-4,
+  what = 'entry',
+): void {
+  expect(actual.length).toBe(expected.length)
+  for (let i = 0; i < expected.length; i++)
+    if (!(Math.abs(actual[i]! - expected[i]!) < tolerance))
+      expect(actual[i], `${what} ${i}`).toBeCloseTo(expected[i]!, -Math.log10(2 * tolerance))
+}
+
+/** Takes the accumulated gradients by name, and drops them. */
+export async function takeGradients(model: TokenModel): Promise<Map<string, Float32Array>> {
+  const found = new Map<string, Float32Array>()
+  for (const [name, tensor] of model.gradients()) {
+    found.set(name, await tensor.data<'float32'>())
+    tensor.dispose()
+  }
+  model.zeroGrad()
+  return found
+}
+
+export function expectSameGradients(
+  actual: ReadonlyMap<string, Float32Array>,
+  expected: ReadonlyMap<string, Float32Array>,
+  tolerance = 1e-5,
+): void {
+  expect([...actual.keys()]).toEqual([...expected.keys()])
+  for (const [name, values] of expected) {
+    // Relative to the largest: float32 sums in another order differ by rounding.
+    const scale = Math.max(
+      1,
+      values.reduce((most, value) => Math.max(most, Math.abs(value)), 0),
+    )
+    expectClose(actual.get(name)!, values, tolerance * scale, name)
+  }
+}
+
+/** A change of one weight, by the checkpoint's name in a fused or whole tensor. */
+export function nudge(model: TokenModel, name: string, index: number, by: number): void {
+  const view = model.parts.weights.get(name)!.bytes()
+  new Float32Array(view.buffer, view.byteOffset)[index]! += by
+}

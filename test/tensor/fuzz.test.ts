@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Compiled, compile, runChild } from './compiled.js'
+
+// Nothing a caller passes may end the process: each run is a child, and its last call is shown when it dies. WHETSTONE_FUZZ_SEED
+// repeats a run, WHETSTONE_FUZZ_ROUNDS makes it longer.
+const seed = Number(process.env.WHETSTONE_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 30))
+const rounds = (usual: number) => process.env.WHETSTONE_FUZZ_ROUNDS ?? `${usual}`
+
+let compiled: Compiled
+beforeAll(() => {
+  compiled = compile()
+})
+afterAll(() => compiled.remove())
+
+async function survives(script: string, flags: string[], ...rest: string[]): Promise<{ calls: number; refused: number }> {
+  const last = join(compiled.directory, `last-${rest.join('-')}`)
+  const { code, signal, output } = await runChild(script, [compiled.index, last, `${seed}`, ...rest], { flags })
+  if (code !== 0) {
+    const call = readFileSync(last, 'utf8').trim()
+    throw new Error(
+      `the process ended with ${signal ?? `code ${code}`}; WHETSTONE_FUZZ_SEED=${seed}; last call: ${call}\n${output.slice(-2000)}`,
+    )
+  }
+  return JSON.parse(output.trim().split('\n').at(-1)!) as { calls: number; refused: number }
+}
+
+test('every typed method and function', async () => {
+  const { calls, refused } = await survives('fuzz.mjs', [], rounds(12), 'typed')
+  expect(calls).toBeGreaterThan(5000)
+  expect(refused / calls).toBeGreaterThan(0.3)
+})
+
+test('every public operator through the generic call', async () => {
+  const { calls } = await survives('fuzz.mjs', [], rounds(1), 'generic')
+  expect(calls).toBeGreaterThan(1500)
+})
+
+test('the addon itself, and its mailbox', async () => {
+  const { calls, refused } = await survives('raw.mjs', ['--expose-gc'], rounds(60))
+  expect(calls).toBeGreaterThan(5000)
+  expect(refused / calls).toBeGreaterThan(0.3)
+})

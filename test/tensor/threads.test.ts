@@ -1,0 +1,48 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Compiled, compile, runChild } from './compiled.js'
+
+let compiled: Compiled
+beforeAll(() => {
+  compiled = compile()
+})
+afterAll(() => compiled.remove())
+
+test('tensors, programs and errors in several worker threads, one stopped in the middle', async () => {
+  const { code, signal, output } = await runChild('threads.mjs', [compiled.index])
+  expect({ code, signal, output }).toEqual({ code: 0, signal: null, output: 'done\n' })
+})
+
+for (const how of ['exit', 'now'] as const) {
+  test(`process.exit while a program runs (${how})`, async () => {
+    for (let i = 0; i < 3; i++) {
+      const { code, signal, output } = await runChild('ending.mjs', [compiled.index, how], { timeout: 10_000 })
+      expect({ code, signal, output }).toEqual({ code: 7, signal: null, output: '' })
+    }
+  })
+}
+
+test('an uncaught error while a program runs', async () => {
+  const { code, signal, output } = await runChild('ending.mjs', [compiled.index, 'throw'], { timeout: 10_000 })
+  expect({ code, signal }).toEqual({ code: 1, signal: null })
+  expect(output).toContain('uncaught')
+})
+
+test('a pending run keeps the process alive until it settles, and no longer', async () => {
+  const { code, signal, output } = await runChild('ending.mjs', [compiled.index, 'pending'], { timeout: 20_000 })
+  expect({ code, signal, output }).toEqual({ code: 0, signal: null, output: 'settled 64,64\n' })
+})
+
+test('an error of compiled code names the TypeScript line that recorded it', async () => {
+  // Line 2 of the JavaScript comes from line 7, column 3 of the TypeScript.
+  const user = join(compiled.directory, 'user.js')
+  writeFileSync(
+    user,
+    `import { record, zeros } from ${JSON.stringify(compiled.index)}\nexport const program = record(['tensor'], x => x.matmul(zeros([3, 3])))\n`,
+  )
+  writeFileSync(`${user}.map`, JSON.stringify({ version: 3, sources: ['lib/user.ts'], names: [], mappings: ';AAME' }))
+  const { code, output } = await runChild('recorded-at.mjs', [compiled.index, user])
+  expect(code).toBe(0)
+  expect(output).toMatch(new RegExp(`${compiled.directory}/lib/user\\.ts:7:\\d+\\n$`))
+})
