@@ -28,8 +28,7 @@ import {
 threads(1)
 
 const float64 = { dtype: 'float64' } as const
-const leaf = (shape: readonly number[], generator: Generator) =>
-  randn(shape, { ...float64, generator }).detach()
+const leaf = (shape: readonly number[], generator: Generator) => randn(shape, { ...float64, generator }).detach()
 
 /** Largest difference between the gradient of sum(f * weights) and central differences, over every input element. */
 function worstError(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[], generator: Generator): number {
@@ -42,7 +41,14 @@ function worstError(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[], genera
     const output = f(...leaves)
     const weights = leaf(output.shape, generator)
     const found = gradients([output], leaves, { gradients: [weights] })
-    const value = () => noGrad(() => scope(() => f(...leaves).mul(weights).sum()).item())
+    const value = () =>
+      noGrad(() =>
+        scope(() =>
+          f(...leaves)
+            .mul(weights)
+            .sum(),
+        ).item(),
+      )
     const step = 1e-5
     let worst = 0
     for (const [k, input] of leaves.entries()) {
@@ -68,13 +74,19 @@ const size = fc.integer({ min: 1, max: 4 })
 describe('gradients agree with finite differences', () => {
   type Case = { inputs: (a: number, b: number, c: number) => number[][]; f: (...inputs: Tensor[]) => Tensor }
   const cases: Record<string, Case> = {
-    'matmul and silu': { inputs: (a, b, c) => [[a, b], [b, c]], f: (x, w) => x!.matmul(w!).silu() },
-    'softmax': { inputs: (a, b) => [[a, b]], f: x => x!.softmax(-1) },
+    'matmul and silu': {
+      inputs: (a, b, c) => [
+        [a, b],
+        [b, c],
+      ],
+      f: (x, w) => x!.matmul(w!).silu(),
+    },
+    softmax: { inputs: (a, b) => [[a, b]], f: x => x!.softmax(-1) },
     'log-softmax gathered': {
       inputs: (a, b) => [[a, b]],
       f: x => x!.logSoftmax(-1).gather(1, Tensor.from([0n], { shape: [1, 1] }).expand([x!.size(0), 1])),
     },
-    'logsumexp': { inputs: (a, b) => [[a, b]], f: x => x!.logsumexp([-1]) },
+    logsumexp: { inputs: (a, b) => [[a, b]], f: x => x!.logsumexp([-1]) },
     'layer norm': {
       inputs: (a, b) => [[a, b + 2], [b + 2], [b + 2]],
       f: (x, w, b) => layerNorm(x!, [x!.size(1)], w!, b!),
@@ -83,16 +95,32 @@ describe('gradients agree with finite differences', () => {
     'indexing with repeats': { inputs: (a, b) => [[a, b]], f: x => x!.at(Tensor.from([0n, 0n]), 'all') },
     'slices and views': {
       inputs: (a, b, c) => [[a, b, c]],
-      f: x => cat([x!.at('all', -1), x!.at('all', 0)], 0).t().square(),
+      f: x =>
+        cat([x!.at('all', -1), x!.at('all', 0)], 0)
+          .t()
+          .square(),
     },
-    'where': { inputs: (a, b) => [[a, b], [a, b]], f: (x, y) => where(x!.detach().gt(0), x!.exp(), y!.mul(x!)) },
-    'cumsum': { inputs: (a, b) => [[a, b]], f: x => x!.cumsum(1).tanh() },
-    'attention': {
-      inputs: (a, b, c) => [[1, 2, a, b], [1, 2, c, b], [1, 2, c, b]],
+    where: {
+      inputs: (a, b) => [
+        [a, b],
+        [a, b],
+      ],
+      f: (x, y) => where(x!.detach().gt(0), x!.exp(), y!.mul(x!)),
+    },
+    cumsum: { inputs: (a, b) => [[a, b]], f: x => x!.cumsum(1).tanh() },
+    attention: {
+      inputs: (a, b, c) => [
+        [1, 2, a, b],
+        [1, 2, c, b],
+        [1, 2, c, b],
+      ],
       f: (q, k, v) => scaledDotProductAttention(q!, k!, v!),
     },
     'causal attention by hand': {
-      inputs: (a, b) => [[a, b], [a, b]],
+      inputs: (a, b) => [
+        [a, b],
+        [a, b],
+      ],
       f: (q, k) => {
         const scores = q!.matmul(k!.t())
         const mask = scores.detach().onesLike().triu(1).gt(0)
@@ -252,7 +280,9 @@ describe('checkpoint', () => {
       manualSeed(11)
       const y = f(input, weight)
       const next = rand([2]).tolist()
-      return [y, ...gradients([y.square().sum()], [input, weight])].map(t => t?.tolist()).concat(next, rand([2]).tolist())
+      return [y, ...gradients([y.square().sum()], [input, weight])]
+        .map(t => t?.tolist())
+        .concat(next, rand([2]).tolist())
     })
     expect(both[1]).toEqual(both[0])
   }
@@ -267,7 +297,11 @@ describe('checkpoint', () => {
     const [input, weight] = [x(), w()]
     const run = (wrap: boolean) => {
       const generator = new Generator({ seed: 4 })
-      const body = (a: Tensor) => a.mul(weight).mul(rand([3], { generator })).exp()
+      const body = (a: Tensor) =>
+        a
+          .mul(weight)
+          .mul(rand([3], { generator }))
+          .exp()
       const y = wrap ? checkpoint(['tensor'], body)(input) : body(input)
       const found = gradients([y.sum()], [input, weight]).map(g => g?.tolist())
       return [found, rand([1], { generator }).tolist()]
@@ -414,7 +448,11 @@ describe('customFunction', () => {
 
   test('mistakes are errors', () => {
     const x = Tensor.from([1, 2], { requiresGrad: true })
-    const short = customFunction({ inputs: ['tensor'], forward: a => ({ outputs: a.mul(2), saved: [] }), backward: () => [] })
+    const short = customFunction({
+      inputs: ['tensor'],
+      forward: a => ({ outputs: a.mul(2), saved: [] }),
+      backward: () => [],
+    })
     expect(() => short(x)).toThrow(/a gradient for each of the 1 tensor inputs, got 0/)
     const wrongShape = customFunction({
       inputs: ['tensor'],

@@ -33,7 +33,11 @@ describe('at', () => {
     const pick = Tensor.from([2n, 0n])
     expect(grid().at('all', pick).tolist()).toEqual(nested.map(rows => [rows[2], rows[0]]))
     expect(grid().at(0, pick, 1).tolist()).toEqual([9, 1])
-    expect(grid().at(Tensor.from([0n, 1n]), pick).tolist()).toEqual([nested[0]![2], nested[1]![0]])
+    expect(
+      grid()
+        .at(Tensor.from([0n, 1n]), pick)
+        .tolist(),
+    ).toEqual([nested[0]![2], nested[1]![0]])
     expect(() => grid().at('all', Tensor.from([3n]))).toThrow(/out of bounds/)
   })
 
@@ -66,7 +70,10 @@ describe('at', () => {
 describe('set', () => {
   test('numbers and tensors into positions and ranges', () => {
     const base = zeros([3, 2])
-    base.set([0, 1], 7).set([[1, 3], 0], Tensor.from([8, 9])).set([-1, 'all'], 4)
+    base
+      .set([0, 1], 7)
+      .set([[1, 3], 0], Tensor.from([8, 9]))
+      .set([-1, 'all'], 4)
     expect(base.tolist()).toEqual([
       [0, 7],
       [8, 0],

@@ -77,7 +77,20 @@ describe('any operator by name', () => {
     const raised = callOperator('_foreach_pow.ScalarList', [a, a], [2, 0.5]) as Tensor[]
     expect(raised.map(tensor => tensor.at(1, 1).item())).toEqual([16, 2])
     const weight = Tensor.from(new Float32Array(4).fill(1), { shape: [1, 1, 2, 2] })
-    const grads = callOperator('convolution_backward', Tensor.from(new Float32Array(9), { shape: [1, 1, 3, 3] }), image, weight, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 1, [true, false, false]) as unknown[]
+    const grads = callOperator(
+      'convolution_backward',
+      Tensor.from(new Float32Array(9), { shape: [1, 1, 3, 3] }),
+      image,
+      weight,
+      null,
+      [1, 1],
+      [0, 0],
+      [1, 1],
+      false,
+      [0, 0],
+      1,
+      [true, false, false],
+    ) as unknown[]
     expect(grads[0]).toBeInstanceOf(Tensor)
     expect(grads.slice(1)).toEqual([undefined, undefined])
   })
@@ -111,7 +124,12 @@ describe('any operator by name', () => {
   })
 
   test('dtypes, devices, layouts and memory formats by name', () => {
-    const made = call('empty.memory_format', [2, 3, 4, 5], { dtype: 'float64', device: 'cpu', layout: 'strided', memory_format: 'channels_last' })
+    const made = call('empty.memory_format', [2, 3, 4, 5], {
+      dtype: 'float64',
+      device: 'cpu',
+      layout: 'strided',
+      memory_format: 'channels_last',
+    })
     expect([made.dtype, made.device, made.isContiguous]).toEqual(['float64', 'cpu', false])
     const sparse = call('to_sparse', matrix(), { layout: 'sparse_coo' })
     expect(call('to_dense', sparse).tolist()).toEqual(matrix().tolist())
@@ -147,7 +165,9 @@ describe('any operator by name', () => {
       return call('mul.Scalar', first!, 10)
     })
     expect((await program.run(Tensor.from([2, 0, 0, 3], { shape: [2, 2] }))).tolist()).toEqual([20])
-    expect(() => record(['tensor'], x => void callOperator('equal', x, x))).toThrow(/does not exist while a program is recorded/)
+    expect(() => record(['tensor'], x => void callOperator('equal', x, x))).toThrow(
+      /does not exist while a program is recorded/,
+    )
   })
 
   test('more results than the mailbox had room for', () => {
@@ -180,7 +200,10 @@ describe('errors', () => {
       [() => call('cat', matrix()), /argument 'tensors' expects Tensor\[\], got a tensor/],
       [() => call('softmax.int', matrix(), true), /argument 'dim' expects int, got True/],
       [() => call('add.Tensor', matrix(), matrix(), 1, 2), /takes 3 arguments, got 4/],
-      [() => call('add.Tensor', matrix(), { othr: matrix() }), /no argument 'othr'; its arguments are self, other, alpha/],
+      [
+        () => call('add.Tensor', matrix(), { othr: matrix() }),
+        /no argument 'othr'; its arguments are self, other, alpha/,
+      ],
       [() => call('add.Tensor', matrix(), { self: matrix() }), /'self' is given twice/],
       [() => call('no_such_operator'), /has no operator aten::no_such_operator/],
       [() => call('add.Tensr', matrix(), matrix()), /has no operator aten::add\.Tensr/],

@@ -9,12 +9,12 @@ import {
   manualSeed,
   memoryUse,
   noGrad,
-  Program,
+  type Program,
   rand,
   randn,
   record,
-  stack,
   Sym,
+  stack,
   Tensor,
   TensorError,
   threads,
@@ -84,7 +84,10 @@ describe('a program computes what the same calls compute eagerly', () => {
   test('random numbers too', async () => {
     const program = record(['tensor'], x => x.bernoulli().add(rand([3])))
     manualSeed(9)
-    const eager = Tensor.from([0.5, 0.5, 0.5]).bernoulli().add(rand([3])).tolist()
+    const eager = Tensor.from([0.5, 0.5, 0.5])
+      .bernoulli()
+      .add(rand([3]))
+      .tolist()
     manualSeed(9)
     expect((await program.run(Tensor.from([0.5, 0.5, 0.5]))).tolist()).toEqual(eager)
   })
@@ -101,7 +104,11 @@ describe('inputs and outputs', () => {
     ])
     expect(await record(['tensor'], t => void t.add_(1)).run(x)).toBeUndefined()
     expect(x.tolist()).toEqual([2, 3])
-    expect(await record([], () => zeros([2])).run().then(t => t.tolist())).toEqual([0, 0])
+    expect(
+      await record([], () => zeros([2]))
+        .run()
+        .then(t => t.tolist()),
+    ).toEqual([0, 0])
   })
 
   test('sizes and arithmetic on them are values of the program', async () => {
@@ -187,7 +194,14 @@ describe('inputs and outputs', () => {
 
   test('a recorded value has neither shape nor values', () => {
     record(['tensor'], x => {
-      for (const look of [() => x.shape, () => x.dtype, () => x.tolist(), () => x.item(), () => x.toArray(), () => x.bytes()])
+      for (const look of [
+        () => x.shape,
+        () => x.dtype,
+        () => x.tolist(),
+        () => x.item(),
+        () => x.toArray(),
+        () => x.bytes(),
+      ])
         expect(look).toThrow(/while a program is recorded/)
       expect(() => {
         x.requiresGrad = true
@@ -311,7 +325,9 @@ describe('mistakes', () => {
     })
     expect(() => stray!.add(1)).toThrow(/recorded value/)
     expect(() => record(['tensor'], x => x.add(stray!))).toThrow(/recorded elsewhere/)
-    expect(() => record(['tensor'], x => record(['tensor'], y => y.add(x)).call(zeros([1])))).toThrow(/recorded elsewhere/)
+    expect(() => record(['tensor'], x => record(['tensor'], y => y.add(x)).call(zeros([1])))).toThrow(
+      /recorded elsewhere/,
+    )
   })
 
   test('what a recorded function may not return', () => {

@@ -31,7 +31,7 @@ test('an uncaught error while a program runs', async () => {
 
 test('a pending run keeps the process alive until it settles, and no longer', async () => {
   const { code, signal, output } = await runChild('ending.mjs', [compiled.index, 'pending'], { timeout: 20_000 })
-  expect({ code, signal, output }).toEqual({ code: 0, signal: null, output: 'settled 64,64\n' })
+  expect({ code, signal, output }).toEqual({ code: 0, signal: null, output: 'settled 400,400\n' })
 })
 
 test('an error of compiled code names the TypeScript line that recorded it', async () => {

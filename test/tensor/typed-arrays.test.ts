@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  type ArrayOf,
   ArgumentError,
+  type ArrayOf,
   callOperator,
   type DType,
   dtypeBytes,
@@ -34,7 +34,11 @@ describe('every dtype goes in and comes back, bit for bit', () => {
         const tensor = Tensor.from(data, { shape, dtype })
         expect([tensor.dtype, tensor.shape, tensor.nbytes]).toEqual([dtype, shape, data.byteLength])
         expect(tensor.nbytes).toBe(data.length * dtypeBytes(dtype))
-        for (const back of [tensor.toArray(), await tensor.data(), tensor.read(new (data.constructor as Uint8ArrayConstructor)(data.length))]) {
+        for (const back of [
+          tensor.toArray(),
+          await tensor.data(),
+          tensor.read(new (data.constructor as Uint8ArrayConstructor)(data.length)),
+        ]) {
           expect(back.constructor).toBe(data.constructor)
           expect(bytesOf(back)).toBe(bytesOf(data))
         }

@@ -1,16 +1,16 @@
-// How a process ends while a program runs.   node ending.mjs INDEX exit|pending|throw|collected
+// How a process ends while a program runs.   node ending.mjs INDEX exit|now|throw|pending
 import { pathToFileURL } from 'node:url'
 
 const { randn, record, zeros } = await import(pathToFileURL(process.argv[2]).href)
-const steps = process.argv[3] === 'pending' ? 300 : 100_000
+const steps = process.argv[3] === 'pending' ? 30 : 2000
 const program = record(['tensor'], x => {
   let y = x
   for (let i = 0; i < steps; i++) y = y.matmul(x).tanh()
   return y
 })
-const running = program.run(randn([64, 64]))
+const running = program.run(randn([400, 400]))
 // More behind it, which will never start.
-for (let i = 0; i < 3 && steps > 1000; i++) program.run(randn([64, 64]))
+for (let i = 0; i < 3 && steps > 30; i++) program.run(randn([400, 400]))
 
 switch (process.argv[3]) {
   case 'exit':

@@ -39,7 +39,8 @@ const functions = Object.entries(operators).filter(([name]) => name !== 'TensorO
 
 const seed = Number(seedText)
 const rounds = Number(roundsText)
-const samples = (arbitrary, count, salt) => fc.sample(arbitrary, { seed: seed + salt, numRuns: count }).map(make => make())
+const samples = (arbitrary, count, salt) =>
+  fc.sample(arbitrary, { seed: seed + salt, numRuns: count }).map(make => make())
 
 // What a schema's type asks for, most of the time.
 function fitting(type) {
@@ -64,12 +65,17 @@ for (let round = 0; round < rounds; round++) {
     for (const name of methods) {
       for (const self of samples(fc.oneof(tensors, graded, value), 2, ++salt)) {
         const args = samples(value, 6, ++salt).slice(0, salt % 6)
-        attempt(name, (...given) => {
-          if (typeof self !== 'object' || self === null) return
-          const descriptor = Object.getOwnPropertyDescriptor(Tensor.prototype, name)
-          if (descriptor?.get) return descriptor.set && given.length ? descriptor.set.call(self, given[0]) : descriptor.get.call(self)
-          return Tensor.prototype[name].apply(self, given)
-        }, args)
+        attempt(
+          name,
+          (...given) => {
+            if (typeof self !== 'object' || self === null) return
+            const descriptor = Object.getOwnPropertyDescriptor(Tensor.prototype, name)
+            if (descriptor?.get)
+              return descriptor.set && given.length ? descriptor.set.call(self, given[0]) : descriptor.get.call(self)
+            return Tensor.prototype[name].apply(self, given)
+          },
+          args,
+        )
       }
     }
     for (const [name, fn] of functions) attempt(name, fn, samples(value, 6, ++salt).slice(0, salt % 6))
@@ -98,7 +104,11 @@ for (let round = 0; round < rounds; round++) {
     for (const schema of native.schemas()) {
       const match = /^aten::([a-z]\w*(?:\.\w+)?)\((.*)\) -> /.exec(schema)
       if (!match || skipped.has(match[1])) continue
-      const types = match[2].replace(/\([a-z]!?(?: -> \*)?\)/g, '').split(', ').filter(part => part !== '*' && part !== '').map(part => part.split(' ')[0])
+      const types = match[2]
+        .replace(/\([a-z]!?(?: -> \*)?\)/g, '')
+        .split(', ')
+        .filter(part => part !== '*' && part !== '')
+        .map(part => part.split(' ')[0])
       const args = types.map(type => samples(salt % 5 === 4 ? value : fitting(type), 1, ++salt)[0])
       attempt(match[1], callOperator, [match[1], ...(salt % 7 === 0 ? args.slice(1) : args)])
     }

@@ -40,17 +40,69 @@ const made = (arbitrary, make) => arbitrary.map(value => () => make(value))
 const listOf = (arbitrary, maxLength) => made(fc.array(arbitrary, { maxLength }), items => items.map(item => item()))
 
 /** Sizes are either small or beyond any machine, so that no call takes long. */
-export const numbers = later(fc.constantFrom(
-  0, 1, 2, 3, -1, -2, 5, 7, 0.5, -0, Number.NaN, Infinity, -Infinity, 2 ** 40, 2 ** 53, -(2 ** 53), 2 ** 62, 1e300, -1e300, 2 ** -1074,
-))
+export const numbers = later(
+  fc.constantFrom(
+    0,
+    1,
+    2,
+    3,
+    -1,
+    -2,
+    5,
+    7,
+    0.5,
+    -0,
+    Number.NaN,
+    Infinity,
+    -Infinity,
+    2 ** 40,
+    2 ** 53,
+    -(2 ** 53),
+    2 ** 62,
+    1e300,
+    -1e300,
+    2 ** -1074,
+  ),
+)
 const bigints = later(fc.constantFrom(0n, 1n, -1n, 2n ** 40n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 64n, 10n ** 40n))
-const strings = later(fc.constantFrom('', 'float32', 'cpu', 'cuda', 'cuda:7', 'meta', 'mean', 'tanh', 'floor', 'bilinear', 'constant', 'ij,jk->ik', 'i'.repeat(1000), '\ud800', '\0', '__proto__'))
+const strings = later(
+  fc.constantFrom(
+    '',
+    'float32',
+    'cpu',
+    'cuda',
+    'cuda:7',
+    'meta',
+    'mean',
+    'tanh',
+    'floor',
+    'bilinear',
+    'constant',
+    'ij,jk->ik',
+    'i'.repeat(1000),
+    '\ud800',
+    '\0',
+    '__proto__',
+  ),
+)
 
 /** `library` is the tensor room; tensors are made afresh, since calls may change them. */
 export function garbage(library) {
   const { Tensor, Generator, noGrad } = library
   const dtypes = ['float32', 'float64', 'float16', 'bfloat16', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool']
-  const shapes = fc.constantFrom([], [0], [1], [3], [2, 3], [3, 2], [2, 2], [1, 4, 4], [2, 0, 3], [1, 2, 3, 4], [1, 1, 1, 1, 2])
+  const shapes = fc.constantFrom(
+    [],
+    [0],
+    [1],
+    [3],
+    [2, 3],
+    [3, 2],
+    [2, 2],
+    [1, 4, 4],
+    [2, 0, 3],
+    [1, 2, 3, 4],
+    [1, 1, 1, 1, 2],
+  )
   const tensors = made(fc.tuple(shapes, fc.constantFrom(...dtypes), fc.nat(6)), ([shape, dtype, how]) => {
     const count = shape.reduce((a, b) => a * b, 1)
     const data = Float64Array.from({ length: count }, (_, i) => [i, -1, 1e30, Number.NaN, i % 2, 3, 0][how])
@@ -86,7 +138,15 @@ export function garbage(library) {
     () => Object.create(null),
     () => new Proxy([], { get: () => Number.NaN }),
     () => new Proxy([1, 2], {}),
-    () => new Proxy({}, { get: () => { throw new Error('a proxy that throws') } }),
+    () =>
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('a proxy that throws')
+          },
+        },
+      ),
     () => revoked,
     () => new Map(),
     () => new Date(),
@@ -123,17 +183,32 @@ export function garbage(library) {
     { weight: 4, arbitrary: plain },
     { weight: 3, arbitrary: foreign },
   )
-  const lists = fc.oneof(
-    listOf(numbers, 5),
-    listOf(tensors, 3),
-    listOf(one, 4),
+  const lists = fc.oneof(listOf(numbers, 5), listOf(tensors, 3), listOf(one, 4))
+  const options = made(
+    fc.dictionary(
+      fc.constantFrom(
+        'dim',
+        'keepdim',
+        'dtype',
+        'device',
+        'generator',
+        'alpha',
+        'train',
+        'isCausal',
+        'shape',
+        'reduction',
+        'requiresGrad',
+      ),
+      one,
+      { maxKeys: 3 },
+    ),
+    entries => Object.fromEntries(Object.entries(entries).map(([key, make]) => [key, make()])),
   )
-  const options = made(fc.dictionary(
-    fc.constantFrom('dim', 'keepdim', 'dtype', 'device', 'generator', 'alpha', 'train', 'isCausal', 'shape', 'reduction', 'requiresGrad'),
-    one,
-    { maxKeys: 3 },
-  ), entries => Object.fromEntries(Object.entries(entries).map(([key, make]) => [key, make()])))
-  const value = fc.oneof({ weight: 6, arbitrary: one }, { weight: 3, arbitrary: lists }, { weight: 2, arbitrary: options })
+  const value = fc.oneof(
+    { weight: 6, arbitrary: one },
+    { weight: 3, arbitrary: lists },
+    { weight: 2, arbitrary: options },
+  )
   return { value, tensors, graded, numbers, later, listOf }
 }
 
@@ -141,8 +216,12 @@ export function garbage(library) {
 export function show(value) {
   try {
     if (typeof value === 'bigint') return `${value}n`
-    if (Array.isArray(value)) return `[${value.length > 8 ? `${value.length} items` : Array.from(value, item => (Array.isArray(item) ? 'a list' : show(item))).join(', ')}]`
-    if (typeof value === 'object' && value !== null) return Object.hasOwn(value, 'ref') ? `Tensor(${typeof value.ref === 'number' && value.ref > 0 ? String(value) : `ref ${String(value.ref)}`})` : Object.prototype.toString.call(value) + JSON.stringify(Object.keys(value))
+    if (Array.isArray(value))
+      return `[${value.length > 8 ? `${value.length} items` : Array.from(value, item => (Array.isArray(item) ? 'a list' : show(item))).join(', ')}]`
+    if (typeof value === 'object' && value !== null)
+      return Object.hasOwn(value, 'ref')
+        ? `Tensor(${typeof value.ref === 'number' && value.ref > 0 ? String(value) : `ref ${String(value.ref)}`})`
+        : Object.prototype.toString.call(value) + JSON.stringify(Object.keys(value))
     return typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value)
   } catch {
     return 'something unspeakable'

@@ -30,7 +30,9 @@ function attempt(name, args) {
 
 // A mailbox to write noise into: from here on the room's own code is not used, because its mailbox is this one no longer.
 let box = new Float64Array(0)
-const names = Object.keys(native).filter(name => !['threads', 'mailbox', 'newKernel', 'machine', 'schemas'].includes(name))
+const names = Object.keys(native).filter(
+  name => !['threads', 'mailbox', 'newKernel', 'machine', 'schemas'].includes(name),
+)
 const alive = Array.from({ length: 6 }, (_, i) => native.alias(Tensor.from(new Float32Array(i)).ref))
 const operators = [
   ['add', 'Tensor'],
@@ -49,7 +51,12 @@ native.mailbox(0, buffer => {
 })
 if (box.length === 0) throw new Error('no mailbox came')
 
-const refs = fc.oneof(fc.constantFrom(...alive), fc.double(), fc.constantFrom(0, -1, 2 ** 24, 2 ** 53, Number.NaN, Infinity), fc.nat())
+const refs = fc.oneof(
+  fc.constantFrom(...alive),
+  fc.double(),
+  fc.constantFrom(0, -1, 2 ** 24, 2 ** 53, Number.NaN, Infinity),
+  fc.nat(),
+)
 const word = fc.oneof({ weight: 5, arbitrary: fc.nat(11) }, { weight: 2, arbitrary: refs })
 const numbersOnly = fc.array(fc.oneof(refs, fc.nat(12), fc.constantFrom(...operators)), { maxLength: 6 })
 
@@ -60,13 +67,18 @@ for (let round = 0; round < Number(roundsText); round++) {
     // What fills the whole mailbox must not run over its end either.
     if (round % 3 === 0) box.fill(noise[0] ?? 6)
     const made = fc.sample(fc.array(value, { maxLength: 6 }), { seed: seed + ++salt, numRuns: 1 })[0]
-    attempt(name, round % 2 === 0 ? fc.sample(numbersOnly, { seed: seed + ++salt, numRuns: 1 })[0] : made.map(make => {
-      try {
-        return make()
-      } catch {
-        return undefined
-      }
-    }))
+    attempt(
+      name,
+      round % 2 === 0
+        ? fc.sample(numbersOnly, { seed: seed + ++salt, numRuns: 1 })[0]
+        : made.map(make => {
+            try {
+              return make()
+            } catch {
+              return undefined
+            }
+          }),
+    )
   }
   for (const operator of operators) {
     const noise = fc.sample(fc.array(word, { minLength: 4, maxLength: 40 }), { seed: seed + ++salt, numRuns: 1 })[0]
@@ -82,7 +94,12 @@ for (let round = 0; round < Number(roundsText); round++) {
 }
 for (const argument of [-1, 2 ** 31, 2 ** 30, Number.NaN, 'x', null]) attempt('mailbox', [argument])
 attempt('mailbox', [10, 'not a function'])
-attempt('mailbox', [1 << 15, () => { throw new Error('a taker that throws') }])
+attempt('mailbox', [
+  1 << 15,
+  () => {
+    throw new Error('a taker that throws')
+  },
+])
 
 // The mailbox taken away: detached, transferred to nobody, dropped.
 native.mailbox(0, buffer => {
@@ -100,5 +117,5 @@ box = undefined
 globalThis.gc?.()
 await new Promise(resolve => setTimeout(resolve, 10))
 for (let i = 0; i < 50; i++) for (const operator of operators) attempt('call', [operator])
-for (const ref of alive) native.meta(ref)
+for (const ref of alive) attempt('meta', [ref])
 console.log(JSON.stringify({ calls, refused }))
