@@ -136,7 +136,7 @@ export function startFloor(source, name, env = {}) {
  * @param {Record<string, (() => Promise<number | null>) | undefined>} columns seconds per unit, or null
  * @returns {Promise<Record<string, number | undefined>>}
  */
-export async function inTurns(columns, rounds = 10) {
+export async function inTurns(columns, rounds = 5) {
   /** @type {Record<string, number | undefined>} */
   const best = {}
   for (let round = 0; round < rounds; round++)

@@ -4,6 +4,7 @@
 #ifdef WHETSTONE_CUDA_GRAPHS
 
 #include <ATen/cuda/CUDAGraph.h>
+#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -14,6 +15,35 @@ struct Graph {
   at::cuda::CUDAGraph graph;
   std::vector<IValue> inputs, outputs;  // the memory the graph reads and writes
 };
+
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+// Thread-local: what other threads do with CUDA meanwhile does not end up in, or break, a capture.
+constexpr auto kMode = cudaStreamCaptureModeThreadLocal;
+
+// A capture that CUDA itself broke off leaves libtorch as if it went on: its allocator still gives this stream memory of the
+// graph's pool, and its generator refuses to draw. The one is told; a small capture that succeeds puts the other right.
+void abandon(at::cuda::CUDAGraph &graph, at::cuda::MempoolId_t pool, c10::DeviceIndex device) {
+  try {
+    graph.capture_end();
+    return;
+  } catch (...) {
+  }
+  try {
+    allocator::endAllocateToPool(device, pool);
+    allocator::releasePool(device, pool);
+    const Tensor something = at::empty({1}, at::TensorOptions(c10::Device(c10::kCUDA, device)));
+    at::cuda::CUDAGraph small;
+    small.capture_begin({0, 0}, kMode);
+    something.zero_();
+    small.capture_end();
+  } catch (...) {  // the reason the capture failed is what the caller should hear
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, std::vector<IValue> &outputs) {
   auto captured = std::make_shared<Graph>();
@@ -26,12 +56,12 @@ std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IV
     const c10::cuda::CUDAStreamGuard guard(stream);
     for (int i = 0; i < warmups; ++i) execute(program, inputs);
     C10_CUDA_CHECK(cudaDeviceSynchronize());
-    // Thread-local: what other threads do with CUDA meanwhile does not end up in, or break, this capture.
-    captured->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    const auto pool = at::cuda::graph_pool_handle();
+    captured->graph.capture_begin(pool, kMode);
     try {
       captured->outputs = execute(program, inputs);
     } catch (...) {
-      try { captured->graph.capture_end(); } catch (...) {}
+      abandon(captured->graph, pool, stream.device_index());
       throw;
     }
     captured->graph.capture_end();
@@ -44,7 +74,6 @@ void replayGraph(Graph &graph) { graph.graph.replay(); }
 bool cudaGraphsBuilt() { return true; }
 
 std::array<double, 3> cudaMemory(int device, bool resetPeak) {
-  namespace allocator = c10::cuda::CUDACachingAllocator;
   if (resetPeak) allocator::resetPeakStats(static_cast<c10::DeviceIndex>(device));
   const auto stats = allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
   const auto &allocated = stats.allocated_bytes[0];

@@ -122,6 +122,7 @@ export async function run() {
     checks.is('a graph reads its inputs anew', captured.outputs.at(0, 0).item() === 8)
     const waits = record(['tensor'], x => x.nonzero())
     await checks.throws('what cannot be captured is refused', () => waits.capture([x], { warmups: 1 }), /captur/i)
+    checks.is('after a refused capture, random numbers can be drawn', randn([2], { device }).numel === 2)
     const again = await program.capture([x])
     again.replay()
     await synchronize(device)

@@ -27,7 +27,7 @@ const cases = {
     inputs: shape => [shape, shape, [shape.at(-1)]],
     outputs: shape => [shape, shape],
     call: (ops, [x, residual, weight]) => ops.addRmsNorm(x, residual, weight, EPS),
-    captured: 2, // the weight is captured, the others are inputs
+    free: 2, // these are inputs of the program; the weight is captured
     shapes: [
       [1, 8],
       [7, 896],
@@ -45,7 +45,7 @@ const cases = {
     inputs: shape => [shape, [shape.at(-1)]],
     outputs: shape => [shape],
     call: (ops, [x, weight]) => [ops.rmsNorm(x, weight, EPS)],
-    captured: 1,
+    free: 1,
     shapes: [
       [1, 64],
       [77, 2, 128],
@@ -58,7 +58,7 @@ const cases = {
     inputs: shape => [[...shape.slice(0, -1), 2 * shape.at(-1)]],
     outputs: shape => [shape],
     call: (ops, [gateUp]) => [ops.swiglu(gateUp)],
-    captured: 1,
+    free: 1,
     shapes: [
       [1, 8],
       [7, 4864],
@@ -74,7 +74,7 @@ const cases = {
 const names = ['outputs', 'again', 'program', 'graph', 'graph again']
 
 async function check(checks, name, dtype, shape) {
-  const { inputs, outputs, call, captured } = cases[name]
+  const { inputs, outputs, call, free } = cases[name]
   const label = `${name} ${dtype} [${shape}]`
   const ops = fusedOps({ device: 'cuda', dtype })
   const exactOps = fusedOps({ device: 'cpu', dtype: 'float64' })
@@ -86,10 +86,11 @@ async function check(checks, name, dtype, shape) {
     for (const t of tensors) t.requiresGrad = true
     return tensors
   }
-  const both = (ops, given, arriving) => {
-    const out = call(ops, given)
-    return [...out, ...gradients(out, given, { gradients: arriving })]
-  }
+  const both = (ops, given, arriving) =>
+    scope(() => {
+      const out = call(ops, given)
+      return [...out.map(t => t.detach()), ...gradients(out, given, { gradients: arriving })]
+    })
 
   const exact = both(exactOps, differentiable(wide(given)), wide(arriving))
   differentiable(given)
@@ -106,7 +107,6 @@ async function check(checks, name, dtype, shape) {
   }
 
   // A program that runs forward and backward; the gradients arrive through a product, which passes them on unchanged.
-  const free = captured
   const kinds = [...given.slice(0, free), ...arriving].map(() => 'tensor')
   const program = record(kinds, (...values) => {
     const mine = [...values.slice(0, free), ...given.slice(free)]
@@ -118,7 +118,7 @@ async function check(checks, name, dtype, shape) {
       loss = loss ? loss.add(part) : part
     }
     loss.backward()
-    return [...out, ...mine.map(t => t.grad)]
+    return [...out.map(t => t.detach()), ...mine.map(t => t.grad)]
   })
   const values = [...given.slice(0, free), ...arriving]
   const again = both(ops, given, arriving)

@@ -86,16 +86,20 @@ function arrange({ op, names }: Bound, given: readonly unknown[]): unknown[] {
   return arranged
 }
 
+/** Writes an argument; a string may be the name of something libtorch numbers. */
 function write(type: string, value: unknown): void {
   const base = type.replace(/\?$/, '')
-  if (typeof value !== 'string') return arg(value)
-  if (base === 'ScalarType') return argDtype(value as DType)
-  if (base === 'Device') return argDevice(value as Device)
-  const names = enumerations[base]
-  if (!names) return arg(value)
-  const code = names.indexOf(value)
-  if (code < 0) throw new ArgumentError(`unknown ${base} ${JSON.stringify(value)}; expected one of ${names.join(', ')}`)
-  arg(code)
+  if (typeof value === 'string' && base === 'ScalarType') argDtype(value as DType)
+  else if (typeof value === 'string' && base === 'Device') argDevice(value as Device)
+  else arg(typeof value === 'string' ? numbered(base, value) : value)
+}
+
+function numbered(type: string, name: string): string | number {
+  const names = enumerations[type]
+  if (!names) return name
+  const code = names.indexOf(name)
+  if (code < 0) throw new ArgumentError(`unknown ${type} ${JSON.stringify(name)}; expected one of ${names.join(', ')}`)
+  return code
 }
 
 /**

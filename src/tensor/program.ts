@@ -131,6 +131,9 @@ export class Program<K extends readonly InputKind[] = readonly InputKind[], R = 
   /**
    * Captures a run as a CUDA graph. The graph reads the memory of these inputs and writes that of `outputs`, at every
    * `replay()`: copy new values in before, copy results out after. Numbers are fixed at their value here.
+   *
+   * A program that runs `backward` can be captured only while no tensor of an earlier pass over the same leaves is alive:
+   * it would tie their gradients to the stream of that pass.
    */
   async capture(inputs: Inputs<K>, options: { warmups?: number } = {}): Promise<CapturedProgram<R>> {
     this.write(inputs)

@@ -36,7 +36,7 @@ describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async
       let at = 0
       for (const [i, ids] of sequences.entries()) {
         const rows = logits.slice(at, at + ids.length)
-      at += ids.length
+        at += ids.length
         expect(rows.map(argmax)).toEqual(golden.rows[i]!.argmax)
         expectClose(rows.at(-1)!, golden.rows[i]!.last_logits)
       }

@@ -1,9 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterAll, expect } from 'vitest'
 import { type Family, type ModelConfig, type ModelShape, newConfig, type TokenModel } from '../../src/model/index.js'
+import { memoryUse, threads } from '../../src/tensor/index.js'
+
+// Models this small gain nothing from a second thread, and test files run side by side.
+threads(1)
 
 // Small random models written by transformers, with the numbers it computes from them.
 const fixtures = new URL('../fixtures/models/', import.meta.url)
@@ -71,6 +78,10 @@ export function expectClose(
       expect(actual[i], `${what} ${i}`).toBeCloseTo(expected[i]!, -Math.log10(2 * tolerance))
 }
 
+/** Faster than a deep comparison where there are many numbers. */
+export const sameBits = (a: ArrayBufferView, b: ArrayBufferView): boolean =>
+  Buffer.from(a.buffer, a.byteOffset, a.byteLength).equals(Buffer.from(b.buffer, b.byteOffset, b.byteLength))
+
 /** Takes the accumulated gradients by name, and drops them. */
 export async function takeGradients(model: TokenModel): Promise<Map<string, Float32Array>> {
   const found = new Map<string, Float32Array>()
@@ -102,4 +113,17 @@ export function expectSameGradients(
 export function nudge(model: TokenModel, name: string, index: number, by: number): void {
   const view = model.parts.weights.get(name)!.bytes()
   new Float32Array(view.buffer, view.byteOffset)[index]! += by
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** What is held once views of freed memory, which the reader of a file makes, are collected. */
+export async function heldMemory(): Promise<{ liveTensors: number; bytes: number }> {
+  for (let round = 0; round < 3; round++) {
+    collect()
+    await setImmediate()
+  }
+  const { liveTensors, bytes } = memoryUse()
+  return { liveTensors, bytes }
 }

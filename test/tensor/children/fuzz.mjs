@@ -56,8 +56,8 @@ function fitting(type) {
   return fc.oneof(small, numbers)
 }
 
-// Slow by nature: polynomials and series whose degree, or whose length, is the number given.
-const skipped = new Set((process.env.SKIP ?? '').split(','))
+// A degree of 2^40 is no mistake, and computed for hours.
+const slow = /polynomial/
 
 let salt = 0
 for (let round = 0; round < rounds; round++) {
@@ -103,7 +103,7 @@ for (let round = 0; round < rounds; round++) {
   } else {
     for (const schema of native.schemas()) {
       const match = /^aten::([a-z]\w*(?:\.\w+)?)\((.*)\) -> /.exec(schema)
-      if (!match || skipped.has(match[1])) continue
+      if (!match || slow.test(match[1])) continue
       const types = match[2]
         .replace(/\([a-z]!?(?: -> \*)?\)/g, '')
         .split(', ')

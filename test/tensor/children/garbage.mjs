@@ -158,7 +158,7 @@ export function garbage(library) {
     () => undefined,
     () => true,
     () => false,
-    () => [, 1], // biome-ignore lint/suspicious/noSparseArray: this is the point
+    () => Object.assign(new Array(2), { 1: 1 }),
     () => new Array(2 ** 32 - 1),
     cyclic,
     nested,

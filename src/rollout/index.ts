@@ -1,0 +1,24 @@
+/**
+ * Rollouts: prompts in, samples out.
+ *
+ * @example
+ * const engine = new LocalEngine(actor, { tokenizer })
+ * const requests = prompts.map((promptIds, i) => ({ id: `${i}`, promptIds, n: 8, sampling: { seed: 1, maxNewTokens: 256 } }))
+ * for await (const outcome of engine.generate(requests)) if (outcome.kind === 'completed') score(outcome)
+ */
+export type {
+  Completion,
+  Failure,
+  GenerationRequest,
+  Generator,
+  Outcome,
+  PolicyVersion,
+  Rejection,
+  Timings,
+  TopLogprobs,
+  VersionSpan,
+} from './generator.js'
+export { type EngineCounts, LocalEngine, type LocalEngineOptions } from './local/engine.js'
+export type { Listener, TokenEvent } from './local/sample.js'
+export type { StepBatch, StepDevice, StepResult } from './local/step.js'
+export { type ResolvedSampling, resolveSampling, type SamplingParams } from './sampling.js'

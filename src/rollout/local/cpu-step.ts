@@ -1,0 +1,217 @@
+/** Engine steps on the CPU: a recorded program over operators of our own (`native/attention.cc`, `native/sampling.cc`). */
+import type { DecoderParts } from '../../model/decoder.js'
+import { ropeTables } from '../../model/rope.js'
+import {
+  callOperator,
+  type DType,
+  dtypeBytes,
+  linear,
+  noGrad,
+  type Program,
+  record,
+  scope,
+  Tensor,
+  unscoped,
+} from '../../tensor/index.js'
+import { blockSize, blocksFor } from './blocks.js'
+import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
+import type { StepBatch, StepDevice, StepResult } from './step.js'
+
+export interface CpuStepOptions {
+  dtype: DType
+  /** Memory for keys and values. */
+  cacheBytes: number
+  /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
+  maxSequences: number
+  maxLength: number
+}
+
+type Step = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
+
+/** Rows, one-dimensional: ids, positions, sequences, slots; the table; then what sampling takes. */
+const rowInputs = 5
+const drawInputs = 6
+
+export class CpuStep implements StepDevice {
+  private readonly capacity: number
+  private readonly tables: { cos: Tensor; sin: Tensor }
+  /** `[layers * 2, blocks, kvHeads, 16 * headDim]`: keys and values of a layer follow each other. */
+  private cache: Tensor | undefined
+  private readonly programs = new Map<string, Step>()
+
+  constructor(
+    private readonly parts: DecoderParts,
+    private readonly options: CpuStepOptions,
+  ) {
+    const { layers, kvHeads, headDim } = parts.config
+    const bytes = layers * 2 * kvHeads * headDim * blockSize * dtypeBytes(options.dtype)
+    this.capacity = Math.min(
+      Math.floor(options.cacheBytes / bytes),
+      // One more for each: the block that is copied when samples part from their prompt.
+      options.maxSequences * (blocksFor(options.maxLength) + 1),
+    )
+    if (this.capacity < 2)
+      throw new RangeError(`a KV cache of ${options.cacheBytes} bytes has no room: a block takes ${bytes}`)
+    this.tables = unscoped(() => ropeTables(parts.config, options.maxLength, 'cpu'))
+    this.allocate()
+  }
+
+  get blocks(): number {
+    return this.cache ? this.capacity : 0
+  }
+
+  allocate(): void {
+    const { layers, kvHeads, headDim } = this.parts.config
+    this.cache ??= unscoped(() =>
+      Tensor.empty([layers * 2, this.capacity, kvHeads, blockSize * headDim], { dtype: this.options.dtype }),
+    )
+  }
+
+  release(): void {
+    // Programs hold the cache they were recorded with.
+    for (const program of this.programs.values()) program.dispose()
+    this.programs.clear()
+    this.cache?.dispose()
+    this.cache = undefined
+  }
+
+  dispose(): void {
+    this.release()
+    this.tables.cos.dispose()
+    this.tables.sin.dispose()
+  }
+
+  async step(batch: StepBatch): Promise<StepResult> {
+    const { draws } = batch
+    const made: Tensor[] = []
+    const upload = (array: Int32Array | Float64Array, shape: readonly number[]): Tensor => {
+      const tensor = unscoped(() => Tensor.from(array, { shape }))
+      made.push(tensor)
+      return tensor
+    }
+    try {
+      const flat = (array: Int32Array): Tensor => upload(array, [array.length])
+      const inputs = [
+        ...[batch.ids, batch.positions, batch.sequences, batch.slots].map(flat),
+        upload(batch.table, [batch.table.length / batch.tableWidth, batch.tableWidth]),
+      ]
+      if (draws.count > 0)
+        inputs.push(
+          flat(draws.rows),
+          upload(draws.settings, [draws.count, 4]),
+          ...[draws.streams, draws.forced, draws.bannedOffsets, draws.bannedIds].map(flat),
+        )
+      if (batch.copyFrom.length > 0) await this.copy().run(flat(batch.copyFrom), flat(batch.copyTo))
+      // A program without outputs answers with nothing.
+      const outputs = (await this.program(draws.count > 0).run(...inputs, draws.top)) ?? []
+      made.push(...outputs)
+      return read(outputs)
+    } finally {
+      for (const tensor of made) tensor.dispose()
+    }
+  }
+
+  private remember(key: string, make: () => Step): Step {
+    let program = this.programs.get(key)
+    if (!program) {
+      program = make()
+      this.programs.set(key, program)
+    }
+    return program
+  }
+
+  private copy(): Step {
+    const { cache } = this
+    return this.remember('copy', () =>
+      record(['tensor', 'tensor'] as readonly ('tensor' | 'number')[], (...inputs) => {
+        const [from, to] = inputs as unknown as [Tensor, Tensor]
+        noGrad(() => cache!.indexCopy_(1, to.toCopy({ dtype: 'int64' }), cache!.indexSelect(1, from)))
+        return [] as readonly Tensor[]
+      }),
+    )
+  }
+
+  private program(drawing: boolean): Step {
+    // Whether the adapter takes part is decided when a program is recorded.
+    return this.remember(`${drawing} ${this.parts.adapter !== undefined}`, () => this.record(drawing))
+  }
+
+  private record(drawing: boolean): Step {
+    const { parts, cache, tables } = this
+    if (!cache) throw new Error('the KV cache is released; wake the engine first')
+    const scale = 1 / Math.sqrt(parts.config.headDim)
+    // Outside the recording, so that a layer's view is made once.
+    const layers = Array.from({ length: parts.config.layers }, (_, i) => unscoped(() => cache.narrow(0, 2 * i, 2)))
+    const kinds = [
+      ...Array.from({ length: rowInputs + (drawing ? drawInputs : 0) }, () => 'tensor' as const),
+      'number' as const,
+    ] as readonly ('tensor' | 'number')[]
+    try {
+      return record(kinds, (...inputs) => {
+        const [ids, positions, sequences, slots, table, wanted, ...sampling] = inputs.slice(
+          0,
+          -1,
+        ) as unknown as Tensor[]
+        const ops: StepOps = {
+          rmsNorm: (x, weight, eps) => callOperator('whetstone::rms_norm', x, weight, eps) as Tensor,
+          addRmsNorm: (x, residual, weight, eps) =>
+            callOperator('whetstone::add_rms_norm', x, residual, weight, eps) as [Tensor, Tensor],
+          swiglu: gateUp => callOperator('whetstone::swiglu', gateUp) as Tensor,
+          rotateStore: (qkv, layer) =>
+            callOperator(
+              'whetstone::rotate_store',
+              qkv,
+              tables.cos,
+              tables.sin,
+              positions!,
+              slots!,
+              layers[layer]!,
+            ) as Tensor,
+          attend: (queries, layer) =>
+            callOperator(
+              'whetstone::paged_attention',
+              queries,
+              layers[layer]!,
+              table!,
+              sequences!,
+              positions!,
+              scale,
+            ) as Tensor,
+        }
+        return noGrad(() => {
+          const hidden = decodeStep(parts, ops, ids!, wanted)
+          if (!hidden) return []
+          let logits = linear(hidden, headWeight(parts))
+          if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })
+          return callOperator('whetstone::sample', logits, ...sampling, inputs.at(-1)!) as Tensor[]
+        })
+      }) as unknown as Step
+    } finally {
+      for (const layer of layers) layer.dispose()
+    }
+  }
+}
+
+const nothing: StepResult = {
+  ids: new Int32Array(0),
+  raw: new Float32Array(0),
+  processed: new Float32Array(0),
+  topIds: new Int32Array(0),
+  topLogprobs: new Float32Array(0),
+}
+
+function read(outputs: readonly Tensor[]): StepResult {
+  if (outputs.length === 0) return nothing
+  return scope(() => {
+    const [ids, logprobs, topIds, topLogprobs] = outputs as readonly [Tensor, Tensor, Tensor, Tensor]
+    const both = logprobs.toArray<'float32'>()
+    const count = both.length / 2
+    return {
+      ids: ids.toArray<'int32'>(),
+      raw: both.subarray(0, count),
+      processed: both.subarray(count),
+      topIds: topIds.toArray<'int32'>(),
+      topLogprobs: topLogprobs.toArray<'float32'>(),
+    }
+  })
+}

@@ -1,0 +1,90 @@
+/**
+ * One step of the decoder over rows of any sequences, written once for every device: matrix products are libtorch's, what
+ * lies between them is a device's `StepOps`.
+ */
+import type { DecoderParts } from '../../model/decoder.js'
+import type { Projection } from '../../model/layout.js'
+import { cat, embedding, linear, type Tensor } from '../../tensor/index.js'
+
+/** What a device has operators of its own for. */
+export interface StepOps {
+  rmsNorm(x: Tensor, weight: Tensor, eps: number): Tensor
+  /** The norm of `x + residual`, and the sum. */
+  addRmsNorm(x: Tensor, residual: Tensor, weight: Tensor, eps: number): readonly [normed: Tensor, sum: Tensor]
+  /** `silu(gate) * up` of `[rows, gate then up]`. */
+  swiglu(gateUp: Tensor): Tensor
+  /** Turns queries and keys by position, stores keys and values in the layer's cache, gives the queries. */
+  rotateStore(qkv: Tensor, layer: number): Tensor
+  /** Each row's attention over its sequence up to its position. */
+  attend(queries: Tensor, layer: number): Tensor
+}
+
+/**
+ * The normalised hidden states of the rows `wanted`, or undefined where none are wanted: then only keys and values are
+ * stored.
+ */
+export function decodeStep(
+  parts: DecoderParts,
+  ops: StepOps,
+  ids: Tensor,
+  wanted: Tensor | undefined,
+): Tensor | undefined {
+  const { config, weights } = parts
+  const { heads, kvHeads, headDim, inner, normEps, layers } = config
+  const last = layers - 1
+  let residual = embedding(weights.get('model.embed_tokens.weight')!, ids)
+  let normed = ops.rmsNorm(residual, weights.get('model.layers.0.input_layernorm.weight')!, normEps)
+  for (let i = 0; i < layers; i++) {
+    const at = `model.layers.${i}`
+    const weight = (name: string): Tensor => weights.get(`${at}.${name}`)!
+    const adapted = (out: Tensor, input: Tensor, projection: Projection): Tensor => {
+      const low = parts.adapter?.(i, projection)
+      return low ? out.add(linear(linear(input, low.a), low.b), { alpha: low.scale }) : out
+    }
+
+    let qkv = linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
+    if (config.qkNorm || parts.adapter) {
+      const [queries, keys] = [heads * headDim, kvHeads * headDim]
+      let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj')
+      let k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj')
+      const v = adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj')
+      if (config.qkNorm) {
+        const norm = (x: Tensor, name: string, width: number): Tensor =>
+          ops.rmsNorm(x.reshape([-1, headDim]), weight(name), normEps).view([-1, width])
+        q = norm(q, 'self_attn.q_norm.weight', queries)
+        k = norm(k, 'self_attn.k_norm.weight', keys)
+      }
+      qkv = cat([q, k, v], 1)
+    }
+    const queries = ops.rotateStore(qkv, i)
+    if (i === last && !wanted) return undefined
+    let mixed = ops.attend(queries, i)
+    if (i === last) {
+      // From here on rows no longer meet.
+      mixed = mixed.indexSelect(0, wanted!)
+      residual = residual.indexSelect(0, wanted!)
+    }
+    const output = linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`) ?? null)
+    ;[normed, residual] = ops.addRmsNorm(
+      adapted(output, mixed, 'o_proj'),
+      residual,
+      weight('post_attention_layernorm.weight'),
+      normEps,
+    )
+    let gateUp = linear(normed, weight('mlp.gate_up.weight'))
+    if (parts.adapter) {
+      const gate = adapted(gateUp.narrow(1, 0, inner), normed, 'gate_proj')
+      gateUp = cat([gate, adapted(gateUp.narrow(1, inner, inner), normed, 'up_proj')], 1)
+    }
+    const act = ops.swiglu(gateUp)
+    const down = adapted(linear(act, weight('mlp.down_proj.weight')), act, 'down_proj')
+    const next = i === last ? 'model.norm.weight' : `model.layers.${i + 1}.input_layernorm.weight`
+    ;[normed, residual] = ops.addRmsNorm(down, residual, weights.get(next)!, normEps)
+  }
+  return normed
+}
+
+/** The matrix that makes logits of hidden states. */
+export function headWeight({ weights, config }: DecoderParts): Tensor {
+  return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+}

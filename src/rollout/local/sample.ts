@@ -1,0 +1,174 @@
+/** A request in the engine, and each of its samples. */
+import type { Completion, GenerationRequest, Outcome, PolicyVersion, TopLogprobs, VersionSpan } from '../generator.js'
+import type { ResolvedSampling } from '../sampling.js'
+import { streamKey } from '../stream-key.js'
+import type { TextStream } from '../text-stream.js'
+import type { Draw } from './fill-step.js'
+import { Prefix, Sequence } from './scheduler.js'
+
+/** One sampled token, as it comes. */
+export interface TokenEvent {
+  sample: number
+  id: number
+  raw: number
+  processed: number
+  top: TopLogprobs | undefined
+  /** What the text grew by; text that may still become a stop string comes later. */
+  text: string
+}
+
+export interface Listener {
+  /** Called for every token; with it a request that wants text gets it as it comes. */
+  onToken?: (event: TokenEvent) => void
+  onOutcome: (outcome: Outcome) => void
+}
+
+export class Job {
+  /** Shared by the samples; undefined where one sample computes its own. */
+  readonly prefix: PromptPrefix | undefined
+  readonly scores: { logprobs: Float32Array; top: TopLogprobs[] } | undefined
+  readonly samples: Sample[] = []
+  readonly arrived = performance.now()
+  /** End-of-sequence and stop ids, which are banned until there are enough tokens. */
+  readonly ends: Int32Array
+  readonly forbidden: Int32Array
+  private readonly stops: ReadonlySet<number>
+
+  constructor(
+    readonly request: GenerationRequest,
+    readonly promptIds: Int32Array,
+    readonly sampling: ResolvedSampling,
+    readonly eosIds: readonly number[],
+    readonly listener: Listener,
+  ) {
+    const own = sampling.ignoreEos ? [] : eosIds
+    this.stops = new Set([...own, ...sampling.stopIds])
+    this.ends = Int32Array.from(this.stops)
+    this.forbidden = Int32Array.from(sampling.forbiddenIds)
+    const scored = sampling.promptLogprobs !== undefined
+    if (scored) this.scores = { logprobs: new Float32Array(promptIds.length - 1), top: [] }
+    if (promptIds.length > 1 && ((request.n ?? 1) > 1 || scored)) this.prefix = new PromptPrefix(this, scored)
+  }
+
+  get promptId(): string {
+    return this.request.promptId ?? this.request.id
+  }
+
+  isStop(id: number): boolean {
+    return this.stops.has(id)
+  }
+
+  /** The prompt's first end-of-sequence token needs no mention; any other stop id does. */
+  stopReason(id: number): number | undefined {
+    return id === this.eosIds[0] && !this.sampling.stopIds.includes(id) ? undefined : id
+  }
+
+  /** What the row at `position` says about the prompt's next token. */
+  promptDraw(position: number): Draw {
+    const top = this.sampling.promptLogprobs!
+    return { ...plain, position, forced: this.promptIds[position + 1]!, top }
+  }
+}
+
+const plain = { temperature: 1, topK: -1, topP: 1, minP: 0, key: [0, 0], banned: [] } as const
+
+export class PromptPrefix extends Prefix {
+  constructor(
+    readonly job: Job,
+    scored: boolean,
+  ) {
+    super(job.promptIds.length - 1, scored)
+  }
+}
+
+export class Sample extends Sequence {
+  readonly response: number[] = []
+  private readonly raw: number[] = []
+  private readonly processed: number[] = []
+  private readonly top: TopLogprobs[] = []
+  private readonly versions: VersionSpan[] = []
+  private readonly key: readonly [number, number]
+  text: TextStream | undefined
+  started: number | undefined
+  private firstToken: number | undefined
+
+  constructor(
+    readonly job: Job,
+    readonly index: number,
+    readonly maxNewTokens: number,
+  ) {
+    super(job.promptIds.length, job.prefix)
+    this.key = streamKey(job.sampling.seed, job.promptId, index)
+  }
+
+  token(position: number): number {
+    const { promptIds } = this.job
+    return position < promptIds.length ? promptIds[position]! : this.response[position - promptIds.length]!
+  }
+
+  draw(): Draw {
+    const { sampling, ends, forbidden } = this.job
+    const banned: Int32Array[] = []
+    if (forbidden.length > 0) banned.push(forbidden)
+    if (this.response.length < sampling.minNewTokens) banned.push(ends)
+    const { topK, topP, minP, temperature, firstTemperature, topLogprobs = -1 } = sampling
+    return {
+      position: this.length - 1,
+      temperature: this.response.length === 0 ? firstTemperature : temperature,
+      topK,
+      topP,
+      minP,
+      key: this.key,
+      forced: -1,
+      banned,
+      top: topLogprobs,
+    }
+  }
+
+  append(id: number, raw: number, processed: number, top: TopLogprobs | undefined, version: PolicyVersion): void {
+    const at = this.response.length
+    this.firstToken ??= performance.now()
+    this.response.push(id)
+    this.length++
+    this.raw.push(raw)
+    this.processed.push(processed)
+    if (top) this.top.push(top)
+    const last = this.versions.at(-1)
+    if (last?.version === version) last.end = at + 1
+    else this.versions.push({ version, start: at, end: at + 1 })
+  }
+
+  get identity(): { requestId: string; promptId: string; sample: number; seed: number } {
+    const { request, promptId, sampling } = this.job
+    return { requestId: request.id, promptId, sample: this.index, seed: sampling.seed }
+  }
+
+  completion(
+    finishReason: Completion['finishReason'],
+    stopReason: string | number | undefined,
+    text: string | undefined,
+    version: PolicyVersion,
+  ): Completion {
+    const { job } = this
+    return {
+      kind: 'completed',
+      ...this.identity,
+      promptIds: job.promptIds,
+      responseIds: Int32Array.from(this.response),
+      finishReason,
+      stopReason,
+      logprobs: { raw: Float32Array.from(this.raw), processed: Float32Array.from(this.processed) },
+      topLogprobs: job.sampling.topLogprobs === undefined ? undefined : this.top,
+      promptLogprobs: job.scores,
+      text,
+      policyVersion: this.versions[0]?.version ?? version,
+      versions: this.versions,
+      timings: {
+        startedMs: (this.started ?? performance.now()) - job.arrived,
+        firstTokenMs: this.firstToken === undefined ? undefined : this.firstToken - job.arrived,
+        finishedMs: performance.now() - job.arrived,
+        preemptions: this.preemptions,
+      },
+    }
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * Which tokens a step computes, and where their keys and values go. Pure: it knows counts and blocks, neither tensors nor
+ * time.
+ *
+ * A step is a list of rows of any sequences: the next token of those that generate, and as much of waiting prompts as the
+ * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
+ * the head of the queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
+ */
+import { type BlockPool, blockSize, blocksFor } from './blocks.js'
+
+/** Tokens whose keys and values are computed, or are to be. */
+export interface Cached {
+  blocks: number[]
+  /** How many of its tokens are in the cache. */
+  computed: number
+}
+
+/** All of a prompt but its last token, computed once for the samples that wait for it. */
+export class Prefix implements Cached {
+  blocks: number[] = []
+  computed = 0
+  state: 'idle' | 'computing' | 'ready' = 'idle'
+  /** Samples that have not started. */
+  waiting = 0
+
+  constructor(
+    readonly length: number,
+    /** The logits of its rows are wanted too. */
+    readonly scored: boolean,
+  ) {}
+}
+
+export class Sequence implements Cached {
+  blocks: number[] = []
+  computed = 0
+  preemptions = 0
+  state: 'waiting' | 'running' | 'finished' = 'waiting'
+
+  constructor(
+    /** Tokens there are: the prompt's and the generated ones. */
+    public length: number,
+    public prefix: Prefix | undefined,
+  ) {
+    if (prefix) prefix.waiting++
+  }
+}
+
+/** Rows of one step: the tokens `start..start + count` of `of`. */
+export interface Work<S extends Sequence> {
+  of: S | Prefix
+  start: number
+  count: number
+  /** The row after which the next token is sampled is among them. */
+  samples: boolean
+}
+
+export interface Plan<S extends Sequence> {
+  work: Work<S>[]
+  /** Blocks to copy before anything else, as pairs of from and to. */
+  copies: number[]
+}
+
+export interface SchedulerOptions {
+  maxSequences: number
+  /** Rows of a step. */
+  tokenBudget: number
+  /** Rows of a prompt whose logits are wanted, in one step. */
+  scoredRows: number
+}
+
+export class Scheduler<S extends Sequence> {
+  private running: S[] = []
+  private waiting: S[] = []
+  private prefixes: Prefix[] = []
+  preemptions = 0
+
+  constructor(
+    private pool: BlockPool,
+    private readonly options: SchedulerOptions,
+  ) {}
+
+  get counts(): { running: number; waiting: number; usedBlocks: number; blocks: number; preemptions: number } {
+    const { pool } = this
+    return {
+      running: this.running.length,
+      waiting: this.waiting.length,
+      usedBlocks: pool.size - pool.available,
+      blocks: pool.size,
+      preemptions: this.preemptions,
+    }
+  }
+
+  get isIdle(): boolean {
+    return this.running.length === 0 && this.waiting.length === 0
+  }
+
+  add(sequence: S): void {
+    this.waiting.push(sequence)
+  }
+
+  /** Takes a sequence out, wherever it is. */
+  finish(sequence: S): void {
+    if (sequence.state === 'finished') return
+    if (sequence.state === 'running') this.running.splice(this.running.indexOf(sequence), 1)
+    else {
+      this.waiting.splice(this.waiting.indexOf(sequence), 1)
+      this.leavePrefix(sequence)
+    }
+    sequence.state = 'finished'
+    this.drop(sequence)
+  }
+
+  /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
+  forget(pool = this.pool): void {
+    const again = this.running.splice(0)
+    for (const sequence of again) {
+      sequence.state = 'waiting'
+      sequence.prefix = undefined
+      this.drop(sequence)
+    }
+    this.waiting.unshift(...again)
+    for (const prefix of this.prefixes.splice(0)) this.evict(prefix)
+    this.pool = pool
+  }
+
+  /** The next step, or undefined where there is nothing to do. */
+  next(): Plan<S> | undefined {
+    for (;;) {
+      const plan: Plan<S> = { work: [], copies: [] }
+      let budget = this.options.tokenBudget
+      const add = (of: S | Prefix, count: number): void => {
+        const start = of.computed
+        plan.work.push({ of, start, count, samples: of instanceof Sequence && start + count === of.length })
+        budget -= count
+      }
+      for (const sequence of [...this.running]) {
+        if (sequence.state !== 'running' || budget === 0) continue
+        const count = Math.min(sequence.length - sequence.computed, budget)
+        if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count)
+      }
+      for (const prefix of this.prefixes) {
+        if (prefix.state === 'computing' && budget > 0) add(prefix, this.prefixRows(prefix, budget))
+      }
+      this.admit(plan, () => budget, add)
+      if (plan.work.length > 0) return plan
+      if (this.waiting.length === 0) return undefined
+      // Prompts kept for samples that cannot start keep them from starting.
+      if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
+      const head = this.waiting[0]!
+      const others = this.prefixes.filter(prefix => prefix !== head.prefix)
+      for (const prefix of others.length > 0 ? others : this.prefixes.slice()) this.evict(prefix)
+      if (others.length === 0) this.leavePrefix(head)
+    }
+  }
+
+  private prefixRows(prefix: Prefix, budget: number): number {
+    const left = Math.min(prefix.length - prefix.computed, budget)
+    return prefix.scored ? Math.min(left, this.options.scoredRows) : left
+  }
+
+  private admit(plan: Plan<S>, budget: () => number, add: (of: S | Prefix, count: number) => void): void {
+    let free = this.options.maxSequences - this.running.length
+    // Kept for those already running to grow into.
+    const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
+    const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
+    for (let i = 0; i < this.waiting.length && free > 0 && budget() > 0; ) {
+      const sequence = this.waiting[i]!
+      const { prefix } = sequence
+      if (prefix?.state === 'idle') {
+        if (!fits(blocksFor(prefix.length))) return
+        this.extend(prefix, prefix.length)
+        prefix.state = 'computing'
+        this.prefixes.push(prefix)
+        add(prefix, this.prefixRows(prefix, budget()))
+      }
+      if (prefix?.state === 'computing') {
+        // It starts in a later step; its place is kept.
+        free--
+        i++
+        continue
+      }
+      if (prefix) {
+        if (!fits(1)) return
+        sequence.blocks = [...prefix.blocks]
+        for (const block of sequence.blocks) this.pool.hold(block)
+        sequence.computed = prefix.length
+        this.leavePrefix(sequence)
+      } else if (!fits(blocksFor(sequence.length))) return
+      const count = Math.min(sequence.length - sequence.computed, budget())
+      this.own(sequence, plan.copies)
+      this.extend(sequence, sequence.computed + count)
+      this.waiting.splice(i, 1)
+      this.running.push(sequence)
+      sequence.state = 'running'
+      free--
+      add(sequence, count)
+    }
+  }
+
+  /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
+  private reserve(sequence: S, length: number, copies: number[]): boolean {
+    const shared = this.sharesNext(sequence) ? 1 : 0
+    while (this.pool.available < blocksFor(length) - sequence.blocks.length + shared) {
+      const prefix = this.prefixes.at(-1)
+      if (prefix) {
+        this.evict(prefix)
+        continue
+      }
+      const victim = this.running.at(-1)!
+      this.preempt(victim)
+      if (victim === sequence) return false
+    }
+    this.own(sequence, copies)
+    this.extend(sequence, length)
+    return true
+  }
+
+  private sharesNext(of: Cached): boolean {
+    const block = of.blocks[Math.floor(of.computed / blockSize)]
+    return block !== undefined && this.pool.isShared(block)
+  }
+
+  /** The block that the next token goes into is the sequence's own, copied where others read it too. */
+  private own(of: Cached, copies: number[]): void {
+    if (!this.sharesNext(of)) return
+    const at = Math.floor(of.computed / blockSize)
+    const copy = this.pool.take()
+    copies.push(of.blocks[at]!, copy)
+    this.pool.release(of.blocks[at]!)
+    of.blocks[at] = copy
+  }
+
+  private extend(of: Cached, length: number): void {
+    while (of.blocks.length < blocksFor(length)) of.blocks.push(this.pool.take())
+  }
+
+  private drop(of: Cached): void {
+    for (const block of of.blocks) this.pool.release(block)
+    of.blocks = []
+    of.computed = 0
+  }
+
+  private preempt(sequence: S): void {
+    this.running.splice(this.running.indexOf(sequence), 1)
+    this.drop(sequence)
+    sequence.state = 'waiting'
+    sequence.preemptions++
+    this.preemptions++
+    this.waiting.unshift(sequence)
+  }
+
+  private evict(prefix: Prefix): void {
+    const at = this.prefixes.indexOf(prefix)
+    if (at >= 0) this.prefixes.splice(at, 1)
+    this.drop(prefix)
+    prefix.state = 'idle'
+  }
+
+  private leavePrefix(sequence: S): void {
+    const { prefix } = sequence
+    sequence.prefix = undefined
+    if (prefix && --prefix.waiting === 0) this.evict(prefix)
+  }
+
+  /** A step was computed. */
+  commit(plan: Plan<S>): void {
+    for (const { of, start, count } of plan.work) {
+      // What was dropped meanwhile starts anew.
+      if (of.blocks.length === 0 || of.computed !== start) continue
+      of.computed = start + count
+      if (of instanceof Prefix && of.computed === of.length) of.state = 'ready'
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The device's side of one engine step: arrays of whole numbers in, sampled tokens out. Everything a sequence is lives on
+ * the other side of this line, in the scheduler and the engine; everything a tensor is lives on this one.
+ */
+
+/** Rows are tokens. A row with sequence -1 fills the batch up: it computes nothing that anyone reads. */
+export interface StepBatch {
+  ids: Int32Array
+  positions: Int32Array
+  /** Each row's sequence, as a row of `table`. */
+  sequences: Int32Array
+  /** Where each row's key and value go: block * 16 + offset; -1: nowhere. */
+  slots: Int32Array
+  /** The blocks of each sequence, `tableWidth` entries each; what is past a sequence's last block is not read. */
+  table: Int32Array
+  tableWidth: number
+  /** Blocks to copy before anything else. */
+  copyFrom: Int32Array
+  copyTo: Int32Array
+  draws: Draws
+}
+
+/** The rows whose logits are wanted, and how a token is drawn from each. */
+export interface Draws {
+  count: number
+  /** Rows of the batch; filled up to a whole number of `rowMultiple`. */
+  rows: Int32Array
+  /** Temperature, topK, topP, minP for each. */
+  settings: Float64Array
+  /** The stream's key, two words, and the counter, for each. */
+  streams: Int32Array
+  /** The token whose log-probability is wanted, or -1 to draw one. */
+  forced: Int32Array
+  /** Tokens that cannot be drawn: `bannedIds[bannedOffsets[i]..bannedOffsets[i + 1]]`. */
+  bannedOffsets: Int32Array
+  bannedIds: Int32Array
+  /** How many of the likeliest tokens are wanted; -1: not even the drawn one's rank. */
+  top: number
+}
+
+export interface StepResult {
+  /** -1: the logits were not finite, or nothing could be drawn. */
+  ids: Int32Array
+  raw: Float32Array
+  processed: Float32Array
+  /** `top + 1` columns: the drawn token's rank, then the likeliest tokens; with log-probabilities beside them. */
+  topIds: Int32Array
+  topLogprobs: Float32Array
+}
+
+/** Runs steps, one at a time, on weights that belong to a model. */
+export interface StepDevice {
+  /** Blocks the KV cache has; 0 while it is released. */
+  readonly blocks: number
+  step(batch: StepBatch): Promise<StepResult>
+  /** Takes the memory of the KV cache, and gives it back. */
+  allocate(): void
+  release(): void
+  dispose(): void
+}
+
+/**
+ * Batches have a whole number of these rows. Matrix products then give a row the same bits whatever the other rows are:
+ * with fewer than twelve rows, MKL takes another kernel for what is left over after fours.
+ */
+export const rowMultiple = 4
+export const padded = (rows: number): number => Math.ceil(rows / rowMultiple) * rowMultiple

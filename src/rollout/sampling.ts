@@ -1,0 +1,100 @@
+/** How tokens are chosen. Pure. */
+
+export interface SamplingParams {
+  /** Random numbers come from it; see `GenerationRequest.promptId`. */
+  seed: number
+  /** For all samples, or for each. */
+  maxNewTokens: number | readonly number[]
+  /** 0: always the likeliest token. Default 1. */
+  temperature?: number
+  /** The first token's own temperature (FIRE sampling); the others keep `temperature`. */
+  firstTemperature?: number
+  /** Only this many of the likeliest tokens. Default -1: all. */
+  topK?: number
+  /** Only the likeliest tokens that together have this probability, after `topK`. Default 1. */
+  topP?: number
+  /** Only tokens at least this share as likely as the likeliest. Default 0. */
+  minP?: number
+  /** End-of-sequence and stop ids are not sampled before that many tokens. Default 0. */
+  minNewTokens?: number
+  /** Tokens that end a response, besides the model's own. */
+  stopIds?: readonly number[]
+  /** Text that ends a response; needs an engine with a tokenizer. The response's ids end with the token that completed it. */
+  stop?: readonly string[]
+  /** The model's own end-of-sequence tokens do not end a response. */
+  ignoreEos?: boolean
+  /** Ids that are never sampled: media placeholders, unused special tokens. */
+  forbiddenIds?: readonly number[]
+  /** The response as text: `with-special`, or without special tokens. Default: no text unless `stop` needs it. */
+  text?: 'plain' | 'with-special'
+  /** Also give this many of the likeliest tokens at every position, and the sampled token's rank. */
+  topLogprobs?: number
+  /** Also give the prompt's log-probabilities, with this many of the likeliest tokens. */
+  promptLogprobs?: number
+  /** Cut a longer prompt to this many tokens. */
+  truncatePromptTokens?: { limit: number; side: 'left' | 'right' }
+}
+
+/** With every default in place. */
+export interface ResolvedSampling
+  extends Required<Omit<SamplingParams, OptionalField>>,
+    Pick<SamplingParams, OptionalField> {}
+type OptionalField = 'text' | 'topLogprobs' | 'promptLogprobs' | 'truncatePromptTokens'
+
+/** Checks the parameters and fills in the defaults; a value that means nothing is a RangeError that names it. */
+export function resolveSampling(
+  params: SamplingParams,
+  { vocabSize, n }: { vocabSize: number; n: number },
+): ResolvedSampling {
+  const temperature = params.temperature ?? 1
+  const resolved: ResolvedSampling = {
+    ...params,
+    temperature,
+    firstTemperature: params.firstTemperature ?? temperature,
+    topK: params.topK ?? -1,
+    topP: params.topP ?? 1,
+    minP: params.minP ?? 0,
+    minNewTokens: params.minNewTokens ?? 0,
+    stopIds: params.stopIds ?? [],
+    stop: params.stop ?? [],
+    ignoreEos: params.ignoreEos ?? false,
+    forbiddenIds: params.forbiddenIds ?? [],
+  }
+  const demand = (name: keyof SamplingParams, holds: boolean, expected: string): void => {
+    if (!holds) throw new RangeError(`${name} should be ${expected}, got ${JSON.stringify(resolved[name])}`)
+  }
+  const count = (value: number, least: number): boolean => Number.isSafeInteger(value) && value >= least
+  const finite = (value: number): boolean => Number.isFinite(value) && value >= 0
+  const { maxNewTokens } = resolved
+  const known = (id: number): boolean => count(id, 0) && id < vocabSize
+  demand('seed', Number.isSafeInteger(resolved.seed), 'an integer')
+  demand(
+    'maxNewTokens',
+    typeof maxNewTokens === 'number'
+      ? count(maxNewTokens, 1)
+      : maxNewTokens.length === n && maxNewTokens.every(max => count(max, 1)),
+    `a positive integer, or ${n} of them, one for each sample`,
+  )
+  demand('temperature', finite(resolved.temperature), 'a number of at least 0')
+  demand('firstTemperature', finite(resolved.firstTemperature), 'a number of at least 0')
+  demand('topK', resolved.topK === -1 || count(resolved.topK, 1), 'a positive integer, or -1')
+  demand('topP', resolved.topP > 0 && resolved.topP <= 1, 'above 0 and at most 1')
+  demand('minP', resolved.minP >= 0 && resolved.minP <= 1, 'between 0 and 1')
+  demand('minNewTokens', count(resolved.minNewTokens, 0), 'an integer of at least 0')
+  demand('stopIds', resolved.stopIds.every(known), `ids below ${vocabSize}`)
+  demand('forbiddenIds', resolved.forbiddenIds.every(known), `ids below ${vocabSize}`)
+  demand(
+    'stop',
+    resolved.stop.every(text => typeof text === 'string' && text !== ''),
+    'strings that are not empty',
+  )
+  for (const name of ['topLogprobs', 'promptLogprobs'] as const)
+    demand(
+      name,
+      resolved[name] === undefined || (count(resolved[name], 0) && resolved[name] <= vocabSize),
+      'a count of tokens',
+    )
+  const { truncatePromptTokens: cut } = resolved
+  demand('truncatePromptTokens', cut === undefined || count(cut.limit, 1), 'a limit of at least 1')
+  return resolved
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { LocalEngine } from '../../src/rollout/index.js'
+import { collect, golden, loadModel } from './models.js'
+
+test.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])(
+  'greedy continuations of %s are those of transformers',
+  async name => {
+    const { sequences, greedy_24: expected } = golden(name)
+    const model = await loadModel(name)
+    const engine = new LocalEngine(model)
+    const requests = sequences.map((ids, i) => ({
+      id: `${i}`,
+      promptIds: Int32Array.from(ids),
+      sampling: { seed: 0, temperature: 0, maxNewTokens: 24 },
+    }))
+    const found = await collect(engine, requests)
+    for (const [i, ids] of expected.entries()) {
+      const { responseIds, finishReason, logprobs } = found.get(`${i}/0`)!
+      expect([...responseIds], `prompt ${i}`).toEqual(ids)
+      expect(finishReason).toBe('length')
+      expect(logprobs.raw).toEqual(logprobs.processed)
+    }
+    await engine.close()
+    model.dispose()
+  },
+)

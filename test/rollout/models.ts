@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { TokenModel } from '../../src/model/index.js'
+import type { Completion, GenerationRequest, Outcome } from '../../src/rollout/index.js'
+import type { LocalEngine } from '../../src/rollout/local/engine.js'
+
+const fixtures = new URL('../fixtures/models/', import.meta.url)
+
+export const directory = (name: string): string => new URL(name, fixtures).pathname
+export const loadModel = (name = 'qwen2'): Promise<TokenModel<'language'>> =>
+  TokenModel.load(directory(name), { role: 'language' })
+
+export interface Golden {
+  sequences: number[][]
+  greedy_24: number[][]
+}
+export const golden = (name: string): Golden =>
+  JSON.parse(readFileSync(new URL(`${name}/case.json`, fixtures), 'utf8')) as Golden
+
+/** Every outcome, by request and sample. */
+export async function collect(
+  engine: LocalEngine,
+  requests: Iterable<GenerationRequest>,
+): Promise<Map<string, Completion>> {
+  const found = new Map<string, Completion>()
+  for await (const outcome of engine.generate(requests)) found.set(name(outcome), completed(outcome))
+  return found
+}
+
+export const name = ({ requestId, sample }: Outcome): string => `${requestId}/${sample}`
+
+export function completed(outcome: Outcome | undefined): Completion {
+  if (outcome?.kind !== 'completed') throw new Error(`not completed: ${JSON.stringify(outcome)}`)
+  return outcome
+}
+
+/** Numbers that look random and are the same every time. */
+export function numbers(seed: number): (below: number) => number {
+  let state = seed >>> 0
+  return below => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+export const randomIds = (next: (below: number) => number, length: number, vocabSize = 320): Int32Array =>
+  Int32Array.from({ length }, () => 3 + next(vocabSize - 3))
