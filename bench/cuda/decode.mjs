@@ -40,10 +40,10 @@ export async function run() {
     const ask = what => (python ? () => python.ask(`${what} ${batch}`) : undefined)
     const found = await inTurns(
       {
-        eager: () => deviceTime(() => eagerly().dispose(), 0.2, 3),
+        eager: () => deviceTime(() => eagerly().dispose()),
         python: ask('eager'),
-        program: () => deviceTime(async () => (await program.run(ids, position)).dispose(), 0.2, 3),
-        graph: () => deviceTime(() => graph.replay(), 0.2, 3),
+        program: () => deviceTime(async () => (await program.run(ids, position)).dispose()),
+        graph: () => deviceTime(() => graph.replay()),
         pythonGraph: ask('graph'),
       },
       5,

@@ -168,5 +168,10 @@ export async function run() {
   await checks.throws('an odd projection', () => ops.swiglu(half([2, 33])), /unflatten/)
   const expanded = half([1, 64]).expand([5, 64])
   checks.is('an expanded input', ops.rmsNorm(expanded, weight, EPS).cast('float32').amax([0, 1]).item() === 1)
+  const spread = half([3, 128])
+  spread.requiresGrad = true
+  ops.swiglu(spread).sum().backward() // arrives as one number, expanded
+  const slope = spread.grad.cast('float32').at(0, 0).item()
+  checks.is('a gradient that was expanded', Math.abs(slope - 0.9277) < 0.01, `${slope}`)
   return { right: checks.report(), kept: true }
 }

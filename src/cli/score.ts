@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
-import { access, type FileHandle } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { NonFiniteError, type Outputs, type Role, readConfig, TokenModel } from '../model/index.js'
+import { NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions, TokenModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../setup/report.js'
 import { backend, type Device, writeFileAtomic } from '../tensor/index.js'
 import { interruptible } from './interrupt.js'
@@ -94,9 +94,11 @@ async function score(settings: Settings, report: Report, signal: AbortSignal): P
     await writeFileAtomic(output, async target => {
       let done = 0
       for await (const requests of windows(file, input, signal)) {
-        await scoreWindow(model, requests, { target, packing: settings.packing, signal })
-        done += requests.reduce((sum, { ids }) => sum + ids.length, 0)
-        scoring.at(done, total.tokens)
+        const tokens = requests.reduce((sum, { ids }) => sum + ids.length, 0)
+        const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total.tokens)
+        const lines = await scoreWindow(model, requests, { packing: settings.packing, signal, onProgress })
+        await target.appendFile(lines)
+        done += tokens
       }
     })
   } finally {
@@ -104,10 +106,9 @@ async function score(settings: Settings, report: Report, signal: AbortSignal): P
     model.dispose()
   }
   const seconds = (performance.now() - started) / 1000
-  const number = (value: number) => Math.round(value).toLocaleString('en')
-  report.line(
-    `${output}: ${number(total.lines)} lines, ${number(total.tokens)} tokens, ${number(total.tokens / seconds)} tokens/s`,
-  )
+  const lines = count(total.lines === 1 ? 'line' : 'lines', 0).show(total.lines)
+  const { show } = count('tokens', 0)
+  report.line(`${output}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`)
 }
 
 /** Every line, before anything costly is done. */
@@ -152,16 +153,15 @@ async function* windows(file: string, input: ScoreInput, signal: AbortSignal): A
 async function scoreWindow(
   model: TokenModel,
   requests: readonly ScoreRequest[],
-  { target, packing, signal }: { target: FileHandle; packing: 'on' | 'off'; signal: AbortSignal },
-): Promise<void> {
+  options: Pick<ScoreOptions, 'packing' | 'signal' | 'onProgress'>,
+): Promise<string> {
   const sequences = requests.map(({ ids }) => ids)
-  const options = { from: requests.map(({ from }) => from), entropy: model.role === 'language', packing, signal }
-  const results = await model.score(sequences, options).catch((error: unknown) => {
+  const wanted = { from: requests.map(({ from }) => from), entropy: model.role === 'language' }
+  const results = await model.score(sequences, { ...options, ...wanted }).catch((error: unknown) => {
     if (!(error instanceof NonFiniteError)) throw error
     throw new InputError(`line ${requests[error.sequence]!.line}: the model's output is not finite`, { cause: error })
   })
-  const lines = results.map((result, i) => outputLine(result, requests[i]!.mask))
-  await target.appendFile(lines.join(''))
+  return results.map((result, i) => outputLine(result, requests[i]!.mask)).join('')
 }
 
 function outputLine(result: Outputs[Role], mask: Uint8Array | undefined): string {

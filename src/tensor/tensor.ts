@@ -350,6 +350,8 @@ export class Tensor extends TensorOperators {
 
   /** Writes `value` into the part that `indices` name, as `at` would take it. */
   set(indices: readonly Index[], value: Tensor | number): this {
+    if (!Array.isArray(indices) || indices.length > 64)
+      throw new ArgumentError('set() takes an array of indices, one for each dimension at most')
     const source = value instanceof Tensor ? value : undefined
     const last = indices.findIndex(index => index instanceof Tensor)
     if (last < 0) {

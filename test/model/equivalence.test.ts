@@ -170,6 +170,29 @@ test('from: the same numbers, fewer of them', async () => {
   model.dispose()
 })
 
+test('work runs off the event loop', async () => {
+  const config = tinyConfig('qwen2', { hidden: 128, inner: 512, headDim: 32, layers: 4, context: 512 })
+  const model = await TokenModel.create(config, { role: 'language', seed: 3 })
+  const given = sequences([500, 400, 300, 512])
+  // Turns of the event loop while one batch is computed: a handful, if it were computed on this thread.
+  const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
+    let turns = 0
+    let done = false
+    const finished = work.finally(() => {
+      done = true
+    })
+    while (!done) {
+      turns++
+      await new Promise(resolve => setTimeout(resolve, 1))
+    }
+    await finished
+    return turns
+  }
+  expect(await turnsDuring(model.score(given, { entropy: true }))).toBeGreaterThan(10)
+  expect(await turnsDuring(gradientsOf(model, given))).toBeGreaterThan(20)
+  model.dispose()
+})
+
 test('what cannot be scored is refused by name', async () => {
   const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 3 })
   const good = sequenceOf(4, 1)

@@ -127,3 +127,9 @@ export async function heldMemory(): Promise<{ liveTensors: number; bytes: number
   const { liveTensors, bytes } = memoryUse()
   return { liveTensors, bytes }
 }
+
+/** No more is held than before: tensors at once, without the collector's help. */
+export async function expectHeld(before: { liveTensors: number; bytes: number }): Promise<void> {
+  expect(memoryUse().liveTensors).toBe(before.liveTensors)
+  expect(await heldMemory()).toEqual(before)
+}

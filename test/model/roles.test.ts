@@ -188,7 +188,15 @@ test('offload and reload bring back the same weights; scoring in between says wh
 test('copyFrom takes over the weights, refuses another shape whole, and forgets moments of the old ones', async () => {
   const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
   const other = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+  const train = async (one: TokenModel<'language'>) => {
+    await one.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
+    await one.step({ lr: 1e-3 })
+  }
+  await train(model)
   await model.copyFrom(other)
+  expect(await model.checksum()).toBe(await other.checksum())
+  await train(model)
+  await train(other)
   expect(await model.checksum()).toBe(await other.checksum())
   const wide = await TokenModel.create(tinyConfig('qwen2', { inner: 32 }), { role: 'language', seed: 2 })
   await expect(model.copyFrom(wide)).rejects.toThrow(ModelError)

@@ -3,6 +3,7 @@
 //
 //   node fuzz.mjs INDEX LAST SEED ROUNDS typed|generic
 import { openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { garbage, show } from './garbage.mjs'
@@ -14,6 +15,8 @@ const { native } = await import(new URL('./native.js', pathToFileURL(index)).hre
 const { Tensor, callOperator, scope, memoryUse, threads } = library
 threads(1)
 const last = openSync(lastFile, 'w')
+// Some operators make files of the names they are given.
+process.chdir(dirname(lastFile))
 const { value, tensors, graded, numbers, later, listOf } = garbage(library)
 
 let calls = 0

@@ -1,0 +1,307 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TokenModel } from '../../src/model/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { expectClose, fixture, readCase } from '../model/models.js'
+import { type Binary, buildBinary } from './binary.js'
+
+const tokenizerDirectory = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
+let binary: Binary
+let tiny: string
+const path = (name: string): string => join(binary.folder, name)
+const write = (name: string, rows: readonly unknown[]): string => {
+  const lines = rows.map(row => (typeof row === 'string' ? row : JSON.stringify(row)))
+  writeFileSync(path(name), lines.map(line => `${line}\n`).join(''))
+  return path(name)
+}
+const read = <T>(name: string): T[] =>
+  readFileSync(path(name), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as T)
+
+const shape = '--hidden 32 --inner 48 --layers 2 --heads 4 --kv-heads 2 --context 512'.split(' ')
+
+beforeAll(async () => {
+  binary = buildBinary()
+  const args = ['--family', 'qwen2', ...shape, '--seed', '7', '--tokenizer', tokenizerDirectory, '--out', 'tiny']
+  expect(await binary.run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
+  tiny = path('tiny')
+})
+afterAll(() => binary.remove())
+
+describe('init', () => {
+  test('a size by name: a directory that loads, with the tokenizer and what generation needs', async () => {
+    const ran = await binary.run(
+      ['init', '--family', 'qwen3', '--size', '2m', '--layers', '1', '--no-tie', '--dtype', 'bfloat16'].concat([
+        '--tokenizer',
+        tokenizerDirectory,
+        '--out',
+        'sized',
+      ]),
+    )
+    // 2 x 2000 x 128 of embedding and output, and one layer of 246,080 weights.
+    expect(ran).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: 'sized: Qwen3ForCausalLM with 758,208 parameters, 2,000 tokens, bfloat16, 1.5 MB\n',
+    })
+    expect(readdirSync(path('sized')).sort()).toEqual([
+      'chat_template.jinja',
+      'config.json',
+      'generation_config.json',
+      'model.safetensors',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ])
+    const config = JSON.parse(readFileSync(path('sized/config.json'), 'utf8'))
+    expect(config).toMatchObject({ model_type: 'qwen3', hidden_size: 128, num_hidden_layers: 1, vocab_size: 2000 })
+    expect(config).toMatchObject({ tie_word_embeddings: false, dtype: 'bfloat16', eos_token_id: 2, pad_token_id: 0 })
+    const generation = JSON.parse(readFileSync(path('sized/generation_config.json'), 'utf8'))
+    expect(generation).toEqual({ eos_token_id: 2, pad_token_id: 0 })
+    const model = await TokenModel.load(path('sized'), { role: 'language' })
+    const tokenizer = await Tokenizer.load(path('sized'))
+    const [scored] = await model.score([await tokenizer.encode('What is 2 + 2?')])
+    // Fresh weights know nothing: about the same for every token.
+    for (const value of scored!.logprobs) expect(Math.abs(value + Math.log(2000))).toBeLessThan(1)
+    model.dispose()
+  })
+
+  test('the same seed gives the same weights, another one others', async () => {
+    const checksums: string[] = []
+    for (const seed of ['7', '8']) {
+      const args = ['--family', 'qwen2', ...shape, '--seed', seed, '--tokenizer', tokenizerDirectory]
+      await binary.run(['init', ...args, '--out', `seed-${seed}`])
+    }
+    for (const directory of ['tiny', 'seed-7', 'seed-8']) {
+      const model = await TokenModel.load(path(directory))
+      checksums.push(await model.checksum())
+      model.dispose()
+    }
+    expect(checksums[1]).toBe(checksums[0])
+    expect(checksums[2]).not.toBe(checksums[0])
+  })
+
+  test('a directory with something in it is left alone; an empty one is used', async () => {
+    const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out']
+    mkdirSync(path('empty'))
+    expect(await binary.run([...args, 'empty'])).toMatchObject({ code: 0 })
+    const before = readFileSync(path('tiny/config.json'), 'utf8')
+    expect(await binary.run([...args, 'tiny'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('tiny is not empty; nothing is overwritten'),
+    })
+    expect(readFileSync(path('tiny/config.json'), 'utf8')).toBe(before)
+    expect(readdirSync(binary.folder).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  test.each([
+    [
+      ['--family', 'qwen', '--size', '2m'],
+      '--family: expected one of llama, mistral, qwen2, qwen3, got "qwen"; did you mean',
+    ],
+    [['--family', 'qwen2', '--size', '3m'], '--size: expected one of 2m, 26m, 0.5b'],
+    [['--family', 'qwen2', '--size', '2m'], '--tokenizer: expected a directory'],
+    [['--family', 'qwen2', '--size', '2m', '--tokenizer', 'x'], '--out: expected a directory'],
+    [
+      ['--family', 'qwen2', '--hidden', '64', '--tokenizer', 'x', '--out', 'y'],
+      'expected --size, or else --inner, --layers, --heads too',
+    ],
+    [
+      ['--family', 'qwen2', '--size', '2m', '--layers', 'six', '--tokenizer', 'x', '--out', 'y'],
+      '--layers: expected an integer of at least 1, got "six"',
+    ],
+    [['--family', 'qwen2', '--size', '2m', '--layrs', '6'], 'there is no option --layrs; did you mean --layers?'],
+  ])('misuse: %j', async (args, message) => {
+    expect(await binary.run(['init', ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+  })
+})
+
+describe('score', () => {
+  const score = (model: string, input: string, output: string, ...more: string[]) =>
+    binary.run(['score', '--model', model, '--input', input, '--output', output, ...more])
+
+  test.each(['on', 'off'])("ids: transformers' log-probabilities and entropies, packing %s", async packing => {
+    const golden = readCase<{ sequences: number[][]; rows: { token_logprobs: number[]; entropy: number[] }[] }>('qwen3')
+    const input = write(
+      'ids.jsonl',
+      golden.sequences.map(ids => ({ ids })),
+    )
+    expect(await score(fixture('qwen3'), input, 'ids.out', '--packing', packing)).toMatchObject({ code: 0, stdout: '' })
+    const lines = read<{ logprobs: number[]; entropy: number[] }>('ids.out')
+    expect(lines).toHaveLength(golden.sequences.length)
+    for (const [i, line] of lines.entries()) {
+      expect(Object.keys(line)).toEqual(['logprobs', 'entropy'])
+      expectClose(line.logprobs, golden.rows[i]!.token_logprobs)
+      expectClose(line.entropy, golden.rows[i]!.entropy.slice(0, -1))
+    }
+  })
+
+  test("a reward model: transformers' scores", async () => {
+    const golden = readCase<{ sequences: number[][]; scores: number[] }>('qwen2-reward')
+    const input = write(
+      'reward.jsonl',
+      golden.sequences.map(ids => ({ ids })),
+    )
+    expect(await score(fixture('qwen2-reward'), input, 'reward.out')).toMatchObject({ code: 0 })
+    const lines = read<{ score: number }>('reward.out')
+    for (const line of lines) expect(Object.keys(line)).toEqual(['score'])
+    expectClose(
+      lines.map(line => line.score),
+      golden.scores,
+    )
+  })
+
+  test("an adapter: PEFT's log-probabilities", async () => {
+    const golden = readCase<{ sequence: number[]; token_logprobs: number[] }>('qwen2-lora')
+    const input = write('lora.jsonl', [{ ids: golden.sequence }])
+    expect(await score(fixture('qwen2'), input, 'lora.out', '--adapter', fixture('qwen2-lora'))).toMatchObject({
+      code: 0,
+    })
+    expectClose(read<{ logprobs: number[] }>('lora.out')[0]!.logprobs, golden.token_logprobs)
+  })
+
+  test("texts: the response's tokens, and the assistant's", async () => {
+    const prompt = 'What is 2 + 2?'
+    const response = ' It is 4.'
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Hello there' },
+      { role: 'user', content: prompt },
+      { role: 'assistant', content: '4' },
+    ]
+    const input = write('texts.jsonl', [
+      { prompt, response },
+      { messages, id: 'any other field' },
+      { prompt, response: '' },
+    ])
+    const ran = await score(tiny, input, 'texts.out')
+    expect(ran).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^texts\.out: 3 lines, \d+ tokens, [\d,]+ tokens\/s\n$/),
+    })
+    const lines = read<{ logprobs: number[]; entropy: number[] }>('texts.out')
+
+    const tokenizer = await Tokenizer.load(tiny)
+    const model = await TokenModel.load(tiny, { role: 'language' })
+    const first = await tokenizer.encode(prompt)
+    const second = await tokenizer.encode(response, { addSpecialTokens: false })
+    const [pair] = await model.score([Int32Array.of(...first, ...second)], { from: first.length })
+    expectClose(lines[0]!.logprobs, pair!.logprobs, 1e-5)
+    expect(lines[0]!.logprobs).toHaveLength(second.length)
+    const { ids, assistantMask } = await tokenizer.encodeConversation(messages)
+    const [chat] = await model.score([ids], { entropy: true })
+    expectClose(
+      lines[1]!.logprobs,
+      chat!.logprobs.filter((_, i) => assistantMask[i + 1] === 1),
+      1e-5,
+    )
+    expectClose(
+      lines[1]!.entropy,
+      chat!.entropy!.filter((_, i) => assistantMask[i + 1] === 1),
+      1e-5,
+    )
+    expect(lines[2]).toEqual({ logprobs: [], entropy: [] })
+    model.dispose()
+  })
+
+  test('bad lines: their numbers and what is wrong, before the model is loaded, and no output', async () => {
+    const input = write('bad.jsonl', [
+      { ids: [1, 2, 3] },
+      { ids: [1, 2000] },
+      { ids: [] },
+      { ids: [1.5] },
+      { ids: 'abc' },
+      { prompt: 'a' },
+      { prompt: '', response: 'a' },
+      { prompt: 'a', response: 'b', ids: [1] },
+      { messages: [{ role: 'user', content: 'a' }] },
+      { messages: [{ content: 'a' }] },
+      { text: 'a' },
+      '',
+      '{"ids":[1,2',
+      '[1,2]',
+    ])
+    const missing = write('long.jsonl', [{ ids: new Array(513).fill(1) }])
+    writeFileSync(path('bad.out'), 'what was there before')
+    const ran = await score(tiny, input, 'bad.out')
+    expect(ran.code).toBe(1)
+    expect(ran.stderr.split('\n').slice(0, -1)).toEqual([
+      `whetstone: ${input}: 13 bad lines; nothing was written`,
+      '  line 2: ids: token id at position 1: expected an integer in [0, 2000), got 2000',
+      '  line 3: no tokens',
+      '  line 4: ids: token id at position 0: expected an integer in [0, 2000), got 1.5',
+      '  line 5: ids: expected a list of token ids',
+      '  line 6: response: expected a string',
+      '  line 7: prompt: no tokens, so that nothing comes before the first token of the response',
+      expect.stringMatching(/^ {2}line 8: expected one of .*, got ids and prompt and response together$/),
+      '  line 9: messages: none by the assistant',
+      expect.stringMatching(/^ {2}line 10: messages\[0\]\.role: expected a non-empty string/),
+      expect.stringMatching(/^ {2}line 11: expected .*, got text$/),
+      '  and 3 more',
+    ])
+    expect(readFileSync(path('bad.out'), 'utf8')).toBe('what was there before')
+    expect(await score(tiny, missing, 'long.out')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("line 1: 513 tokens, and the model's context is 512"),
+    })
+    expect(existsSync(path('long.out'))).toBe(false)
+    expect(readdirSync(binary.folder).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  test.each([
+    [['--input', 'none.jsonl', '--output', 'x'], 1, 'none.jsonl: there is no such file'],
+    [['--input', 'tiny', '--output', 'x'], 1, 'tiny is a directory'],
+    [['--input', 'ok.jsonl', '--output', 'no/where/x'], 1, 'is not a directory one can write to'],
+    [['--input', 'ok.jsonl', '--output', 'x', '--packing', 'maybe'], 2, '--packing: expected on or off, got "maybe"'],
+    [
+      ['--input', 'ok.jsonl', '--output', 'x', '--device', 'tpu'],
+      2,
+      '--device: expected cpu, cuda or cuda:N, got "tpu"',
+    ],
+    [['--input', 'ok.jsonl'], 2, '--output: expected a file'],
+  ])('misuse: %j', async (args, code, message) => {
+    write('ok.jsonl', [{ ids: [1, 2] }])
+    const ran = await binary.run(['score', '--model', tiny, ...args])
+    expect(ran).toMatchObject({ code, stderr: expect.stringContaining(message) })
+    expect(ran.stderr).not.toContain('    at ')
+    expect(existsSync(path('x'))).toBe(false)
+  })
+
+  test('a long file: in order over several windows, with progress; interrupted, it leaves nothing', async () => {
+    const rows = Array.from({ length: 1500 }, (_, i) => ({
+      ids: Array.from({ length: 1 + ((i * 37) % 200) }, (_, t) => (i + 7 * t) % 2000),
+    }))
+    const input = write('many.jsonl', rows)
+    const ran = await score(tiny, input, 'many.out')
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(/scoring 20 % of [\d,]+ tokens\n/) })
+    const lines = read<{ logprobs: number[] }>('many.out')
+    expect(lines.map(line => line.logprobs.length)).toEqual(rows.map(row => row.ids.length - 1))
+    const model = await TokenModel.load(tiny, { role: 'language' })
+    for (const i of [1, 700, 1499]) {
+      const [expected] = await model.score([Int32Array.from(rows[i]!.ids)])
+      expectClose(lines[i]!.logprobs, expected!.logprobs, 1e-5)
+    }
+    model.dispose()
+
+    const stopped = await binary.run(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
+      onStderr: (text, interrupt) => {
+        if (/^ {2}scoring \d+ % of [\d,]+ tokens\n$/.test(text)) interrupt()
+      },
+    })
+    expect(stopped).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining('Interrupted; stopped.out was not written.'),
+    })
+    expect(readdirSync(binary.folder).filter(name => /stopped/.test(name))).toEqual([])
+  })
+})
+
+test.each(['init', 'score'])('%s --help', async verb => {
+  expect(await binary.run([verb, '--help'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`Usage: whetstone ${verb}`),
+  })
+})

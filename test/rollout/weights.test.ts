@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { TokenModel } from '../../src/model/index.js'
+import { type Completion, LocalEngine } from '../../src/rollout/index.js'
+import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
+
+const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
+const promptIds = randomIds(numbers(2), 15)
+
+/** A step large enough that another token becomes the likeliest. */
+async function train(model: TokenModel<'language'>): Promise<void> {
+  await model.forwardBackward([randomIds(numbers(9), 30)], outputs =>
+    outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1) })),
+  )
+  await model.step({ lr: 0.02 })
+}
+
+test('an update between requests: the new weights answer, and say so', async () => {
+  const model = await loadModel()
+  const engine = new LocalEngine(model)
+  const before = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+  expect(before.versions).toEqual([{ version: 0, start: 0, end: 60 }])
+  await train(model)
+  await engine.updateWeights(41)
+  const after = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
+  expect(after.policyVersion).toBe(41)
+  expect([...after.responseIds]).not.toEqual([...before.responseIds])
+  const [score] = await model.score([Int32Array.from([...promptIds, ...after.responseIds])], { from: promptIds.length })
+  for (const [t, value] of after.logprobs.raw.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
+  await train(model)
+  const unnamed = (await collect(engine, [{ id: 'c', promptIds, sampling }])).get('c/0')!
+  expect(unnamed.policyVersion).toBe(42)
+  await engine.close()
+  model.dispose()
+})
+
+test('an update in the middle: the completion names both versions, and each token is its version’s', async () => {
+  const model = await loadModel()
+  const engine = new LocalEngine(model)
+  let seen = 0
+  const done = new Promise<Completion>(resolve => {
+    engine.submit(
+      { id: 'a', promptIds, sampling },
+      {
+        onToken: () => {
+          if (++seen !== 20) return
+          void engine.pause().then(async () => {
+            await train(model)
+            await engine.updateWeights(1)
+            engine.resume()
+          })
+        },
+        onOutcome: outcome => resolve(completed(outcome)),
+      },
+    )
+  })
+  const { versions, responseIds, logprobs } = await done
+  expect(versions.map(({ version }) => version)).toEqual([0, 1])
+  const border = versions[0]!.end
+  expect(versions).toEqual([
+    { version: 0, start: 0, end: border },
+    { version: 1, start: border, end: 60 },
+  ])
+  const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
+  // The new weights saw the whole sequence, its old part included.
+  for (let t = border; t < 60; t++) expect(logprobs.raw[t]).toBeCloseTo(score!.logprobs[t]!, 4)
+  expect(Math.abs(logprobs.raw[0]! - score!.logprobs[0]!)).toBeGreaterThan(1e-3)
+  await engine.close()
+  model.dispose()
+})
+
+test('an adapter takes part', async () => {
+  const model = await TokenModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+  const engine = new LocalEngine(model)
+  const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+  const sequence = Int32Array.from([...promptIds, ...responseIds])
+  const [score] = await model.score([sequence], { from: promptIds.length })
+  const [base] = await model.score([sequence], { from: promptIds.length, adapter: 'off' })
+  for (const [t, value] of logprobs.raw.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
+  expect(logprobs.raw[0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
+  await engine.close()
+  model.dispose()
+})

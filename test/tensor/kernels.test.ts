@@ -1,0 +1,275 @@
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import {
+  ArgumentError,
+  backend,
+  checkpoint,
+  type FusedOps,
+  fusedOps,
+  Generator,
+  gradients,
+  Kernel,
+  memoryUse,
+  randn,
+  record,
+  scope,
+  Tensor,
+} from '../../src/tensor/index.js'
+import { kernelSource } from '../../src/tensor/kernel.js'
+import { fits, threadsOfRow } from '../../src/tensor/kernels/rms-norm.js'
+
+process.env.WHETSTONE_CACHE = mkdtempSync(join(tmpdir(), 'whetstone-kernels-'))
+
+const EPS = 1e-5
+const exact = fusedOps({ device: 'cpu', dtype: 'float64' })
+const generator = new Generator({ seed: 11 })
+
+function normal(...shape: number[]): Tensor {
+  const x = randn(shape, { generator, dtype: 'float64' })
+  x.requiresGrad = true
+  return x
+}
+
+/** The largest difference between two tensors of one shape. */
+function distance(a: Tensor, b: Tensor): number {
+  expect(a.shape).toEqual(b.shape)
+  return a.numel === 0 ? 0 : scope(() => a.detach().to('cpu', 'float64').sub(b.detach()).abs().amax([]).item())
+}
+
+interface Case {
+  inputs: () => Tensor[]
+  fused: (ops: FusedOps, inputs: Tensor[]) => readonly Tensor[]
+  plain: (inputs: Tensor[]) => Tensor[]
+}
+
+const plainNorm = (x: Tensor, weight: Tensor): Tensor =>
+  x.mul(x.square().mean(-1, { keepdim: true }).add(EPS).rsqrt()).mul(weight)
+const plainSwiglu = (x: Tensor): Tensor => {
+  const [gate, up] = x.chunk(2, -1) as [Tensor, Tensor]
+  return gate.mul(gate.sigmoid()).mul(up)
+}
+
+const cases: Record<string, Case> = {
+  rmsNorm: {
+    inputs: () => [normal(5, 12), normal(12)],
+    fused: (ops, [x, weight]) => [ops.rmsNorm(x!, weight!, EPS)],
+    plain: ([x, weight]) => [plainNorm(x!, weight!)],
+  },
+  'rmsNorm of heads': {
+    inputs: () => [normal(3, 2, 4, 8), normal(8)],
+    fused: (ops, [x, weight]) => [ops.rmsNorm(x!, weight!, EPS)],
+    plain: ([x, weight]) => [plainNorm(x!, weight!)],
+  },
+  addRmsNorm: {
+    inputs: () => [normal(7, 16), normal(7, 16), normal(16)],
+    fused: (ops, [x, residual, weight]) => ops.addRmsNorm(x!, residual!, weight!, EPS),
+    plain: ([x, residual, weight]) => {
+      const sum = x!.add(residual!)
+      return [plainNorm(sum, weight!), sum]
+    },
+  },
+  swiglu: {
+    inputs: () => [normal(4, 3, 10)],
+    fused: (ops, [x]) => [ops.swiglu(x!)],
+    plain: ([x]) => [plainSwiglu(x!)],
+  },
+  'of no rows': {
+    inputs: () => [normal(0, 16), normal(0, 16), normal(16)],
+    fused: (ops, [x, residual, weight]) => ops.addRmsNorm(x!, residual!, weight!, EPS),
+    plain: ([x, residual, weight]) => {
+      const sum = x!.add(residual!)
+      return [plainNorm(sum, weight!), sum]
+    },
+  },
+}
+
+describe.each(Object.entries(cases))('%s', (_, { inputs, fused, plain }) => {
+  test('gives the values and gradients of the plain composition', () => {
+    const given = inputs()
+    const [ours, theirs] = [fused(exact, given), plain(given)]
+    const arriving = theirs.map(out => normal(...out.shape).detach())
+    const found = gradients(ours, given, { gradients: arriving })
+    const expected = gradients(theirs, given, { gradients: arriving })
+    for (const [i, out] of theirs.entries()) expect(distance(ours[i]!, out)).toBeLessThan(1e-13)
+    for (const [i, gradient] of expected.entries()) expect(distance(found[i]!, gradient!)).toBeLessThan(1e-12)
+  })
+
+  test('has the gradient that finite differences show', () => {
+    const given = inputs()
+    const weights = fused(exact, given).map(out => normal(...out.shape).detach())
+    const loss = (): Tensor =>
+      fused(exact, given)
+        .map((out, i) => out.mul(weights[i]!).sum())
+        .reduce((a, b) => a.add(b))
+    const found = gradients([loss()], given)
+    for (const [i, input] of given.entries()) {
+      const along = normal(...input.shape).detach()
+      const slope = scope(() => found[i]!.mul(along).sum().item())
+      const at = (step: number): number =>
+        scope(() => {
+          const moved = given.map((t, j) => (j === i ? t.detach().add(along, { alpha: step }) : t.detach()))
+          return fused(exact, moved)
+            .map((out, k) => out.mul(weights[k]!).sum().item())
+            .reduce((a, b) => a + b)
+        })
+      expect((at(1e-5) - at(-1e-5)) / 2e-5).toBeCloseTo(slope, 6)
+    }
+  })
+
+  test('gives the same bits in a program and in a checkpoint', async () => {
+    const given = inputs()
+    const whole = (tensors: Tensor[]): Tensor =>
+      fused(exact, tensors)
+        .map(out => out.mul(out).sum())
+        .reduce((a, b) => a.add(b))
+    const expected = gradients([whole(given)], given)
+    const program = record([], () => {
+      for (const t of given) t.grad = undefined
+      whole(given).backward()
+      return given.map(t => t.grad!)
+    })
+    const again = checkpoint(['tensor'], first => whole([first, ...given.slice(1)]))
+    const ran = await program.run()
+    const recomputed = gradients([again(given[0]!)], given)
+    for (const [i, gradient] of expected.entries()) {
+      expect(ran[i]!.equal(gradient!)).toBe(true)
+      expect(recomputed[i]!.equal(gradient!)).toBe(true)
+    }
+  })
+
+  test.each([
+    ['float32', 1e-5],
+    ['float16', 2e-2],
+    ['bfloat16', 1.5e-1],
+  ] as const)('in %s is near to float64', (dtype, tolerance) => {
+    const given = inputs()
+    const narrow = given.map(t => t.detach().cast(dtype))
+    const wide = narrow.map(t => t.cast('float64'))
+    for (const t of [...narrow, ...wide]) t.requiresGrad = true
+    const [ours, theirs] = [fused(fusedOps({ device: 'cpu', dtype }), narrow), plain(wide)]
+    const arriving = theirs.map(out =>
+      normal(...out.shape)
+        .detach()
+        .cast(dtype),
+    )
+    const found = gradients(ours, narrow, { gradients: arriving })
+    const expected = gradients(theirs, wide, { gradients: arriving.map(g => g.cast('float64')) })
+    for (const [i, out] of theirs.entries()) {
+      expect(ours[i]!.dtype).toBe(dtype)
+      expect(distance(ours[i]!, out)).toBeLessThan(tolerance)
+    }
+    for (const [i, gradient] of expected.entries()) {
+      expect(found[i]!.dtype).toBe(dtype)
+      expect(distance(found[i]!, gradient!)).toBeLessThan(tolerance)
+    }
+  })
+
+  test('leaves nothing behind', () => {
+    const given = inputs()
+    const once = (): void =>
+      scope(() => {
+        gradients(fused(exact, given), given, { gradients: plain(given).map(out => out.detach()) })
+      })
+    once()
+    const before = memoryUse()
+    for (let i = 0; i < 5; i++) once()
+    expect(memoryUse().liveTensors).toBe(before.liveTensors)
+    expect(memoryUse().bytes).toBe(before.bytes)
+  })
+})
+
+test('a row depends on itself alone', () => {
+  const [x, weight] = [normal(6, 8).detach(), normal(8).detach()]
+  const before = exact.rmsNorm(x, weight, EPS)
+  const changed = x.clone()
+  changed.at(2).fill_(100)
+  const after = exact.rmsNorm(changed, weight, EPS)
+  for (const row of [0, 1, 3, 4, 5]) expect(after.at(row).equal(before.at(row))).toBe(true)
+  expect(
+    exact
+      .rmsNorm(x.view([2, 3, 8]), weight, EPS)
+      .view([6, 8])
+      .equal(before),
+  ).toBe(true)
+})
+
+describe('the choice', () => {
+  test('is made once for a device and a dtype', () => {
+    expect(fusedOps({ device: 'cpu', dtype: 'float32' })).toBe(fusedOps({ device: 'cpu', dtype: 'float32' }))
+    expect(fusedOps({ device: 'cuda', dtype: 'float64' })).not.toBe(fusedOps({ device: 'cuda', dtype: 'float32' }))
+    expect(() => fusedOps({ device: 'cpu', dtype: 'int64' })).toThrow(ArgumentError)
+  })
+
+  test('of kernels refuses tensors of the CPU and other dtypes', () => {
+    const ops = fusedOps({ device: 'cuda', dtype: 'float32' })
+    const weight = Tensor.from(new Float32Array(8))
+    const x = Tensor.from(new Float32Array(16), { shape: [2, 8] })
+    expect(() => ops.swiglu(x)).toThrow(/CUDA/)
+    expect(() => ops.rmsNorm(x, weight, EPS)).toThrow(/CUDA/)
+    expect(() => ops.rmsNorm(x, weight.cast('float64'), EPS)).toThrow(/float32 vector, got Tensor\(float64\[8\]/)
+    expect(() => ops.rmsNorm(x, x, EPS)).toThrow(/float32 vector/)
+    expect(() => record(['tensor', 'tensor'], (x, weight) => ops.rmsNorm(x, weight, EPS))).toThrow(/capture it/)
+  })
+
+  test('of kernels falls back to operators where a row is not made of whole vectors', () => {
+    const ops = fusedOps({ device: 'cuda', dtype: 'float32' })
+    const [x, weight] = [normal(3, 9).detach().cast('float32'), normal(9).detach().cast('float32')]
+    const expected = fusedOps({ device: 'cpu', dtype: 'float32' }).rmsNorm(x, weight, EPS)
+    expect(ops.rmsNorm(x, weight, EPS).equal(expected)).toBe(true)
+  })
+
+  test('of threads covers a row with a power of two', () => {
+    expect([1, 2, 3, 16, 32, 33, 112, 128, 129, 512, 4096].map(threadsOfRow)).toEqual([
+      1, 2, 4, 16, 32, 32, 32, 32, 64, 128, 1024,
+    ])
+    expect(fits(896, 'bfloat16')).toBe(true)
+    expect(fits(4, 'float32')).toBe(false)
+    expect(fits(32768, 'bfloat16')).toBe(true)
+    expect(fits(32768, 'float32')).toBe(false)
+  })
+})
+
+describe('a kernel', () => {
+  const folder = fileURLToPath(new URL('../../src/tensor/kernels/', import.meta.url))
+
+  test('source stands alone and keeps its line numbers', () => {
+    const files = readdirSync(folder).filter(name => name.endsWith('.cu'))
+    expect(files).toEqual(expect.arrayContaining(['rms-norm.cu', 'swiglu.cu']))
+    for (const name of files) {
+      const source = kernelSource(join(folder, name), { T: 'bfloat16', SIZE: 8 })
+      expect(source.startsWith(`#define T bfloat16\n#define SIZE 8\n#line 1 "${name}"\n`)).toBe(true)
+      expect(source).not.toMatch(/^#include/m)
+      // What follows a `#line N` is the file from its line N on.
+      const lines = source.split('\n')
+      const last = lines.findLastIndex(line => line.startsWith('#line'))
+      const [, number, file] = /^#line (\d+) "(.*)"$/.exec(lines[last]!)!
+      expect(file).toBe(name)
+      const original = readFileSync(join(folder, name), 'utf8').split('\n')
+      expect(lines.slice(last + 1)).toEqual(original.slice(Number(number) - 1))
+    }
+  })
+
+  test('that includes a missing file says which', () => {
+    const file = join(process.env.WHETSTONE_CACHE!, 'lost.cu')
+    writeFileSync(file, '#include "nowhere.cuh"\n')
+    const options = { file: pathToFileURL(file), entry: 'lost', parameters: [] }
+    expect(() => new Kernel(options)).toThrow(/nowhere\.cuh/)
+  })
+
+  test('is refused with a clear message where there is no CUDA', () => {
+    const file = new URL('../../src/tensor/kernels/swiglu.cu', import.meta.url)
+    const kernel = new Kernel({ file, entry: 'swiglu_forward', parameters: ['tensor:float32', 'int64'] })
+    const launch = (...given: Parameters<Kernel['launch']>): void => kernel.launch(...given)
+    const shape = { grid: [1], block: [32] } as const
+    const x = Tensor.from([1, 2])
+    expect(() => launch(shape, x, 2)).toThrow(
+      backend().cuda.available ? /a CUDA tensor/ : /swiglu_forward needs a CUDA/,
+    )
+    expect(() => launch(shape, x, 2)).toThrow(ArgumentError)
+    const program = record(['tensor'], x => launch(shape, x, 2))
+    expect(() => program.call(x)).toThrow(/CUDA[\s\S]*recorded at .*kernels\.test\.ts/)
+  })
+})
