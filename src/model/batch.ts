@@ -35,20 +35,25 @@ export function planBatches(
   groups.sort((a, b) => b.longest - a.longest || a.sequences[0]! - b.sequences[0]!)
   const plans: BatchPlan[] = []
   let current: number[] = []
+  let rows = 0
+  let longest = 0
   const close = () => {
     if (current.length === 0) return
-    const length = Math.max(...current.map(i => lengths[i]!))
-    const equal = current.every(i => lengths[i] === length)
-    plans.push({ sequences: current, length, packed: packing === 'on' && !equal })
+    const equal = current.every(i => lengths[i] === longest)
+    plans.push({ sequences: current, length: longest, packed: packing === 'on' && !equal })
     current = []
+    rows = 0
+    longest = 0
   }
-  const cost = (sequences: readonly number[]): number =>
-    packing === 'on'
-      ? sequences.reduce((sum, i) => sum + lengths[i]!, 0)
-      : sequences.length * Math.max(...sequences.map(i => lengths[i]!))
   for (const group of groups) {
-    if (current.length > 0 && cost([...current, ...group.sequences]) > tokenBudget) close()
+    const added = group.sequences.reduce((sum, i) => sum + lengths[i]!, 0)
+    // Groups come longest first, so the first one of a batch says how wide its padding is.
+    const width = Math.max(longest, group.longest)
+    const cost = packing === 'on' ? rows + added : (current.length + group.sequences.length) * width
+    if (current.length > 0 && cost > tokenBudget) close()
     current.push(...group.sequences)
+    rows += added
+    longest = Math.max(longest, group.longest)
   }
   close()
   return plans

@@ -19,15 +19,7 @@ export {
   type TokenRoles,
 } from './init.js'
 export { type Projection, projections } from './layout.js'
-export {
-  type Gradients,
-  type LoadOptions,
-  type OptimizerOptions,
-  type Outputs,
-  type Role,
-  type ScoreOptions,
-  type Sequence,
-  TokenModel,
-  type TrainOptions,
-} from './token-model.js'
+export type { LoadOptions, OptimizerOptions } from './loading.js'
+export type { Gradients, Outputs, Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
+export { TokenModel } from './token-model.js'
 export type { LoadProgress } from './weights.js'

@@ -4,118 +4,55 @@
  */
 import {
   AdamW,
-  type AdamWOptions,
   type Device,
   type DType,
-  Generator,
   NonFiniteGradientError,
   noGrad,
-  randn,
   record,
   type StepOptions,
   scope,
   type Tensor,
   type Update,
   unscoped,
-  zeros,
 } from '../tensor/index.js'
 import { fusedOps } from '../tensor/kernels/fused-ops.js'
-import { Adapter, type AdapterOptions } from './adapter.js'
+import type { Adapter } from './adapter.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
-import { architectureName, type HeadLayout, type ModelConfig, readConfig } from './config.js'
+import { architectureName, type ModelConfig, readConfig } from './config.js'
 import type { DecoderParts, LowRank, Rows } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { planHead } from './head.js'
 import { checkpointViews, layout, projections, type Weight } from './layout.js'
+import {
+  headOf,
+  initializeHead,
+  type LoadOptions,
+  openAdapter,
+  refuseNothingToTrain,
+  type Settings,
+  settingsOf,
+  trains,
+} from './loading.js'
+import {
+  flattenGradients,
+  type Gradients,
+  type Outputs,
+  type Role,
+  readOutputs,
+  type ScoreOptions,
+  type Sequence,
+  type TrainOptions,
+  wantedPositions,
+} from './outputs.js'
 import { Passes, type PassHead, type PassOptions } from './passes.js'
 import { saveModel } from './save.js'
-import { checksumWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
-
-/** What a model answers with: log-probabilities, a value per token, or a score per sequence. */
-export type Role = 'language' | 'value' | 'reward'
-
-export interface Outputs {
-  language: {
-    /** One for each of the tokens `from..n`. */
-    logprobs: Float32Array
-    /** Of the distributions those tokens were drawn from. Where they were asked for. */
-    entropy?: Float32Array
-  }
-  /** The value of the state before each of the tokens `from..n`. */
-  value: { values: Float32Array }
-  /** At the last token. */
-  reward: { score: number }
-}
-
-/** Gradients of a loss with respect to what a model answered; what is left out is zero. */
-export interface Gradients {
-  language: { logprobs?: Float32Array; entropy?: Float32Array }
-  value: { values: Float32Array }
-  reward: { score: number }
-}
-
-/** A sequence of token ids; `TokenIds` of a tokenizer are one. */
-export type Sequence = Int32Array
-
-export interface ScoreOptions {
-  /** The first token whose log-probability or value is wanted, for all sequences or each; at least 1, which is the default. */
-  from?: number | readonly number[]
-  entropy?: boolean
-  /** Logits are divided by it. Default 1. */
-  temperature?: number
-  /** `off`: the weights without their adapter, which is a LoRA actor's reference model. */
-  adapter?: 'on' | 'off'
-  /** `off`: pad sequences to a rectangle. The numbers are the same. */
-  packing?: 'on' | 'off'
-  signal?: AbortSignal
-  onProgress?: (done: number) => void
-}
-
-export interface TrainOptions extends Pick<ScoreOptions, 'from' | 'entropy' | 'temperature' | 'packing' | 'signal'> {
-  /** This many consecutive sequences come to the callback together. */
-  together?: number
-}
-
-export interface LoadOptions<R extends Role> {
-  /** Default: what the checkpoint is. A critic or a reward model may be made from a policy's checkpoint. */
-  role?: R
-  device?: Device
-  /** Default float32 on the CPU, bfloat16 on CUDA (trained through float32 copies). */
-  dtype?: DType
-  /** A directory with an adapter in PEFT's format, or a new one. */
-  adapter?: string | (AdapterOptions & { seed: number })
-  /** Keep only each layer's input for the backward pass, and compute the rest again. */
-  recompute?: boolean
-  /** Train the head alone. */
-  freezeBackbone?: boolean
-  optimizer?: OptimizerOptions
-  /** Rows of a batch. Default 4096 on the CPU, 32768 on CUDA. */
-  tokenBudget?: number
-  /** Of a head that the checkpoint does not have. */
-  seed?: number
-  signal?: AbortSignal
-  onProgress?: (progress: LoadProgress) => void
-}
-
-export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | 'weightDecay'> {
-  /** Kinds of weights that do not decay. */
-  exempt?: readonly Weight['kind'][]
-}
+import { checksumWeights, initializeWeights, readWeights } from './weights.js'
 
 interface TrainCall<R extends Role> {
   sequences: readonly Sequence[]
   options: TrainOptions
   /** Of the loss, by sequence. */
   gradients: Map<number, Gradients[R]>
-}
-
-interface Settings {
-  device: Device
-  dtype: DType
-  tokenBudget: number
-  recompute: boolean
-  freezeBackbone: boolean
-  optimizer: OptimizerOptions
 }
 
 export class TokenModel<R extends Role = Role> {
@@ -227,7 +164,7 @@ export class TokenModel<R extends Role = Role> {
     const { temperature = 1, packing = 'on', entropy = false, adapter = 'on', signal } = options
     this.check(sequences, temperature)
     const training = mode === 'training'
-    const wanted = this.wanted(sequences, options.from)
+    const wanted = wantedPositions(this.role, sequences, options.from)
     const plans = planBatches(
       sequences.map(ids => ids.length),
       { tokenBudget: this.settings.tokenBudget, packing, together: options.together ?? 1 },
@@ -243,7 +180,7 @@ export class TokenModel<R extends Role = Role> {
       }
       const outputs = this.passes.run(plan, arrays, pass, temperature).then(async tensors => {
         try {
-          return { tensors, parts: await this.read(plan, arrays.counts, tensors) }
+          return { tensors, parts: await readOutputs(this.role, plan, arrays.counts, tensors) }
         } catch (error) {
           for (const tensor of tensors) tensor.dispose()
           throw error
@@ -326,36 +263,6 @@ export class TokenModel<R extends Role = Role> {
     }
   }
 
-  /** The positions whose output is wanted: those before each predicted token, or the last one. */
-  private wanted(
-    sequences: readonly Sequence[],
-    from: ScoreOptions['from'],
-  ): (i: number) => { start: number; end: number } {
-    if (this.role === 'reward') return i => ({ start: sequences[i]!.length - 1, end: sequences[i]!.length })
-    return i => {
-      const first = (typeof from === 'number' ? from : from?.[i]) ?? 1
-      const { length } = sequences[i]!
-      if (!Number.isInteger(first) || first < 1 || first > length)
-        throw new RangeError(`from[${i}] should be between 1 and ${length}, got ${first}`)
-      return { start: first - 1, end: length - 1 }
-    }
-  }
-
-  /** Outputs as ragged arrays; a number that is not finite names its sequence. */
-  private async read(plan: BatchPlan, counts: readonly number[], tensors: readonly Tensor[]): Promise<Outputs[R][]> {
-    const arrays = (await Promise.all(tensors.map(tensor => tensor.data<'float32'>()))) as Float32Array[]
-    let at = 0
-    return plan.sequences.map((index, k) => {
-      const slices = arrays.map(array => array.slice(at, at + counts[k]!))
-      at += counts[k]!
-      for (const slice of slices)
-        if (slice.some(value => !Number.isFinite(value))) throw new NonFiniteError('the output', index)
-      const [first, second] = slices as [Float32Array, Float32Array?]
-      if (this.role === 'language') return { logprobs: first, ...(second ? { entropy: second } : {}) } as Outputs[R]
-      return (this.role === 'value' ? { values: first } : { score: first[0]! }) as Outputs[R]
-    })
-  }
-
   /**
    * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
    * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
@@ -375,43 +282,12 @@ export class TokenModel<R extends Role = Role> {
         const given = lossGradient(parts, plan.sequences)
         if (given.length !== parts.length)
           throw new RangeError(`${parts.length} outputs need as many gradients, got ${given.length}`)
-        await this.passes.backward(tensors, this.flatten(plan, counts, given, tensors.length))
+        await this.passes.backward(tensors, flattenGradients(this.role, plan, counts, given, tensors.length))
         for (const [k, index] of plan.sequences.entries()) call.gradients.set(index, given[k]!)
       } finally {
         for (const tensor of tensors) tensor.dispose()
       }
     }
-  }
-
-  /** Ragged gradients as one array per output, checked. */
-  private flatten(
-    plan: BatchPlan,
-    counts: readonly number[],
-    given: readonly Gradients[R][],
-    outputs: number,
-  ): Float32Array[] {
-    const total = counts.reduce((sum, n) => sum + n, 0)
-    const flat = Array.from({ length: outputs }, () => new Float32Array(total))
-    let at = 0
-    for (const [k, gradient] of given.entries()) {
-      const index = plan.sequences[k]!
-      const wide = gradient as Partial<Record<'logprobs' | 'entropy' | 'values', Float32Array>> & { score?: number }
-      const arrays =
-        this.role === 'language'
-          ? [wide.logprobs, wide.entropy]
-          : [wide.values ?? Float32Array.of(wide.score ?? Number.NaN)]
-      if (wide.entropy && outputs < 2)
-        throw new RangeError('a gradient of the entropy needs forwardBackward(..., { entropy: true })')
-      for (const [j, array] of arrays.entries()) {
-        if (!array) continue
-        if (array.length !== counts[k])
-          throw new RangeError(`the gradient of sequence ${index} has ${array.length} entries, its output ${counts[k]}`)
-        if (array.some(value => !Number.isFinite(value))) throw new NonFiniteError('the gradient', index)
-        flat[j]!.set(array, at)
-      }
-      at += counts[k]!
-    }
-    return flat
   }
 
   /**
@@ -624,10 +500,6 @@ export class TokenModel<R extends Role = Role> {
   }
 }
 
-function headOf(role: Role): HeadLayout {
-  return role === 'language' ? 'language' : 'score'
-}
-
 /** Runs `fn` off the event loop, without gradients. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing has this type.
 async function once<T extends Tensor[] | void>(fn: () => T): Promise<T> {
@@ -636,66 +508,5 @@ async function once<T extends Tensor[] | void>(fn: () => T): Promise<T> {
     return (await program.run()) as unknown as T
   } finally {
     program.dispose()
-  }
-}
-
-/** An adapter leaves the weights alone, except a head of one number, which no language model comes with. */
-function trains(name: string, role: Role, adapter: Adapter | undefined, { freezeBackbone }: Settings): boolean {
-  if (name === 'score.weight') return true
-  if (adapter) return false
-  return !freezeBackbone || (role === 'language' && name === 'lm_head.weight')
-}
-
-function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
-  if (freezeBackbone && role === 'language' && decoder.tiedEmbeddings)
-    throw new ModelError(
-      'freezeBackbone leaves nothing to train: the output matrix is the embedding (tie_word_embeddings)',
-    )
-}
-
-function settingsOf(options: LoadOptions<Role>): Settings {
-  const device = options.device ?? 'cpu'
-  return {
-    device,
-    dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
-    tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 4096 : 32768),
-    recompute: options.recompute ?? false,
-    freezeBackbone: options.freezeBackbone ?? false,
-    optimizer: options.optimizer ?? {},
-  }
-}
-
-async function openAdapter(
-  adapter: LoadOptions<Role>['adapter'],
-  config: ModelConfig,
-  settings: Settings,
-  tensors: ReadonlyMap<string, Tensor>,
-): Promise<Adapter | undefined> {
-  if (adapter === undefined) return undefined
-  try {
-    if (typeof adapter === 'object') return Adapter.create(config.decoder, { ...adapter, ...settings })
-    return await Adapter.load(adapter, config.decoder, { ...settings, head: tensors.get('score.weight') })
-  } catch (error) {
-    for (const tensor of tensors.values()) tensor.dispose()
-    throw error
-  }
-}
-
-/** A critic starts at zero everywhere, so that it misleads nobody; a reward model as transformers starts one. */
-function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
-  scope(() =>
-    noGrad(() => {
-      if (role === 'value') head.copy_(zeros(head.shape))
-      else head.copy_(seeded(head.shape, config.decoder.initRange, seed))
-    }),
-  )
-}
-
-function seeded(shape: readonly number[], scale: number, seed: number): Tensor {
-  const generator = new Generator({ seed })
-  try {
-    return randn(shape, { generator }).mul(scale)
-  } finally {
-    generator.dispose()
   }
 }
