@@ -61,7 +61,8 @@ function startPeer() {
 }
 
 const next = numbers(1)
-const geometric = () => Math.max(1, Math.min(6 * meanLength, Math.ceil(Math.log(next()) / Math.log(1 - 1 / meanLength))))
+const geometric = () =>
+  Math.max(1, Math.min(6 * meanLength, Math.ceil(Math.log(next()) / Math.log(1 - 1 / meanLength))))
 const work = {
   ragged: {
     target: 4,
@@ -86,7 +87,9 @@ try {
     const model = await TokenModel.create(parseConfig(configOf(shape), 'config.json'), { role: 'language', seed: 1 })
     await model.save(directory)
     for (const [name, { target, prompts: promptLengths, lengths }] of Object.entries(work)) {
-      const ids = promptLengths.map(length => Array.from({ length }, () => 3 + Math.floor(next() * (shape.vocabSize - 3))))
+      const ids = promptLengths.map(length =>
+        Array.from({ length }, () => 3 + Math.floor(next() * (shape.vocabSize - 3))),
+      )
       const tokens = lengths.reduce((sum, length) => sum + length, 0)
       const engine = new LocalEngine(model, { eosIds: [eos] })
       const ours = async () => {

@@ -20,7 +20,7 @@ export interface HeadPlan {
 }
 
 /** Logits of a chunk take about this much: enough rows for an efficient product, little beside a model. */
-const chunkBytes = { cpu: 16 << 20, cuda: 1 << 30 }
+const chunkBytes = { cpu: 16 << 20, cuda: 2 ** 31 }
 /** Log-softmaxes that are kept rather than made again; the kernels of a GPU never keep any. */
 const keepBytes = 48 << 20
 
@@ -31,7 +31,9 @@ export function planHead(
 ): HeadPlan {
   const { training, device, ...wanted } = options
   const perRow = vocabSize * 4
-  const rowsPerChunk = Math.max(16, Math.floor(chunkBytes[device === 'cpu' ? 'cpu' : 'cuda'] / perRow))
+  const room = chunkBytes[device === 'cpu' ? 'cpu' : 'cuda']
+  // A multiple of 16 rows, so that every chunk starts where a kernel's wide accesses may.
+  const rowsPerChunk = Math.max(16, Math.floor(room / perRow / 16) * 16)
   const keep = training && device === 'cpu' && rows * perRow <= keepBytes
   return { rowsPerChunk, chunks: Math.max(1, Math.ceil(rows / rowsPerChunk)), keep, ...wanted }
 }
