@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { TokenModel } from '../../dist/model/index.js'
 import {
+  AdamW,
   fusedOps,
   gradients,
   manualSeed,
@@ -149,12 +150,41 @@ async function numbers(checks, name) {
   }
 }
 
+/** The update of 16-bit parameters by the kernel, against libtorch's fused operator on the float32 copies. @param {Checks} checks */
+async function adamw(checks, dtype) {
+  const options = { lr: 0.01, betas: [0.9, 0.95], eps: 1e-8, weightDecay: 0.1 }
+  for (const count of [1, 7, 8, 4099, 896 * 512]) {
+    const start = randn([count], { dtype: 'float64' })
+    const parameter = start.to('cuda', dtype)
+    const exact = parameter.to('cpu', 'float64')
+    for (const tensor of [parameter, exact]) tensor.requiresGrad = true
+    const ours = new AdamW([{ parameters: new Map([['w', parameter]]), ...options }])
+    const theirs = new AdamW([{ parameters: new Map([['w', exact]]), ...options }])
+    for (let step = 0; step < 5; step++) {
+      const gradient = randn([count]).cast(dtype)
+      parameter.grad = gradient.to('cuda')
+      exact.grad = gradient.cast('float64')
+      await ours.step({ clipNorm: 0.5 })
+      await theirs.step({ clipNorm: 0.5 })
+    }
+    for (const key of ['exp_avg', 'exp_avg_sq']) {
+      const error = relativeError(ours.state().get(`w.${key}`), theirs.state().get(`w.${key}`))
+      checks.is(`adamw ${dtype} ${count} ${key}`, error < 1e-5, String(error))
+    }
+    const copy = relativeError(ours.state().get('w.master'), exact.detach())
+    checks.is(`adamw ${dtype} ${count} copy`, copy < 1e-5, String(copy))
+    const rounded = relativeError(parameter.detach(), ours.state().get('w.master').to('cpu', dtype).cast('float64'))
+    checks.is(`adamw ${dtype} ${count} parameter is its copy, rounded`, rounded === 0, String(rounded))
+  }
+}
+
 export async function run() {
   manualSeed(5)
   const checks = new Checks()
   for (const dtype of ['float32', 'float16', 'bfloat16']) {
     await rope(checks, dtype)
     await logprobs(checks, dtype)
+    if (dtype !== 'float32') await adamw(checks, dtype)
   }
   for (const name of ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']) await numbers(checks, name)
   return { right: checks.report(), kept: true }

@@ -4,8 +4,19 @@
  */
 import { noGrad } from './autograd.js'
 import type { NumberLike } from './call.js'
+import type { DType } from './dtype.js'
 import { ArgumentError, TensorError } from './errors.js'
-import { foreachCopy_, foreachMul_, foreachNorm, fusedAdamw_, fusedSgd_, stack, zeros } from './operators.generated.js'
+import { adamwStep } from './kernels/adamw.js'
+import {
+  foreachAdd_,
+  foreachCopy_,
+  foreachMul_,
+  foreachNorm,
+  fusedAdamw_,
+  fusedSgd_,
+  stack,
+  zeros,
+} from './operators.generated.js'
 import { type Program, record } from './program.js'
 import { scope, unscoped } from './scope.js'
 import type { Tensor } from './tensor.js'
@@ -84,13 +95,8 @@ abstract class Optimizer<O extends { lr: number }> {
     )
   }
 
-  /** Records the update of some of one group's slots. */
-  protected abstract recordUpdate(
-    options: O,
-    slots: readonly Slot[],
-    gradients: readonly Tensor[],
-    lr: NumberLike,
-  ): void
+  /** Records the update of some of one group's slots from their gradients times `scale`. */
+  protected abstract recordUpdate(options: O, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void
 
   private prepare(): Prepared {
     const active = this.groups.map(({ slots }) =>
@@ -104,26 +110,17 @@ abstract class Optimizer<O extends { lr: number }> {
     if (known) return known
 
     const norms = record([], () =>
-      noGrad(() => stack(foreachNorm(all.map(({ parameter }) => parameter.grad!))).toCopy({ dtype: 'float64' })),
+      noGrad(() => {
+        const gradients = all.map(({ parameter }) => parameter.grad!)
+        return stack(foreachNorm(gradients, 2, { dtype: normDtype(all) })).toCopy({ dtype: 'float64' })
+      }),
     )
     const kinds = ['number', ...this.groups.map(() => 'number' as const)] as const
     const update = record(kinds as readonly 'number'[], (scale, ...rates) => {
       noGrad(() => {
         for (const [i, { options }] of this.groups.entries()) {
           const slots = active[i]!
-          if (slots.length === 0) continue
-          const narrow = slots.filter(({ parameter, target }) => parameter !== target)
-          const gradients = slots.map(({ parameter, target }) =>
-            parameter === target ? parameter.grad! : parameter.grad!.toCopy({ dtype: 'float32' }),
-          )
-          foreachMul_(gradients, scale)
-          this.recordUpdate(options, slots, gradients, rates[i]!)
-          if (narrow.length > 0) {
-            foreachCopy_(
-              narrow.map(({ parameter }) => parameter),
-              narrow.map(({ target }) => target),
-            )
-          }
+          if (slots.length > 0) this.recordUpdate(options, slots, scale, rates[i]!)
         }
       })
     })
@@ -134,7 +131,7 @@ abstract class Optimizer<O extends { lr: number }> {
 
   /**
    * Applies the accumulated gradients. A gradient that is not finite is refused before any weight changes; parameters
-   * without a gradient are left alone. Gradients stay (clipped) until `zeroGrad`.
+   * without a gradient are left alone. Gradients stay until `zeroGrad`.
    */
   async step(options: StepOptions = {}): Promise<Update> {
     const { names, norms, update } = this.prepare()
@@ -219,30 +216,25 @@ export class AdamW extends Optimizer<AdamWOptions> {
     super(groups, ['step', 'exp_avg', 'exp_avg_sq'])
   }
 
-  protected recordUpdate(
-    options: AdamWOptions,
-    slots: readonly Slot[],
-    gradients: readonly Tensor[],
-    lr: NumberLike,
-  ): void {
-    const of = (key: string) => slots.map(({ state }) => state.get(key)!)
-    for (const step of of('step')) step.add_(1)
-    const [beta1, beta2] = options.betas ?? [0.9, 0.999]
-    fusedAdamw_(
-      slots.map(({ target }) => target),
-      gradients,
-      of('exp_avg'),
-      of('exp_avg_sq'),
-      [],
-      of('step'),
-      {
-        lr,
-        beta1,
-        beta2,
-        weightDecay: options.weightDecay ?? 0,
-        eps: options.eps ?? 1e-8,
-        amsgrad: false,
-        maximize: false,
+  protected recordUpdate(options: AdamWOptions, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void {
+    const { betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0 } = options
+    foreachAdd_(
+      slots.map(({ state }) => state.get('step')!),
+      1,
+    )
+    const byKernel = slots.filter(({ parameter, target }) => parameter !== target && parameter.device !== 'cpu')
+    for (const { parameter, target, state } of byKernel) {
+      const [first, second, step] = [state.get('exp_avg')!, state.get('exp_avg_sq')!, state.get('step')!]
+      const given = { parameter, copy: target, first, second, step, gradient: parameter.grad! }
+      adamwStep(given, { scale, lr, betas, eps, weightDecay })
+    }
+    updateWide(
+      slots.filter(slot => !byKernel.includes(slot)),
+      scale,
+      (targets, gradients, of) => {
+        const [beta1, beta2] = betas
+        const rates = { lr, beta1, beta2, weightDecay, eps, amsgrad: false, maximize: false }
+        fusedAdamw_(targets, gradients, of('exp_avg'), of('exp_avg_sq'), [], of('step'), rates)
       },
     )
   }
@@ -262,27 +254,43 @@ export class Sgd extends Optimizer<SgdOptions> {
     super(groups, groups.some(({ momentum }) => (momentum ?? 0) !== 0) ? ['momentum'] : [])
   }
 
-  protected recordUpdate(
-    options: SgdOptions,
-    slots: readonly Slot[],
-    gradients: readonly Tensor[],
-    lr: NumberLike,
-  ): void {
-    const momentum = options.momentum ?? 0
-    // A buffer of zeros after one step is momentum * 0 + gradient: PyTorch's special first step needs no flag.
-    fusedSgd_(
-      slots.map(({ target }) => target),
-      gradients,
-      momentum === 0 ? [] : slots.map(({ state }) => state.get('momentum')!),
-      {
-        weightDecay: options.weightDecay ?? 0,
-        momentum,
-        lr,
-        dampening: 0,
-        nesterov: options.nesterov ?? false,
-        maximize: false,
-        isFirstStep: false,
-      },
-    )
+  protected recordUpdate(options: SgdOptions, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void {
+    const { momentum = 0, weightDecay = 0, nesterov = false } = options
+    updateWide(slots, scale, (targets, gradients, of) => {
+      // A buffer of zeros after one step is momentum * 0 + gradient: PyTorch's special first step needs no flag.
+      fusedSgd_(targets, gradients, momentum === 0 ? [] : of('momentum'), {
+        ...{ weightDecay, momentum, lr, nesterov },
+        ...{ dampening: 0, maximize: false, isFirstStep: false },
+      })
+    })
   }
+}
+
+/** Calls `update` with gradients as wide as what it changes, and rounds 16-bit parameters from their copies afterwards. */
+function updateWide(
+  slots: readonly Slot[],
+  scale: NumberLike,
+  update: (targets: Tensor[], gradients: Tensor[], of: (key: string) => Tensor[]) => void,
+): void {
+  if (slots.length === 0) return
+  const gradients = slots.map(({ parameter, target }) =>
+    parameter === target ? parameter.grad! : parameter.grad!.toCopy({ dtype: 'float32' }),
+  )
+  foreachMul_(gradients, scale)
+  update(
+    slots.map(({ target }) => target),
+    gradients,
+    key => slots.map(({ state }) => state.get(key)!),
+  )
+  const narrow = slots.filter(({ parameter, target }) => parameter !== target)
+  if (narrow.length === 0) return
+  foreachCopy_(
+    narrow.map(({ parameter }) => parameter),
+    narrow.map(({ target }) => target),
+  )
+}
+
+/** A norm of 16-bit gradients needs more digits than they have. */
+function normDtype(slots: readonly Slot[]): DType | undefined {
+  return slots.some(({ parameter, target }) => parameter !== target) ? 'float32' : undefined
 }
