@@ -9,7 +9,7 @@ static float largest(const float *x, int64_t count) {
   return result;
 }
 
-// e[i] = exp(scale * (x[i] - most)) where x[i] is at least `least`, else 0, and their sum. `e` may be null.
+// e[i] = exp(scale * (x[i] - most)), or 0 where x[i] is below `least`, and their sum. `e` may be null.
 static double exponentials(const float *x, float *e, int64_t count, float scale, float most, float least) {
   const int64_t whole = count & ~7;
   const v8 scales = all8(scale), mosts = all8(most), leasts = all8(least), zero = all8(0);
@@ -20,14 +20,15 @@ static double exponentials(const float *x, float *e, int64_t count, float scale,
     v8 part = zero;
     for (int64_t i = begin; i < end; i += 8) {
       const v8 value = load8(x + i);
-      const v8 power = value >= leasts ? exp8((value - mosts) * scales) : zero;
+      // This way round a NaN gets into the sum.
+      const v8 power = value < leasts ? zero : exp8((value - mosts) * scales);
       if (e) store8(e + i, power);
       part += power;
     }
     sum += sumOf(part);
   }
   for (int64_t i = whole; i < count; ++i) {
-    const float power = x[i] >= least ? exp1((x[i] - most) * scale) : 0.0f;
+    const float power = x[i] < least ? 0.0f : exp1((x[i] - most) * scale);
     if (e) e[i] = power;
     sum += power;
   }
