@@ -30,7 +30,7 @@ export interface LoadOptions<R extends Role> {
   /** Train the head alone. */
   freezeBackbone?: boolean
   optimizer?: OptimizerOptions
-  /** Rows of a batch. Default 4096 on the CPU, 32768 on CUDA. */
+  /** Rows of a batch. Default 2048 on the CPU, 32768 on CUDA. */
   tokenBudget?: number
   /** Of a head that the checkpoint does not have. */
   seed?: number
@@ -75,7 +75,7 @@ export function settingsOf(options: LoadOptions<Role>): Settings {
   return {
     device,
     dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
-    tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 4096 : 32768),
+    tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 2048 : 32768),
     recompute: options.recompute ?? false,
     freezeBackbone: options.freezeBackbone ?? false,
     optimizer: options.optimizer ?? {},

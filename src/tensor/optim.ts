@@ -70,6 +70,8 @@ interface Prepared {
 abstract class Optimizer<O extends { lr: number }> {
   private readonly groups: Group<O>[]
   private readonly prepared = new Map<string, Prepared>()
+  /** So few numbers on the CPU that a step takes less than handing it to another thread. */
+  private readonly short: boolean
 
   protected constructor(groups: readonly (O & { parameters: Parameters })[], stateNames: readonly string[]) {
     const seen = new Set<string>()
@@ -93,6 +95,10 @@ abstract class Optimizer<O extends { lr: number }> {
         slots: [...parameters].map(([name, parameter]) => makeSlot(name, parameter)),
       })),
     )
+    const parameters = this.groups.flatMap(({ slots }) => slots.map(({ parameter }) => parameter))
+    this.short =
+      parameters.every(({ device }) => device === 'cpu') &&
+      parameters.reduce((sum, { numel }) => sum + numel, 0) < 1 << 18
   }
 
   /** Records the update of some of one group's slots from their gradients times `scale`. */
@@ -135,7 +141,7 @@ abstract class Optimizer<O extends { lr: number }> {
    */
   async step(options: StepOptions = {}): Promise<Update> {
     const { names, norms, update } = this.prepare()
-    const tensor = await norms.run()
+    const tensor = await (this.short ? norms.runShort() : norms.run())
     const values = await tensor.data<'float64'>()
     tensor.dispose()
     const bad = names.filter((_, i) => !Number.isFinite(values[i]))
@@ -143,7 +149,8 @@ abstract class Optimizer<O extends { lr: number }> {
     const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
     const { clipNorm, lrScale = 1 } = options
     const scale = clipNorm === undefined ? 1 : Math.min(1, clipNorm / (norm + 1e-6))
-    await update.run(scale, ...this.groups.map(group => group.options.lr * lrScale))
+    const rates = this.groups.map(group => group.options.lr * lrScale)
+    await (this.short ? update.runShort(scale, ...rates) : update.run(scale, ...rates))
     return { norm, scale }
   }
 

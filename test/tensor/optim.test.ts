@@ -128,6 +128,20 @@ test('a 16-bit parameter learns through its float32 copy', async () => {
   expect(optimizer.state().get('w.master')!.at(0).item()).toBeCloseTo(0.99, 4)
 })
 
+test('a loop of small steps lets timers run', async () => {
+  const { w, b, loss } = problem()
+  const optimizer = new AdamW([{ parameters: new Map(Object.entries({ w, b })), lr: 0.01 }])
+  let ticks = 0
+  const timer = setInterval(() => ticks++, 1)
+  for (const end = performance.now() + 200; performance.now() < end; ) {
+    loss()
+    await optimizer.step()
+    optimizer.zeroGrad()
+  }
+  clearInterval(timer)
+  expect(ticks).toBeGreaterThan(10)
+})
+
 test('parameters without a gradient are left alone, and steps leave nothing behind', async () => {
   const { w, b, loss } = problem()
   const idle = randn([3])
