@@ -7,7 +7,7 @@ Usage:
   whetstone tokenizer train --input FILE... --vocab-size N --out DIR [--min-frequency N]
 
 Options:
-  --input FILE        .txt or .jsonl (every string of every row); several, or given several times
+  --input FILE        .txt, .md or .jsonl (every string of every row); several, or given several times
   --vocab-size N      tokens in all, at least ${MIN_VOCAB_SIZE}; fewer come out when the text has no more pairs to merge
   --out DIR           directory to make; must not exist or be empty
   --min-frequency N   merge only pairs seen at least this often (default 2)

@@ -6,14 +6,14 @@ import { TokenizerError } from './errors.js'
 const BLOCK_CHARACTERS = 65_536
 
 /**
- * The texts in a file: of `.txt`, blocks of whole lines; of `.jsonl`, every string value of every row, however deep, so
+ * The texts in a file: of `.txt` and `.md`, blocks of whole lines; of `.jsonl`, every string value of every row, however deep, so
  * that both `{"text": ...}` and `{"messages": [...]}` work. Anything else is an error that names file and line.
  */
 export async function* readTexts(file: string): AsyncGenerator<string> {
   const kind = extname(file).toLowerCase()
-  if (kind === '.txt') yield* blocks(file)
+  if (kind === '.txt' || kind === '.md') yield* blocks(file)
   else if (kind === '.jsonl') yield* rowStrings(file)
-  else throw new TokenizerError(`${file}: expected a .txt or .jsonl file`)
+  else throw new TokenizerError(`${file}: expected a .txt, .md or .jsonl file`)
 }
 
 async function* blocks(file: string): AsyncGenerator<string> {

@@ -209,7 +209,7 @@ describe('trainTokenizer', () => {
   })
 
   test.each<[string, string | Uint8Array, string]>([
-    ['a.csv', 'x', 'a.csv: expected a .txt or .jsonl file'],
+    ['a.csv', 'x', 'a.csv: expected a .txt, .md or .jsonl file'],
     ['a.jsonl', '{"a":"b"}\n\n{"a"\n', 'a.jsonl:3: expected a JSON object'],
     ['a.jsonl', '{"a":"b"}\n["c"]', 'a.jsonl:2: expected a JSON object with at least one string'],
     ['a.jsonl', '{"a":1}', 'a.jsonl:1: expected a JSON object with at least one string'],
