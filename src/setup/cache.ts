@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, statfs, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
+import { cacheDirectory } from '../cache-directory.js'
 import { attributeDiskError, SetupError } from './errors.js'
 import { fetchedVersion, type Inspection, inspectLibtorch } from './libtorch.js'
 import type { Platform } from './platform.js'
@@ -19,10 +19,7 @@ export interface Cache {
 }
 
 export function openCache(env: NodeJS.ProcessEnv, platform: Platform): Cache {
-  const root = resolve(
-    env.WHETSTONE_CACHE ||
-      (env.XDG_CACHE_HOME ? join(env.XDG_CACHE_HOME, 'whetstone') : join(homedir(), '.cache', 'whetstone')),
-  )
+  const root = cacheDirectory(env)
   return {
     root,
     lock: join(root, 'setup.lock'),
