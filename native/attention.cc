@@ -117,7 +117,7 @@ std::tuple<Tensor, Tensor> addRmsNorm(const Tensor &x, const Tensor &residual, c
   const int64_t width = x.size(1);
   const void *xs = x.const_data_ptr(), *residuals = residual.const_data_ptr(), *weights = weight.const_data_ptr();
   void *normeds = normed.mutable_data_ptr(), *sums = sum.mutable_data_ptr();
-  parallel(x.size(0), 1 + 16384 / width, [&](int64_t row) { kernels.addNorm(xs, residuals, weights, normeds, sums, row, width, static_cast<float>(eps)); });
+  parallel(x.size(0), 2 * width, [&](int64_t row) { kernels.addNorm(xs, residuals, weights, normeds, sums, row, width, static_cast<float>(eps)); });
   return {normed, sum};
 }
 
@@ -130,7 +130,7 @@ Tensor rmsNorm(const Tensor &x, const Tensor &weight, double eps) {
   const int64_t width = x.size(1);
   const void *xs = x.const_data_ptr(), *weights = weight.const_data_ptr();
   void *normeds = normed.mutable_data_ptr();
-  parallel(x.size(0), 1 + 16384 / width, [&](int64_t row) { kernels.addNorm(xs, nullptr, weights, normeds, nullptr, row, width, static_cast<float>(eps)); });
+  parallel(x.size(0), 2 * width, [&](int64_t row) { kernels.addNorm(xs, nullptr, weights, normeds, nullptr, row, width, static_cast<float>(eps)); });
   return normed;
 }
 
@@ -142,7 +142,7 @@ Tensor swiglu(const Tensor &gateUp) {
   Tensor out = at::empty({rows, width}, gateUp.options());
   const void *from = gateUp.const_data_ptr();
   void *to = out.mutable_data_ptr();
-  parallel(rows, 1 + 8192 / (width + 1), [&](int64_t row) { kernels.swiglu(from, to, row, width); });
+  parallel(rows, 16 * width, [&](int64_t row) { kernels.swiglu(from, to, row, width); });
   return out;
 }
 
@@ -158,7 +158,7 @@ Tensor rotateStore(const Tensor &qkv, const Tensor &cos, const Tensor &sin, cons
   Tensor queries = at::empty({rows, heads * kv.headDim}, qkv.options());
   const Rotate args{qkv.const_data_ptr(), cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), indices(positions, "positions", rows, 0, cos.size(0)), indices(slots, "slots", rows, -1, kv.blocks * kBlock),
                     queries.mutable_data_ptr(), kv.keys(), kv.values(), heads, kv.kvHeads, kv.headDim};
-  parallel(rows, 1 + 4096 / qkv.size(1), [&](int64_t row) { kernels.rotateStore(args, row); });
+  parallel(rows, 8 * qkv.size(1), [&](int64_t row) { kernels.rotateStore(args, row); });
   return queries;
 }
 
@@ -176,7 +176,9 @@ Tensor pagedAttention(const Tensor &queries, const Tensor &cache, const Tensor &
                     indices(positions, "positions", rows, 0, width * kBlock), out.mutable_data_ptr(), heads, kv.kvHeads, kv.headDim, width, static_cast<float>(scale)};
   const int64_t group = heads / kv.kvHeads;
   const size_t bytes = queries.element_size() * group * kv.headDim;
-  parallel(rows * kv.kvHeads, 1, [&](int64_t item) {
+  int64_t keys = 0;
+  for (int64_t row = 0; row < rows; ++row) keys += args.sequences[row] < 0 ? 0 : args.positions[row] + 1;
+  parallel(rows * kv.kvHeads, rows == 0 ? 1 : 2 * group * kv.headDim * keys / rows, [&](int64_t item) {
     const int64_t row = item / kv.kvHeads, kvHead = item % kv.kvHeads;
     if (args.sequences[row] < 0) {
       std::memset(static_cast<char *>(args.out) + (row * kv.kvHeads + kvHead) * bytes, 0, bytes);

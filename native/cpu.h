@@ -14,9 +14,13 @@ void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((
 
 namespace whetstone {
 
-// Calls `body(i)` for every i below `count`, on libtorch's threads. Each takes the next few that nobody has begun, so that
-// items of very different cost end together. What an item computes must not depend on which thread does it.
-template <class F> void parallel(int64_t count, int64_t together, const F &body) {
+// Calls `body(i)` for every i below `count`, on libtorch's threads. `cost` is about how many multiply-adds one call takes:
+// what is done sooner than other threads wake up is done here, and small items are taken several at a time. Each thread takes
+// the next that nobody has begun, so that items of very different cost end together. What an item computes must not depend
+// on which thread does it.
+template <class F> void parallel(int64_t count, int64_t cost, const F &body) {
+  constexpr int64_t kWorthWaking = 400'000, kPiece = 50'000;
+  const int64_t together = 1 + kPiece / (cost < 1 ? 1 : cost);
   struct Shared {
     const F &body;
     int64_t count, together;
@@ -29,9 +33,9 @@ template <class F> void parallel(int64_t count, int64_t together, const F &body)
         for (int64_t i = begin; i < end; ++i) body(i);
       }
     }
-  } shared{body, count, together < 1 ? 1 : together};
+  } shared{body, count, together};
   const int threads = at::get_num_threads();
-  if (!GOMP_parallel || threads < 2 || count <= shared.together) {
+  if (!GOMP_parallel || threads < 2 || count <= together || count * cost < kWorthWaking) {
     shared.work();
     return;
   }

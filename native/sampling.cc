@@ -114,7 +114,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
   auto *raw = logprobs.mutable_data_ptr<float>(), *processed = raw + rows, *topLogprob = topLogprobs.mutable_data_ptr<float>();
   const Passes passes = wideVectors() ? Passes{wide::largest, wide::exponentials, wide::pick} : Passes{portable::largest, portable::exponentials, portable::pick};
 
-  parallel(rows, 1, [&](int64_t row) {
+  parallel(rows, 32 * count, [&](int64_t row) {
     thread_local Scratch scratch;
     const float *x = all + row * count;
     const Settings &want = parameters[row];

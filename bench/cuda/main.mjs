@@ -3,14 +3,14 @@
  * Python's torch on the same device where there is one.
  *
  *   npm run bench:cuda                        all of it
- *   npm run bench:cuda -- kernels bandwidth   parts: device, kernels, model, bandwidth, decode
+ *   npm run bench:cuda -- kernels bandwidth   parts: device, kernels, model, rollout, bandwidth, decode
  *   npm run bench:cuda -- --check             exit code 1 also when a promise about speed is not kept
  *
  * WHETSTONE_PEER_PYTHON names the Python to compare with.
  */
 import { backend } from '../../dist/tensor/index.js'
 
-const parts = ['device', 'kernels', 'model', 'bandwidth', 'decode']
+const parts = ['device', 'kernels', 'model', 'rollout', 'bandwidth', 'decode']
 const given = process.argv.slice(2)
 const unknown = given.filter(word => word !== '--check' && !parts.includes(word))
 if (unknown.length > 0) {

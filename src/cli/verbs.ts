@@ -24,5 +24,8 @@ export const verbs: readonly VerbEntry[] = [
     summary: "compute a model's log-probabilities or scores of a file",
     load: () => import('./score.js'),
   },
+  { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
+  { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
+  { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
 ]

@@ -77,12 +77,16 @@ export class TokenModel<R extends Role = Role> {
     readonly source: string | undefined,
   ) {
     this.weights = layout(config.decoder, headOf(role))
+    const lookup: DecoderParts['adapter'] = adapter && ((layer, projection) => adapter.lowRank(layer, projection))
+    const isMerged = (): boolean => this.merged !== undefined
     this.parts = {
       config: config.decoder,
       weights: tensors,
       ops: fusedOps(settings),
-      adapter:
-        adapter && ((layer: number, projection: (typeof projections)[number]) => adapter.lowRank(layer, projection)),
+      // Once it is part of the weights it must not be added again.
+      get adapter() {
+        return isMerged() ? undefined : lookup
+      },
       recompute: settings.recompute,
     }
     this.passes = new Passes(this.parts, settings.device)

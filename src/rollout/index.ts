@@ -19,6 +19,7 @@ export type {
   VersionSpan,
 } from './generator.js'
 export { type EngineCounts, LocalEngine, type LocalEngineOptions } from './local/engine.js'
+export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
 export type { Listener, TokenEvent } from './local/sample.js'
 export type { StepBatch, StepDevice, StepResult } from './local/step.js'
 export { type ResolvedSampling, resolveSampling, type SamplingParams } from './sampling.js'

@@ -303,6 +303,33 @@ test('what was aborted is returned, and goes on where it stopped', async () => {
   expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
+test('a signal ends all of them with what they have', async () => {
+  const engine = open()
+  const stop = new AbortController()
+  const reasons: string[] = []
+  for await (const outcome of engine.generate(mixed, { signal: stop.signal })) {
+    reasons.push(completed(outcome).finishReason)
+    stop.abort()
+  }
+  expect(reasons).toHaveLength(mixed.reduce((sum, { n }) => sum + n!, 0))
+  expect(reasons.at(-1)).toBe('abort')
+  expect(() => engine.generate(mixed, { signal: stop.signal })).toThrow()
+  expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
+})
+
+test('a request may take the name of one that has ended', async () => {
+  const engine = open()
+  const request = { id: 'same', promptIds: randomIds(numbers(1), 5), sampling: { seed: 0, maxNewTokens: 3 } }
+  const first = engine.generate([request])
+  completed((await first.next()).value)
+  const second = engine.generate([
+    { ...request, sampling: { ...request.sampling, maxNewTokens: 200, ignoreEos: true } },
+  ])
+  expect(() => engine.generate([request])).toThrow(/in flight/)
+  expect((await first.next()).done).toBe(true)
+  expect(completed((await second.next()).value).finishReason).toBe('length')
+})
+
 test('leaving the loop cancels the rest', async () => {
   const engine = open()
   for await (const outcome of engine.generate(mixed)) {

@@ -80,3 +80,45 @@ test('an adapter takes part', async () => {
   await engine.close()
   model.dispose()
 })
+
+test('bfloat16: what is sampled is near what score says', async () => {
+  const model = await TokenModel.load(directory('qwen2'), { role: 'language', dtype: 'bfloat16' })
+  const engine = new LocalEngine(model)
+  const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+  const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
+  for (const [t, value] of logprobs.raw.entries()) expect(Math.abs(value - score!.logprobs[t]!)).toBeLessThan(0.25)
+  await engine.close()
+  await engine.close()
+  model.dispose()
+})
+
+test('a step that cannot run ends its samples; the engine goes on', async () => {
+  const model = await loadModel()
+  const engine = new LocalEngine(model)
+  const weight = model.parts.weights.get('model.norm.weight')!
+  const whole = weight.detach()
+  weight.setData(whole.narrow(0, 0, 3))
+  const outcomes = []
+  for await (const outcome of engine.generate([{ id: 'a', promptIds, n: 3, sampling }])) outcomes.push(outcome)
+  expect(outcomes.map(({ kind }) => kind)).toEqual(['failed', 'failed', 'failed'])
+  expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
+  weight.setData(whole)
+  expect((await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!.finishReason).toBe('length')
+  weight.setData(whole.mul(Number.NaN))
+  for await (const outcome of engine.generate([{ id: 'nan', promptIds, sampling }]))
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'non-finite' })
+  await engine.close()
+  model.dispose()
+})
+
+test('a merged adapter answers as the adapter beside the weights does', async () => {
+  const model = await TokenModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+  const engine = new LocalEngine(model)
+  const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+  await model.merge()
+  const merged = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
+  for (const [t, value] of merged.logprobs.raw.slice(0, 10).entries())
+    expect(value).toBeCloseTo(beside.logprobs.raw[t]!, 4)
+  await engine.close()
+  model.dispose()
+})

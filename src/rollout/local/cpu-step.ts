@@ -1,11 +1,10 @@
-/** Engine steps on the CPU: a recorded program over operators of our own (`native/attention.cc`, `native/sampling.cc`). */
+/** Engine steps on the CPU: a recorded program over operators of our own (`native/{linear,attention,sampling}.cc`). */
 import type { DecoderParts } from '../../model/decoder.js'
 import { ropeTables } from '../../model/rope.js'
 import {
   callOperator,
   type DType,
   dtypeBytes,
-  linear,
   noGrad,
   type Program,
   record,
@@ -16,14 +15,10 @@ import {
 import { blockSize, blocksFor } from './blocks.js'
 import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
 import type { StepBatch, StepDevice, StepResult } from './step.js'
+import type { StepDeviceOptions } from './step-device.js'
 
-export interface CpuStepOptions {
+export interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
-  /** Memory for keys and values. */
-  cacheBytes: number
-  /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
-  maxSequences: number
-  maxLength: number
 }
 
 type Step = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
@@ -45,6 +40,7 @@ export class CpuStep implements StepDevice {
   ) {
     const { layers, kvHeads, headDim } = parts.config
     const bytes = layers * 2 * kvHeads * headDim * blockSize * dtypeBytes(options.dtype)
+    // More than the sequences can fill is not taken.
     this.capacity = Math.min(
       Math.floor(options.cacheBytes / bytes),
       // One more for each: the block that is copied when samples part from their prompt.
@@ -153,6 +149,7 @@ export class CpuStep implements StepDevice {
           -1,
         ) as unknown as Tensor[]
         const ops: StepOps = {
+          linear: (x, weight, bias) => callOperator('whetstone::linear', x, weight, bias) as Tensor,
           rmsNorm: (x, weight, eps) => callOperator('whetstone::rms_norm', x, weight, eps) as Tensor,
           addRmsNorm: (x, residual, weight, eps) =>
             callOperator('whetstone::add_rms_norm', x, residual, weight, eps) as [Tensor, Tensor],
@@ -181,7 +178,7 @@ export class CpuStep implements StepDevice {
         return noGrad(() => {
           const hidden = decodeStep(parts, ops, ids!, wanted)
           if (!hidden) return []
-          let logits = linear(hidden, headWeight(parts))
+          let logits = ops.linear(hidden, headWeight(parts))
           if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })
           return callOperator('whetstone::sample', logits, ...sampling, inputs.at(-1)!) as Tensor[]
         })

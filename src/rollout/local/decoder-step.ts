@@ -1,13 +1,14 @@
 /**
- * One step of the decoder over rows of any sequences, written once for every device: matrix products are libtorch's, what
- * lies between them is a device's `StepOps`.
+ * One step of the decoder over rows of any sequences, written once for every device; what it is made of is a device's
+ * `StepOps`.
  */
 import type { DecoderParts } from '../../model/decoder.js'
 import type { Projection } from '../../model/layout.js'
-import { cat, embedding, linear, type Tensor } from '../../tensor/index.js'
+import { cat, embedding, type Tensor } from '../../tensor/index.js'
 
 /** What a device has operators of its own for. */
 export interface StepOps {
+  linear(x: Tensor, weight: Tensor, bias?: Tensor): Tensor
   rmsNorm(x: Tensor, weight: Tensor, eps: number): Tensor
   /** The norm of `x + residual`, and the sum. */
   addRmsNorm(x: Tensor, residual: Tensor, weight: Tensor, eps: number): readonly [normed: Tensor, sum: Tensor]
@@ -27,7 +28,7 @@ export function decodeStep(
   parts: DecoderParts,
   ops: StepOps,
   ids: Tensor,
-  wanted: Tensor | undefined,
+  wanted: Tensor | 'all' | undefined,
 ): Tensor | undefined {
   const { config, weights } = parts
   const { heads, kvHeads, headDim, inner, normEps, layers } = config
@@ -39,10 +40,10 @@ export function decodeStep(
     const weight = (name: string): Tensor => weights.get(`${at}.${name}`)!
     const adapted = (out: Tensor, input: Tensor, projection: Projection): Tensor => {
       const low = parts.adapter?.(i, projection)
-      return low ? out.add(linear(linear(input, low.a), low.b), { alpha: low.scale }) : out
+      return low ? out.add(ops.linear(ops.linear(input, low.a), low.b), { alpha: low.scale }) : out
     }
 
-    let qkv = linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
+    let qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`))
     if (config.qkNorm || parts.adapter) {
       const [queries, keys] = [heads * headDim, kvHeads * headDim]
       let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj')
@@ -59,25 +60,25 @@ export function decodeStep(
     const queries = ops.rotateStore(qkv, i)
     if (i === last && !wanted) return undefined
     let mixed = ops.attend(queries, i)
-    if (i === last) {
+    if (i === last && wanted !== 'all') {
       // From here on rows no longer meet.
       mixed = mixed.indexSelect(0, wanted!)
       residual = residual.indexSelect(0, wanted!)
     }
-    const output = linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`) ?? null)
+    const output = ops.linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`))
     ;[normed, residual] = ops.addRmsNorm(
       adapted(output, mixed, 'o_proj'),
       residual,
       weight('post_attention_layernorm.weight'),
       normEps,
     )
-    let gateUp = linear(normed, weight('mlp.gate_up.weight'))
+    let gateUp = ops.linear(normed, weight('mlp.gate_up.weight'))
     if (parts.adapter) {
       const gate = adapted(gateUp.narrow(1, 0, inner), normed, 'gate_proj')
       gateUp = cat([gate, adapted(gateUp.narrow(1, inner, inner), normed, 'up_proj')], 1)
     }
     const act = ops.swiglu(gateUp)
-    const down = adapted(linear(act, weight('mlp.down_proj.weight')), act, 'down_proj')
+    const down = adapted(ops.linear(act, weight('mlp.down_proj.weight')), act, 'down_proj')
     const next = i === last ? 'model.norm.weight' : `model.layers.${i + 1}.input_layernorm.weight`
     ;[normed, residual] = ops.addRmsNorm(down, residual, weights.get(next)!, normEps)
   }

@@ -5,16 +5,16 @@
  */
 import type { TokenModel } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import type { GenerationRequest, Generator, Outcome, PolicyVersion, Rejection, TopLogprobs } from '../generator.js'
+import type { GenerationRequest, Generator, Outcome, PolicyVersion, TopLogprobs } from '../generator.js'
 import { OutcomeQueue } from '../outcome-queue.js'
-import { resolveSampling } from '../sampling.js'
-import { TextStream } from '../text-stream.js'
-import { BlockPool, blocksFor } from './blocks.js'
-import { CpuStep } from './cpu-step.js'
+import { admit, type Limits, textStream } from './admission.js'
+import { BlockPool } from './blocks.js'
 import { type Draw, fillStep, type StepSource } from './fill-step.js'
+import { decodesOnly, lookAhead } from './look-ahead.js'
 import { Job, type Listener, PromptPrefix, Sample } from './sample.js'
 import { type Plan, Scheduler } from './scheduler.js'
 import type { StepDevice, StepResult } from './step.js'
+import { deviceDefaults, openStepDevice } from './step-device.js'
 
 export interface LocalEngineOptions {
   /** For stop strings and text. Its stop ids end responses, unless `eosIds` says otherwise. */
@@ -49,9 +49,7 @@ export class LocalEngine implements Generator {
   private readonly device: StepDevice
   private readonly scheduler: Scheduler<Sample>
   private readonly jobs = new Map<string, Job>()
-  private readonly eosIds: readonly number[]
-  readonly maxLength: number
-  private readonly blocks: number
+  private readonly limits: Limits
   private readonly controls: (() => void)[] = []
   private awaken: (() => void) | undefined
   private readonly ended: Promise<void>
@@ -69,32 +67,32 @@ export class LocalEngine implements Generator {
 
   constructor(
     private readonly model: TokenModel<'language'>,
-    private readonly options: LocalEngineOptions = {},
+    options: LocalEngineOptions = {},
   ) {
-    if (model.device !== 'cpu') throw new RangeError(`the local engine has no steps for ${model.device} yet`)
-    const { maxSequences = 128, cacheBytes = 1 << 30, tokenBudget = 1024 } = options
+    const { maxSequences, cacheBytes, tokenBudget } = { ...deviceDefaults(model.device), ...options }
     const { context, vocabSize } = model.config.decoder
-    this.maxLength = Math.min(context, options.maxLength ?? context)
-    this.device = new CpuStep(model.parts, {
-      dtype: model.dtype,
-      cacheBytes,
-      maxSequences,
-      maxLength: this.maxLength,
-    })
-    this.blocks = this.device.blocks
-    this.eosIds = options.eosIds ?? options.tokenizer?.stopIds ?? []
-    this.scheduler = new Scheduler(new BlockPool(this.blocks), {
+    const maxLength = Math.min(context, options.maxLength ?? context)
+    this.device = openStepDevice(model, { cacheBytes, maxSequences, maxLength })
+    const { tokenizer } = options
+    const eosIds = options.eosIds ?? tokenizer?.stopIds ?? []
+    this.limits = { vocabSize, maxLength, blocks: this.device.blocks, eosIds, tokenizer }
+    this.scheduler = new Scheduler(new BlockPool(this.limits.blocks), {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
     })
     this.version = model.version
     this.modelVersion = model.version
-    this.ended = this.loop()
+    this.ended = this.loop().catch(error => this.collapse(error))
   }
 
   get counts(): EngineCounts {
     return { ...this.scheduler.counts, ...this.totals }
+  }
+
+  /** Tokens a prompt and its response may have together. */
+  get maxLength(): number {
+    return this.limits.maxLength
   }
 
   get policyVersion(): PolicyVersion {
@@ -106,9 +104,10 @@ export class LocalEngine implements Generator {
     options: { signal?: AbortSignal } = {},
   ): AsyncIterableIterator<Outcome, undefined> {
     options.signal?.throwIfAborted()
-    const ids: string[] = []
+    // The jobs themselves: by the time of an abort their names may be others'.
+    const jobs: Job[] = []
     const abort = (): void => {
-      for (const id of ids) this.abort(id)
+      for (const job of jobs) this.abortJob(job)
     }
     const queue = new OutcomeQueue<Outcome>(() => {
       options.signal?.removeEventListener('abort', abort)
@@ -117,8 +116,9 @@ export class LocalEngine implements Generator {
     options.signal?.addEventListener('abort', abort)
     try {
       for (const request of requests) {
-        this.submit(request, { onOutcome: outcome => queue.push(outcome) }, count => queue.expect(count))
-        ids.push(request.id)
+        queue.expect(request.n ?? 1)
+        const job = this.submit(request, { onOutcome: outcome => queue.push(outcome) })
+        if (job) jobs.push(job)
       }
     } catch (error) {
       queue.return()
@@ -129,74 +129,32 @@ export class LocalEngine implements Generator {
   }
 
   /** Takes a request; its listener hears of every token, where it wants to, and of each sample's outcome. */
-  submit(request: GenerationRequest, listener: Listener, expect?: (outcomes: number) => void): void {
+  submit(request: GenerationRequest, listener: Listener): Job | undefined {
     if (this.state === 'closed') throw new Error('the engine is closed')
-    const { n = 1, firstSample = 0 } = request
     if (this.jobs.has(request.id)) throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`)
-    if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
-    const sampling = resolveSampling(request.sampling, { vocabSize: this.model.config.decoder.vocabSize, n })
-    if ((sampling.stop.length > 0 || sampling.text) && !this.options.tokenizer)
-      throw new RangeError('stop strings and text need an engine with a tokenizer')
-    expect?.(n)
-    const cut = sampling.truncatePromptTokens
-    let { promptIds } = request
-    if (cut && promptIds.length > cut.limit)
-      promptIds = cut.side === 'right' ? promptIds.slice(0, cut.limit) : promptIds.slice(-cut.limit)
-    const maxNew = (i: number): number => {
-      const { maxNewTokens: max } = sampling
-      return Math.min(typeof max === 'number' ? max : max[i]!, this.maxLength - promptIds.length)
+    const admitted = admit(request, listener, this.limits)
+    if (!(admitted instanceof Job)) {
+      // Later, as any outcome: a listener is never called before this returns.
+      for (const rejection of admitted) queueMicrotask(() => listener.onOutcome(rejection))
+      return undefined
     }
-    const longest = Math.max(...Array.from({ length: n }, (_, i) => maxNew(i)))
-    const refused = this.refuse(promptIds, longest)
-    if (refused) {
-      for (let i = 0; i < n; i++) {
-        const { id: requestId, promptId = requestId } = request
-        const outcome = { ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }
-        queueMicrotask(() => listener.onOutcome(outcome))
-      }
-      return
-    }
-    const job = new Job(request, promptIds, sampling, this.eosIds, listener)
-    this.jobs.set(request.id, job)
-    for (let i = 0; i < n; i++) {
-      const sample = new Sample(job, firstSample + i, maxNew(i))
-      if (sampling.stop.length > 0 || (sampling.text && listener.onToken)) sample.text = this.textOf(sample)
-      job.samples.push(sample)
-      this.scheduler.add(sample)
-    }
+    this.jobs.set(request.id, admitted)
+    for (const sample of admitted.samples) this.scheduler.add(sample)
     this.wakeLoop()
-  }
-
-  private textOf({ job }: Sample): TextStream {
-    const { text, stop } = job.sampling
-    return new TextStream(this.options.tokenizer!, job.promptIds, { skipSpecialTokens: text !== 'with-special', stop })
-  }
-
-  private refuse(promptIds: Int32Array, maxNew: number): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
-    const kind = 'rejected'
-    const { vocabSize } = this.model.config.decoder
-    if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
-    if (promptIds.length >= this.maxLength) {
-      const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${this.maxLength} is the limit`
-      return { kind, reason: 'prompt-too-long', message }
-    }
-    const bad = promptIds.find(id => !(id >= 0 && id < vocabSize))
-    if (bad !== undefined)
-      return { kind, reason: 'token-out-of-range', message: `token id ${bad}: the vocabulary ends at ${vocabSize - 1}` }
-    const needed = blocksFor(promptIds.length + maxNew - 1)
-    if (needed > this.blocks) {
-      const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${this.blocks}`
-      return { kind, reason: 'too-large-for-memory', message }
-    }
-    return undefined
+    return admitted
   }
 
   abort(requestId: string): void {
-    for (const sample of this.jobs.get(requestId)?.samples.slice() ?? []) void this.finish(sample, 'abort', undefined)
+    const job = this.jobs.get(requestId)
+    if (job) this.abortJob(job)
   }
 
   abortAll(): void {
-    for (const id of [...this.jobs.keys()]) this.abort(id)
+    for (const job of [...this.jobs.values()]) this.abortJob(job)
+  }
+
+  private abortJob(job: Job): void {
+    for (const sample of job.samples) void this.finish(sample, 'abort', undefined)
   }
 
   /**
@@ -236,13 +194,12 @@ export class LocalEngine implements Generator {
     return this.control(() => {
       if (this.state !== 'asleep') return
       this.device.allocate()
-      this.scheduler.forget(new BlockPool(this.blocks))
+      this.scheduler.forget(new BlockPool(this.limits.blocks))
       this.state = 'awake'
     })
   }
 
   async close(): Promise<void> {
-    if (this.state === 'closed') return this.ended
     this.abortAll()
     this.state = 'closed'
     this.wakeLoop()
@@ -285,13 +242,30 @@ export class LocalEngine implements Generator {
       if (!plan) continue
       try {
         this.drawn = []
-        const result = await this.device.step(fillStep(plan, this.source))
+        const { result, steps } = await this.run(plan)
         // Weights that changed under a step make its tokens nobody's: it is run again.
-        if (this.model.version === this.modelVersion) await this.take(plan, result)
+        if (this.model.version === this.modelVersion) await this.take(plan, result, steps)
       } catch (error) {
         this.fail(plan, error)
       }
     }
+  }
+
+  /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
+  private async run(plan: Plan<Sample>): Promise<{ result: StepResult; steps: number }> {
+    const { device } = this
+    const ahead =
+      device.decodeMany && decodesOnly(plan)
+        ? lookAhead(
+            plan.work.map(({ of }) => of as Sample),
+            device.stepsAhead ?? 1,
+          )
+        : undefined
+    if (!ahead) return { result: await device.step(fillStep(plan, this.source)), steps: 1 }
+    const steps = this.scheduler.reserveAhead(plan, ahead.steps, ahead.budgets)
+    const batch = fillStep(plan, this.source)
+    for (const work of plan.work) work.count = steps
+    return { result: await device.decodeMany!(batch, ahead.budgets, steps), steps }
   }
 
   private plan(): Plan<Sample> | undefined {
@@ -322,13 +296,18 @@ export class LocalEngine implements Generator {
     return draws
   }
 
-  /** Gives the sampled tokens to their samples, and ends those that are done. */
-  private async take(plan: Plan<Sample>, result: StepResult): Promise<void> {
+  /** Gives the sampled tokens to their samples, and ends those that are done; what comes after an end is dropped. */
+  private async take(plan: Plan<Sample>, result: StepResult, steps: number): Promise<void> {
     this.scheduler.commit(plan)
-    this.totals.steps++
+    this.totals.steps += steps
+    for (let step = 0; step < steps; step++) await this.takeStep(result, step * this.drawn.length)
+  }
+
+  private async takeStep(result: StepResult, first: number): Promise<void> {
     const columns = this.drawn.length === 0 ? 0 : result.topIds.length / this.drawn.length
     const texts: Promise<void>[] = []
-    for (const [i, { draw, of }] of this.drawn.entries()) {
+    for (const [row, { draw, of }] of this.drawn.entries()) {
+      const i = first + row
       const top = draw.top < 0 ? undefined : topOf(result, i, columns, draw.top)
       if (draw.forced >= 0) {
         of.job.scores!.logprobs[draw.position] = result.raw[i]!
@@ -394,7 +373,7 @@ export class LocalEngine implements Generator {
     const completion = sample.completion(reason, stopReason, undefined, this.version)
     if (!text && job.sampling.text) {
       // Nobody read along: all of it now. The token that ended it has no text.
-      text = this.textOf(sample)
+      text = textStream(job, this.limits.tokenizer!)
       const shown = reason === 'stop' ? completion.responseIds.subarray(0, -1) : completion.responseIds
       try {
         await text.push(shown, { last: true })
@@ -415,6 +394,15 @@ export class LocalEngine implements Generator {
     this.scheduler.finish(sample)
     this.leave(sample)
     sample.job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
+  }
+
+  /** The loop itself failed, which it should not: nobody is left waiting. */
+  private collapse(error: unknown): void {
+    this.state = 'closed'
+    const message = error instanceof Error ? error.message : String(error)
+    for (const job of [...this.jobs.values()])
+      for (const sample of job.samples.slice()) this.failSample(sample, 'engine', message)
+    for (const change of this.controls.splice(0)) change()
   }
 
   /** A step that could not be run ends its samples, not the engine. */

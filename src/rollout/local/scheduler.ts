@@ -199,8 +199,8 @@ export class Scheduler<S extends Sequence> {
 
   /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
   private reserve(sequence: S, length: number, copies: number[]): boolean {
-    const shared = this.sharesNext(sequence) ? 1 : 0
-    while (this.pool.available < blocksFor(length) - sequence.blocks.length + shared) {
+    const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.sharesNext(sequence) ? 1 : 0)
+    while (this.pool.available < needed()) {
       const prefix = this.prefixes.at(-1)
       if (prefix) {
         this.evict(prefix)
@@ -260,6 +260,23 @@ export class Scheduler<S extends Sequence> {
     const { prefix } = sequence
     sequence.prefix = undefined
     if (prefix && --prefix.waiting === 0) this.evict(prefix)
+  }
+
+  /**
+   * Makes room for the tokens that several steps of a plan of single rows would add, as far as blocks are free: nobody gives
+   * way for it. Answers with the number of steps there is room for. `budgets`: how many tokens each work's sequence may get.
+   */
+  reserveAhead(plan: Plan<S>, steps: number, budgets: Int32Array): number {
+    const reach = (start: number, i: number, count: number): number => start + Math.min(count, budgets[i]!)
+    const needed = (count: number): number =>
+      plan.work.reduce(
+        (sum, { of, start }, i) => sum + Math.max(0, blocksFor(reach(start, i, count)) - of.blocks.length),
+        0,
+      )
+    let count = steps
+    while (count > 1 && needed(count) > this.pool.available) count--
+    for (const [i, { of, start }] of plan.work.entries()) this.extend(of, reach(start, i, count))
+    return count
   }
 
   /** A step was computed. */

@@ -53,15 +53,21 @@ export interface StepDevice {
   /** Blocks the KV cache has; 0 while it is released. */
   readonly blocks: number
   step(batch: StepBatch): Promise<StepResult>
+  /** How many steps `decodeMany` takes at most. */
+  readonly stepsAhead?: number
+  /**
+   * Several steps without a look in between, for a batch whose rows are the last tokens of sequences, each drawing the next:
+   * every step's tokens are the rows of the next. A row takes part in as many steps as its budget has; its blocks reach as
+   * far. Results are those of the first step, then of the second, and so on; what a row past its budget has means nothing.
+   * A device without it is asked step by step.
+   */
+  decodeMany?(batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult>
   /** Takes the memory of the KV cache, and gives it back. */
   allocate(): void
   release(): void
   dispose(): void
 }
 
-/**
- * Batches have a whole number of these rows. Matrix products then give a row the same bits whatever the other rows are:
- * with fewer than twelve rows, MKL takes another kernel for what is left over after fours.
- */
+/** Batches are filled up to a whole number of these: the CPU's matrix product takes four rows at a time. */
 export const rowMultiple = 4
 export const padded = (rows: number): number => Math.ceil(rows / rowMultiple) * rowMultiple

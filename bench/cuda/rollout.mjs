@@ -1,0 +1,312 @@
+/**
+ * Generation on the device: its kernels against their twins in float64 and the CPU's own sampling, and the engine against
+ * recorded continuations and `score`.
+ */
+import { readFileSync } from 'node:fs'
+import { TokenModel } from '../../dist/model/index.js'
+import { LocalEngine } from '../../dist/rollout/index.js'
+import {
+  callOperator,
+  manualSeed,
+  memoryUse,
+  randn,
+  randperm,
+  scope,
+  synchronize,
+  Tensor,
+} from '../../dist/tensor/index.js'
+import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
+import { decodeAttentionTwin, pagedRopeTwin, slotOf } from '../../dist/tensor/kernels/paged-attention-twin.js'
+import { sampleKernel } from '../../dist/tensor/kernels/sample.js'
+import { Checks } from './checks.mjs'
+
+const device = 'cuda'
+const tolerance = { float16: 2e-3, bfloat16: 1.5e-2 }
+const fixture = name => new URL(`../../test/fixtures/models/${name}`, import.meta.url).pathname
+const golden = name => JSON.parse(readFileSync(`${fixture(name)}/case.json`, 'utf8'))
+const ints = values => Tensor.from(Int32Array.from(values), { device })
+
+function relativeError(found, exact) {
+  return scope(() => found.to('cpu', 'float64').sub(exact).norm().item() / Math.max(exact.norm().item(), 1e-300))
+}
+
+/** Numbers that look random and are the same every time. */
+function numbers(seed) {
+  let state = seed >>> 0
+  return below => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+/** @param {Checks} checks */
+async function attention(checks, dtype) {
+  for (const [heads, kvHeads, headDim, splits, warps, positions] of [
+    [14, 2, 64, 1, 4, [0, 15, 16, 17, 127, 128, 255, -1, 3]],
+    [14, 2, 64, 1, 8, [200, 0, 31, 999]],
+    [14, 2, 64, 4, 4, [0, 5, 63, 64, 700, -1, 1023]],
+    [14, 2, 64, 16, 8, [4095, 12]],
+    [4, 2, 16, 1, 4, [40, 1, 15]],
+    [4, 2, 32, 2, 8, [40, 1, 300]],
+    [16, 8, 128, 1, 8, [77, 190]],
+    [32, 2, 128, 1, 4, [33, 500]],
+    [40, 2, 64, 2, 4, [33, 500]],
+    [4, 4, 96, 1, 4, [33, 50]],
+  ]) {
+    const shape = { heads, kvHeads, headDim }
+    const name = `attention ${dtype} ${heads}/${kvHeads}x${headDim}, ${splits} splits, ${warps} warps`
+    // biome-ignore format: steps of one check
+    await checks.try(name, async () => {
+      const rows = positions.length
+      const width = Math.max(...positions.map(p => Math.floor(p / 16) + 1))
+      const total = rows * width + 3
+      const order = randperm(total, { dtype: 'int32' }).toArray()
+      const table = positions.map((_, row) => Array.from(order.slice(row * width, (row + 1) * width)))
+      const qkv = randn([rows, (heads + 2 * kvHeads) * headDim], { device }).cast(dtype)
+      const angles = randn([Math.max(...positions) + 1, headDim / 2])
+      const tables = { cos: angles.cos().to(device), sin: angles.sin().to(device) }
+      const exactTables = { cos: angles.cos().cast('float64'), sin: angles.sin().cast('float64') }
+      const make = () => randn([total, kvHeads, 16, headDim], { device }).cast(dtype)
+      const filled = { keys: make(), values: make() }
+      const slots = positions.map((position, row) => (position < 0 ? -1 : slotOf(table[row], position)))
+      // What lies behind a sequence's end may be anything.
+      for (const [row, position] of positions.entries()) {
+        if (position < 0) continue
+        for (const cache of [filled.keys, filled.values])
+          for (let p = position + 1; p < (Math.floor(position / 16) + 1) * 16; p++)
+            cache.select(0, Math.floor(slotOf(table[row], p) / 16)).select(1, p % 16).fill_(Number.NaN)
+      }
+      const rowsOf = { count: rows, positions: ints(positions), sequences: null, table: ints(table.flat()), width: ints([width]) }
+      const real = Int32Array.from(positions, p => Math.max(p, 0))
+      const turnedExact = pagedRopeTwin(qkv.to('cpu', 'float64'), exactTables, real, shape)
+
+      // Turned and stored by one kernel, then read by the other; and all in one.
+      const caches = [0, 1].map(() => ({ keys: filled.keys.clone(), values: filled.values.clone() }))
+      const turned = qkv.clone()
+      pagedRopeKernel(dtype, shape)(turned, tables, rowsOf, ints(slots), caches[0])
+      const apart = decodeAttentionKernel(dtype, shape, { splits, warps, fused: false })(turned, tables, rowsOf, caches[0])
+      const together = decodeAttentionKernel(dtype, shape, { splits, warps, fused: true })(qkv, tables, rowsOf, caches[1])
+      await synchronize()
+      const there = positions.flatMap((p, i) => (p < 0 ? [] : [i]))
+      const only = x => x.indexSelect(0, Tensor.from(Int32Array.from(there), { device: x.device }))
+      const error = relativeError(only(turned), only(turnedExact))
+      checks.is(`${name}: rope`, error < tolerance[dtype], String(error))
+      const same = (a, b) => a.nanToNum(7).equal(b.nanToNum(7))
+      checks.is(`${name}: both store the same`, same(caches[0].keys, caches[1].keys) && same(caches[0].values, caches[1].values))
+      const wide = { keys: caches[0].keys.to('cpu', 'float64'), values: caches[0].values.to('cpu', 'float64') }
+      const exact = decodeAttentionTwin(only(turned.to('cpu', 'float64')), Int32Array.from(there, i => positions[i]), there.map(i => table[i]), wide, shape)
+      for (const [kind, found] of Object.entries({ apart, together })) {
+        const off = relativeError(only(found), exact)
+        checks.is(`${name}: ${kind}`, off < tolerance[dtype], String(off))
+      }
+      const missing = positions.indexOf(-1)
+      if (missing >= 0) checks.is(`${name}: a row that is not there is zero`, together.select(0, missing).abs().cast('float32').amax([0]).item() === 0)
+    })
+  }
+}
+
+/** @param {Checks} checks */
+async function sampling(checks, dtype) {
+  const next = numbers(3)
+  for (const [rows, vocabSize, spread] of [
+    [64, 320, 2],
+    [64, 32001, 3],
+    [256, 151936, 2],
+    [16, 151936, 0.01],
+  ]) {
+    // biome-ignore format: steps of one check
+    for (const kind of ['plain', 'temperature', 'banned', 'filtered', 'forced', 'broken']) {
+      const name = `sample ${dtype} ${rows}x${vocabSize} spread ${spread} ${kind}`
+      await checks.try(name, async () => {
+        const logits = randn([rows, vocabSize], { device }).mul(spread).cast(dtype)
+        if (kind === 'broken') {
+          logits.select(0, 1).select(0, 5).fill_(Number.NaN)
+          logits.select(0, 2).select(0, vocabSize - 1).fill_(Number.POSITIVE_INFINITY)
+          logits.select(0, 3).fill_(Number.NEGATIVE_INFINITY)
+          logits.select(0, 4).select(0, 7).fill_(Number.NEGATIVE_INFINITY)
+        }
+        const settings = Float64Array.from({ length: rows * 4 }, (_, i) => {
+          const row = i >> 2
+          const filtered = kind === 'filtered'
+          if (i % 4 === 0) return kind === 'plain' || kind === 'forced' ? 1 : row % 5 === 0 ? 0 : [1, 0.7, 1.3][row % 3]
+          if (i % 4 === 1) return filtered && row % 2 ? 1 + next(60) : -1
+          if (i % 4 === 2) return filtered && row % 3 ? 0.3 + next(60) / 100 : 1
+          return filtered && row % 4 === 0 ? 0.05 : 0
+        })
+        const streams = Int32Array.from({ length: rows * 3 }, (_, i) => (i % 3 === 2 ? next(1000) : next(2 ** 32) | 0))
+        const forced = Int32Array.from({ length: rows }, () => (kind === 'forced' ? next(vocabSize) : -1))
+        const offsets = new Int32Array(rows + 1)
+        const banned = []
+        // Among them the likeliest, which matters.
+        const best = logits.argmax(1).to('cpu', 'int32').toArray()
+        for (let row = 0; row < rows; row++) {
+          if (kind === 'banned' || (kind === 'filtered' && row % 7 === 0)) banned.push(best[row], next(vocabSize), next(vocabSize))
+          offsets[row + 1] = banned.length
+        }
+        const cpu = array => Tensor.from(array)
+        const [ids, logprobs] = callOperator(
+          'whetstone::sample',
+          logits.to('cpu', 'float32'), Tensor.from(settings, { shape: [rows, 4] }), cpu(streams), cpu(forced), cpu(offsets), cpu(Int32Array.from(banned)), -1,
+        )
+        const [expected, both] = [ids.toArray(), logprobs.toArray()]
+        const results = Tensor.empty([3, rows], { dtype: 'int32', device })
+        results.fill_(-7)
+        const up = array => Tensor.from(array, { device })
+        const sampled = {
+          count: rows,
+          positions: up(Int32Array.from({ length: rows }, (_, i) => streams[3 * i + 2])),
+          settings: up(Float32Array.from(settings)),
+          keys: up(Int32Array.from({ length: 2 * rows }, (_, i) => streams[(i >> 1) * 3 + (i & 1)])),
+          forced: up(forced),
+          bannedOffsets: up(offsets),
+          banned: up(Int32Array.from(banned.length ? banned : [0])),
+        }
+        sampleKernel(dtype, vocabSize)(logits, sampled, results, { filtered: kind === 'filtered', steps: undefined })
+        await synchronize()
+        const found = results.to('cpu').toArray()
+        const floats = new Float32Array(found.buffer)
+        let other = 0
+        let worst = 0
+        for (let row = 0; row < rows; row++) {
+          if (found[row] !== expected[row]) other++
+          else if (found[row] >= 0)
+            for (const [at, value] of [[rows + row, both[row]], [2 * rows + row, both[rows + row]]]) {
+              const off = Object.is(floats[at], value) ? 0 : Math.abs(floats[at] - value)
+              worst = Math.max(worst, Number.isNaN(off) ? Infinity : off)
+            }
+        }
+        // A number that falls onto the border between two tokens may be rounded to either side.
+        checks.is(`${name}: tokens`, other <= (kind === 'broken' ? 0 : rows * 0.02), `${other} of ${rows} differ: ${[...found.slice(0, 8)]} for ${[...expected.slice(0, 8)]}`)
+        checks.is(`${name}: log-probabilities`, worst < 2e-5, String(worst))
+      })
+    }
+  }
+}
+
+async function collect(engine, requests) {
+  const found = new Map()
+  for await (const outcome of engine.generate(requests)) {
+    if (outcome.kind !== 'completed') throw new Error(JSON.stringify(outcome))
+    found.set(`${outcome.requestId}/${outcome.sample}`, outcome)
+  }
+  return found
+}
+
+/** Greedy continuations are the recorded ones, except where two tokens are as good as equal. @param {Checks} checks */
+async function greedy(checks, name, dtype) {
+  await checks.try(`${name} ${dtype}`, async () => {
+    const { sequences, greedy_24: expected } = golden(name)
+    const model = await TokenModel.load(fixture(name), { role: 'language', device, dtype })
+    const exact = await TokenModel.load(fixture(name), { role: 'language' })
+    const engine = new LocalEngine(model, { maxSequences: 8 })
+    const requests = sequences.map((ids, i) => ({
+      id: `${i}`,
+      promptIds: Int32Array.from(ids),
+      sampling: { seed: 1, temperature: 0, maxNewTokens: 24 },
+    }))
+    const found = await collect(engine, requests)
+    for (const [i, ids] of sequences.entries()) {
+      const { responseIds } = found.get(`${i}/0`)
+      const wanted = expected[i].length > 24 ? expected[i].slice(ids.length) : expected[i]
+      const at = wanted.findIndex((id, t) => id !== responseIds[t])
+      if (at < 0) {
+        checks.is(`${name} ${dtype} greedy ${i}`, true)
+        continue
+      }
+      const [logits] = await exact.nextLogits([Int32Array.from([...ids, ...wanted.slice(0, at)])])
+      const margin = logits[wanted[at]] - logits[responseIds[at]]
+      checks.is(
+        `${name} ${dtype} greedy ${i}`,
+        margin < (dtype === 'bfloat16' ? 0.1 : 0.02),
+        `token ${at}: margin ${margin}`,
+      )
+    }
+    await engine.close()
+    exact.dispose()
+    model.dispose()
+  })
+}
+
+/** Log-probabilities of what was sampled are `score`'s, however it was batched. @param {Checks} checks */
+async function scored(checks, name, dtype) {
+  const next = numbers(9)
+  const requests = Array.from({ length: 12 }, (_, i) => ({
+    id: `${i}`,
+    promptIds: Int32Array.from({ length: 1 + next(i % 4 === 0 ? 100 : 30) }, () => 3 + next(300)),
+    n: 1 + next(4),
+    sampling: {
+      seed: 4,
+      maxNewTokens: 1 + next(60),
+      temperature: [1, 0.8][i % 2],
+      ...(i % 3 === 0 ? { topK: 20 } : {}),
+      ...(i % 5 === 0 ? { minNewTokens: 9, firstTemperature: 2 } : {}),
+      ...(i % 6 === 0 ? { topLogprobs: 3, promptLogprobs: 2 } : {}),
+      ...(i % 4 === 1 ? { forbiddenIds: [5, 6, 7] } : {}),
+    },
+  }))
+  const allowed = dtype === 'bfloat16' ? 0.15 : 0.03
+  for (const [how, options] of Object.entries({
+    whole: {},
+    'in pieces': { tokenBudget: 16, maxSequences: 5 },
+    'little memory': { cacheBytes: 24 * 2 * 2 * 2 * 16 * 16 * 2, maxSequences: 16 },
+  })) {
+    await checks.try(`${name} ${dtype} ${how}`, async () => {
+      const model = await TokenModel.load(fixture(name), { role: 'language', device, dtype })
+      const engine = new LocalEngine(model, { eosIds: [2], ...options })
+      const before = memoryUse(device).liveTensors
+      const found = [...(await collect(engine, requests)).values()]
+      const sequences = found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
+      const scores = await model.score(sequences)
+      let worst = 0
+      for (const [i, { promptIds, logprobs, promptLogprobs, responseIds, topLogprobs, requestId }] of found.entries()) {
+        logprobs.raw.forEach((value, t) => {
+          worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
+        })
+        promptLogprobs?.logprobs.forEach((value, t) => {
+          worst = Math.max(worst, Math.abs(value - scores[i].logprobs[t]))
+        })
+        const request = requests[Number(requestId)].sampling
+        if (topLogprobs)
+          checks.is(
+            `${how}: likeliest tokens`,
+            topLogprobs.length === responseIds.length &&
+              topLogprobs.every(top => top.ids.length === 3 && top.rank >= 1),
+          )
+        if (request.forbiddenIds) checks.is(`${how}: forbidden`, !responseIds.some(id => id >= 5 && id <= 7))
+        if (request.minNewTokens) checks.is(`${how}: at least`, responseIds.length >= Math.min(9, request.maxNewTokens))
+      }
+      checks.is(`${name} ${dtype} ${how}: log-probabilities are score's`, worst < allowed, String(worst))
+      const { usedBlocks, running, waiting, preemptions } = engine.counts
+      checks.is(`${name} ${dtype} ${how}: nothing is left`, usedBlocks + running + waiting === 0)
+      if (how === 'little memory') checks.is(`${name} ${dtype} ${how}: sequences gave way`, preemptions > 0)
+      await engine.sleep()
+      await engine.wake()
+      const again = await collect(engine, requests)
+      const tokens = outcomes => outcomes.reduce((sum, { responseIds }) => sum + responseIds.length, 0)
+      checks.is(
+        `${name} ${dtype} ${how}: after sleep`,
+        Math.abs(tokens([...again.values()]) - tokens(found)) < tokens(found) / 4,
+      )
+      await engine.close()
+      checks.is(
+        `${name} ${dtype} ${how}: no tensor is left`,
+        memoryUse(device).liveTensors <= before + 64,
+        `${before} before, ${memoryUse(device).liveTensors} after`,
+      )
+      model.dispose()
+    })
+  }
+}
+
+export async function run() {
+  manualSeed(11)
+  const checks = new Checks()
+  for (const dtype of ['bfloat16', 'float16']) {
+    await attention(checks, dtype)
+    await sampling(checks, dtype)
+    for (const name of ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']) await greedy(checks, name, dtype)
+  }
+  for (const name of ['qwen2', 'qwen3']) await scored(checks, name, 'bfloat16')
+  await scored(checks, 'llama', 'float16')
+  return { right: checks.report(), kept: true }
+}

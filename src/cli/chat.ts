@@ -1,0 +1,86 @@
+import { createInterface } from 'node:readline/promises'
+import { type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
+import { reportFor } from '../setup/report.js'
+import type { ChatMessage } from '../text/index.js'
+import { engineFlags, engineHelp, engineOptions, samplingFlags, samplingHelp, samplingParams } from './engine-flags.js'
+import { InputError } from './score-input.js'
+import { parseOptions } from './usage.js'
+
+export const help = `Usage: whetstone chat --model DIR [options]
+
+Talks to a model, by its tokenizer's chat template. Ctrl-C stops an answer, and once more ends the conversation;
+/new starts another one, /quit ends.
+
+${engineHelp}
+  --system TEXT           what the model is told first
+${samplingHelp}
+`
+
+export async function run(args: string[]): Promise<number> {
+  const values = parseOptions(args, { ...engineFlags, ...samplingFlags, system: { type: 'string' } })
+  const { model, options } = engineOptions(values)
+  const sampling = samplingParams(values)
+  const report = reportFor(process.env)
+  const loading = report.transfer('loading')
+  const opened = await openEngine(model, {
+    ...options,
+    maxSequences: 1,
+    onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+  }).finally(() => loading.end())
+  try {
+    if (!opened.tokenizer) throw new InputError(`${model} has no tokenizer.json`)
+    await converse(opened, sampling, values.system)
+    return 0
+  } finally {
+    await opened.close()
+  }
+}
+
+async function converse(opened: OpenedEngine, sampling: SamplingParams, system: string | undefined): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
+  const fresh = (): ChatMessage[] => (system === undefined ? [] : [{ role: 'system', content: system }])
+  let messages = fresh()
+  let answering = false
+  terminal.on('SIGINT', () => {
+    if (answering) opened.engine.abortAll()
+    else terminal.close()
+  })
+  terminal.prompt()
+  // Lines of a pipe come faster than answers: the iterator keeps them until they are asked for.
+  for await (const line of terminal) {
+    const content = line.trim()
+    if (content === '/quit') break
+    if (content === '/new') messages = fresh()
+    else if (content !== '') {
+      messages.push({ role: 'user', content })
+      answering = true
+      const answer = await reply(opened, messages, { ...sampling, seed: sampling.seed + messages.length })
+      answering = false
+      messages.push({ role: 'assistant', content: answer })
+    }
+    terminal.prompt()
+  }
+  terminal.close()
+}
+
+/** Prints the answer as it comes. */
+async function reply(
+  { engine, tokenizer }: OpenedEngine,
+  messages: readonly ChatMessage[],
+  sampling: SamplingParams,
+): Promise<string> {
+  const promptIds = await tokenizer!.encodeChat(messages, { addGenerationPrompt: true })
+  return new Promise((resolve, reject) => {
+    engine.submit(
+      { id: `${messages.length}`, promptIds, sampling: { ...sampling, text: 'plain' } },
+      {
+        onToken: ({ text }) => process.stdout.write(text),
+        onOutcome: outcome => {
+          process.stdout.write('\n')
+          if (outcome.kind === 'completed') resolve(outcome.text ?? '')
+          else reject(new InputError(outcome.message))
+        },
+      },
+    )
+  })
+}

@@ -1,0 +1,77 @@
+/** A request at the door: checked, cut to length, and made into samples, or refused. */
+import type { Tokenizer } from '../../text/index.js'
+import type { GenerationRequest, Rejection } from '../generator.js'
+import { resolveSampling } from '../sampling.js'
+import { TextStream } from '../text-stream.js'
+import { blocksFor } from './blocks.js'
+import { Job, type Listener, Sample } from './sample.js'
+
+/** What an engine can take. */
+export interface Limits {
+  vocabSize: number
+  /** Tokens of a sequence. */
+  maxLength: number
+  /** Blocks of the KV cache. */
+  blocks: number
+  eosIds: readonly number[]
+  tokenizer: Tokenizer | undefined
+}
+
+/** A parameter that means nothing is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
+export function admit(request: GenerationRequest, listener: Listener, limits: Limits): Job | Rejection[] {
+  const { n = 1, firstSample = 0 } = request
+  if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
+  const { maxLength, eosIds, tokenizer, vocabSize } = limits
+  const sampling = resolveSampling(request.sampling, { vocabSize, n })
+  if ((sampling.stop.length > 0 || sampling.text) && !tokenizer)
+    throw new RangeError('stop strings and text need an engine with a tokenizer')
+  const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
+  const { maxNewTokens: asked } = sampling
+  const maxNew = Array.from({ length: n }, (_, i) =>
+    Math.min(typeof asked === 'number' ? asked : asked[i]!, maxLength - promptIds.length),
+  )
+  const refused = refuse(promptIds, Math.max(...maxNew), limits)
+  if (refused) {
+    const { id: requestId, promptId = requestId } = request
+    return maxNew.map((_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }))
+  }
+  const job = new Job(request, promptIds, sampling, eosIds, listener)
+  for (const [i, max] of maxNew.entries()) {
+    const sample = new Sample(job, firstSample + i, max)
+    if (sampling.stop.length > 0 || (sampling.text && listener.onToken)) sample.text = textStream(job, tokenizer!)
+    job.samples.push(sample)
+  }
+  return job
+}
+
+function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {
+  if (!cut || ids.length <= cut.limit) return ids
+  return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
+}
+
+function refuse(
+  promptIds: Int32Array,
+  maxNew: number,
+  { vocabSize, maxLength, blocks }: Limits,
+): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
+  const kind = 'rejected'
+  if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
+  if (promptIds.length >= maxLength) {
+    const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`
+    return { kind, reason: 'prompt-too-long', message }
+  }
+  const bad = promptIds.find(id => !(id >= 0 && id < vocabSize))
+  if (bad !== undefined)
+    return { kind, reason: 'token-out-of-range', message: `token id ${bad}: the vocabulary ends at ${vocabSize - 1}` }
+  // The last token is sampled, and needs no place.
+  const needed = blocksFor(promptIds.length + maxNew - 1)
+  if (needed > blocks) {
+    const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${blocks}`
+    return { kind, reason: 'too-large-for-memory', message }
+  }
+  return undefined
+}
+
+export function textStream({ promptIds, sampling: { text, stop } }: Job, tokenizer: Tokenizer): TextStream {
+  return new TextStream(tokenizer, promptIds, { skipSpecialTokens: text !== 'with-special', stop })
+}

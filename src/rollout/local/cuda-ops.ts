@@ -1,0 +1,148 @@
+/** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
+import type { DecoderParts } from '../../model/decoder.js'
+import { cat, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
+import {
+  type AttentionPlan,
+  decodeAttentionKernel,
+  type HalfDType,
+  type PagedCache,
+  type PagedRows,
+  pagedAttentionFits,
+  pagedRopeKernel,
+  planAttention,
+  type RopeTables,
+} from '../../tensor/kernels/paged-attention.js'
+import { sampleKernel } from '../../tensor/kernels/sample.js'
+import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
+
+interface Memory {
+  layers: readonly PagedCache[]
+  tables: RopeTables
+}
+
+export class CudaOps {
+  readonly sample: ReturnType<typeof sampleKernel>
+  private readonly rope: ReturnType<typeof pagedRopeKernel>
+  private readonly attentions = new Map<string, ReturnType<typeof decodeAttentionKernel>>()
+
+  constructor(
+    private readonly parts: DecoderParts,
+    private readonly dtype: HalfDType,
+  ) {
+    const { config } = parts
+    if (!pagedAttentionFits(config))
+      throw new RangeError(`generation on CUDA has no attention for heads of ${config.headDim} dimensions`)
+    this.sample = sampleKernel(dtype, config.vocabSize)
+    this.rope = pagedRopeKernel(dtype, config)
+  }
+
+  planAttention(rows: number, longest: number): AttentionPlan {
+    return planAttention(rows, longest, this.parts.config)
+  }
+
+  private attention(plan: AttentionPlan & { fused: boolean }) {
+    const key = JSON.stringify(plan)
+    let kernel = this.attentions.get(key)
+    if (!kernel) {
+      kernel = decodeAttentionKernel(this.dtype, this.parts.config, plan)
+      this.attentions.set(key, kernel)
+    }
+    return kernel
+  }
+
+  private get shared(): Pick<StepOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
+    const { ops } = this.parts
+    return {
+      linear: (x, weight, bias) => linear(x, weight, bias ?? null),
+      rmsNorm: ops.rmsNorm,
+      addRmsNorm: ops.addRmsNorm,
+      swiglu: ops.swiglu,
+    }
+  }
+
+  /** The logits after the next tokens of sequences, one row each. */
+  decode(ids: Tensor, { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows }): Tensor {
+    const attend = this.attention({ ...plan, fused: true })
+    const hidden = decodeStep(
+      this.parts,
+      {
+        ...this.shared,
+        // All in one kernel.
+        rotateStore: qkv => qkv,
+        attend: (qkv, layer) => attend(qkv, tables, rows, layers[layer]!),
+      },
+      ids,
+      'all',
+    )
+    return linear(hidden!, headWeight(this.parts))
+  }
+
+  /**
+   * The logits of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`, then rows that
+   * read their sequences' blocks.
+   */
+  prefill(
+    ids: Tensor,
+    wanted: Tensor | undefined,
+    options: Memory & {
+      slots: Tensor
+      all: PagedRows
+      fresh: { count: NumberLike; offsets: Tensor; longest: NumberLike } | undefined
+      paged: PagedRows | undefined
+    },
+  ): Tensor | undefined {
+    const { layers, tables, slots, all, fresh, paged } = options
+    const { heads, kvHeads, headDim } = this.parts.config
+    const attend = this.attention({ splits: 1, warps: 4, fused: false })
+    const beginnings = (qkv: Tensor): Tensor => {
+      const each = qkv.view([-1, heads + 2 * kvHeads, headDim])
+      const [query, key, value] = [
+        each.narrow(1, 0, heads),
+        each.narrow(1, heads, kvHeads),
+        each.narrow(1, heads + kvHeads, kvHeads),
+      ]
+      const { offsets, longest } = fresh!
+      const [out] = flashAttentionForward(query, key, value, offsets, offsets, longest, longest, 0, {
+        isCausal: true,
+        returnDebugMask: false,
+      })
+      return out.reshape([-1, heads * headDim])
+    }
+    const hidden = decodeStep(
+      this.parts,
+      {
+        ...this.shared,
+        rotateStore: (qkv, layer) => {
+          this.rope(qkv, tables, all, slots, layers[layer]!)
+          return qkv
+        },
+        attend: (qkv, layer) => {
+          if (!fresh) return attend(qkv, tables, paged!, layers[layer]!)
+          if (!paged) return beginnings(qkv)
+          return cat(
+            [
+              beginnings(qkv.narrow(0, 0, fresh.count)),
+              attend(qkv.narrow(0, fresh.count, paged.count), tables, paged, layers[layer]!),
+            ],
+            0,
+          )
+        },
+      },
+      ids,
+      wanted,
+    )
+    return hidden && linear(hidden, headWeight(this.parts))
+  }
+
+  /** The chosen tokens' ranks and the likeliest tokens, int32 `[rows, top + 1]`, and their log-probabilities beside them. */
+  likeliest(logits: Tensor, results: Tensor, top: number): [ids: Tensor, logprobs: Tensor] {
+    const wide = logits.toCopy({ dtype: 'float32' })
+    const logprobs = wide.logSoftmax(1)
+    // A row that could not be drawn from has -1.
+    const chosen = results.select(0, 0).clamp(0).toCopy({ dtype: 'int64' }).unsqueeze(1)
+    const own = wide.gather(1, chosen)
+    const rank = wide.gt(own).sum([1], { keepdim: true }).add(1)
+    const [values, ids] = logprobs.topk(top, 1)
+    return [cat([rank, ids], 1).toCopy({ dtype: 'int32' }), cat([logprobs.gather(1, chosen), values], 1)]
+  }
+}

@@ -1,0 +1,45 @@
+/** How many steps a device may take before anyone looks at the tokens. Pure. */
+import type { Sample } from './sample.js'
+import type { Plan } from './scheduler.js'
+
+export interface LookAhead {
+  steps: number
+  /** How many tokens each may get. */
+  budgets: Int32Array
+}
+
+/** What decides how far a sample can be looked ahead. */
+export type Ahead = Pick<Sample, 'maxNewTokens'> & {
+  response: { length: number }
+  job: {
+    sampling: Pick<Sample['job']['sampling'], 'temperature' | 'firstTemperature' | 'minNewTokens' | 'topLogprobs'>
+  }
+}
+
+/** For so many tokens the sample is drawn in the same way: temperature, and what cannot be drawn, stay. */
+function steady({ response, job: { sampling } }: Ahead): number {
+  if (response.length === 0 && sampling.firstTemperature !== sampling.temperature) return 1
+  return response.length < sampling.minNewTokens ? sampling.minNewTokens - response.length : Number.POSITIVE_INFINITY
+}
+
+/**
+ * Steps for samples that have one row each; undefined where a sample wants more than its token. Tokens behind the end of a
+ * response are computed for nothing, so nothing is gained beyond the longest budget.
+ */
+export function lookAhead(samples: readonly Ahead[], most: number): LookAhead | undefined {
+  const budgets = new Int32Array(samples.length)
+  let steps = most
+  let longest = 1
+  for (const [i, sample] of samples.entries()) {
+    if (sample.job.sampling.topLogprobs !== undefined) return undefined
+    budgets[i] = sample.maxNewTokens - sample.response.length
+    longest = Math.max(longest, budgets[i]!)
+    steps = Math.min(steps, steady(sample))
+  }
+  return { steps: Math.min(steps, longest), budgets }
+}
+
+/** Whether every row of a plan is the last token of a sample. */
+export function decodesOnly(plan: Plan<Sample>): boolean {
+  return plan.work.every(({ samples, count }) => samples && count === 1)
+}

@@ -1,0 +1,51 @@
+/** A model directory, ready to generate. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type LoadOptions, TokenModel } from '../../model/index.js'
+import { Tokenizer } from '../../text/index.js'
+import { LocalEngine, type LocalEngineOptions } from './engine.js'
+
+export interface OpenOptions
+  extends Pick<LoadOptions<'language'>, 'adapter' | 'device' | 'signal' | 'onProgress'>,
+    Omit<LocalEngineOptions, 'tokenizer' | 'eosIds'> {}
+
+export interface OpenedEngine {
+  model: TokenModel<'language'>
+  /** Undefined where the directory has none: prompts are then ids. */
+  tokenizer: Tokenizer | undefined
+  engine: LocalEngine
+  close(): Promise<void>
+}
+
+export async function openEngine(directory: string, options: OpenOptions = {}): Promise<OpenedEngine> {
+  const { adapter, device, signal, onProgress, ...rest } = options
+  const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
+  const model = await TokenModel.load(directory, {
+    role: 'language',
+    ...(adapter === undefined ? {} : { adapter }),
+    ...(device === undefined ? {} : { device }),
+    ...(signal ? { signal } : {}),
+    ...(onProgress ? { onProgress } : {}),
+  })
+  try {
+    const stops = tokenizer ? { tokenizer } : { eosIds: await configuredStops(directory, model.config.raw) }
+    const engine = new LocalEngine(model, { ...rest, ...stops })
+    const close = async (): Promise<void> => {
+      await engine.close()
+      model.dispose()
+    }
+    return { model, tokenizer, engine, close }
+  } catch (error) {
+    model.dispose()
+    throw error
+  }
+}
+
+/** Where generation ends, for a directory without a tokenizer. */
+async function configuredStops(directory: string, config: Readonly<Record<string, unknown>>): Promise<number[]> {
+  const file = join(directory, 'generation_config.json')
+  const generation = existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>) : {}
+  const ids = [generation.eos_token_id ?? config.eos_token_id ?? []].flat()
+  return ids.filter(id => typeof id === 'number')
+}

@@ -1,0 +1,34 @@
+/** What a request is refused with: the body and the status codes of vLLM, which its clients know. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly options: { type?: string; param?: string; headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(message)
+  }
+
+  get body(): object {
+    const { type = types[this.status] ?? 'InternalServerError', param = null } = this.options
+    return { error: { message: this.message, type, param, code: this.status } }
+  }
+}
+
+const types: Readonly<Record<number, string>> = {
+  400: 'BadRequestError',
+  404: 'NotFoundError',
+  413: 'PayloadTooLargeError',
+  429: 'TooManyRequestsError',
+  500: 'InternalServerError',
+  501: 'NotImplementedError',
+  503: 'ServiceUnavailableError',
+}
+
+export const badRequest = (message: string, param?: string): ApiError =>
+  new ApiError(400, message, param === undefined ? {} : { param })
+
+/** A body whose shape is wrong, as opposed to one whose values are. */
+export const malformed = (message: string, param?: string): ApiError =>
+  new ApiError(400, message, { type: 'Bad Request', ...(param === undefined ? {} : { param }) })

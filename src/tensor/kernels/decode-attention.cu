@@ -1,0 +1,304 @@
+// Attention of one query row over the keys and values of its sequence, which lie in blocks of 16 tokens: [blocks, KV_HEADS,
+// 16, HEAD_DIM] each. A block of threads does the query heads that share a KV head, at most 16 of them, as the rows of a tensor
+// core's matrix. Each warp takes every WARPS-th cache block with a softmax of its own, so that warps never wait for each
+// other; they are joined at the end.
+//
+// Nothing goes through shared memory on the way: a product does not care in which order its inner dimension is summed, nor
+// in which order its columns stand, so each thread reads 16 bytes of a key or value as they lie and calls them the dimensions
+// that the tensor core wants of it.
+//
+// FUSED: the row's query, key and value come as the projection made them; they are turned here, and key and value stored.
+// Without it that was done before, for rows of a step that see each other. SPLITS > 1: a sequence's blocks are dealt out to
+// that many blocks of threads, and `decode_attention_join` joins what they found.
+//
+// Defined by the caller: T (bfloat16 or float16), HALF_KIND ("bf16" or "f16"), HEADS, KV_HEADS, HEAD_DIM, WARPS, FUSED, SPLITS.
+#include "prelude.cuh"
+
+constexpr int kGroup = HEADS / KV_HEADS;
+constexpr int kTiles = (kGroup + 15) / 16;           // of 16 query heads
+constexpr bool kBoth = kGroup > 8;                   // whether the lower eight rows of a tile are used
+constexpr int kRows = kBoth ? 16 : 8;
+constexpr int kThreads = WARPS * 32;
+constexpr int kTotal = HEADS + 2 * KV_HEADS;
+constexpr int kHalf = HEAD_DIM / 2;
+constexpr int kSteps = HEAD_DIM / 16;                // of the product with keys
+constexpr int kColumns = HEAD_DIM / 8;               // tiles of the product with values, and a thread's share of a value
+constexpr int kKeyLoad = HEAD_DIM >= 32 ? 8 : 4;     // elements of one load
+constexpr int kKeyLoads = HEAD_DIM / (4 * kKeyLoad);
+constexpr int kValueLoad = kColumns % 8 == 0 ? 8 : kColumns % 4 == 0 ? 4 : 2;
+constexpr int kValueLoads = kColumns / kValueLoad;
+static_assert(HEAD_DIM % 16 == 0 && HEAD_DIM % (4 * kKeyLoad) == 0, "a head of this size is not made of whole loads");
+
+struct alignas(4) Two { unsigned word[1]; };
+struct alignas(8) Four { unsigned word[2]; };
+struct alignas(16) Eight { unsigned word[4]; };
+template <int Elements> struct LoadOf { using type = Eight; };
+template <> struct LoadOf<4> { using type = Four; };
+template <> struct LoadOf<2> { using type = Two; };
+using KeyLoad = LoadOf<kKeyLoad>::type;
+using ValueLoad = LoadOf<kValueLoad>::type;
+
+__device__ __forceinline__ unsigned pack(float low, float high) {
+  unsigned both;
+  asm("cvt.rn." HALF_KIND "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." HALF_KIND "." HALF_KIND ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ float power(float value) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
+
+__device__ __forceinline__ float quadMax(float value) {
+  value = fmaxf(value, __shfl_xor_sync(~0u, value, 1));
+  return fmaxf(value, __shfl_xor_sync(~0u, value, 2));
+}
+__device__ __forceinline__ float quadSum(float value) {
+  value += __shfl_xor_sync(~0u, value, 1);
+  return value + __shfl_xor_sync(~0u, value, 2);
+}
+
+// A thread's part of a cache block: of two keys (its own row of each half), and of four values.
+struct Tile {
+  unsigned key[2][kKeyLoads][kKeyLoad / 2];
+  unsigned value[4][kValueLoads][kValueLoad / 2];
+
+  __device__ __forceinline__ void load(const T *keys, const T *values, long long block, int kvHead, int lane) {
+    const int quad = lane / 4, within = lane % 4;
+    const long long base = (block * KV_HEADS + kvHead) * 16 * HEAD_DIM;
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int c = 0; c < kKeyLoads; ++c) {
+        const KeyLoad raw = *reinterpret_cast<const KeyLoad *>(keys + base + (j * 8 + quad) * HEAD_DIM + (c * 4 + within) * kKeyLoad);
+#pragma unroll
+        for (int w = 0; w < kKeyLoad / 2; ++w) key[j][c][w] = raw.word[w];
+      }
+#pragma unroll
+    for (int r = 0; r < 4; ++r)
+#pragma unroll
+      for (int c = 0; c < kValueLoads; ++c) {
+        const int token = 2 * within + r % 2 + r / 2 * 8;
+        const ValueLoad raw = *reinterpret_cast<const ValueLoad *>(values + base + token * HEAD_DIM + quad * kColumns + c * kValueLoad);
+#pragma unroll
+        for (int w = 0; w < kValueLoad / 2; ++w) value[r][c][w] = raw.word[w];
+      }
+  }
+};
+
+struct Running {
+  float most[2], sum[2], out[kColumns][4];
+
+  // `left`: how many of the block's tokens the row may see.
+  __device__ __forceinline__ void take(Tile &tile, const unsigned (&query)[kSteps][4], int left, float scale, int lane) {
+    const int within = lane % 4;
+    float s[2][4] = {};
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        constexpr int perLoad = kKeyLoad / 4;
+        const unsigned(&part)[kKeyLoad / 2] = tile.key[j][step / perLoad];
+        multiply(s[j], query[step], part[step % perLoad * 2], part[step % perLoad * 2 + 1]);
+      }
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) s[j][i] *= scale;
+    if (left < 16) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (j * 8 + within * 2 + i % 2 >= left) s[j][i] = -1e30f;
+      // What is behind the end may be anything, and nothing times anything may not be nothing.
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        if (2 * within + r % 2 + r / 2 * 8 >= left)
+#pragma unroll
+          for (int c = 0; c < kValueLoads; ++c)
+#pragma unroll
+            for (int w = 0; w < kValueLoad / 2; ++w) tile.value[r][c][w] = 0;
+    }
+    unsigned p[4] = {};
+#pragma unroll
+    for (int half = 0; half < (kBoth ? 2 : 1); ++half) {
+      const int i = 2 * half;
+      const float top = fmaxf(most[half], quadMax(fmaxf(fmaxf(s[0][i], s[0][i + 1]), fmaxf(s[1][i], s[1][i + 1]))));
+      const float shrink = power(most[half] - top);
+      most[half] = top;
+      float weights[4] = {power(s[0][i] - top), power(s[0][i + 1] - top), power(s[1][i] - top), power(s[1][i + 1] - top)};
+      sum[half] = sum[half] * shrink + (weights[0] + weights[1]) + (weights[2] + weights[3]);
+      p[half] = pack(weights[0], weights[1]);
+      p[half + 2] = pack(weights[2], weights[3]);
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        out[j][i] *= shrink;
+        out[j][i + 1] *= shrink;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      const int c = j / kValueLoad, w = j % kValueLoad / 2;
+      const unsigned which = j % 2 ? 0x7632 : 0x5410;
+      multiply(out[j], p, __byte_perm(tile.value[0][c][w], tile.value[1][c][w], which), __byte_perm(tile.value[2][c][w], tile.value[3][c][w], which));
+    }
+  }
+};
+
+// grid: rows, KV_HEADS * tiles, SPLITS. positions: -1 for a row that is not there. sequences: each row's row of the table, or
+// null where they are the same. partial: [rows, HEADS, SPLITS, HEAD_DIM + 2], where SPLITS > 1.
+extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 32 ? 512 / kThreads : 1)
+decode_attention(const T *qkv, const float *cosines, const float *sines, const int *positions, const int *sequences, const int *table, const int *tableWidth, T *keys, T *values, T *out, float *partial, float scale) {
+  __shared__ T queries[16][HEAD_DIM + 8];
+  __shared__ float mosts[WARPS][kRows], sums[WARPS][kRows], outs[WARPS][kRows][HEAD_DIM];
+  const int kvHead = blockIdx.y / kTiles, firstHead = kvHead * kGroup + blockIdx.y % kTiles * 16;
+  const int heads = min(16, (kvHead + 1) * kGroup - firstHead);
+  const long long row = blockIdx.x;
+  const int split = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int position = positions[row];
+  if (position < 0) {
+    T nothing;
+    narrow(nothing, 0.f);
+    if (SPLITS == 1)
+      for (int i = threadIdx.x; i < heads * HEAD_DIM; i += kThreads) out[(row * HEADS + firstHead) * HEAD_DIM + i] = nothing;
+    return;
+  }
+  const int last = position / 16;
+  const int perSplit = (last + SPLITS) / SPLITS;  // (last + 1) / SPLITS, rounded up
+  const int begin = split * perSplit, end = min(last + 1, begin + perSplit);
+  const int *blocks = table + static_cast<long long>(sequences ? sequences[row] : row) * *tableWidth;
+
+  int block = begin + warp;
+  // 32 entries of the table at a time.
+  int ids = block + lane * WARPS < end ? blocks[block + lane * WARPS] : 0;
+  Tile tile;
+  const bool early = !FUSED || block < last;  // the last block is not complete yet
+  if (block < end && early) tile.load(keys, values, __shfl_sync(~0u, ids, 0), kvHead, lane);
+
+  const T *fused = qkv + row * kTotal * HEAD_DIM;
+  const float *c = cosines + static_cast<long long>(position) * kHalf, *s = sines + static_cast<long long>(position) * kHalf;
+  for (int i = threadIdx.x; i < 16 * kHalf; i += kThreads) {
+    const int head = i / kHalf, d = i % kHalf;
+    T a, b;
+    narrow(a, 0.f);
+    narrow(b, 0.f);
+    if (head < heads) {
+      const T *from = fused + (firstHead + head) * HEAD_DIM + d;
+      a = from[0];
+      b = from[kHalf];
+      if (FUSED) {
+        const float x = widen(a), y = widen(b);
+        narrow(a, x * c[d] - y * s[d]);
+        narrow(b, y * c[d] + x * s[d]);
+      }
+    }
+    queries[head][d] = a;
+    queries[head][d + kHalf] = b;
+  }
+  // Of several tiles each stores the same: then every one of them has waited for what it reads.
+  if (FUSED && begin <= last && last < end) {
+    const long long to = ((static_cast<long long>(blocks[last]) * KV_HEADS + kvHead) * 16 + position % 16) * HEAD_DIM;
+    const T *key = fused + (HEADS + kvHead) * HEAD_DIM, *value = fused + (HEADS + KV_HEADS + kvHead) * HEAD_DIM;
+    for (int d = threadIdx.x; d < kHalf; d += kThreads) {
+      const float x = widen(key[d]), y = widen(key[d + kHalf]);
+      narrow(keys[to + d], x * c[d] - y * s[d]);
+      narrow(keys[to + d + kHalf], y * c[d] + x * s[d]);
+      values[to + d] = value[d];
+      values[to + d + kHalf] = value[d + kHalf];
+    }
+  }
+  __syncthreads();
+
+  const int quad = lane / 4, within = lane % 4;
+  unsigned query[kSteps][4];
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    constexpr int perLoad = kKeyLoad / 4;
+    const int d = (step / perLoad * 4 + within) * kKeyLoad + step % perLoad * 4;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) query[step][i] = kBoth || i % 2 == 0 ? *reinterpret_cast<const unsigned *>(&queries[quad + i % 2 * 8][d + i / 2 * 2]) : 0;
+  }
+
+  Running running;
+  running.most[0] = running.most[1] = -1e30f;
+  running.sum[0] = running.sum[1] = 0;
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) running.out[j][i] = 0;
+  if (block < end && !early) tile.load(keys, values, __shfl_sync(~0u, ids, 0), kvHead, lane);
+  for (int round = 1; block < end; ++round) {
+    const int next = block + WARPS;
+    if (round % 32 == 0) ids = next + lane * WARPS < end ? blocks[next + lane * WARPS] : 0;
+    Tile ahead;
+    if (next < end) ahead.load(keys, values, __shfl_sync(~0u, ids, round % 32), kvHead, lane);
+    running.take(tile, query, position + 1 - block * 16, scale, lane);
+    tile = ahead;
+    block = next;
+  }
+
+#pragma unroll
+  for (int half = 0; half < (kBoth ? 2 : 1); ++half) {
+    const float sum = quadSum(running.sum[half]);
+    if (within == 0) {
+      mosts[warp][quad + 8 * half] = running.most[half];
+      sums[warp][quad + 8 * half] = sum;
+    }
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) outs[warp][quad + 8 * half][(2 * within + e) * kColumns + j] = running.out[j][2 * half + e];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += kThreads) {
+    const int head = i / HEAD_DIM, d = i % HEAD_DIM;
+    float most = mosts[0][head];
+#pragma unroll
+    for (int w = 1; w < WARPS; ++w) most = fmaxf(most, mosts[w][head]);
+    float sum = 0, found = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) {
+      const float weight = power(mosts[w][head] - most);
+      sum += sums[w][head] * weight;
+      found += outs[w][head][d] * weight;
+    }
+    if (SPLITS == 1) {
+      narrow(out[(row * HEADS + firstHead) * HEAD_DIM + i], found / sum);
+    } else {
+      float *to = partial + ((row * HEADS + firstHead + head) * SPLITS + split) * (HEAD_DIM + 2);
+      to[d] = found;
+      if (d == 0) {
+        to[HEAD_DIM] = most;
+        to[HEAD_DIM + 1] = sum;
+      }
+    }
+  }
+}
+
+// grid: rows, HEADS; HEAD_DIM threads.
+extern "C" __global__ void __launch_bounds__(HEAD_DIM)
+decode_attention_join(const int *positions, const float *partial, T *out) {
+  const long long at = static_cast<long long>(blockIdx.x) * HEADS + blockIdx.y;
+  const float *from = partial + at * SPLITS * (HEAD_DIM + 2);
+  T result;
+  narrow(result, 0.f);
+  if (positions[blockIdx.x] >= 0) {
+    float most = -1e30f, sum = 0, found = 0;
+    for (int i = 0; i < SPLITS; ++i) most = fmaxf(most, from[i * (HEAD_DIM + 2) + HEAD_DIM]);
+    for (int i = 0; i < SPLITS; ++i) {
+      const float weight = power(from[i * (HEAD_DIM + 2) + HEAD_DIM] - most);
+      sum += from[i * (HEAD_DIM + 2) + HEAD_DIM + 1] * weight;
+      found += from[i * (HEAD_DIM + 2) + threadIdx.x] * weight;
+    }
+    narrow(result, found / sum);
+  }
+  out[at * HEAD_DIM + threadIdx.x] = result;
+}

@@ -1,0 +1,116 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { main } from '../../src/cli/main.js'
+import type { Tokenizer } from '../../src/text/index.js'
+import { directory as fixture, golden } from './models.js'
+import { tinyModel } from './tiny.js'
+
+let tiny: Awaited<ReturnType<typeof tinyModel>>
+let tokenizer: Tokenizer
+let err = ''
+beforeAll(async () => {
+  tiny = await tinyModel()
+  tokenizer = tiny.tokenizer
+})
+afterAll(() => tiny.remove())
+beforeEach(() => {
+  err = ''
+  const take = (text: unknown): boolean => {
+    err += String(text)
+    return true
+  }
+  vi.spyOn(console, 'error').mockImplementation(take)
+  vi.spyOn(process.stderr, 'write').mockImplementation(take as typeof process.stderr.write)
+})
+
+interface Line {
+  index: number
+  sample: number
+  prompt_ids: number[]
+  ids: number[]
+  text: string
+  logprobs: number[]
+  logprobs_mode: string
+  finish_reason: string
+  error?: { reason: string }
+}
+
+async function generate(rows: readonly unknown[], args: readonly string[] = [], model = tiny.directory) {
+  const [input, output] = [join(tiny.directory, 'in.jsonl'), join(tiny.directory, `out${Math.random()}.jsonl`)]
+  writeFileSync(input, rows.map(row => `${typeof row === 'string' ? row : JSON.stringify(row)}\n`).join(''))
+  const code = await main(['generate', '--model', model, '--input', input, '--output', output, ...args])
+  const lines = existsSync(output)
+    ? readFileSync(output, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line) as Line)
+    : undefined
+  return { code, lines }
+}
+
+test('prompts in all three forms, samples in order, ids and text that agree', async () => {
+  const messages = [{ role: 'user', content: 'Hi' }]
+  const rows = [{ prompt: 'Once upon a time' }, { ids: [5, 6, 7] }, { messages }]
+  const { code, lines } = await generate(rows, ['--n', '3', '--max-new-tokens', '9', '--seed', '4'])
+  expect(code).toBe(0)
+  expect(err).toMatch(/9 responses, \d+ tokens/)
+  expect(lines!.map(({ index, sample }) => [index, sample])).toEqual(
+    [0, 1, 2].flatMap(index => [0, 1, 2].map(sample => [index, sample])),
+  )
+  expect(lines![0]!.prompt_ids).toEqual([...(await tokenizer.encode('Once upon a time'))])
+  expect(lines![3]!.prompt_ids).toEqual([5, 6, 7])
+  expect(lines![6]!.prompt_ids).toEqual([...(await tokenizer.encodeChat(messages, { addGenerationPrompt: true }))])
+  for (const { ids, logprobs, finish_reason, logprobs_mode, text } of lines!) {
+    expect(ids.length).toBe(logprobs.length)
+    expect(logprobs.every(value => value < 0)).toBe(true)
+    expect([finish_reason, logprobs_mode]).toEqual([ids.length === 9 ? 'length' : 'stop', 'raw'])
+    if (finish_reason === 'length') expect(text).toBe(await tokenizer.decode(ids, { skipSpecialTokens: true }))
+  }
+  const again = await generate(rows, ['--n', '3', '--max-new-tokens', '9', '--seed', '4', '--max-sequences', '2'])
+  expect(again.lines).toEqual(lines)
+})
+
+test('a directory without a tokenizer: ids in, ids out', async () => {
+  const { sequences, greedy_24: expected } = golden('llama')
+  const args = ['--temperature', '0', '--max-new-tokens', '24', '--min-new-tokens', '24', '--logprobs', 'processed']
+  const { code, lines } = await generate(
+    sequences.map(ids => ({ ids })),
+    args,
+    fixture('llama'),
+  )
+  expect(code).toBe(0)
+  expect(lines!.map(({ ids }) => ids)).toEqual(expected)
+  expect(lines![0]).not.toHaveProperty('text')
+  expect(lines![0]!.logprobs_mode).toBe('processed')
+})
+
+test('a prompt that is too long is a line of its own; it can be cut instead', async () => {
+  const rows = [{ ids: Array.from({ length: 300 }, (_, i) => i + 3) }, { ids: [4, 5] }]
+  const { code, lines } = await generate(rows, ['--max-new-tokens', '2'])
+  expect(code).toBe(0)
+  expect(lines![0]).toMatchObject({ index: 0, sample: 0, error: { reason: 'prompt-too-long' } })
+  expect(lines![1]!.ids.length).toBeGreaterThan(0)
+  expect(err).toContain('1 rejected')
+  const cut = await generate(rows, ['--max-new-tokens', '2', '--truncate-prompt', '4', '--truncate-side', 'right'])
+  expect(cut.lines![0]!.prompt_ids).toEqual([3, 4, 5, 6])
+})
+
+test('bad lines are listed, and nothing is written', async () => {
+  const { code, lines } = await generate(['{"ids":[1,2]}', '{', '{"text":"x"}', '{"ids":[1.5]}', '{"messages":[]}'])
+  expect(code).toBe(1)
+  expect(lines).toBeUndefined()
+  for (const line of [2, 3, 4, 5]) expect(err).toContain(`line ${line}:`)
+})
+
+test.each([
+  [['--temperature', 'hot'], /--temperature/],
+  [['--top-p', '2'], /topP/],
+  [['--n', '0'], /--n/],
+  [['--logprobs', 'some'], /--logprobs/],
+  [['--tempreature', '1'], /did you mean --temperature/],
+])('%j is a misuse', async (args, expected) => {
+  const { code } = await generate([{ ids: [1] }], args)
+  expect(code).toBe(2)
+  expect(err).toMatch(expected)
+})

@@ -1,0 +1,201 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
+import { type Plan, Prefix, Scheduler, Sequence } from '../../src/rollout/local/scheduler.js'
+
+const options = { maxSequences: 4, tokenBudget: 64, scoredRows: 8 }
+
+function make(blocks: number, change: Partial<typeof options> = {}) {
+  const pool = new BlockPool(blocks)
+  return { pool, scheduler: new Scheduler<Sequence>(pool, { ...options, ...change }) }
+}
+
+/** Runs steps until nothing is left; each sequence ends at its target length. Answers with the plans. */
+function drain(scheduler: Scheduler<Sequence>, targets: Map<Sequence, number>): Plan<Sequence>[] {
+  const plans: Plan<Sequence>[] = []
+  for (let plan = scheduler.next(); plan; plan = scheduler.next()) {
+    if (plans.push(plan) > 10_000) throw new Error('no progress')
+    check(plan)
+    scheduler.commit(plan)
+    for (const { of, samples } of plan.work) {
+      if (!samples || !(of instanceof Sequence)) continue
+      of.length++
+      if (of.length >= targets.get(of)!) scheduler.finish(of)
+    }
+  }
+  return plans
+}
+
+/** No two rows of a step write one slot, and nothing is written where another sequence reads. */
+function check(plan: Plan<Sequence>): void {
+  // Plain throws: an expectation for every token would take most of the time.
+  const demand = (holds: boolean, what: string): void => {
+    if (!holds) throw new Error(what)
+  }
+  const written = new Map<number, unknown>()
+  const slot = (blocks: readonly number[], position: number): number =>
+    blocks[Math.floor(position / 16)]! * 16 + (position % 16)
+  for (const { of, start, count } of plan.work) {
+    demand(of.blocks.length >= blocksFor(start + count), 'a row has no block')
+    for (let position = start; position < start + count; position++) {
+      demand(!written.has(slot(of.blocks, position)), 'two rows write one slot')
+      written.set(slot(of.blocks, position), of)
+    }
+  }
+  for (const { of, start } of plan.work)
+    for (let position = 0; position < start; position++)
+      demand((written.get(slot(of.blocks, position)) ?? of) === of, 'a row writes what another sequence reads')
+  demand(new Set(plan.copies.filter((_, i) => i % 2 === 1)).size === plan.copies.length / 2, 'two copies to one block')
+}
+
+test('a slot that becomes free is filled in the next step', () => {
+  const { scheduler } = make(100)
+  const sequences = Array.from({ length: 6 }, () => new Sequence(3, undefined))
+  for (const sequence of sequences) scheduler.add(sequence)
+  const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, i === 0 ? 4 : 8])))
+  expect(plans[0]!.work.map(({ of }) => of)).toEqual(sequences.slice(0, 4))
+  expect(plans[1]!.work.map(({ of }) => of)).toEqual([...sequences.slice(1, 4), sequences[4]])
+  expect(scheduler.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
+})
+
+describe('samples of one prompt', () => {
+  test('compute it once and share its whole blocks', () => {
+    const { pool, scheduler } = make(100)
+    const prefix = new Prefix(39, false)
+    const samples = Array.from({ length: 4 }, () => new Sequence(40, prefix))
+    for (const sample of samples) scheduler.add(sample)
+    const first = scheduler.next()!
+    expect(first.work).toEqual([{ of: prefix, start: 0, count: 39, samples: false }])
+    scheduler.commit(first)
+    const second = scheduler.next()!
+    expect(second.work.map(({ of, start, count }) => [samples.indexOf(of as Sequence), start, count])).toEqual([
+      [0, 39, 1],
+      [1, 39, 1],
+      [2, 39, 1],
+      [3, 39, 1],
+    ])
+    // Two whole blocks for all, the third copied for all but the last, who keeps it.
+    expect(second.copies).toHaveLength(6)
+    expect(pool.size - pool.available).toBe(2 + 4)
+    scheduler.commit(second)
+    for (const sample of samples) scheduler.finish(sample)
+    expect(pool.available).toBe(100)
+  })
+
+  test('wait for slots without taking others’ place', () => {
+    const { scheduler } = make(100, { maxSequences: 2 })
+    const prefix = new Prefix(20, false)
+    const samples = Array.from({ length: 5 }, () => new Sequence(21, prefix))
+    const other = new Sequence(5, undefined)
+    for (const sequence of [...samples, other]) scheduler.add(sequence)
+    const plans = drain(scheduler, new Map([...samples.map(sample => [sample, 30] as const), [other, 9]]))
+    expect(plans.filter(({ work }) => work.some(({ of }) => of === prefix))).toHaveLength(1)
+    expect(scheduler.counts).toMatchObject({ usedBlocks: 0 })
+  })
+
+  test('that are cancelled before they start let go of it', () => {
+    const { pool, scheduler } = make(100)
+    const prefix = new Prefix(39, false)
+    const samples = Array.from({ length: 2 }, () => new Sequence(40, prefix))
+    for (const sample of samples) scheduler.add(sample)
+    const plan = scheduler.next()!
+    for (const sample of samples) scheduler.finish(sample)
+    scheduler.commit(plan)
+    expect(pool.available).toBe(100)
+    expect(scheduler.next()).toBeUndefined()
+  })
+})
+
+test('a prompt longer than the budget is computed in pieces, beside those that generate', () => {
+  const { scheduler } = make(100, { tokenBudget: 10 })
+  const [short, long] = [new Sequence(2, undefined), new Sequence(25, undefined)]
+  scheduler.add(short)
+  scheduler.add(long)
+  const plans = drain(
+    scheduler,
+    new Map([
+      [short, 6],
+      [long, 27],
+    ]),
+  )
+  expect(
+    plans.map(({ work }) => work.map(({ of, count }) => [of === short ? 's' : 'l', count].join('')).join()),
+  ).toEqual(['s2,l8', 's1,l9', 's1,l8', 's1,l1'])
+})
+
+test('under pressure the youngest gives way, and ends all the same', () => {
+  const { scheduler } = make(6)
+  const [a, b] = [new Sequence(30, undefined), new Sequence(30, undefined)]
+  scheduler.add(a)
+  scheduler.add(b)
+  drain(
+    scheduler,
+    new Map([
+      [a, 90],
+      [b, 90],
+    ]),
+  )
+  expect(a.preemptions).toBe(0)
+  expect(b.preemptions).toBeGreaterThan(0)
+})
+
+test('forgetting makes everything start anew, on another pool too', () => {
+  const { scheduler } = make(50)
+  const prefix = new Prefix(20, false)
+  const sequences = [new Sequence(40, undefined), new Sequence(21, prefix), new Sequence(21, prefix)]
+  for (const sequence of sequences) scheduler.add(sequence)
+  scheduler.commit(scheduler.next()!)
+  const pool = new BlockPool(40)
+  scheduler.forget(pool)
+  expect(scheduler.counts).toMatchObject({ running: 0, waiting: 3, blocks: 40, usedBlocks: 0 })
+  drain(scheduler, new Map(sequences.map(sequence => [sequence, 50])))
+  expect(pool.available).toBe(40)
+})
+
+test('whatever comes: all of it ends, no step writes over another’s tokens, no block is lost', () => {
+  const groups = fc.array(
+    fc.record({
+      prompt: fc.integer({ min: 1, max: 60 }),
+      samples: fc.integer({ min: 1, max: 5 }),
+      more: fc.integer({ min: 1, max: 40 }),
+    }),
+    { minLength: 1, maxLength: 12 },
+  )
+  fc.assert(
+    fc.property(
+      groups,
+      fc.integer({ min: 7, max: 40 }),
+      fc.integer({ min: 1, max: 80 }),
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(9),
+      (asked, blocks, tokenBudget, maxSequences, cancelled) => {
+        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences })
+        const targets = new Map<Sequence, number>()
+        for (const { prompt, samples, more } of asked) {
+          const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, samples % 2 === 0) : undefined
+          for (let i = 0; i < samples; i++) {
+            const sequence = new Sequence(prompt, prefix)
+            targets.set(sequence, prompt + more)
+            scheduler.add(sequence)
+          }
+        }
+        const victim = [...targets.keys()][cancelled]
+        if (victim) {
+          const plan = scheduler.next()!
+          scheduler.finish(victim)
+          scheduler.commit(plan)
+          targets.delete(victim)
+          for (const { of, samples } of plan.work)
+            if (samples && of instanceof Sequence && of !== victim) {
+              of.length++
+              if (of.length >= targets.get(of)!) scheduler.finish(of)
+            }
+        }
+        drain(scheduler, targets)
+        expect([...targets.keys()].every(({ state }) => state === 'finished')).toBe(true)
+        expect(pool.available).toBe(blocks)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseConfig, TokenModel } from '../../src/model/index.js'
+import { type Completion, LocalEngine, type SamplingParams } from '../../src/rollout/index.js'
+import { TextStream } from '../../src/rollout/text-stream.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { completed, directory } from './models.js'
+
+const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
+let tokenizer: Tokenizer
+beforeAll(async () => {
+  tokenizer = await Tokenizer.load(tokenizerPath)
+})
+
+describe('text as tokens come', () => {
+  const texts = ['Hello there, world!', 'naïve café 😀 日本語 ok', 'a\n\n  b\t<|im_end|>c']
+  test.each(texts)('%j token by token is what decode gives', async text => {
+    const ids = await tokenizer.encode(text, { addSpecialTokens: false })
+    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: false, stop: [] })
+    let shown = ''
+    for (const [i, id] of ids.entries()) {
+      await stream.push([id], { last: i === ids.length - 1 })
+      const part = stream.take({ last: i === ids.length - 1 })
+      expect(part).not.toContain('�')
+      shown += part
+    }
+    expect(shown).toBe(await tokenizer.decode(ids))
+  })
+
+  test('a stop string over token borders ends it before the string; what may become one is held back', async () => {
+    const ids = await tokenizer.encode('one two three four', { addSpecialTokens: false })
+    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: true, stop: ['wo thr', 'zzz'] })
+    let shown = ''
+    let used = 0
+    for (const id of ids) {
+      await stream.push([id])
+      shown += stream.take()
+      used++
+      if (stream.stopped) break
+    }
+    expect(stream.stopped).toBe('wo thr')
+    expect(shown).toBe('one t')
+    const whole = await tokenizer.decode(ids.slice(0, used))
+    expect(whole).toContain('wo thr')
+    expect(await tokenizer.decode(ids.slice(0, used - 1))).not.toContain('wo thr')
+  })
+
+  test('an unfinished character at the end is shown as what decode shows', async () => {
+    const ids = (await tokenizer.encode('ab😀', { addSpecialTokens: false })).slice(0, -1)
+    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: true, stop: [] })
+    for (const id of ids) await stream.push([id])
+    expect(stream.take()).not.toContain('�')
+    await stream.push([], { last: true })
+    expect(stream.text).toBe(await tokenizer.decode(ids))
+  })
+})
+
+describe('stop strings in the engine', () => {
+  let model: TokenModel<'language'>
+  let engine: LocalEngine
+  let promptIds: Int32Array
+  beforeAll(async () => {
+    const raw = {
+      ...(await TokenModel.load(directory('qwen2'), { role: 'language' }).then(loaded => {
+        loaded.dispose()
+        return loaded.config.raw
+      })),
+      vocab_size: tokenizer.vocabSize,
+    }
+    model = await TokenModel.create(parseConfig(raw, 'config.json'), { role: 'language', seed: 3 })
+    engine = new LocalEngine(model, { tokenizer })
+    promptIds = await tokenizer.encode('Tell me a story', { addSpecialTokens: false })
+  })
+  afterAll(async () => {
+    await engine.close()
+    model.dispose()
+  })
+
+  const sampling: SamplingParams = { seed: 4, maxNewTokens: 40, ignoreEos: true, text: 'with-special' }
+  const run = async (change: Partial<SamplingParams>, id = 'x'): Promise<Completion> => {
+    for await (const outcome of engine.generate([
+      { id, promptId: 'x', promptIds, sampling: { ...sampling, ...change } },
+    ]))
+      return completed(outcome)
+    throw new Error('no outcome')
+  }
+
+  test('ids up to and with the token that completed the string, text up to it', async () => {
+    const free = await run({})
+    expect(free.text).toBe(await tokenizer.decode(free.responseIds))
+    // Text that begins inside one token and ends inside a later one.
+    const before = await tokenizer.decode(free.responseIds.slice(0, 8))
+    const after = await tokenizer.decode(free.responseIds.slice(0, 12))
+    const stop = after.slice(before.length - 1, after.length - 1)
+    const at = free.text!.indexOf(stop)
+    const found = await run({ stop: ['never this', stop] })
+    expect(found).toMatchObject({ finishReason: 'stop', stopReason: stop, text: free.text!.slice(0, at) })
+    const count = found.responseIds.length
+    expect([...found.responseIds]).toEqual([...free.responseIds.subarray(0, count)])
+    expect(await tokenizer.decode(found.responseIds)).toContain(stop)
+    expect(await tokenizer.decode(found.responseIds.slice(0, -1))).not.toContain(stop)
+    const late = await run({ stop: [stop], minNewTokens: count + 5 })
+    expect(late.responseIds.length).toBeGreaterThan(count)
+  })
+
+  test('streamed text is the final text; a stop id has no text of its own', async () => {
+    const free = await run({})
+    const stopId = free.responseIds[10]!
+    const first = free.responseIds.indexOf(stopId)
+    let shown = ''
+    const done = await new Promise<Completion>(resolve => {
+      engine.submit(
+        { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, stopIds: [stopId] } },
+        { onToken: ({ text }) => (shown += text), onOutcome: outcome => resolve(completed(outcome)) },
+      )
+    })
+    expect(done.responseIds.at(-1)).toBe(stopId)
+    expect(done.text).toBe(await tokenizer.decode(free.responseIds.slice(0, first)))
+    expect(shown).toBe(done.text)
+    expect((await run({ stopIds: [stopId] })).text).toBe(done.text)
+  })
+})

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Binary, buildBinary } from '../cli/binary.js'
+import { tinyModel } from '../rollout/tiny.js'
+import { post, send } from './world.js'
+
+let binary: Binary
+let tiny: Awaited<ReturnType<typeof tinyModel>>
+const children: ChildProcess[] = []
+beforeAll(async () => {
+  binary = buildBinary()
+  tiny = await tinyModel()
+})
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  binary.remove()
+  tiny.remove()
+})
+
+function start(args: readonly string[]) {
+  const script = join(dirname(binary.folder), 'install/whetstone.mjs')
+  const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, OMP_NUM_THREADS: '1' } })
+  children.push(child)
+  const said = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', text => (said.out += text))
+  child.stderr.setEncoding('utf8').on('data', text => (said.err += text))
+  const ended = new Promise<number | null>(resolve => child.on('close', resolve))
+  const waitFor = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const match = pattern.exec(said.err)
+      if (match) return match
+      if (child.exitCode !== null) throw new Error(`it ended: ${said.err}`)
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+  }
+  return { child, said, ended, waitFor }
+}
+
+test('serve: answers, and on SIGTERM ends what is in flight before it goes', async () => {
+  const { child, said, ended, waitFor } = start([
+    'serve',
+    '--model',
+    tiny.directory,
+    '--port',
+    '0',
+    '--served-model-name',
+    'tiny',
+  ])
+  const port = Number((await waitFor(/tiny at http:\/\/127\.0\.0\.1:(\d+)\/v1/))[1])
+  expect((await send(port, '/health')).status).toBe(200)
+  const running = post(port, '/v1/completions', {
+    model: 'tiny',
+    prompt: [5, 6],
+    max_tokens: 200,
+    n: 30,
+    ignore_eos: true,
+  })
+  await new Promise(resolve => setTimeout(resolve, 60))
+  child.kill('SIGTERM')
+  const { status, body } = await running
+  expect(status).toBe(200)
+  expect(body.choices.every((choice: { finish_reason: string }) => choice.finish_reason === 'length')).toBe(true)
+  expect(await ended).toBe(0)
+  expect(said.err).toContain('requests in flight are answered first')
+})
+
+test('serve: a port in use is a misuse that says so', async () => {
+  const first = start(['serve', '--model', tiny.directory, '--port', '0'])
+  const port = (await first.waitFor(/:(\d+)\/v1/))[1]!
+  const second = start(['serve', '--model', tiny.directory, '--port', port])
+  expect(await second.ended).toBe(2)
+  expect(second.said.err).toContain(`--port: ${port} is in use`)
+  first.child.kill('SIGINT')
+  expect(await first.ended).toBe(0)
+})
+
+test('chat: answers lines, forgets on /new, ends on /quit', async () => {
+  const { child, said, ended } = start([
+    'chat',
+    '--model',
+    tiny.directory,
+    '--max-new-tokens',
+    '5',
+    '--temperature',
+    '0',
+  ])
+  child.stdin!.write('Hello\n/new\nHello\n/quit\n')
+  expect(await ended).toBe(0)
+  const answers = said.out
+    .split('> ')
+    .map(part => part.trim())
+    .filter(Boolean)
+  expect(answers).toHaveLength(2)
+  expect(answers[0]).toBe(answers[1])
+})
