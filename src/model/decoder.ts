@@ -2,34 +2,11 @@
  * The transformer itself, written once for eager calls and recordings: token ids in, the last layer's normalised hidden
  * states out. Rows are tokens; sequences appear only in attention.
  */
-import {
-  cat,
-  checkpoint,
-  customFunction,
-  dropout,
-  embedding,
-  flashAttentionForward,
-  linear,
-  type NumberLike,
-  type Sym,
-  scaledDotProductAttention,
-  type Tensor,
-} from '../tensor/index.js'
+import { cat, checkpoint, dropout, embedding, linear, type Sym, type Tensor } from '../tensor/index.js'
 import type { FusedOps } from '../tensor/kernels/fused-ops.js'
+import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
 import type { DecoderConfig } from './config.js'
 import type { Projection } from './layout.js'
-
-/** How the rows of a batch fall into sequences. */
-export type Rows =
-  /** Every sequence has `length` rows, one after another. */
-  | { kind: 'uniform'; length: NumberLike }
-  /**
-   * Sequences of unequal length one after another. Attention spreads them over a grid of `length` columns: `spread` holds
-   * the row for every cell of the grid, `gather` the cell of every row.
-   */
-  | { kind: 'packed'; length: NumberLike; spread: Tensor; gather: Tensor }
-  /** As packed, for an attention kernel that takes sequences as they lie: where each begins, and the end of the last. */
-  | { kind: 'varlen'; length: NumberLike; offsets: Tensor }
 
 /** What an adapter adds to a projection: `scale * b(a(x))`. */
 export interface LowRank {
@@ -50,64 +27,6 @@ export interface DecoderParts {
   recompute?: boolean
   /** Adapters drop inputs at random. */
   training?: boolean
-}
-
-/**
- * Rows to grid cells. A cell past its sequence's end repeats some row; it comes after every real one, so causal attention
- * never reads it.
- */
-const spreadRows = customFunction({
-  inputs: ['tensor', 'tensor', 'tensor'],
-  forward: (rows, spread, gather) => ({ outputs: rows.indexSelect(0, spread), saved: [gather] }),
-  backward: ({ saved: [gather], gradients: [gradient] }) => [gradient!.indexSelect(0, gather!), null, null],
-})
-
-/** Grid cells back to rows. Cells past a sequence's end get no gradient, or they would pass one on to its keys and values. */
-const gatherRows = customFunction({
-  inputs: ['tensor', 'tensor', 'tensor'],
-  forward: (cells, spread, gather) => ({ outputs: cells.indexSelect(0, gather), saved: [spread, gather] }),
-  backward: ({ saved: [spread, gather], gradients: [gradient] }) => [
-    gradient!.newZeros([spread!.size(0), gradient!.size(1)]).indexCopy_(0, gather!, gradient!),
-    null,
-    null,
-  ],
-})
-
-function attention(rows: Rows, { heads, kvHeads, headDim }: DecoderConfig, both: Tensor, value: Tensor): Tensor {
-  const width = heads * headDim
-  if (rows.kind === 'varlen') {
-    const [query, key] = [both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads)]
-    const { length, offsets } = rows
-    const [out] = flashAttentionForward(query, key, value, offsets, offsets, length, length, 0, {
-      isCausal: true,
-      returnDebugMask: false,
-    })
-    return out.reshape([-1, width])
-  }
-  // [sequence, head, position, dim]; the queries' and keys' heads come in one tensor.
-  const grid = (x: Tensor, count: number): Tensor => {
-    const cells = rows.kind === 'uniform' ? x : spreadRows(x, rows.spread, rows.gather)
-    return cells.reshape([-1, rows.length, count, headDim]).transpose(1, 2)
-  }
-  const pair = grid(both, heads + kvHeads)
-  const [query, key] = [pair.narrow(1, 0, heads), pair.narrow(1, heads, kvHeads)]
-  const out = scaledDotProductAttention(query, key, grid(value, kvHeads), null, 0, {
-    isCausal: true,
-    enableGqa: heads !== kvHeads,
-  })
-  const flat = out.transpose(1, 2).reshape([-1, width])
-  return rows.kind === 'uniform' ? flat : gatherRows(flat, rows.spread, rows.gather)
-}
-
-/** The tensors of `rows`, to hand them into a recording. */
-export function rowTensors(rows: Rows): Tensor[] {
-  return rows.kind === 'packed' ? [rows.spread, rows.gather] : rows.kind === 'varlen' ? [rows.offsets] : []
-}
-
-/** And back. */
-export function rowsOf(kind: Rows['kind'], length: NumberLike, tensors: readonly Tensor[]): Rows {
-  if (kind === 'packed') return { kind, length, spread: tensors[0]!, gather: tensors[1]! }
-  return kind === 'varlen' ? { kind, length, offsets: tensors[0]! } : { kind, length }
 }
 
 /**

@@ -2,9 +2,21 @@
  * The recorded programs of a model: one for every kind of batch, made when it is first needed. Weights are captured, so a
  * program stays right while they are trained.
  */
-import { type Device, linear, noGrad, type Program, record, type Sym, Tensor, unscoped } from '../tensor/index.js'
+import {
+  type Device,
+  full,
+  linear,
+  noGrad,
+  type Program,
+  record,
+  type Sym,
+  scope,
+  Tensor,
+  unscoped,
+} from '../tensor/index.js'
+import { type Rows, rowsOf } from './attention.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
-import { type DecoderParts, decode, type Rows, rowsOf } from './decoder.js'
+import { type DecoderParts, decode } from './decoder.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
 import { ropeTables } from './rope.js'
 
@@ -13,6 +25,8 @@ export type PassHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' }
 
 export interface PassOptions {
   rows: Rows['kind']
+  /** Sequences are short enough for attention by plain products. */
+  short: boolean
   head: PassHead
   /** Gradients are recorded: the outputs remember how they came about. */
   training: boolean
@@ -23,11 +37,11 @@ type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
 
 /** Indices come as int32, which JavaScript fills fast; some operators take only int64. */
 const wide = (indices: Tensor): Tensor => indices.toCopy({ dtype: 'int64' })
-const same = (tensor: Tensor): Tensor => tensor
 
 export class Passes {
   private readonly programs = new Map<string, Pass>()
   private tables: { cos: Tensor; sin: Tensor; positions: number } | undefined
+  private mask: { tensor: Tensor; length: number } | undefined
   private backwards = new Map<number, Pass>()
 
   constructor(
@@ -42,8 +56,8 @@ export class Passes {
   }
 
   private program(options: PassOptions): Pass {
-    const { rows: kind, head, training, adapter } = options
-    const key = [kind, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
+    const { rows: kind, short, head, training, adapter } = options
+    const key = [kind, short, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
     const known = this.programs.get(key)
     if (known) return known
     const parts: DecoderParts = {
@@ -56,14 +70,18 @@ export class Passes {
       head.kind === 'language'
         ? makeLanguageHead(head.plan, this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize))
         : undefined
-    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind]
+    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind] + (short ? 1 : 0)
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const tensors = inputs.slice(0, -2) as Tensor[]
       const [ids, positions, cosTable, sinTable, wanted, targets] = tensors
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
       const run = (): readonly Tensor[] => {
-        const rows = rowsOf(kind, length, tensors.slice(6).map(kind === 'packed' ? wide : same))
+        const rows = rowsOf(
+          kind,
+          length,
+          tensors.slice(6).map((tensor, i) => (kind === 'packed' && i < 2 ? wide(tensor) : tensor)),
+        )
         const angle = (table: Tensor): Tensor => table.indexSelect(0, positions!)
         const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
@@ -84,6 +102,15 @@ export class Passes {
       this.tables = { ...unscoped(() => ropeTables(this.parts.config, positions, this.device)), positions }
     }
     return this.tables
+  }
+
+  private maskFor(length: number): Tensor {
+    if (this.mask?.length !== length) {
+      this.mask?.tensor.dispose()
+      const tensor = unscoped(() => scope(() => full([length, length], -Infinity).triu(1)))
+      this.mask = { tensor, length }
+    }
+    return this.mask.tensor
   }
 
   /** Runs a batch; the caller owns the outputs, one number per wanted row each. */
@@ -111,6 +138,7 @@ export class Passes {
       ]
       if (options.rows === 'packed') tensors.push(upload(arrays.spread!), upload(arrays.gather!))
       if (options.rows === 'varlen') tensors.push(upload(arrays.offsets))
+      if (options.short) tensors.push(this.maskFor(plan.length))
       return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
     } finally {
       for (const tensor of made) tensor.dispose()
@@ -144,5 +172,7 @@ export class Passes {
     this.tables?.cos.dispose()
     this.tables?.sin.dispose()
     this.tables = undefined
+    this.mask?.tensor.dispose()
+    this.mask = undefined
   }
 }

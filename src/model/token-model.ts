@@ -17,9 +17,10 @@ import {
 } from '../tensor/index.js'
 import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import type { Adapter } from './adapter.js'
+import { shortLength } from './attention.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
 import { architectureName, type ModelConfig, readConfig } from './config.js'
-import type { DecoderParts, LowRank, Rows } from './decoder.js'
+import type { DecoderParts, LowRank } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { planHead } from './head.js'
 import { checkpointViews, layout, projections, type Weight } from './layout.js'
@@ -177,7 +178,7 @@ export class TokenModel<R extends Role = Role> {
       signal?.throwIfAborted()
       const arrays = fillBatch(plan, sequences, wanted)
       const pass: PassOptions = {
-        rows: this.rowKind(plan, packing),
+        ...this.rowKind(plan, packing),
         training,
         adapter: this.adapts(adapter),
         head: this.head(arrays.rows.length, { entropy, training, scaled: temperature !== 1 }),
@@ -195,10 +196,12 @@ export class TokenModel<R extends Role = Role> {
   }
 
   /** Half precision on CUDA has an attention kernel for sequences of unequal length; elsewhere they are spread over a grid. */
-  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Rows['kind'] {
+  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Pick<PassOptions, 'rows' | 'short'> {
     const { device, dtype } = this.settings
-    if (packing === 'on' && device !== 'cpu' && (dtype === 'bfloat16' || dtype === 'float16')) return 'varlen'
-    return plan.packed ? 'packed' : 'uniform'
+    const half = dtype === 'bfloat16' || dtype === 'float16'
+    if (packing === 'on' && device !== 'cpu' && half) return { rows: 'varlen', short: false }
+    const short = device === 'cpu' && dtype === 'float32' && plan.length <= shortLength
+    return { rows: plan.packed ? 'packed' : 'uniform', short }
   }
 
   private head(rows: number, options: { entropy: boolean; training: boolean; scaled: boolean }): PassHead {
@@ -236,7 +239,7 @@ export class TokenModel<R extends Role = Role> {
     for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing })) {
       signal?.throwIfAborted()
       const pass: PassOptions = {
-        rows: this.rowKind(plan, packing),
+        ...this.rowKind(plan, packing),
         training: false,
         adapter: this.adapts(adapter),
         head: { kind: 'logits' },

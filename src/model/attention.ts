@@ -1,0 +1,145 @@
+/** Causal attention over the rows of a batch: the one place where sequences meet themselves, and never each other. */
+import {
+  cat,
+  customFunction,
+  flashAttentionForward,
+  type NumberLike,
+  scaledDotProductAttention,
+  softmaxBackward,
+  type Tensor,
+} from '../tensor/index.js'
+import type { DecoderConfig } from './config.js'
+
+/** How the rows of a batch fall into sequences. */
+export type Rows =
+  /** Every sequence has `length` rows, one after another. */
+  | { kind: 'uniform'; length: NumberLike; mask?: Tensor | undefined }
+  /**
+   * Sequences of unequal length one after another. Attention spreads them over a grid of `length` columns: `spread` holds
+   * the row for every cell of the grid, `gather` the cell of every row.
+   */
+  | { kind: 'packed'; length: NumberLike; spread: Tensor; gather: Tensor; mask?: Tensor | undefined }
+  /** As packed, for an attention kernel that takes sequences as they lie: where each begins, and the end of the last. */
+  | { kind: 'varlen'; length: NumberLike; offsets: Tensor }
+
+/**
+ * On the CPU, sequences up to this long are faster as plain matrix products than by libtorch's tiled attention; then `mask`,
+ * `[length, length]` with minus infinity above the diagonal, is given.
+ */
+export const shortLength = 256
+
+/** The tensors of `rows`, to hand them into a recording. */
+export function rowTensors(rows: Rows): Tensor[] {
+  if (rows.kind === 'varlen') return [rows.offsets]
+  return [...(rows.kind === 'packed' ? [rows.spread, rows.gather] : []), ...(rows.mask ? [rows.mask] : [])]
+}
+
+/** And back. */
+export function rowsOf(kind: Rows['kind'], length: NumberLike, tensors: readonly Tensor[]): Rows {
+  if (kind === 'varlen') return { kind, length, offsets: tensors[0]! }
+  if (kind === 'uniform') return { kind, length, mask: tensors[0] }
+  return { kind, length, spread: tensors[0]!, gather: tensors[1]!, mask: tensors[2] }
+}
+
+/**
+ * Rows to grid cells. A cell past its sequence's end repeats some row; it comes after every real one, so causal attention
+ * never reads it.
+ */
+const spreadRows = customFunction({
+  inputs: ['tensor', 'tensor', 'tensor'],
+  forward: (rows, spread, gather) => ({ outputs: rows.indexSelect(0, spread), saved: [gather] }),
+  backward: ({ saved: [gather], gradients: [gradient] }) => [gradient!.indexSelect(0, gather!), null, null],
+})
+
+/** Grid cells back to rows. Cells past a sequence's end get no gradient, or they would pass one on to its keys and values. */
+const gatherRows = customFunction({
+  inputs: ['tensor', 'tensor', 'tensor'],
+  forward: (cells, spread, gather) => ({ outputs: cells.indexSelect(0, gather), saved: [spread, gather] }),
+  backward: ({ saved: [spread, gather], gradients: [gradient] }) => [
+    gradient!.newZeros([spread!.size(0), gradient!.size(1)]).indexCopy_(0, gather!, gradient!),
+    null,
+    null,
+  ],
+})
+
+type HeadCounts = Pick<DecoderConfig, 'heads' | 'kvHeads' | 'headDim'>
+
+/**
+ * Attention of short sequences as batched products, the query heads of one key head side by side. `both` is
+ * `[cells, heads + kvHeads, headDim]`, `value` `[cells, kvHeads, headDim]`; out come `[cells, heads * headDim]`.
+ */
+function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
+  const group = heads / kvHeads
+  const scale = headDim ** -0.5
+  /** `[cells, kvHeads * times, headDim]` to `[sequences * kvHeads, times * length, headDim]`. */
+  const fold = (x: Tensor, times: number, length: NumberLike): Tensor => {
+    const apart = x.unflatten(0, [-1, length]).unflatten(2, [kvHeads, times])
+    return apart.permute([0, 2, 3, 1, 4]).flatten(2, 3).flatten(0, 1)
+  }
+  const unfold = (x: Tensor, times: number, length: NumberLike): Tensor => {
+    const apart = x.view([-1, kvHeads, times, length, headDim])
+    return apart.permute([0, 3, 1, 2, 4]).flatten(0, 1).flatten(1, 2)
+  }
+  return customFunction({
+    inputs: ['tensor', 'tensor', 'tensor', 'number'],
+    forward: (both, value, mask, length) => {
+      const query = fold(both.narrow(1, 0, heads), group, length)
+      const key = fold(both.narrow(1, heads, kvHeads), 1, length)
+      const values = fold(value, 1, length)
+      const weights = mask.repeat([group, 1]).baddbmm(query, key.transpose(1, 2), { alpha: scale }).softmax(-1)
+      const out = unfold(weights.bmm(values), group, length).flatten(1)
+      return { outputs: out, saved: [query, key, values, weights] }
+    },
+    backward: ({ saved: [query, key, values, weights], gradients: [gradient], numbers: [length] }) => {
+      const arriving = fold(gradient!.unflatten(1, [heads, headDim]), group, length!)
+      const dWeights = arriving.bmm(values!.transpose(1, 2))
+      const dScores = softmaxBackward(dWeights, weights!, -1, { inputDtype: 'float32' }).mul_(scale)
+      const dQuery = unfold(dScores.bmm(key!), group, length!)
+      const dKey = unfold(dScores.transpose(1, 2).bmm(query!), 1, length!)
+      const dValue = unfold(weights!.transpose(1, 2).bmm(arriving), 1, length!)
+      return [cat([dQuery, dKey], 1), dValue, null]
+    },
+  })
+}
+
+const shortAttentions = new Map<string, ReturnType<typeof makeShortAttention>>()
+
+function shortAttention(counts: HeadCounts): ReturnType<typeof makeShortAttention> {
+  const key = [counts.heads, counts.kvHeads, counts.headDim].join()
+  let made = shortAttentions.get(key)
+  if (!made) {
+    made = makeShortAttention(counts)
+    shortAttentions.set(key, made)
+  }
+  return made
+}
+
+/** `both` holds the queries' heads, then the keys'; `[rows, heads, headDim]`. Out come `[rows, heads * headDim]`. */
+export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value: Tensor): Tensor {
+  const { heads, kvHeads, headDim } = config
+  const width = heads * headDim
+  if (rows.kind === 'varlen') {
+    const [query, key] = [both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads)]
+    const { length, offsets } = rows
+    const [out] = flashAttentionForward(query, key, value, offsets, offsets, length, length, 0, {
+      isCausal: true,
+      returnDebugMask: false,
+    })
+    return out.reshape([-1, width])
+  }
+  const spread = (x: Tensor): Tensor => (rows.kind === 'uniform' ? x : spreadRows(x, rows.spread, rows.gather))
+  const [pairs, values] = [spread(both), spread(value)]
+  let out: Tensor
+  if (rows.mask) {
+    out = shortAttention(config)(pairs, values, rows.mask, rows.length)
+  } else {
+    // [sequence, head, position, dim]
+    const grid = (x: Tensor, count: number): Tensor => x.reshape([-1, rows.length, count, headDim]).transpose(1, 2)
+    const pair = grid(pairs, heads + kvHeads)
+    const [query, key] = [pair.narrow(1, 0, heads), pair.narrow(1, heads, kvHeads)]
+    const options = { isCausal: true, enableGqa: heads !== kvHeads }
+    const attended = scaledDotProductAttention(query, key, grid(values, kvHeads), null, 0, options)
+    out = attended.transpose(1, 2).reshape([-1, width])
+  }
+  return rows.kind === 'uniform' ? out : gatherRows(out, rows.spread, rows.gather)
+}
