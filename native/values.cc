@@ -175,7 +175,13 @@ IValue readOne(Store &store, const Spec &spec, Reader &reader) {
         });
       case Kind::Float: return readList<double>(count, [&] { return element().toDouble(); });
       case Kind::Bool: return readList<bool>(count, [&] { return element().toBool(); });
-      case Kind::Scalar: return readList<at::Scalar>(count, [&] { return element().toScalar(); });
+      case Kind::Scalar:
+        if (!spec.elementOptional) return readList<at::Scalar>(count, [&] { return element().toScalar(); });
+        return readList<std::optional<at::Scalar>>(count, [&]() -> std::optional<at::Scalar> {
+          const int inner = readTag(reader);
+          if (inner == NONE) return std::nullopt;
+          return convert(readPlain(store, inner, reader), spec, spec.kind).toScalar();
+        });
       case Kind::Tensor:
         if (!spec.elementOptional) return readList<Tensor>(count, [&] { return element().toTensor(); });
         return readList<std::optional<Tensor>>(count, [&]() -> std::optional<Tensor> {

@@ -26,7 +26,7 @@ export type Rows =
  * On the CPU, sequences up to this long are faster as plain matrix products than by libtorch's tiled attention; then `mask`,
  * `[length, length]` with minus infinity above the diagonal, is given.
  */
-export const shortLength = 256
+export const shortLength = 128
 
 /** The tensors of `rows`, to hand them into a recording. */
 export function rowTensors(rows: Rows): Tensor[] {

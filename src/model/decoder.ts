@@ -93,7 +93,7 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
   }
 
   const [normed, sum] = normalize(parts, stream, weight('input_layernorm.weight'))
-  const qkv = linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
+  const qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
   const [queries, keys] = [heads * headDim, kvHeads * headDim]
   let both: Tensor
   let value: Tensor
@@ -110,14 +110,18 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
     ;[both, value] = ops.rope({ turned: heads + kvHeads, rest: kvHeads, headDim })(qkv, cos, sin)
   }
   const mixed = attention(rows, config, both, value)
-  const output = linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`) ?? null)
+  const output = ops.linear(
+    mixed,
+    weight('self_attn.o_proj.weight'),
+    weights.get(`${at}.self_attn.o_proj.bias`) ?? null,
+  )
 
   const [again, middle] = normalize(
     parts,
     { added: adapted(output, mixed, 'o_proj'), sum },
     weight('post_attention_layernorm.weight'),
   )
-  let gateUp = linear(again, weight('mlp.gate_up.weight'))
+  let gateUp = ops.linear(again, weight('mlp.gate_up.weight'), null)
   if (adapts('gate_proj') || adapts('up_proj')) {
     gateUp = cat(
       [
@@ -128,5 +132,5 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
     )
   }
   const act = ops.swiglu(gateUp)
-  return { added: adapted(linear(act, weight('mlp.down_proj.weight')), act, 'down_proj'), sum: middle }
+  return { added: adapted(ops.linear(act, weight('mlp.down_proj.weight'), null), act, 'down_proj'), sum: middle }
 }

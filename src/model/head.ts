@@ -3,8 +3,8 @@
  * memory grows with rows times hidden size, not with rows times vocabulary. The backward pass makes the logits again,
  * unless all of them together are small enough to keep.
  */
-import { cat, customFunction, type Device, linear, type NumberLike, type Tensor } from '../tensor/index.js'
-import type { LogprobOps } from '../tensor/kernels/fused-ops.js'
+import { cat, customFunction, type Device, type NumberLike, type Tensor } from '../tensor/index.js'
+import type { FusedOps, LogprobOps } from '../tensor/kernels/fused-ops.js'
 
 export interface HeadPlan {
   chunks: number
@@ -52,8 +52,8 @@ export type LanguageHead = (
 ) => readonly Tensor[]
 
 /** A function of `[rows, hidden]`, `[vocabulary, hidden]` and int64 `[rows]`. `fused`: kernels for a chunk of logits. */
-export function makeLanguageHead(plan: HeadPlan, fused?: LogprobOps): LanguageHead {
-  return fused ? fusedHead(plan, fused) : composedHead(plan)
+export function makeLanguageHead(plan: HeadPlan, ops: FusedOps, fused?: LogprobOps): LanguageHead {
+  return fused ? fusedHead(plan, ops, fused) : composedHead(plan, ops)
 }
 
 type Chunked = <T>(fn: (chunk: (x: Tensor) => Tensor, i: number) => T) => T[]
@@ -69,22 +69,22 @@ function chunked({ chunks, rowsPerChunk }: HeadPlan): Chunked {
 const join = (parts: Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts))
 
 /** The gradients of the hidden states and, summed over chunks, of the weight. */
-function spreadGradient(plan: HeadPlan, weight: Tensor) {
+function spreadGradient(plan: HeadPlan, ops: FusedOps, weight: Tensor) {
   let dWeight: Tensor | null = null
   return {
     hidden(dLogits: Tensor, h: Tensor): Tensor {
       if (plan.trainWeight) dWeight = dWeight ? dWeight.addmm_(dLogits.t(), h) : dLogits.t().mm(h)
-      return dLogits.mm(weight)
+      return ops.product(dLogits, weight.t())
     },
     weight: (): Tensor | null => dWeight,
   }
 }
 
 /** Of operators: a chunk's log-softmax carries everything, and may be kept. */
-function composedHead(plan: HeadPlan): LanguageHead {
+function composedHead(plan: HeadPlan, ops: FusedOps): LanguageHead {
   const each = chunked(plan)
   const logSoftmax = (hidden: Tensor, weight: Tensor, inverseTemperature: NumberLike): Tensor => {
-    const logits = linear(hidden, weight)
+    const logits = ops.product(hidden, weight)
     return (plan.scaled ? logits.mul_(inverseTemperature) : logits).logSoftmax(-1, { dtype: 'float32' })
   }
   return customFunction({
@@ -104,7 +104,7 @@ function composedHead(plan: HeadPlan): LanguageHead {
     },
     backward: ({ saved: [hidden, weight, targets, ...rest], gradients, numbers: [inverseTemperature] }) => {
       const entropy = plan.entropy ? rest.shift() : undefined
-      const spread = spreadGradient(plan, weight!)
+      const spread = spreadGradient(plan, ops, weight!)
       const dHidden = each((chunk, i) => {
         const h = chunk(hidden!)
         const logp = plan.keep ? rest[i]! : logSoftmax(h, weight!, inverseTemperature!)
@@ -125,12 +125,12 @@ function composedHead(plan: HeadPlan): LanguageHead {
 }
 
 /** With kernels: one pass over a chunk's logits each way, the gradient written over them. */
-function fusedHead(plan: HeadPlan, fused: LogprobOps): LanguageHead {
+function fusedHead(plan: HeadPlan, ops: FusedOps, fused: LogprobOps): LanguageHead {
   const each = chunked(plan)
   return customFunction({
     inputs: ['tensor', 'tensor', 'tensor', 'number'],
     forward: (hidden, weight, targets, inverseTemperature) => {
-      const scored = each(chunk => fused.score(linear(chunk(hidden), weight), chunk(targets), inverseTemperature))
+      const scored = each(chunk => fused.score(ops.product(chunk(hidden), weight), chunk(targets), inverseTemperature))
       const entropy = join(scored.map(part => part.entropy))
       const normalizer = join(scored.map(part => part.normalizer))
       const logprobs = join(scored.map(part => part.logprobs))
@@ -140,12 +140,12 @@ function fusedHead(plan: HeadPlan, fused: LogprobOps): LanguageHead {
       }
     },
     backward: ({ saved: [hidden, weight, targets, entropy, normalizer], gradients, numbers: [inverseTemperature] }) => {
-      const spread = spreadGradient(plan, weight!)
+      const spread = spreadGradient(plan, ops, weight!)
       const dHidden = each(chunk => {
         const h = chunk(hidden!)
         const scored = { entropy: chunk(entropy!), normalizer: chunk(normalizer!) }
         const dEntropy = gradients[1] ? chunk(gradients[1]) : null
-        const logits = linear(h, weight!)
+        const logits = ops.product(h, weight!)
         return spread.hidden(
           fused.gradient_(logits, chunk(targets!), inverseTemperature!, scored, chunk(gradients[0]!), dEntropy),
           h,

@@ -68,7 +68,11 @@ export class Passes {
     }
     const languageHead =
       head.kind === 'language'
-        ? makeLanguageHead(head.plan, this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize))
+        ? makeLanguageHead(
+            head.plan,
+            parts.ops,
+            this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize),
+          )
         : undefined
     const extra = { uniform: 0, packed: 2, varlen: 1 }[kind] + (short ? 1 : 0)
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const

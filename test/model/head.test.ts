@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { makeLanguageHead, planHead } from '../../src/model/head.js'
 import { TokenModel } from '../../src/model/index.js'
-import { linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
+import { fusedOps, linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
 import { expectClose, nudge, sequenceOf, sequences, takeGradients, tinyConfig, weights } from './models.js'
 
 const vocabSize = 23
@@ -51,7 +51,7 @@ describe('the head in chunks is plain log_softmax', () => {
             scaled: temperature !== 1,
             trainWeight: true,
           }
-          const head = makeLanguageHead(plan)
+          const head = makeLanguageHead(plan, fusedOps({ device: 'cpu', dtype: 'float32' }))
           const chunked = evaluate((h, w, t) => head(h, w, t, 1 / temperature), rows)
           const plain = evaluate((h, w, t) => {
             const logp = linear(h, w).div(temperature).logSoftmax(-1)

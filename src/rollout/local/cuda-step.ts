@@ -12,7 +12,9 @@ import {
   noGrad,
   type Program,
   record,
+  Stream,
   type Sym,
+  synchronize,
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
@@ -21,7 +23,7 @@ import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps } from './cuda-ops.js'
 import { bucketFor, emptyState, fillState, hasFilters, type Part, stateLayout, stateWords } from './decode-state.js'
 import { prefillRows } from './prefill-rows.js'
-import type { StepBatch, StepDevice, StepResult } from './step.js'
+import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
 
 export interface CudaStepOptions {
   device: Device
@@ -34,13 +36,20 @@ export interface CudaStepOptions {
 }
 
 type Step = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
+/** Steps that are read together, and the stream that waits for them. */
+interface Piece {
+  number: number
+  first: number
+  count: number
+  stream: Stream
+}
 interface Graph {
   program: Program
   captured: CapturedProgram
 }
 
 export class CudaStep implements StepDevice {
-  readonly stepsAhead = 8
+  readonly ahead = { steps: 64, look: 8 }
   private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: RopeTables
@@ -51,6 +60,9 @@ export class CudaStep implements StepDevice {
   private readonly state: Tensor
   private readonly results: Tensor
   private banned: Tensor
+  /** Steps ahead run on a stream of their own, and what they found is read on two others, in turns, while they go on. */
+  private readonly decodes: Stream
+  private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Map<string, Step>()
   private readonly graphs = new Map<string, Graph>()
 
@@ -70,7 +82,9 @@ export class CudaStep implements StepDevice {
     const rows = bucketFor(maxSequences)
     const words = (count: number): Tensor => unscoped(() => Tensor.empty([count], { dtype: 'int32', device }))
     this.state = words(stateWords(stateLayout(rows), rows * width))
-    this.results = words(this.stepsAhead * 3 * rows)
+    this.results = words(this.ahead.steps * 3 * rows)
+    this.decodes = new Stream(device)
+    this.reads = [new Stream(device), new Stream(device)]
     this.banned = words(1024)
     this.allocate()
   }
@@ -119,18 +133,50 @@ export class CudaStep implements StepDevice {
 
   // ---- steps of next tokens
 
-  async decodeMany(batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult> {
+  async *decodeMany(
+    batch: StepBatch,
+    { budgets, steps, look }: DecodeAhead,
+  ): AsyncGenerator<StepResult, undefined, 'more' | 'enough'> {
     const { draws } = batch
     const layout = stateLayout(bucketFor(draws.count))
     this.reserveBanned(draws.bannedIds.length)
     const graph = await this.graph(layout.rows, batch)
-    await this.copyBlocks(batch)
+    // These wait until they are done; copies of blocks are ordered by the stream.
     if (draws.bannedIds.length > 0) write(this.banned, draws.bannedIds)
     write(this.state, fillState(layout, batch, budgets))
-    for (let i = 0; i < steps; i++) graph.replay()
-    const found = unscoped(() => this.results.narrow(0, 0, steps * 3 * layout.rows))
+    await this.decodes.use(() => this.copyBlocks(batch))
+    const launch = (number: number): Piece | undefined => {
+      const first = number * look
+      const count = Math.min(look, steps - first)
+      if (count <= 0) return undefined
+      this.decodes.use(() => {
+        for (let i = 0; i < count; i++) graph.replay()
+      })
+      // In turns: a stream that already waits for the steps after these could not read these.
+      const stream = this.reads[number % 2]!
+      stream.waitFor(this.decodes)
+      return { number, first, count, stream }
+    }
+    let under: Piece | undefined = launch(0)
+    let more = true
     try {
-      return unpack(await found.data<'int32'>(), steps, layout.rows, draws.count)
+      while (under) {
+        const next: Piece | undefined = more ? launch(under.number + 1) : undefined
+        const result = await this.readPiece(under, layout.rows, draws.count)
+        under = next
+        more = (yield result) === 'more'
+      }
+    } finally {
+      // Whoever leaves early must not reuse blocks that are still written.
+      if (under) await synchronize(this.options.device)
+    }
+    return undefined
+  }
+
+  private async readPiece({ first, count, stream }: Piece, rows: number, drawn: number): Promise<StepResult> {
+    const found = unscoped(() => this.results.narrow(0, first * 3 * rows, count * 3 * rows))
+    try {
+      return unpack(await stream.use(() => found.data<'int32'>()), count, rows, drawn)
     } finally {
       found.dispose()
     }
@@ -258,6 +304,8 @@ export class CudaStep implements StepDevice {
       const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), draws.count]
       const outputs = (await program.run(...inputs, ...numbers)) ?? []
       made.push(...outputs)
+      // What comes next may be on another stream.
+      if (outputs.length === 0) await synchronize(this.options.device)
       const [found, ...top] = await Promise.all(outputs.map(output => output.data()))
       const result = unpack(
         (found ?? new Int32Array(0)) as Int32Array,

@@ -13,7 +13,7 @@ import { type Draw, fillStep, type StepSource } from './fill-step.js'
 import { decodesOnly, lookAhead } from './look-ahead.js'
 import { Job, type Listener, PromptPrefix, Sample } from './sample.js'
 import { type Plan, Scheduler } from './scheduler.js'
-import type { StepDevice, StepResult } from './step.js'
+import type { DecodeAhead, StepDevice, StepResult } from './step.js'
 import { deviceDefaults, openStepDevice } from './step-device.js'
 
 export interface LocalEngineOptions {
@@ -242,9 +242,7 @@ export class LocalEngine implements Generator {
       if (!plan) continue
       try {
         this.drawn = []
-        const { result, steps } = await this.run(plan)
-        // Weights that changed under a step make its tokens nobody's: it is run again.
-        if (this.model.version === this.modelVersion) await this.take(plan, result, steps)
+        await this.run(plan)
       } catch (error) {
         this.fail(plan, error)
       }
@@ -252,20 +250,45 @@ export class LocalEngine implements Generator {
   }
 
   /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
-  private async run(plan: Plan<Sample>): Promise<{ result: StepResult; steps: number }> {
-    const { device } = this
-    const ahead =
-      device.decodeMany && decodesOnly(plan)
-        ? lookAhead(
-            plan.work.map(({ of }) => of as Sample),
-            device.stepsAhead ?? 1,
-          )
-        : undefined
-    if (!ahead) return { result: await device.step(fillStep(plan, this.source)), steps: 1 }
-    const steps = this.scheduler.reserveAhead(plan, ahead.steps, ahead.budgets)
-    const batch = fillStep(plan, this.source)
-    for (const work of plan.work) work.count = steps
-    return { result: await device.decodeMany!(batch, ahead.budgets, steps), steps }
+  private async run(plan: Plan<Sample>): Promise<void> {
+    const ahead = this.lookAhead(plan)
+    if (!ahead) {
+      await this.take(plan, await this.device.step(fillStep(plan, this.source)), 1)
+      return
+    }
+    const rows = plan.work.length
+    const pieces = this.device.decodeMany!(fillStep(plan, this.source), ahead)
+    for (let next = await pieces.next(); !next.done; ) {
+      const steps = next.value.ids.length / rows
+      for (const work of plan.work) work.count = steps
+      await this.take(plan, next.value, steps)
+      for (const work of plan.work) work.start += steps
+      next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough')
+    }
+  }
+
+  private lookAhead(plan: Plan<Sample>): DecodeAhead | undefined {
+    const { device, scheduler } = this
+    if (!device.ahead || !device.decodeMany || !decodesOnly(plan)) return undefined
+    let { steps, look } = device.ahead
+    // Where others wait for a place, ends are looked for twice as often, and their blocks are not taken far ahead.
+    if (scheduler.counts.waiting > 0) {
+      look = Math.ceil(look / 2)
+      steps = Math.min(steps, 4 * look)
+    }
+    const samples = plan.work.map(({ of }) => of as Sample)
+    const found = lookAhead(samples, steps)
+    return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
+  }
+
+  /** Whether a plan that looks ahead is still the best there is to do. */
+  private goesOn(plan: Plan<Sample>): boolean {
+    if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
+    if (this.model.version !== this.modelVersion) return false
+    const { running, waiting } = this.scheduler.counts
+    const ended = plan.work.length - running
+    // Places are filled several at a time: a step with prompts in it costs more than a few empty rows.
+    return ended < plan.work.length / (waiting > 0 ? 32 : 2)
   }
 
   private plan(): Plan<Sample> | undefined {
@@ -298,6 +321,8 @@ export class LocalEngine implements Generator {
 
   /** Gives the sampled tokens to their samples, and ends those that are done; what comes after an end is dropped. */
   private async take(plan: Plan<Sample>, result: StepResult, steps: number): Promise<void> {
+    // Weights that changed under a step make its tokens nobody's: it is run again.
+    if (this.model.version !== this.modelVersion) return
     this.scheduler.commit(plan)
     this.totals.steps += steps
     for (let step = 0; step < steps; step++) await this.takeStep(result, step * this.drawn.length)

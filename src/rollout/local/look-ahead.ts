@@ -12,7 +12,9 @@ export interface LookAhead {
 export type Ahead = Pick<Sample, 'maxNewTokens'> & {
   response: { length: number }
   job: {
-    sampling: Pick<Sample['job']['sampling'], 'temperature' | 'firstTemperature' | 'minNewTokens' | 'topLogprobs'>
+    sampling: Pick<Sample['job']['sampling'], 'temperature' | 'firstTemperature' | 'minNewTokens'> & {
+      topLogprobs?: number | undefined
+    }
   }
 }
 

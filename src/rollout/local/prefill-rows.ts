@@ -36,20 +36,28 @@ export function prefillRows(batch: StepBatch): PrefillRows {
     offsets[i + 1] = offsets[i]! + end - start
     longest = Math.max(longest, end - start)
   }
-  const order: number[] = []
-  for (const { start, end } of [...first, ...rest]) for (let row = start; row < end; row++) order.push(row)
-  const place = new Int32Array(sequences.length)
-  for (const [i, row] of order.entries()) place[row] = i
-  const pick = (values: Int32Array, from = 0): Int32Array =>
-    Int32Array.from({ length: order.length - from }, (_, i) => values[order[from + i]!]!)
   const fresh = offsets[first.length]!
+  // Plain loops over ranges: a step has tens of thousands of rows.
+  const ordered = [...first, ...rest]
+  const place = new Int32Array(sequences.length)
+  let count = 0
+  for (const { start, end } of ordered) for (let row = start; row < end; row++) place[row] = count++
+  const pick = (values: Int32Array, which = ordered): Int32Array => {
+    const picked = new Int32Array(which === ordered ? count : count - fresh)
+    let at = 0
+    for (const { start, end } of which) {
+      picked.set(values.subarray(start, end), at)
+      at += end - start
+    }
+    return picked
+  }
   return {
     ids: pick(batch.ids),
     positions: pick(positions),
     slots: pick(batch.slots),
     offsets,
     longest,
-    paged: { sequences: pick(sequences, fresh), positions: pick(positions, fresh) },
+    paged: { sequences: pick(sequences, rest), positions: pick(positions, rest) },
     wanted: Int32Array.from({ length: draws.count }, (_, i) => place[draws.rows[i]!]!),
   }
 }

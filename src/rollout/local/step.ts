@@ -48,20 +48,28 @@ export interface StepResult {
   topLogprobs: Float32Array
 }
 
+export interface DecodeAhead {
+  steps: number
+  look: number
+  /** How many tokens each row may get. */
+  budgets: Int32Array
+}
+
 /** Runs steps, one at a time, on weights that belong to a model. */
 export interface StepDevice {
   /** Blocks the KV cache has; 0 while it is released. */
   readonly blocks: number
   step(batch: StepBatch): Promise<StepResult>
-  /** How many steps `decodeMany` takes at most. */
-  readonly stepsAhead?: number
+  /** How many steps `decodeMany` takes at most, and how many between two looks. */
+  readonly ahead?: { steps: number; look: number }
   /**
-   * Several steps without a look in between, for a batch whose rows are the last tokens of sequences, each drawing the next:
-   * every step's tokens are the rows of the next. A row takes part in as many steps as its budget has; its blocks reach as
-   * far. Results are those of the first step, then of the second, and so on; what a row past its budget has means nothing.
-   * A device without it is asked step by step.
+   * Several steps of a batch whose rows are the last tokens of sequences, each drawing the next: every step's tokens are the
+   * rows of the next, so the device need not wait for anyone. Results come `look` steps at a time, those of one step after
+   * those of the step before; by then the next steps are under way. Told `enough`, it starts no more, and gives what is
+   * under way. A row takes part in as many steps as its budget has, and its blocks reach as far; what it has afterwards
+   * means nothing. A device without this is asked step by step.
    */
-  decodeMany?(batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult>
+  decodeMany?(batch: StepBatch, ahead: DecodeAhead): AsyncGenerator<StepResult, undefined, 'more' | 'enough'>
   /** Takes the memory of the KV cache, and gives it back. */
   allocate(): void
   release(): void

@@ -11,6 +11,8 @@
 // Without it that was done before, for rows of a step that see each other. SPLITS > 1: a sequence's blocks are dealt out to
 // that many blocks of threads, and `decode_attention_join` joins what they found.
 //
+// Registers are held down to those of 16 warps on a multiprocessor: more of them waiting for memory is what counts.
+//
 // Defined by the caller: T (bfloat16 or float16), HALF_KIND ("bf16" or "f16"), HEADS, KV_HEADS, HEAD_DIM, WARPS, FUSED, SPLITS.
 #include "prelude.cuh"
 
@@ -155,9 +157,9 @@ struct Running {
 
 // grid: rows, KV_HEADS * tiles, SPLITS. positions: -1 for a row that is not there. sequences: each row's row of the table, or
 // null where they are the same. partial: [rows, HEADS, SPLITS, HEAD_DIM + 2], where SPLITS > 1.
-extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 32 ? 512 / kThreads : 1)
+extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 64 && !kBoth ? 512 / kThreads : 1)
 decode_attention(const T *qkv, const float *cosines, const float *sines, const int *positions, const int *sequences, const int *table, const int *tableWidth, T *keys, T *values, T *out, float *partial, float scale) {
-  __shared__ T queries[16][HEAD_DIM + 8];
+  __shared__ T queries[kRows][HEAD_DIM + 8];
   __shared__ float mosts[WARPS][kRows], sums[WARPS][kRows], outs[WARPS][kRows][HEAD_DIM];
   const int kvHead = blockIdx.y / kTiles, firstHead = kvHead * kGroup + blockIdx.y % kTiles * 16;
   const int heads = min(16, (kvHead + 1) * kGroup - firstHead);
@@ -185,7 +187,7 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
 
   const T *fused = qkv + row * kTotal * HEAD_DIM;
   const float *c = cosines + static_cast<long long>(position) * kHalf, *s = sines + static_cast<long long>(position) * kHalf;
-  for (int i = threadIdx.x; i < 16 * kHalf; i += kThreads) {
+  for (int i = threadIdx.x; i < kRows * kHalf; i += kThreads) {
     const int head = i / kHalf, d = i % kHalf;
     T a, b;
     narrow(a, 0.f);

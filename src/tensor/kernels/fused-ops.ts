@@ -6,6 +6,7 @@ import type { NumberLike } from '../call.js'
 import type { Device, DType } from '../dtype.js'
 import { ArgumentError } from '../errors.js'
 import type { Tensor } from '../tensor.js'
+import { type LinearOps, linearOps } from './linear.js'
 import { logprobKernel } from './logprob.js'
 import { logprobTwin } from './logprob-twin.js'
 import { rmsNormKernel } from './rms-norm.js'
@@ -15,7 +16,7 @@ import { ropeTwin } from './rope-twin.js'
 import { swigluKernel } from './swiglu.js'
 import { swigluTwin } from './swiglu-twin.js'
 
-export interface FusedOps {
+export interface FusedOps extends LinearOps {
   /** `x / rms(x) * weight` over the last dimension, which the weight has too. */
   rmsNorm(x: Tensor, weight: Tensor, eps: NumberLike): Tensor
   /** The same of `sum = x + residual`; the sum goes on as the next residual. */
@@ -75,30 +76,32 @@ const made = new Map<string, FusedOps>()
  */
 export function fusedOps({ device, dtype }: { device: Device; dtype: DType }): FusedOps {
   const kernels = device !== 'cpu' && dtype !== 'float64' // float64 is for checking numbers, not for speed
-  const key = `${kernels} ${dtype}`
+  const key = `${device === 'cpu'} ${dtype}`
   let ops = made.get(key)
   if (!ops) {
-    ops = make(kernels, dtype)
+    ops = { ...make(kernels, dtype), ...linearOps({ device, dtype }) }
     made.set(key, ops)
   }
   return ops
 }
 
-function make(kernels: boolean, dtype: DType): FusedOps {
+function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps> {
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16' && dtype !== 'float64')
     throw new ArgumentError(`fused operators are for floating-point dtypes, not ${dtype}`)
-  const twin: FusedOps = {
+  const twin = {
     ...rmsNormTwin(dtype),
     ...swigluTwin(dtype),
-    rope: remember(shape => ropeTwin(dtype, shape)),
+    rope: remember((shape: HeadShape) => ropeTwin(dtype, shape)),
     logprobs: () => logprobTwin(dtype),
   }
   if (!kernels || dtype === 'float64') return twin
   return {
     ...rmsNormKernel(dtype, twin),
     ...swigluKernel(dtype),
-    rope: remember(shape => (ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeTwin(dtype, shape))),
-    logprobs: remember(vocabSize => logprobKernel(dtype, vocabSize)),
+    rope: remember((shape: HeadShape) =>
+      ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeTwin(dtype, shape),
+    ),
+    logprobs: remember((vocabSize: number) => logprobKernel(dtype, vocabSize)),
   }
 }
 

@@ -55,10 +55,10 @@ export function pagedAttentionFits({ headDim }: PagedShape): boolean {
  * sequences are long by splitting them.
  */
 export function planAttention(rows: number, longest: number, { heads, kvHeads, headDim }: PagedShape): AttentionPlan {
-  const tiles = Math.ceil(heads / kvHeads / 16) * kvHeads
-  const blocks = rows * tiles
+  const blocks = rows * Math.ceil(heads / kvHeads / 16) * kvHeads
   // Their parts are joined in shared memory, of which a block has 48 KiB.
-  const warps = blocks <= 256 && headDim * (heads / kvHeads > 8 ? 2 : 1) <= 128 ? 8 : 4
+  const most = headDim * (heads / kvHeads > 8 ? 2 : 1) <= 128 ? 8 : 4
+  const warps = blocks <= 256 ? most : blocks <= 528 ? 4 : 2
   // Each split should have a few cache blocks for every warp.
   const worth = Math.max(1, Math.floor(longest / (16 * warps * 4)))
   const splits = [16, 8, 4, 2].find(count => count <= worth && blocks * count <= 1056) ?? 1
