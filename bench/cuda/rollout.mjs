@@ -3,10 +3,12 @@
  * recorded continuations and `score`.
  */
 import { readFileSync } from 'node:fs'
-import { TokenModel } from '../../dist/model/index.js'
-import { LocalEngine } from '../../dist/rollout/index.js'
+import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalEngine } from '../../dist/rollout/local/engine.js'
 import {
   callOperator,
+  fusedOps,
+  linear,
   manualSeed,
   memoryUse,
   randn,
@@ -18,6 +20,7 @@ import {
 import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
 import { decodeAttentionTwin, pagedRopeTwin, slotOf } from '../../dist/tensor/kernels/paged-attention-twin.js'
 import { sampleKernel } from '../../dist/tensor/kernels/sample.js'
+import { splitLinearKernel } from '../../dist/tensor/kernels/split-linear.js'
 import { Checks } from './checks.mjs'
 
 const device = 'cuda'
@@ -101,6 +104,34 @@ async function attention(checks, dtype) {
       }
       const missing = positions.indexOf(-1)
       if (missing >= 0) checks.is(`${name}: a row that is not there is zero`, together.select(0, missing).abs().cast('float32').amax([0]).item() === 0)
+    })
+  }
+}
+
+/** @param {Checks} checks */
+async function splitLinear(checks, dtype) {
+  const exactOps = fusedOps({ device: 'cpu', dtype: 'float64' })
+  for (const [rows, hidden, inner, parts, biased] of [
+    [64, 896, 4864, 8, false],
+    [1, 896, 896, 4, true],
+    [257, 896, 4864, 4, false],
+    [7, 4096, 2048, 2, true],
+  ]) {
+    const name = `split linear ${dtype} ${rows}x${inner}x${hidden} in ${parts}`
+    await checks.try(name, async () => {
+      const make = (...shape) => scope(() => randn(shape, { device }).cast(dtype))
+      const weight = scope(() => randn([hidden, inner], { device }).div(Math.sqrt(inner)).cast(dtype))
+      const [x, residual, norm] = [make(rows, inner), make(rows, hidden), make(hidden)]
+      const bias = biased ? make(hidden) : null
+      const found = splitLinearKernel(dtype, hidden, parts)(rows, x, weight, bias, residual, norm, 1e-6)
+      await synchronize()
+      const wide = tensor => tensor.to('cpu', 'float64')
+      const product = linear(wide(x), wide(weight), bias && wide(bias))
+      const exact = exactOps.addRmsNorm(product, wide(residual), wide(norm), 1e-6)
+      for (const [i, part] of ['norm', 'sum'].entries()) {
+        const error = relativeError(found[i], exact[i])
+        checks.is(`${name}: ${part}`, error < tolerance[dtype], String(error))
+      }
     })
   }
 }
@@ -227,6 +258,15 @@ async function greedy(checks, name, dtype) {
   })
 }
 
+/** A fixture, or the layers of a 0.5B Qwen2, a few of them. */
+function modelOf(name, dtype) {
+  if (name !== 'wide') return TokenModel.load(fixture(name), { role: 'language', device, dtype })
+  const shape = { hidden_size: 896, intermediate_size: 4864, num_attention_heads: 14, num_key_value_heads: 2 }
+  const rest = { num_hidden_layers: 3, vocab_size: 2001, max_position_embeddings: 512, tie_word_embeddings: true }
+  const config = parseConfig({ architectures: ['Qwen2ForCausalLM'], ...shape, ...rest }, 'config.json')
+  return TokenModel.create(config, { role: 'language', seed: 3, device, dtype })
+}
+
 /** Log-probabilities of what was sampled are `score`'s, however it was batched. @param {Checks} checks */
 async function scored(checks, name, dtype) {
   const next = numbers(9)
@@ -245,15 +285,18 @@ async function scored(checks, name, dtype) {
     },
   }))
   const allowed = dtype === 'bfloat16' ? 0.15 : 0.03
-  for (const [how, options] of Object.entries({
+  for (const [how, { blocks, ...options }] of Object.entries({
     whole: {},
     'in pieces': { tokenBudget: 16, maxSequences: 5 },
-    'little memory': { cacheBytes: 24 * 2 * 2 * 2 * 16 * 16 * 2, maxSequences: 16 },
+    'little memory': { blocks: 14, maxSequences: 16 },
   })) {
     await checks.try(`${name} ${dtype} ${how}`, async () => {
-      const model = await TokenModel.load(fixture(name), { role: 'language', device, dtype })
-      const engine = new LocalEngine(model, { eosIds: [2], ...options })
+      const model = await modelOf(name, dtype)
+      const { layers, kvHeads, headDim } = model.config.decoder
+      if (blocks) options.cacheBytes = blocks * layers * 2 * kvHeads * headDim * 16 * 2
+      await model.score([Int32Array.of(3, 4)]) // keeps tables
       const before = memoryUse(device).liveTensors
+      const engine = new LocalEngine(model, { eosIds: [2], ...options })
       const found = [...(await collect(engine, requests)).values()]
       const sequences = found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
       const scores = await model.score(sequences)
@@ -290,7 +333,7 @@ async function scored(checks, name, dtype) {
       await engine.close()
       checks.is(
         `${name} ${dtype} ${how}: no tensor is left`,
-        memoryUse(device).liveTensors <= before + 64,
+        memoryUse(device).liveTensors <= before,
         `${before} before, ${memoryUse(device).liveTensors} after`,
       )
       model.dispose()
@@ -303,10 +346,11 @@ export async function run() {
   const checks = new Checks()
   for (const dtype of ['bfloat16', 'float16']) {
     await attention(checks, dtype)
+    await splitLinear(checks, dtype)
     await sampling(checks, dtype)
     for (const name of ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']) await greedy(checks, name, dtype)
   }
-  for (const name of ['qwen2', 'qwen3']) await scored(checks, name, 'bfloat16')
+  for (const name of ['qwen2', 'qwen3', 'wide']) await scored(checks, name, 'bfloat16')
   await scored(checks, 'llama', 'float16')
   return { right: checks.report(), kept: true }
 }

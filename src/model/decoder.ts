@@ -23,6 +23,8 @@ export interface DecoderParts {
   ops: FusedOps
   /** Undefined: no adapter, or the adapter is off. */
   adapter?: ((layer: number, projection: Projection) => LowRank | undefined) | undefined
+  /** How often the weights have moved to other memory: graphs hold addresses, and are void then. */
+  moves?: () => number
   /** Keep only each layer's input for the backward pass. */
   recompute?: boolean
   /** Adapters drop inputs at random. */

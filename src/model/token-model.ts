@@ -64,6 +64,7 @@ export class TokenModel<R extends Role = Role> {
   private optimizer: AdamW | undefined
   private merged: Map<string, Tensor> | undefined
   private away = false
+  private moves = 0
   /** What `forwardBackward` was called with since the last step. */
   private calls: TrainCall<R>[] = []
   private steps = 0
@@ -89,6 +90,7 @@ export class TokenModel<R extends Role = Role> {
         return isMerged() ? undefined : lookup
       },
       recompute: settings.recompute,
+      moves: () => this.moves,
     }
     this.passes = new Passes(this.parts, settings.device)
     for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
@@ -490,6 +492,7 @@ export class TokenModel<R extends Role = Role> {
   }
 
   private move(device: Device): void {
+    this.moves++
     scope(() =>
       noGrad(() => {
         // The tensors stay the ones the programs captured; only their memory changes.

@@ -13,6 +13,7 @@ import {
   type RopeTables,
 } from '../../tensor/kernels/paged-attention.js'
 import { sampleKernel } from '../../tensor/kernels/sample.js'
+import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
 import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
 
 interface Memory {
@@ -24,6 +25,8 @@ export class CudaOps {
   readonly sample: ReturnType<typeof sampleKernel>
   private readonly rope: ReturnType<typeof pagedRopeKernel>
   private readonly attentions = new Map<string, ReturnType<typeof decodeAttentionKernel>>()
+
+  private readonly splits = new Map<number, ReturnType<typeof splitLinearKernel>>()
 
   constructor(
     private readonly parts: DecoderParts,
@@ -50,6 +53,15 @@ export class CudaOps {
     return kernel
   }
 
+  private splitLinear(parts: number) {
+    let kernel = this.splits.get(parts)
+    if (!kernel) {
+      kernel = splitLinearKernel(this.dtype, this.parts.config.hidden, parts)
+      this.splits.set(parts, kernel)
+    }
+    return kernel
+  }
+
   private get shared(): Pick<StepOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
     const { ops } = this.parts
     return {
@@ -61,12 +73,25 @@ export class CudaOps {
   }
 
   /** The logits after the next tokens of sequences, one row each. */
-  decode(ids: Tensor, { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows }): Tensor {
+  decode(
+    ids: Tensor,
+    { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows & { count: number } },
+  ): Tensor {
     const attend = this.attention({ ...plan, fused: true })
+    const { shared } = this
+    const { hidden: width, heads, headDim, inner } = this.parts.config
+    const depths = splitLinearExists() ? [heads * headDim, inner] : []
+    const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
     const hidden = decodeStep(
       this.parts,
       {
-        ...this.shared,
+        ...shared,
+        linearAddRmsNorm: (x, weight, bias, residual, norm, eps) => {
+          const parts = splits.get(weight.shape[1]!) ?? 1
+          return parts > 1
+            ? this.splitLinear(parts)(rows.count, x, weight, bias ?? null, residual, norm, eps)
+            : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
+        },
         // All in one kernel.
         rotateStore: qkv => qkv,
         attend: (qkv, layer) => attend(qkv, tables, rows, layers[layer]!),

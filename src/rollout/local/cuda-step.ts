@@ -2,6 +2,10 @@
  * Engine steps on a CUDA device, in bfloat16 or float16. Steps with prompts in them run as programs; steps of nothing but
  * next tokens as graphs, one for every number of rows, several in a row: each makes the input of the next, so that the host
  * looks at tokens only every few steps.
+ *
+ * A seed means what it means on the CPU: the same random number for the same key and position, and the same way from it to a
+ * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: libtorch's products
+ * are summed in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
  */
 import type { DecoderParts } from '../../model/decoder.js'
 import { ropeTables } from '../../model/rope.js'
@@ -65,6 +69,7 @@ export class CudaStep implements StepDevice {
   private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Map<string, Step>()
   private readonly graphs = new Map<string, Graph>()
+  private moves = 0
 
   constructor(
     private readonly parts: DecoderParts,
@@ -192,9 +197,13 @@ export class CudaStep implements StepDevice {
   }
 
   private async graph(rows: number, batch: StepBatch): Promise<CapturedProgram> {
+    // Weights that moved left their addresses to others.
+    const moves = this.parts.moves?.() ?? 0
+    if (moves !== this.moves) this.forgetGraphs()
+    this.moves = moves
     const filtered = hasFilters(batch.draws)
     const plan = this.ops.planAttention(rows, batch.tableWidth * blockSize)
-    const key = [rows, filtered, plan.splits, this.parts.adapter !== undefined].join(' ')
+    const key = [rows, filtered, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' ')
     const known = this.graphs.get(key)
     if (known) return known.captured
     const { layers, tables } = this

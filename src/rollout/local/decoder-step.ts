@@ -12,6 +12,15 @@ export interface StepOps {
   rmsNorm(x: Tensor, weight: Tensor, eps: number): Tensor
   /** The norm of `x + residual`, and the sum. */
   addRmsNorm(x: Tensor, residual: Tensor, weight: Tensor, eps: number): readonly [normed: Tensor, sum: Tensor]
+  /** A projection, its residual and the norm of their sum, where the device has something better than one after another. */
+  linearAddRmsNorm?(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | undefined,
+    residual: Tensor,
+    norm: Tensor,
+    eps: number,
+  ): readonly [normed: Tensor, sum: Tensor]
   /** `silu(gate) * up` of `[rows, gate then up]`. */
   swiglu(gateUp: Tensor): Tensor
   /** Turns queries and keys by position, stores keys and values in the layer's cache, gives the queries. */
@@ -42,6 +51,13 @@ export function decodeStep(
       const low = parts.adapter?.(i, projection)
       return low ? out.add(ops.linear(ops.linear(input, low.a), low.b), { alpha: low.scale }) : out
     }
+    /** Back into the stream between layers, and what the next part starts from. */
+    const joined = (input: Tensor, projection: 'o_proj' | 'down_proj', path: string, norm: Tensor) => {
+      const [matrix, bias] = [weight(`${path}.weight`), weights.get(`${at}.${path}.bias`)]
+      if (ops.linearAddRmsNorm && !parts.adapter)
+        return ops.linearAddRmsNorm(input, matrix, bias, residual, norm, normEps)
+      return ops.addRmsNorm(adapted(ops.linear(input, matrix, bias), input, projection), residual, norm, normEps)
+    }
 
     let qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`))
     if (config.qkNorm || parts.adapter) {
@@ -65,22 +81,15 @@ export function decodeStep(
       mixed = mixed.indexSelect(0, wanted!)
       residual = residual.indexSelect(0, wanted!)
     }
-    const output = ops.linear(mixed, weight('self_attn.o_proj.weight'), weights.get(`${at}.self_attn.o_proj.bias`))
-    ;[normed, residual] = ops.addRmsNorm(
-      adapted(output, mixed, 'o_proj'),
-      residual,
-      weight('post_attention_layernorm.weight'),
-      normEps,
-    )
+    ;[normed, residual] = joined(mixed, 'o_proj', 'self_attn.o_proj', weight('post_attention_layernorm.weight'))
     let gateUp = ops.linear(normed, weight('mlp.gate_up.weight'))
     if (parts.adapter) {
       const gate = adapted(gateUp.narrow(1, 0, inner), normed, 'gate_proj')
       gateUp = cat([gate, adapted(gateUp.narrow(1, inner, inner), normed, 'up_proj')], 1)
     }
     const act = ops.swiglu(gateUp)
-    const down = adapted(ops.linear(act, weight('mlp.down_proj.weight')), act, 'down_proj')
     const next = i === last ? 'model.norm.weight' : `model.layers.${i + 1}.input_layernorm.weight`
-    ;[normed, residual] = ops.addRmsNorm(down, residual, weights.get(next)!, normEps)
+    ;[normed, residual] = joined(act, 'down_proj', 'mlp.down_proj', weights.get(next)!)
   }
   return normed
 }

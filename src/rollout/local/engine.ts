@@ -21,13 +21,13 @@ export interface LocalEngineOptions {
   tokenizer?: Tokenizer
   /** Tokens that end a response; the first is the one that needs no mention as a stop reason. */
   eosIds?: readonly number[]
-  /** Memory for keys and values. Default 1 GiB, less where the sequences below cannot fill it. */
+  /** Memory for keys and values. Default 1 GiB, on CUDA two fifths of what is free; less where sequences cannot fill it. */
   cacheBytes?: number
-  /** Sequences that generate at once. Default 128. */
+  /** Sequences that generate at once. Default 128, on CUDA 256. */
   maxSequences?: number
   /** Tokens of a sequence. Default: the model's context. */
   maxLength?: number
-  /** Tokens of a step: prompts are computed in pieces of at most this. Default 1024. */
+  /** Tokens of a step: prompts are computed in pieces of at most this. Default 1024, on CUDA 16,384. */
   tokenBudget?: number
 }
 
@@ -274,7 +274,7 @@ export class LocalEngine implements Generator {
     // Where others wait for a place, ends are looked for twice as often, and their blocks are not taken far ahead.
     if (scheduler.counts.waiting > 0) {
       look = Math.ceil(look / 2)
-      steps = Math.min(steps, 4 * look)
+      steps = Math.min(steps, 8 * look)
     }
     const samples = plan.work.map(({ of }) => of as Sample)
     const found = lookAhead(samples, steps)
@@ -288,7 +288,7 @@ export class LocalEngine implements Generator {
     const { running, waiting } = this.scheduler.counts
     const ended = plan.work.length - running
     // Places are filled several at a time: a step with prompts in it costs more than a few empty rows.
-    return ended < plan.work.length / (waiting > 0 ? 32 : 2)
+    return ended < plan.work.length / (waiting > 0 ? 12 : 2)
   }
 
   private plan(): Plan<Sample> | undefined {

@@ -165,7 +165,7 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
   const int heads = min(16, (kvHead + 1) * kGroup - firstHead);
   const long long row = blockIdx.x;
   const int split = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int position = positions[row];
+  const int position = positions[row], width = *tableWidth;  // together: each is a wait
   if (position < 0) {
     T nothing;
     narrow(nothing, 0.f);
@@ -176,7 +176,7 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
   const int last = position / 16;
   const int perSplit = (last + SPLITS) / SPLITS;  // (last + 1) / SPLITS, rounded up
   const int begin = split * perSplit, end = min(last + 1, begin + perSplit);
-  const int *blocks = table + static_cast<long long>(sequences ? sequences[row] : row) * *tableWidth;
+  const int *blocks = table + static_cast<long long>(sequences ? sequences[row] : row) * width;
 
   int block = begin + warp;
   // 32 entries of the table at a time.

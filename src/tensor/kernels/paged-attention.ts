@@ -58,10 +58,12 @@ export function planAttention(rows: number, longest: number, { heads, kvHeads, h
   const blocks = rows * Math.ceil(heads / kvHeads / 16) * kvHeads
   // Their parts are joined in shared memory, of which a block has 48 KiB.
   const most = headDim * (heads / kvHeads > 8 ? 2 : 1) <= 128 ? 8 : 4
-  const warps = blocks <= 256 ? most : blocks <= 528 ? 4 : 2
+  // Many short sequences are over before several warps have divided them.
+  const warps = blocks <= 256 ? most : blocks <= 528 || longest > 512 ? 4 : 2
   // Each split should have a few cache blocks for every warp.
   const worth = Math.max(1, Math.floor(longest / (16 * warps * 4)))
-  const splits = [16, 8, 4, 2].find(count => count <= worth && blocks * count <= 1056) ?? 1
+  // And all of them run at once: an H200 has room for about this many warps of the kernel.
+  const splits = [16, 8, 4, 2].find(count => count <= worth && blocks * count * warps <= 2112) ?? 1
   return { splits, warps }
 }
 

@@ -1,0 +1,148 @@
+/**
+ * Generation on a CUDA device: a 0.5B Qwen2 in bfloat16, prompts and responses of 128 tokens, from 1 to 1,024 sequences at
+ * once, and 1,000 requests of unequal length; beside the least time memory allows, and transformers' generate in the same run.
+ *
+ *   npm run bench:rollout:cuda [-- --check] [--rounds N]
+ */
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalEngine } from '../../dist/rollout/local/engine.js'
+import { backend, Tensor } from '../../dist/tensor/index.js'
+import { deviceTime } from '../cuda/timing.mjs'
+import { inTurns, printTable, startPython } from '../harness.mjs'
+
+const { values: options } = parseArgs({
+  options: { check: { type: 'boolean' }, rounds: { type: 'string' }, only: { type: 'string' } },
+})
+const { cuda, libtorchVersion } = backend()
+if (!cuda.available) {
+  console.log('no CUDA device: nothing to measure')
+  process.exit(0)
+}
+const rounds = Number(options.rounds ?? 3)
+const [prompt, response] = [128, 128]
+const vocabSize = 151936
+const config = parseConfig(
+  {
+    architectures: ['Qwen2ForCausalLM'],
+    vocab_size: vocabSize,
+    hidden_size: 896,
+    intermediate_size: 4864,
+    num_hidden_layers: 24,
+    num_attention_heads: 14,
+    num_key_value_heads: 2,
+    max_position_embeddings: 4096,
+    tie_word_embeddings: true,
+    rope_theta: 1e6,
+  },
+  'config.json',
+)
+const model = await TokenModel.create(config, { role: 'language', seed: 1, device: 'cuda', dtype: 'bfloat16' })
+const parameters = 494_032_768
+const cacheBytes = 24 * 2 * 2 * 64 * 2 // of a token
+
+/** Bytes a second of a large copy, read and written. */
+async function bandwidth() {
+  const [from, to] = [0, 1].map(() => Tensor.empty([2 ** 30], { dtype: 'float32', device: 'cuda' }).fill_(1))
+  const seconds = await deviceTime(() => to.copy_(from), 0.05, 3)
+  from.dispose()
+  to.dispose()
+  return (2 * 2 ** 32) / seconds
+}
+
+let seed = 0
+/** Prompts that no run had before; `lengths` are the responses'. */
+function requestsOf(lengths, promptLength = () => prompt) {
+  seed++
+  return lengths.map((length, k) => ({
+    id: `${seed}-${k}`,
+    promptIds: Int32Array.from(
+      { length: promptLength(k) },
+      (_, i) => (i * 7919 + k * 104729 + seed * 1299709) % vocabSize,
+    ),
+    sampling: { seed, maxNewTokens: length, ignoreEos: true },
+  }))
+}
+
+async function generate(engine, requests) {
+  const start = performance.now()
+  let tokens = 0
+  for await (const outcome of engine.generate(requests)) {
+    if (outcome.kind !== 'completed') throw new Error(JSON.stringify(outcome))
+    tokens += outcome.responseIds.length
+  }
+  return { seconds: (performance.now() - start) / 1e3, tokens }
+}
+
+const rate = await bandwidth()
+console.log(
+  `Qwen2 0.5B, bfloat16, ${cuda.devices[0].name}, libtorch ${libtorchVersion}, copy ${(rate / 1e12).toFixed(2)} TB/s; best of ${rounds}\n`,
+)
+const peer = startPython(fileURLToPath(new URL('./peer-cuda.py', import.meta.url)))
+const rows = []
+const show = tokens => (tokens >= 1e4 ? `${(tokens / 1e3).toFixed(1)}k` : tokens.toFixed(0))
+/** Weights once a step, and every sequence's keys and values. */
+const floorOf = (concurrent, meanLength) => (parameters * 2 + concurrent * meanLength * cacheBytes) / rate
+
+for (const concurrent of (options.only ?? '1,8,64,256,1024').split(',').filter(Boolean).map(Number)) {
+  const engine = new LocalEngine(model, { maxSequences: concurrent, maxLength: prompt + response })
+  const run = async (length = response) => {
+    const { seconds } = await generate(engine, requestsOf(Array.from({ length: concurrent }, () => length)))
+    return seconds
+  }
+  await run()
+  const whole = await inTurns(
+    {
+      ours: () => run(),
+      first: () => run(1),
+      peer: peer && (concurrent === 64 || concurrent === 256) ? () => peer.ask(`${concurrent}`) : undefined,
+    },
+    rounds,
+  )
+  await engine.close()
+  const step = (whole.ours - whole.first) / (response - 1)
+  const floor = floorOf(concurrent, prompt + response / 2)
+  const tokens = concurrent * response
+  const ratio = whole.peer && whole.peer / whole.ours
+  rows.push({
+    name: `${concurrent} at once`,
+    cells: [
+      show(tokens / whole.ours),
+      whole.peer ? show(tokens / whole.peer) : '-',
+      ratio ? `${ratio.toFixed(1)}x` : '-',
+      `${(whole.first * 1e3).toFixed(1)} ms`,
+      `${(step * 1e3).toFixed(2)} ms`,
+      show(concurrent / step),
+      `${(floor * 1e3).toFixed(2)} ms`,
+    ],
+    targets: whole.peer ? [{ text: '>= 15x', holds: ratio >= 15 }] : [],
+  })
+}
+
+if (!options.only || options.only.endsWith(',')) {
+  const engine = new LocalEngine(model, { maxSequences: 256, maxLength: 1024 })
+  const lengths = Array.from({ length: 1000 }, (_, i) => 16 + Math.floor(((i * 0.618034) % 1) ** 2 * 496))
+  const prompts = k => 16 + Math.floor(((k * 0.754878) % 1) * 240)
+  await generate(engine, requestsOf(lengths, prompts))
+  let best = Infinity
+  let made = 0
+  for (let i = 0; i < rounds; i++) {
+    const { seconds, tokens } = await generate(engine, requestsOf(lengths, prompts))
+    best = Math.min(best, seconds)
+    made = tokens
+  }
+  await engine.close()
+  rows.push({
+    name: `1,000 requests, 256 at once, ragged`,
+    cells: [show(made / best), '-', '-', '-', '-', '-', '-'],
+    targets: [],
+  })
+}
+const kept = printTable(
+  ['concurrent', 'tokens/s', 'transformers', 'ratio', 'first token', 'step', 'tokens/s of steps', 'memory floor'],
+  rows,
+)
+peer?.close()
+model.dispose()
+process.exit(options.check && !kept ? 1 : 0)

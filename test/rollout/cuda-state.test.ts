@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { bucketFor, emptyState, fillState, hasFilters, stateLayout } from '../../src/rollout/local/decode-state.js'
+import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
+import type { Draws, StepBatch } from '../../src/rollout/local/step.js'
+import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
+import { planSplit } from '../../src/tensor/kernels/split-linear.js'
+
+const draws = (rows: number[]): Draws => ({
+  count: rows.length,
+  rows: Int32Array.from(rows),
+  settings: Float64Array.from(rows.flatMap((_, i) => [0.5 + i, -1, 1, 0])),
+  streams: Int32Array.from(rows.flatMap((_, i) => [10 * i, 10 * i + 1, 100 + i])),
+  forced: new Int32Array(rows.length).fill(-1),
+  bannedOffsets: Int32Array.from({ length: rows.length + 1 }, (_, i) => i),
+  bannedIds: Int32Array.from(rows, (_, i) => 5 + i),
+  top: -1,
+})
+
+test('a batch is filled up to the next size there is a graph for', () => {
+  expect([1, 4, 5, 64, 65, 200, 1024, 1025].map(bucketFor)).toEqual([4, 4, 8, 64, 96, 256, 1024, 1536])
+  for (let rows = 1; rows < 2000; rows += 7) {
+    expect(bucketFor(rows)).toBeGreaterThanOrEqual(rows)
+    // Every part starts at 16 bytes.
+    for (const part of Object.values(stateLayout(bucketFor(rows))))
+      if (typeof part === 'object') expect(part.at % 4).toBe(0)
+  }
+})
+
+test('the state has each part in its place, and rows that are not there have no position', () => {
+  const layout = stateLayout(4)
+  const batch: StepBatch = {
+    ids: Int32Array.of(11, 12, 13, 0),
+    positions: Int32Array.of(20, 3, 16, 0),
+    sequences: Int32Array.of(0, 1, 2, -1),
+    slots: Int32Array.of(36, 51, 80, -1),
+    table: Int32Array.of(1, 2, 3, 0, 4, 5),
+    tableWidth: 2,
+    copyFrom: new Int32Array(0),
+    copyTo: new Int32Array(0),
+    draws: draws([0, 1, 2]),
+  }
+  const state = fillState(layout, batch, Int32Array.of(7, 8, 9))
+  const part = (name: 'ids' | 'positions' | 'budgets' | 'left' | 'keys' | 'bannedOffsets' | 'settings') =>
+    state.slice(layout[name].at, layout[name].at + layout[name].words)
+  expect(state[layout.width.at]).toBe(2)
+  expect([...part('ids')]).toEqual([11, 12, 13, 0])
+  expect([...part('positions')]).toEqual([20, 3, 16, -1])
+  expect([...part('budgets')]).toEqual([7, 8, 9, 0])
+  expect([...part('left')]).toEqual([7, 8, 9, 0])
+  expect([...part('keys')]).toEqual([0, 1, 10, 11, 20, 21, 0, 0])
+  expect([...part('bannedOffsets')].slice(0, 5)).toEqual([0, 1, 2, 3, 3])
+  expect([...new Float32Array(part('settings').buffer)].slice(0, 8)).toEqual([0.5, -1, 1, 0, 1.5, -1, 1, 0])
+  expect([...state.slice(layout.table)]).toEqual([1, 2, 3, 0, 4, 5])
+  const empty = emptyState(layout)
+  expect([...empty.slice(layout.positions.at, layout.positions.at + 4)]).toEqual([-1, -1, -1, -1])
+  expect(() => fillState(stateLayout(2), batch, new Int32Array(3))).toThrow(RangeError)
+})
+
+test('filters of greedy rows do not count', () => {
+  const settings = (...values: number[]) => ({ ...draws([0]), settings: Float64Array.from(values) })
+  expect(hasFilters(settings(1, -1, 1, 0))).toBe(false)
+  expect(hasFilters(settings(0, 5, 0.5, 0.1))).toBe(false)
+  for (const one of [settings(1, 5, 1, 0), settings(1, -1, 0.9, 0), settings(0.5, -1, 1, 0.1)])
+    expect(hasFilters(one)).toBe(true)
+})
+
+test('beginnings of sequences come first, and draws follow their rows', () => {
+  // Sequences 0: a next token; 1: a beginning; 2: more of a prompt; 3: a prompt of one token; 4: a beginning.
+  const batch: StepBatch = {
+    ids: Int32Array.of(1, 20, 21, 22, 30, 31, 40, 50, 51, 0),
+    positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0, 1, 0),
+    sequences: Int32Array.of(0, 1, 1, 1, 2, 2, 3, 4, 4, -1),
+    slots: Int32Array.of(9, 16, 17, 18, 48, 49, 64, 80, 81, -1),
+    table: new Int32Array(10),
+    tableWidth: 2,
+    copyFrom: new Int32Array(0),
+    copyTo: new Int32Array(0),
+    draws: draws([0, 3, 6, 8]),
+  }
+  const rows = prefillRows(batch)
+  expect([...rows.ids]).toEqual([20, 21, 22, 50, 51, 1, 30, 31, 40])
+  expect([...rows.positions]).toEqual([0, 1, 2, 0, 1, 9, 16, 17, 0])
+  expect([...rows.slots]).toEqual([16, 17, 18, 80, 81, 9, 48, 49, 64])
+  expect([...rows.offsets]).toEqual([0, 3, 5])
+  expect(rows.longest).toBe(3)
+  expect([...rows.paged.sequences]).toEqual([0, 2, 2, 3])
+  expect([...rows.paged.positions]).toEqual([9, 16, 17, 0])
+  expect([...rows.wanted]).toEqual([5, 2, 8, 4])
+})
+
+test('products of few rows are divided, where their parts stay long', () => {
+  expect(planSplit(64, 896, 4864)).toBe(4)
+  expect(planSplit(512, 896, 4864)).toBe(2)
+  expect(planSplit(64, 896, 896)).toBe(2)
+  expect(planSplit(1024, 896, 4864)).toBe(1)
+  expect(planSplit(64, 64, 176)).toBe(1)
+  // Each part is made of whole vectors.
+  for (let inner = 8; inner < 20000; inner += 72) expect(inner % (8 * planSplit(4, 896, inner)) || 0).toBe(0)
+})
+
+test('few long sequences are split, many are not', () => {
+  const shape = { heads: 14, kvHeads: 2, headDim: 64 }
+  expect(planAttention(256, 256, shape).splits).toBe(1)
+  expect(planAttention(256, 4096, shape).splits).toBe(1)
+  expect(planAttention(16, 4096, shape).splits).toBe(8)
+  expect(planAttention(1, 8192, shape).splits).toBeGreaterThan(4)
+  expect(planAttention(1024, 8192, shape).splits).toBe(1)
+  expect(planAttention(1024, 256, shape).warps).toBe(2)
+  // What warps found is joined in 48 KiB.
+  for (const headDim of [16, 32, 64, 96, 128])
+    for (const heads of [2, 14, 32, 64])
+      for (const rows of [4, 256, 1024]) {
+        const { warps } = planAttention(rows, 1024, { heads, kvHeads: 2, headDim })
+        const tile = heads / 2 > 8 ? 16 : 8
+        expect(warps * tile * headDim * 4 + tile * (headDim + 8) * 2 + 1024).toBeLessThan(48 * 1024)
+      }
+})

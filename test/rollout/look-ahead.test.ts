@@ -1,0 +1,221 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { TokenModel } from '../../src/model/index.js'
+import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
+import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
+import { type Ahead, lookAhead } from '../../src/rollout/local/look-ahead.js'
+import { Scheduler, Sequence } from '../../src/rollout/local/scheduler.js'
+import type { DecodeAhead, StepBatch, StepDevice, StepResult } from '../../src/rollout/local/step.js'
+import { collect, loadModel, numbers, randomIds } from './models.js'
+
+const sample = (given: Partial<Ahead['job']['sampling']> & { made?: number; most?: number }): Ahead => {
+  const { made = 1, most = 100, ...sampling } = given
+  return {
+    maxNewTokens: most,
+    response: { length: made },
+    job: { sampling: { temperature: 1, firstTemperature: 1, minNewTokens: 0, topLogprobs: undefined, ...sampling } },
+  }
+}
+
+describe('how far ahead', () => {
+  test('as far as the device goes, and no further than the longest budget', () => {
+    expect(lookAhead([sample({}), sample({ made: 97 })], 8)).toEqual({ steps: 8, budgets: Int32Array.of(99, 3) })
+    expect(lookAhead([sample({ made: 98 }), sample({ made: 97 })], 8)?.steps).toBe(3)
+  })
+
+  test('until a sample is drawn in another way', () => {
+    expect(lookAhead([sample({}), sample({ minNewTokens: 5, made: 2 })], 8)?.steps).toBe(3)
+    expect(lookAhead([sample({ made: 0, firstTemperature: 2 })], 8)?.steps).toBe(1)
+    expect(lookAhead([sample({ made: 0 })], 8)?.steps).toBe(8)
+  })
+
+  test('not where likeliest tokens are wanted', () => {
+    expect(lookAhead([sample({}), sample({ topLogprobs: 0 })], 8)).toBeUndefined()
+  })
+})
+
+test('blocks ahead are taken only where they are free, and never beyond a budget', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 })), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      fc.integer({ min: 0, max: 12 }),
+      fc.integer({ min: 1, max: 16 }),
+      (rows, spare, steps) => {
+        const used = rows.reduce((sum, [length]) => sum + blocksFor(length), 0)
+        const pool = new BlockPool(used + spare)
+        const scheduler = new Scheduler<Sequence>(pool, { maxSequences: 8, tokenBudget: 1000, scoredRows: 8 })
+        const work = rows.map(([length]) => {
+          const of = new Sequence(length, undefined)
+          of.computed = length - 1
+          while (of.blocks.length < blocksFor(length)) of.blocks.push(pool.take())
+          return { of, start: length - 1, count: 1, samples: true }
+        })
+        const budgets = Int32Array.from(rows, ([, budget]) => budget)
+        const found = scheduler.reserveAhead({ work, copies: [] }, steps, budgets)
+        expect(found).toBeGreaterThanOrEqual(1)
+        expect(found).toBeLessThanOrEqual(steps)
+        for (const [i, { of, start }] of work.entries()) {
+          const reach = blocksFor(start + Math.min(found, budgets[i]!))
+          expect(of.blocks.length).toBe(Math.max(reach, blocksFor(rows[i]![0])))
+        }
+        expect(new Set(work.flatMap(({ of }) => of.blocks)).size).toBe(used + spare - pool.available)
+      },
+    ),
+  )
+})
+
+/** Looks ahead by doing a device's steps one by one, as a graph would: each step's tokens are the next one's rows. */
+function looksAhead(device: StepDevice, log: number[]): StepDevice {
+  const many = async (batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult> => {
+    log.push(steps)
+    const { count } = batch.draws
+    const found: StepResult[] = []
+    let now = batch
+    for (let step = 0; step < steps; step++) {
+      const result = await device.step(now)
+      found.push(result)
+      const ended = (row: number): boolean => row >= count || step + 1 >= budgets[row]! || result.ids[row]! < 0
+      // A row that is over stays where it is: its blocks end there.
+      const positions = now.positions.map((position, row) => (ended(row) ? position : position + 1))
+      now = {
+        ...now,
+        copyFrom: new Int32Array(0),
+        copyTo: new Int32Array(0),
+        positions,
+        ids: now.ids.map((_, row) => Math.max(0, result.ids[row] ?? 0)),
+        sequences: now.sequences.map((sequence, row) => (ended(row) ? -1 : sequence)),
+        slots: now.slots.map((_, row) => {
+          const block = batch.table[row * batch.tableWidth + Math.floor(positions[row]! / 16)]!
+          return ended(row) ? -1 : block * 16 + (positions[row]! % 16)
+        }),
+        draws: { ...now.draws, streams: now.draws.streams.map((word, i) => (i % 3 === 2 ? word + 1 : word)) },
+      }
+    }
+    const join = <A extends Int32Array | Float32Array>(make: (length: number) => A, part: (r: StepResult) => A): A => {
+      const all = make(steps * count)
+      for (const [i, result] of found.entries()) all.set(part(result), i * count)
+      return all
+    }
+    return {
+      ids: join(
+        length => new Int32Array(length),
+        ({ ids }) => ids,
+      ),
+      raw: join(
+        length => new Float32Array(length),
+        ({ raw }) => raw,
+      ),
+      processed: join(
+        length => new Float32Array(length),
+        ({ processed }) => processed,
+      ),
+      topIds: new Int32Array(0),
+      topLogprobs: new Float32Array(0),
+    }
+  }
+  async function* decodeMany(batch: StepBatch, { steps, look, budgets }: DecodeAhead) {
+    const { count } = batch.draws
+    const all = await many(batch, budgets, steps)
+    // As a device that is one piece ahead of whoever takes them.
+    let last = steps
+    for (let first = 0; first < last; first += look) {
+      const part = <A extends Int32Array | Float32Array>(values: A): A =>
+        values.subarray(first * count, Math.min(first + look, steps) * count) as A
+      const { ids, raw, processed, topIds, topLogprobs } = all
+      const answer: 'more' | 'enough' = yield {
+        ids: part(ids),
+        raw: part(raw),
+        processed: part(processed),
+        topIds,
+        topLogprobs,
+      }
+      if (answer === 'enough') last = Math.min(last, first + 2 * look)
+    }
+    return undefined
+  }
+  return new Proxy(device, {
+    get: (target, name) => {
+      if (name === 'decodeMany') return decodeMany
+      if (name === 'ahead') return { steps: 8, look: 3 }
+      const value = Reflect.get(target, name) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+const wrap = vi.hoisted(() => ({ device: undefined as ((device: unknown) => unknown) | undefined }))
+vi.mock('../../src/rollout/local/step-device.js', async importOriginal => {
+  const original = await importOriginal<typeof import('../../src/rollout/local/step-device.js')>()
+  return {
+    ...original,
+    openStepDevice: (...given: Parameters<typeof original.openStepDevice>) => {
+      const device = original.openStepDevice(...given)
+      return wrap.device ? wrap.device(device) : device
+    },
+  }
+})
+
+describe('an engine that looks ahead', () => {
+  let model: TokenModel<'language'>
+  beforeAll(async () => {
+    model = await loadModel()
+  })
+  afterAll(() => model.dispose())
+
+  const next = numbers(23)
+  const requests: GenerationRequest[] = Array.from({ length: 20 }, (_, i) => ({
+    id: `r${i}`,
+    promptIds: randomIds(next, 1 + next(30)),
+    n: 1 + next(3),
+    sampling: {
+      seed: 3,
+      maxNewTokens: i === 3 ? 4 : 1 + next(50),
+      temperature: [0, 0.8, 1][next(3)]!,
+      ...(next(3) === 0 ? { stopIds: [7, 9, 30, 40] } : {}),
+      ...(next(3) === 0 ? { minNewTokens: next(20) } : {}),
+      ...(next(4) === 0 ? { firstTemperature: 3 } : {}),
+      ...(i === 3 ? { topLogprobs: 2 } : {}),
+      ...(next(4) === 0 ? { topK: 5 } : {}),
+    },
+  }))
+
+  const run = async (options: { cacheBytes?: number; maxSequences?: number }) => {
+    const engine = new LocalEngine(model, { eosIds: [2], ...options })
+    const found = await collect(engine, requests)
+    const { usedBlocks, running, waiting } = engine.counts
+    expect({ usedBlocks, running, waiting }).toEqual({ usedBlocks: 0, running: 0, waiting: 0 })
+    await engine.close()
+    return [...found]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { responseIds, finishReason, stopReason, logprobs }]) => ({
+        name,
+        ids: [...responseIds],
+        finishReason,
+        stopReason,
+        raw: [...logprobs.raw],
+      }))
+  }
+
+  const blockBytes = (): number => {
+    const { layers, kvHeads, headDim } = model.config.decoder
+    return layers * 2 * kvHeads * headDim * 16 * 4
+  }
+
+  test.each([
+    ['with room', () => ({})],
+    ['few at once', () => ({ maxSequences: 3 })],
+    ['little memory', () => ({ cacheBytes: 8 * blockBytes(), maxSequences: 12 })],
+  ])('gives the same samples, %s', async (_, options) => {
+    wrap.device = undefined
+    const expected = await run({})
+    const log: number[] = []
+    wrap.device = device => looksAhead(device as StepDevice, log)
+    const found = await run(options())
+    wrap.device = undefined
+    expect(found).toEqual(expected)
+    expect(Math.max(...log)).toBe(8)
+  })
+})
