@@ -576,12 +576,18 @@ napi_value streamWaits(Call &c) {
   return c.nothing();
 }
 
+// Before libtorch 2.5 only a stream can be waited for; programs and eager calls use the current one unless told otherwise.
+template <class Guard> void synchronizeAll(const Guard &impl, c10::Device device) {
+  if constexpr (requires { impl.synchronizeDevice(device.index()); }) impl.synchronizeDevice(device.index());
+  else impl.synchronizeStream(impl.getStream(device));
+}
+
 napi_value synchronize(Call &c) {
   const c10::Device device = c.device(0);
   return start(c, [device]() -> std::vector<IValue> {
     if (!device.is_cpu()) {
       const c10::impl::VirtualGuardImpl impl(device.type());
-      impl.synchronizeDevice(device.index() < 0 ? impl.getDevice().index() : device.index());
+      synchronizeAll(impl, c10::Device(device.type(), device.index() < 0 ? impl.getDevice().index() : device.index()));
     }
     return {};
   });

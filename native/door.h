@@ -74,6 +74,12 @@ inline napi_value toError(napi_env env, const std::exception_ptr &thrown) {
 constexpr size_t kMaxArgs = 6;
 constexpr size_t kMaxMailbox = size_t{1} << 24;
 
+// Named differently before libtorch 2.6.
+template <class Context> void initializeCuda(Context &context) {
+  if constexpr (requires { context.lazyInitDevice(c10::kCUDA); }) context.lazyInitDevice(c10::kCUDA);
+  else context.lazyInitCUDA();
+}
+
 struct Call {
   napi_env env;
   Bridge &b;
@@ -123,7 +129,7 @@ struct Call {
     if (type != 0 && type != 1) throw ArgError("an unknown kind of device");
     if (type == 1 && !at::hasCUDA()) throw ArgError("this libtorch sees no CUDA device");
     if (index < -1 || index > 126) throw ArgError("a device that does not exist");
-    if (type == 1) at::globalContext().lazyInitDevice(c10::kCUDA);  // generators and the allocator exist only after it
+    if (type == 1) initializeCuda(at::globalContext());  // generators and the allocator exist only after it
     return {static_cast<c10::DeviceType>(type), static_cast<c10::DeviceIndex>(type == 0 ? -1 : index)};
   }
   napi_value out(double value) const {
