@@ -137,8 +137,11 @@ export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value
     const grid = (x: Tensor, count: number): Tensor => x.reshape([-1, rows.length, count, headDim]).transpose(1, 2)
     const pair = grid(pairs, heads + kvHeads)
     const [query, key] = [pair.narrow(1, 0, heads), pair.narrow(1, heads, kvHeads)]
-    const options = { isCausal: true, enableGqa: heads !== kvHeads }
-    const attended = scaledDotProductAttention(query, key, grid(values, kvHeads), null, 0, options)
+    // libtorch repeats shared keys itself only from 2.5 on.
+    const shared = (x: Tensor): Tensor => (heads === kvHeads ? x : x.repeatInterleave(heads / kvHeads, 1))
+    const attended = scaledDotProductAttention(query, shared(key), shared(grid(values, kvHeads)), null, 0, {
+      isCausal: true,
+    })
     out = attended.transpose(1, 2).reshape([-1, width])
   }
   return rows.kind === 'uniform' ? out : gatherRows(out, rows.spread, rows.gather)
