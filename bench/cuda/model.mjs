@@ -140,10 +140,10 @@ async function numbers(checks, name) {
       const [before, checksum] = [await model.score(given), await model.checksum()]
       await synchronize()
       const { bytes } = memoryUse('cuda')
-      model.offload()
+      await model.offload()
       checks.is(`${name} ${dtype} offload gives memory back`, memoryUse('cuda').bytes < bytes)
       checks.is(`${name} ${dtype} offloaded weights are the same`, (await model.checksum()) === checksum)
-      model.reload()
+      await model.reload()
       checks.is(`${name} ${dtype} reloaded weights are the same`, JSON.stringify(await model.score(given)) === JSON.stringify(before))
       model.dispose()
     })

@@ -7,8 +7,6 @@ import {
   type Device,
   type DType,
   NonFiniteGradientError,
-  noGrad,
-  record,
   type StepOptions,
   scope,
   type Tensor,
@@ -47,7 +45,7 @@ import {
 } from './outputs.js'
 import { Passes, type PassHead, type PassOptions } from './passes.js'
 import { saveModel } from './save.js'
-import { checksumWeights, initializeWeights, readWeights } from './weights.js'
+import { checksumWeights, initializeWeights, once, readWeights } from './weights.js'
 
 interface TrainCall<R extends Role> {
   sequences: readonly Sequence[]
@@ -134,7 +132,7 @@ export class TokenModel<R extends Role = Role> {
     const settings = settingsOf(options)
     refuseNothingToTrain(options.role, config, settings)
     const weights = layout(config.decoder, headOf(options.role))
-    const tensors = initializeWeights(weights, config.decoder, { ...settings, seed: options.seed })
+    const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed: options.seed })
     const adapter = await openAdapter(options.adapter, config, settings, tensors)
     return new TokenModel(options.role, config, tensors, adapter, settings, undefined)
   }
@@ -481,24 +479,22 @@ export class TokenModel<R extends Role = Role> {
   }
 
   /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error that says so. */
-  offload(): void {
-    this.move('cpu')
+  async offload(): Promise<void> {
     this.away = true
+    await this.move('cpu')
   }
 
-  reload(): void {
-    this.move(this.settings.device)
+  async reload(): Promise<void> {
+    await this.move(this.settings.device)
     this.away = false
   }
 
-  private move(device: Device): void {
+  private async move(device: Device): Promise<void> {
     this.moves++
-    scope(() =>
-      noGrad(() => {
-        // The tensors stay the ones the programs captured; only their memory changes.
-        for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().to(device))
-      }),
-    )
+    await once(() => {
+      // The tensors stay the ones the programs captured; only their memory changes.
+      for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().toCopy({ device }))
+    })
   }
 
   dispose(): void {
@@ -507,16 +503,5 @@ export class TokenModel<R extends Role = Role> {
     this.adapter?.dispose()
     for (const tensor of this.merged?.values() ?? []) tensor.dispose()
     for (const tensor of this.tensors.values()) tensor.dispose()
-  }
-}
-
-/** Runs `fn` off the event loop, without gradients. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing has this type.
-async function once<T extends Tensor[] | void>(fn: () => T): Promise<T> {
-  const program = record([], () => noGrad(fn))
-  try {
-    return (await program.run()) as unknown as T
-  } finally {
-    program.dispose()
   }
 }

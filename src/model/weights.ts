@@ -9,7 +9,6 @@ import {
   ones,
   randn,
   record,
-  scope,
   Tensor,
   unscoped,
   zeros,
@@ -108,33 +107,38 @@ export async function readWeights(
 }
 
 /** Random weights as transformers initialises them: normal matrices, zero biases, unit norms. Deterministic per seed. */
-export function initializeWeights(
+export async function initializeWeights(
   weights: readonly Weight[],
   config: DecoderConfig,
   options: { seed: number; dtype: DType; device: Device },
-): Map<string, Tensor> {
+): Promise<Map<string, Tensor>> {
   // Drawn on the CPU in float32, so that a seed gives the same model everywhere.
   const generator = new Generator({ seed: options.seed })
+  const { device, dtype } = options
+  const tensors = new Map<string, Tensor>()
   try {
-    return unscoped(
-      () =>
-        new Map(
-          weights.map(({ name, shape, kind }) => {
-            const fresh = scope(() => {
-              const value =
-                kind === 'norm'
-                  ? ones(shape)
-                  : kind === 'bias'
-                    ? zeros(shape)
-                    : randn(shape, { generator }).mul(config.initRange)
-              return value.to(options.device, options.dtype)
-            })
-            return [name, fresh] as const
-          }),
-        ),
-    )
+    for (const { name, shape, kind } of weights) {
+      const [fresh] = await once(() => {
+        if (kind === 'norm') return [ones(shape, { device, dtype })]
+        if (kind === 'bias') return [zeros(shape, { device, dtype })]
+        return [randn(shape, { generator }).mul(config.initRange).toCopy({ device, dtype })]
+      })
+      tensors.set(name, fresh!)
+    }
+    return tensors
   } finally {
     generator.dispose()
+  }
+}
+
+/** Runs `fn` off the event loop, without gradients. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing has this type.
+export async function once<T extends Tensor[] | void>(fn: () => T): Promise<T> {
+  const program = record([], () => noGrad(fn))
+  try {
+    return (await program.run()) as unknown as T
+  } finally {
+    program.dispose()
   }
 }
 
