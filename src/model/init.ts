@@ -3,21 +3,16 @@ import { randomBytes } from 'node:crypto'
 import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type DType, dtypeBytes } from '../tensor/index.js'
-import { architectureName, type Family, type ModelConfig, parseConfig } from './config.js'
+import { architectureName, type DecoderConfig, type Family, type ModelConfig, parseConfig } from './config.js'
 import { ModelError } from './errors.js'
 import { layout, parameterCount } from './layout.js'
 import { tokenizerFiles } from './save.js'
 import { TokenModel } from './token-model.js'
 
-export interface ModelShape {
-  hidden: number
-  inner: number
-  layers: number
-  heads: number
-  kvHeads: number
-  headDim: number
-  /** The longest sequence. */
-  context: number
+export type ModelShape = Pick<
+  DecoderConfig,
+  'hidden' | 'inner' | 'layers' | 'heads' | 'kvHeads' | 'headDim' | 'context'
+> & {
   /** The output matrix is the embedding. */
   tied: boolean
 }

@@ -6,6 +6,7 @@ import { cpus } from 'node:os'
 import { customFunction } from '../autograd.js'
 import { callOperator } from '../call-operator.js'
 import type { Device, DType } from '../dtype.js'
+import { OutOfMemoryError, TensorError } from '../errors.js'
 import { linear as atenLinear } from '../operators.generated.js'
 import { Tensor } from '../tensor.js'
 
@@ -73,7 +74,9 @@ function hasOneDnn(): boolean {
     x.dispose()
     y.dispose()
     return right
-  } catch {
-    return false // a libtorch that was built without it
+  } catch (error) {
+    // A libtorch that was built without it does not know the operator, or has nothing behind its name.
+    if (error instanceof TensorError && !(error instanceof OutOfMemoryError)) return false
+    throw error
   }
 }
