@@ -610,6 +610,7 @@ napi_value machine(Call &c) {
     set(entry, "name", c.out(device.name));
     set(entry, "totalBytes", c.out(device.bytes));
     set(entry, "capability", c.out(device.major + device.minor / 10.0));
+    set(entry, "multiprocessors", c.out(static_cast<double>(device.multiprocessors)));
     napi_set_element(c.env, devices, i++, entry);
   }
   set(result, "devices", devices);

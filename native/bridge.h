@@ -185,7 +185,7 @@ void launch(Kernel &kernel, const std::vector<IValue> &args);
 struct CudaDevice {
   std::string name;
   double bytes;
-  int major, minor;
+  int major, minor, multiprocessors;
 };
 std::vector<CudaDevice> cudaDevices();
 

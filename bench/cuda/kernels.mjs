@@ -2,7 +2,20 @@
  * The fused kernels against their twins in float64 on the CPU: every dtype, odd numbers of rows, fresh random inputs, memory
  * that held NaN before. Eager, in a program and in a replayed graph give the same bits, every time.
  */
-import { fusedOps, gradients, manualSeed, randn, record, scope, synchronize, Tensor } from '../../dist/tensor/index.js'
+import {
+  backend,
+  fusedOps,
+  gradients,
+  manualSeed,
+  randint,
+  randn,
+  record,
+  scope,
+  synchronize,
+  Tensor,
+} from '../../dist/tensor/index.js'
+import { planStream, streamFits, streamKernels } from '../../dist/tensor/kernels/stream-linear.js'
+import { streamLinearTwin } from '../../dist/tensor/kernels/stream-linear-twin.js'
 import { Checks } from './checks.mjs'
 
 const EPS = 1e-6
@@ -142,6 +155,203 @@ async function check(checks, name, dtype, shape) {
   program.dispose()
 }
 
+/**
+ * Projections of few rows: what each part of a step makes of its inputs, squares as their sum over parts; and the product that
+ * it is, where it is one.
+ */
+const streamCases = {
+  begin: {
+    inputs: ({ rows, hidden, ids, make }) => ({ ids: ids(rows), table: make([1000, hidden]), norm: make([hidden]) }),
+    call: (ops, { ids, table, norm }) => {
+      const { residual, normed } = ops.begin(ids, { table, norm })
+      return [residual, ...halves(normed)]
+    },
+  },
+  plain: {
+    product: ({ hidden, features }) => ({ features, inner: hidden }),
+    inputs: ({ rows, hidden, features, biased, make, normed }) => ({
+      x: normed(rows, hidden),
+      weight: make([features, hidden], hidden),
+      bias: biased ? make([features]) : null,
+    }),
+    call: (ops, { x, ...given }) => [ops.plain(x, given)],
+  },
+  gated: {
+    product: ({ hidden, inner }) => ({ features: 2 * inner, inner: hidden }),
+    inputs: ({ rows, hidden, inner, make, normed }) => ({
+      x: normed(rows, hidden),
+      weight: make([2 * inner, hidden], hidden),
+    }),
+    call: (ops, { x, ...given }) => [ops.gated(x, given)],
+  },
+  stream: {
+    product: ({ hidden, inner }) => ({ features: hidden, inner }),
+    inputs: ({ rows, hidden, inner, biased, make }) => ({
+      x: make([rows, inner]),
+      weight: make([hidden, inner], inner),
+      bias: biased ? make([hidden]) : null,
+      residual: make([rows, hidden]),
+      norm: make([hidden]),
+    }),
+    call: (ops, { x, ...given }) => {
+      const residual = given.residual.clone()
+      return [residual, ...halves(ops.stream(x, { ...given, residual }))]
+    },
+  },
+  end: {
+    inputs: ({ rows, hidden, normed }) => ({ x: normed(rows, hidden) }),
+    call: (ops, { x }) => [ops.end(x)],
+  },
+}
+
+/** A sum of squares in several parts: those of some columns each. */
+function halves({ values, squares }) {
+  return [values, squares.sum([0])]
+}
+
+/** Of the values with tensors among them, however deep, the same with other tensors. */
+function mapTensors(value, change) {
+  if (value instanceof Tensor) return change(value)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapTensors(inner, change)]))
+}
+
+/** Random values on the device; those of a weight smaller the more of them are summed. */
+const streamMake = (shape, inner = 1) =>
+  scope(() => randn(shape, { device: 'cuda' }).div(Math.sqrt(inner)).cast('bfloat16'))
+const streamIds = count => randint(0, 1000, [count], { dtype: 'int32', device: 'cuda' })
+
+async function checkStream(checks, kernels, name, shape) {
+  const { rows, hidden, inner, features, biased } = shape
+  const widths = { plain: `${hidden} to ${features}`, gated: `${hidden} to ${inner}`, stream: `${inner} to ${hidden}` }
+  const label = `stream ${name} ${rows} rows, ${widths[name] ?? hidden}${biased ? ', biased' : ''}`
+  const dtype = 'bfloat16'
+  // Squares of any size, of columns in several parts: what makes them is checked by itself.
+  const normed = (rows, width) => {
+    const parts = Math.ceil(width / 64)
+    const squares = randn([parts, rows], { device: 'cuda' }).abs().add(1).mul(64)
+    return { values: streamMake([rows, width]), squares, parts, width }
+  }
+  const { inputs, call } = streamCases[name]
+  const given = inputs({ ...shape, make: streamMake, ids: streamIds, normed })
+  const wide = tensor => (tensor.dtype === 'int32' ? tensor : tensor.cast('float64'))
+  const exact = scope(() => call(streamLinearTwin('float64', EPS), mapTensors(given, wide)))
+  const ops = kernels(rows)
+  const squares = Tensor.empty([Math.ceil(hidden / 64), rows], { device: 'cuda' })
+  poison([...exact.map(tensor => tensor.cast(dtype)), squares])
+  const first = call(ops, given)
+  await synchronize()
+  for (const [i, found] of first.entries()) {
+    const error = scope(() => found.cast('float64').sub(exact[i]).norm().item() / exact[i].norm().item())
+    checks.is(`${label} value ${i}`, error < tolerance[dtype], `relative error ${error}`)
+    // One wrong tile among thousands hardly shows in the norm of them all.
+    const worst = scope(() => found.cast('float64').sub(exact[i]).abs().amax().item() / exact[i].abs().amax().item())
+    checks.is(`${label} value ${i} everywhere`, worst < tolerance[dtype], `error ${worst} of the largest`)
+    checks.is(`${label} value ${i} has the right shape`, `${found.shape}` === `${exact[i].shape}`)
+  }
+  const program = record([], () => call(ops, given))
+  const results = [call(ops, given), await program.run()]
+  const graph = await program.capture([])
+  for (let i = 0; i < 2; i++) {
+    for (const output of graph.outputs) output.fill_(Number.NaN)
+    graph.replay()
+    await synchronize()
+    results.push(graph.outputs.map(tensor => tensor.clone()))
+  }
+  graph.dispose()
+  for (const [k, values] of results.entries())
+    for (const [i, value] of values.entries())
+      checks.is(`${label} ${names[k + 1]} ${i} has the same bits`, value.equal(first[i]))
+  program.dispose()
+}
+
+/**
+ * Parts one behind the other, where each starts while the one in front of it runs: the bits of parts that wait for each other.
+ * Other tokens every time, because what the last step left in memory would be right for the same ones.
+ */
+async function checkStreamChain(checks, kernels, shape) {
+  const { rows, hidden, inner, features, biased } = shape
+  const label = `a chain of streams, ${rows} rows of ${hidden}, ${inner} and ${features}`
+  const make = streamMake
+  const bias = width => (biased ? make([width]) : null)
+  const table = make([1000, hidden])
+  const norms = Array.from({ length: 5 }, () => make([hidden]))
+  const layers = [0, 1].map(() => ({
+    plain: { weight: make([features, hidden], hidden), bias: bias(features) },
+    out: { weight: make([hidden, features], features), bias: bias(hidden) },
+    gated: { weight: make([2 * inner, hidden], hidden) },
+    down: { weight: make([hidden, inner], inner), bias: bias(hidden) },
+  }))
+  const ids = streamIds(rows)
+  const chain = ops =>
+    scope(() => {
+      let { residual, normed } = ops.begin(ids, { table, norm: norms[0] })
+      for (const [i, { plain, out, gated, down }] of layers.entries()) {
+        normed = ops.stream(ops.plain(normed, plain), { ...out, residual, norm: norms[2 * i + 1] })
+        normed = ops.stream(ops.gated(normed, gated), { ...down, residual, norm: norms[2 * i + 2] })
+      }
+      return [residual, ops.end(normed)]
+    })
+  const ops = kernels(rows)
+  const waiting = Object.fromEntries(
+    Object.entries(ops).map(([name, part]) => [
+      name,
+      (...given) => {
+        const made = part(...given)
+        ids.amax().item() // comes after the part, and is waited for
+        return made
+      },
+    ]),
+  )
+  const program = record([], () => chain(ops))
+  const graph = await program.capture([])
+  const same = (name, found, expected) => {
+    for (const [i, value] of found.entries())
+      checks.is(`${label} ${name} ${i} has the same bits`, value.equal(expected[i]))
+  }
+  for (let time = 0; time < 5; time++) {
+    ids.copy_(streamIds(rows))
+    const expected = chain(waiting)
+    checks.is(`${label} has a result`, Number.isFinite(expected[1].cast('float32').abs().sum().item()))
+    same(`eager ${time}`, chain(ops), expected)
+    same(`program ${time}`, await program.run(), expected)
+    for (const output of graph.outputs) output.fill_(Number.NaN)
+    graph.replay()
+    await synchronize()
+    same(`graph ${time}`, graph.outputs, expected)
+  }
+  graph.dispose()
+  program.dispose()
+}
+
+async function checkStreams(checks) {
+  const device = backend().cuda.devices[0]
+  const decoder = { hidden: 896, inner: 4864, heads: 14, kvHeads: 2, headDim: 64 }
+  if (!streamFits(1, decoder, 'bfloat16', device)) {
+    console.log(`projections that stream are for compute capability 9.0, not ${device.capability}: not checked`)
+    return
+  }
+  const blocks = device.multiprocessors
+  const kernels = streamKernels(EPS, blocks)
+  const planned = (name, shape) => {
+    const product = streamCases[name].product?.(shape)
+    return !product || planStream(name, { rows: shape.rows, ...product, blocks }) !== undefined
+  }
+  const shapes = [
+    { hidden: 896, inner: 4864, features: 1152, biased: true },
+    { hidden: 128, inner: 328, features: 136, biased: false },
+    { hidden: 72, inner: 40, features: 8, biased: true },
+  ].flatMap(shape => [4, 8, 33, 64, 96, 128, 200, 256].map(rows => ({ ...shape, rows })))
+  shapes.push({ hidden: 2048, inner: 8192, features: 3072, biased: false, rows: 48 })
+  for (const shape of shapes) {
+    const possible = Object.keys(streamCases).filter(name => planned(name, shape))
+    for (const name of possible)
+      await checks.try(`stream ${name} ${JSON.stringify(shape)}`, () => checkStream(checks, kernels, name, shape))
+    if (possible.length === Object.keys(streamCases).length)
+      await checks.try(`stream chain ${JSON.stringify(shape)}`, () => checkStreamChain(checks, kernels, shape))
+  }
+}
+
 export async function run() {
   const checks = new Checks()
   manualSeed(Date.now())
@@ -149,6 +359,7 @@ export async function run() {
     for (const dtype of ['float32', 'float16', 'bfloat16'])
       for (const shape of cases[name].shapes)
         await checks.try(`${name} ${dtype} [${shape}]`, () => check(checks, name, dtype, shape))
+  await checkStreams(checks)
 
   const ops = fusedOps({ device: 'cuda', dtype: 'bfloat16' })
   const half = shape => Tensor.empty(shape, { dtype: 'bfloat16', device: 'cuda' }).fill_(1)

@@ -4,13 +4,25 @@ import { type Device, parseDevice } from './dtype.js'
 import { fromNative } from './errors.js'
 import { native } from './native.js'
 
+export interface CudaDevice {
+  name: string
+  totalBytes: number
+  /** Compute capability, as `9.0`. */
+  capability: string
+  multiprocessors: number
+}
+
 export interface Backend {
   libtorchVersion: string
   operatorCount: number
   threads: number
   /** libtorch's own account of how it was built: BLAS, OpenMP, instruction sets. */
   config: string
-  cuda: { available: boolean; graphs: boolean; devices: { name: string; totalBytes: number; capability: string }[] }
+  cuda: {
+    available: boolean
+    graphs: boolean
+    devices: CudaDevice[]
+  }
 }
 
 export function backend(): Backend {
@@ -23,10 +35,11 @@ export function backend(): Backend {
     cuda: {
       available: cuda !== 0,
       graphs: graphs !== 0,
-      devices: devices.map(({ name, totalBytes, capability }) => ({
+      devices: devices.map(({ name, totalBytes, capability, multiprocessors }) => ({
         name,
         totalBytes,
         capability: capability.toFixed(1),
+        multiprocessors,
       })),
     },
   }

@@ -52,7 +52,7 @@ export interface Native {
     config: string
     cuda: number
     graphs: number
-    devices: { name: string; totalBytes: number; capability: number }[]
+    devices: { name: string; totalBytes: number; capability: number; multiprocessors: number }[]
   }
 }
 

@@ -12,6 +12,8 @@ import {
   Generator,
   gradients,
   Kernel,
+  type KernelParameter,
+  type Launch,
   memoryUse,
   randn,
   record,
@@ -271,5 +273,87 @@ describe('a kernel', () => {
     expect(() => launch(shape, x, 2)).toThrow(ArgumentError)
     const program = record(['tensor'], x => launch(shape, x, 2))
     expect(() => program.call(x)).toThrow(/CUDA[\s\S]*recorded at .*kernels\.test\.ts/)
+  })
+
+  describe('launched wrongly', () => {
+    const file = new URL('../../src/tensor/kernels/swiglu.cu', import.meta.url)
+    const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
+    const refused = (
+      parameters: readonly KernelParameter[],
+      launch: (kernel: Kernel) => void,
+      message: RegExp,
+    ): void => {
+      const kernel = new Kernel({ file, entry: 'swiglu_forward', parameters })
+      expect(() => launch(kernel)).toThrow(message)
+      expect(() => launch(kernel)).toThrow(ArgumentError)
+    }
+
+    test('is refused before a device is asked', () => {
+      const x = Tensor.from(new Float32Array(8), { shape: [2, 4] })
+      const given = (shape: Launch, message: RegExp): void =>
+        refused(['tensor:float32'], kernel => kernel.launch(shape, x), message)
+      given({ grid: [-1], block: [32] }, /positive integers, got -1/)
+      given({ grid: [1], block: [0] }, /positive integers, got 0/)
+      given({ grid: [4], block: [32], cluster: [0] }, /cluster are positive integers, got 0/)
+      given({ grid: [4], block: [32], cluster: [1.5] }, /cluster are positive integers, got 1.5/)
+      given({ grid: [16, 2], block: [32], cluster: [8, 2] }, /at most 8 blocks/)
+      given({ grid: [2 ** 31 - 1], block: [32], cluster: [2 ** 31 - 1, 2 ** 31 - 1, 4] }, /at most 8 blocks/)
+      given({ grid: [5], block: [32], cluster: [2] }, /whole clusters, got 5 blocks in clusters of 2/)
+      given({ grid: [4, 4, 3], block: [32], cluster: [1, 2, 2] }, /got 3 blocks in clusters of 2/)
+      given({ grid: [4, 2, 1], block: [32], cluster: [2, 2], overlap: true }, absent)
+      given({ grid: [0], block: [32], cluster: [2] }, absent)
+      const shape = { grid: [1], block: [32] } as const
+      refused(['tensor:float32'], kernel => kernel.launch(shape, x, 1), /takes 1 parameters, got 2/)
+      refused(['tensor:float16'], kernel => kernel.launch(shape, x), /a tensor of Half, got Float\[2, 4\]/)
+      refused(['tensor'], kernel => kernel.launch(shape, x.t()), /a contiguous tensor/)
+      refused(['tensor'], kernel => kernel.launch(shape, null), /got no tensor/)
+    })
+
+    test('or made with a box that is none', () => {
+      const boxes = [[], [128], [128, 32], [64, 128], [0, 64], [257, 64], [1.5, 64], [1, 1, 1, 1, 1, 64]]
+      for (const box of boxes) {
+        const options = { file, entry: 'swiglu_forward', parameters: [{ tiles: 'bfloat16', box }] } as const
+        expect(() => new Kernel(options)).toThrow(/1 to 5 dimensions of 1 to 256 elements, the last of 64/)
+        expect(() => new Kernel(options)).toThrow(ArgumentError)
+      }
+    })
+
+    test('takes tiles of any view that bulk copies can read, and of no other', () => {
+      const shape = { grid: [1], block: [32] } as const
+      const given = (box: readonly number[], x: Tensor | number | null, message: RegExp): void =>
+        refused([{ tiles: 'bfloat16', box }, 'int32'], kernel => kernel.launch(shape, x, 1), message)
+      const x = Tensor.empty([4, 6, 64], { dtype: 'bfloat16' })
+      given([2, 3, 64], x, absent)
+      given([3, 2, 64], x.permute([1, 0, 2]), absent)
+      given([2, 64], x.select(1, 2), absent)
+      given([2, 3, 64], x.narrow(2, 8, 32), absent)
+      // A dimension of one element has no stride to speak of.
+      given([1, 64], Tensor.empty([7, 1], { dtype: 'bfloat16' }).t(), absent)
+      given([1, 64], Tensor.empty([1, 7], { dtype: 'bfloat16' }), absent)
+      given([256, 1, 1, 1, 64], x.view([4, 1, 1, 6, 64]), absent)
+
+      given([2, 64], x, /a tensor of 2 dimensions, as many as its box has, got BFloat16\[4, 6, 64\]/)
+      given([64], x, /a tensor of 1 dimension,/)
+      given([2, 3, 64], x.permute([0, 2, 1]), /last dimension has stride 1, not strides of \[384, 1, 64\]/)
+      given([2, 64], Tensor.empty([3, 9], { dtype: 'bfloat16' }), /a multiple of 16 bytes, not strides of \[9, 1\]/)
+      given([2, 3, 64], x.narrow(2, 1, 32), /starts at a multiple of 16 bytes/)
+      given([2, 3, 64], x.cast('float16'), /a tensor of BFloat16, got Half/)
+      given([2, 3, 64], null, /a CUDA tensor, got null/)
+      given([2, 3, 64], 5, /a CUDA tensor, got 5/)
+      const half = [{ tiles: 'float16', box: [2, 3, 64] }] as const
+      refused(half, kernel => kernel.launch(shape, x), /a tensor of Half, got BFloat16/)
+      refused(half, kernel => kernel.launch(shape, x.cast('float16')), absent)
+    })
+
+    test('is refused in the middle of other parameters too', () => {
+      const shape = { grid: [1], block: [32] } as const
+      const parameters = ['int32', 'float32', { tiles: 'float16', box: [16, 64] }, 'int64'] as const
+      const x = Tensor.empty([16, 64], { dtype: 'float16' })
+      refused(parameters, kernel => kernel.launch(shape, 1.5, 1, x, 1), /parameter 0 expects an integer/)
+      refused(parameters, kernel => kernel.launch(shape, 2 ** 31, 1, x, 1), /parameter 0 expects a 32-bit integer/)
+      refused(parameters, kernel => kernel.launch(shape, 1, x, x, 1), /parameter 1 expects a number/)
+      refused(parameters, kernel => kernel.launch(shape, 1, 1, x.t(), 1), /parameter 2 expects a tensor whose last/)
+      refused(parameters, kernel => kernel.launch(shape, 1, 1, x, 1), absent)
+    })
   })
 })

@@ -1,6 +1,6 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
 import type { DecoderParts } from '../../model/decoder.js'
-import { cat, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
+import { backend, cat, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
 import {
   type AttentionPlan,
   decodeAttentionKernel,
@@ -14,7 +14,9 @@ import {
 } from '../../tensor/kernels/paged-attention.js'
 import { sampleKernel } from '../../tensor/kernels/sample.js'
 import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
+import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kernels/stream-linear.js'
 import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
+import { streamStep } from './stream-step.js'
 
 interface Memory {
   layers: readonly PagedCache[]
@@ -27,6 +29,7 @@ export class CudaOps {
   private readonly attentions = new Map<string, ReturnType<typeof decodeAttentionKernel>>()
 
   private readonly splits = new Map<number, ReturnType<typeof splitLinearKernel>>()
+  private streams: ReturnType<typeof streamKernels> | undefined
 
   constructor(
     private readonly parts: DecoderParts,
@@ -62,6 +65,17 @@ export class CudaOps {
     return kernel
   }
 
+  /** Undefined where the device, the model or the number of rows is not one for these projections. */
+  private streamLinear(rows: number): StreamLinear | undefined {
+    const { config, weights, adapter } = this.parts
+    if (adapter) return undefined
+    const [, index] = weights.get('model.embed_tokens.weight')!.device.split(':')
+    const device = backend().cuda.devices[Number(index)]
+    if (!device || !streamFits(rows, config, this.dtype, device)) return undefined
+    this.streams ??= streamKernels(config.normEps, device.multiprocessors)
+    return this.streams(rows)
+  }
+
   private get shared(): Pick<StepOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
     const { ops } = this.parts
     return {
@@ -77,8 +91,14 @@ export class CudaOps {
     ids: Tensor,
     { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows & { count: number } },
   ): Tensor {
-    const attend = this.attention({ ...plan, fused: true })
+    const kernel = this.attention({ ...plan, fused: true })
+    const attend = (qkv: Tensor, layer: number): Tensor => kernel(qkv, tables, rows, layers[layer]!)
     const { shared } = this
+    const streamed = this.streamLinear(rows.count)
+    if (streamed) {
+      const hidden = streamStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
+      return linear(hidden, headWeight(this.parts))
+    }
     const { hidden: width, heads, headDim, inner } = this.parts.config
     const depths = splitLinearExists() ? [heads * headDim, inner] : []
     const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
@@ -94,7 +114,7 @@ export class CudaOps {
         },
         // All in one kernel.
         rotateStore: qkv => qkv,
-        attend: (qkv, layer) => attend(qkv, tables, rows, layers[layer]!),
+        attend,
       },
       ids,
       'all',

@@ -4,8 +4,8 @@
  * looks at tokens only every few steps.
  *
  * A seed means what it means on the CPU: the same random number for the same key and position, and the same way from it to a
- * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: libtorch's products
- * are summed in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
+ * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
+ * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
  */
 import type { DecoderParts } from '../../model/decoder.js'
 import { ropeTables } from '../../model/rope.js'

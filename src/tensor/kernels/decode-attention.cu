@@ -7,9 +7,11 @@
 // in which order its columns stand, so each thread reads 16 bytes of a key or value as they lie and calls them the dimensions
 // that the tensor core wants of it.
 //
-// FUSED: the row's query, key and value come as the projection made them; they are turned here, and key and value stored.
-// Without it that was done before, for rows of a step that see each other. SPLITS > 1: a sequence's blocks are dealt out to
-// that many blocks of threads, and `decode_attention_join` joins what they found.
+// FUSED: the row's query, key and value come as the projection made them; they are turned here, key and value stored, and taken
+// as a block of one token. Without it that was done before, for rows of a step that see each other. SPLITS > 1: a sequence's
+// blocks are dealt out to that many blocks of threads, and `decode_attention_join` joins what they found.
+//
+// Keys and values of earlier tokens do not depend on the projection in front: they are asked for before it is waited for.
 //
 // Registers are held down to those of 16 warps on a multiprocessor: more of them waiting for memory is what counts.
 //
@@ -20,15 +22,18 @@ constexpr int kGroup = HEADS / KV_HEADS;
 constexpr int kTiles = (kGroup + 15) / 16;           // of 16 query heads
 constexpr bool kBoth = kGroup > 8;                   // whether the lower eight rows of a tile are used
 constexpr int kRows = kBoth ? 16 : 8;
+constexpr int kHeld = kRows + (FUSED ? 2 : 0);       // rows of the projection: queries, key and value
 constexpr int kThreads = WARPS * 32;
 constexpr int kTotal = HEADS + 2 * KV_HEADS;
-constexpr int kHalf = HEAD_DIM / 2;
+constexpr int kHalf = HEAD_DIM / 2, kPairs = HEAD_DIM / 4;
+constexpr int kShare = (kHeld * kPairs + kThreads - 1) / kThreads;  // pairs of a thread
 constexpr int kSteps = HEAD_DIM / 16;                // of the product with keys
 constexpr int kColumns = HEAD_DIM / 8;               // tiles of the product with values, and a thread's share of a value
 constexpr int kKeyLoad = HEAD_DIM >= 32 ? 8 : 4;     // elements of one load
 constexpr int kKeyLoads = HEAD_DIM / (4 * kKeyLoad);
 constexpr int kValueLoad = kColumns % 8 == 0 ? 8 : kColumns % 4 == 0 ? 4 : 2;
 constexpr int kValueLoads = kColumns / kValueLoad;
+constexpr int kNearer = 8;                           // cache blocks of a warp that are asked for before its query is there
 static_assert(HEAD_DIM % 16 == 0 && HEAD_DIM % (4 * kKeyLoad) == 0, "a head of this size is not made of whole loads");
 
 struct alignas(4) Two { unsigned word[1]; };
@@ -44,6 +49,13 @@ __device__ __forceinline__ unsigned pack(float low, float high) {
   unsigned both;
   asm("cvt.rn." HALF_KIND "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
+}
+
+__device__ __forceinline__ float2 unpack(unsigned both) {
+  T low, high;
+  low.bits = static_cast<unsigned short>(both);
+  high.bits = static_cast<unsigned short>(both >> 16);
+  return make_float2(widen(low), widen(high));
 }
 
 __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -93,7 +105,41 @@ struct Tile {
         for (int w = 0; w < kValueLoad / 2; ++w) value[r][c][w] = raw.word[w];
       }
   }
+
+  // A block of one token: the first.
+  __device__ __forceinline__ void loadOne(const T *itsKey, const T *itsValue, int lane) {
+    const int quad = lane / 4, within = lane % 4;
+#pragma unroll
+    for (int c = 0; c < kKeyLoads; ++c) {
+      const KeyLoad raw = *reinterpret_cast<const KeyLoad *>(itsKey + (c * 4 + within) * kKeyLoad);
+#pragma unroll
+      for (int w = 0; w < kKeyLoad / 2; ++w) {
+        key[0][c][w] = quad == 0 ? raw.word[w] : 0;
+        key[1][c][w] = 0;
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kValueLoads; ++c) {
+      const ValueLoad raw = *reinterpret_cast<const ValueLoad *>(itsValue + quad * kColumns + c * kValueLoad);
+#pragma unroll
+      for (int w = 0; w < kValueLoad / 2; ++w) {
+        value[0][c][w] = within == 0 ? raw.word[w] : 0;
+#pragma unroll
+        for (int r = 1; r < 4; ++r) value[r][c][w] = 0;
+      }
+    }
+  }
 };
+
+// Into the cache of the whole card: keys and values of what a warp comes to later.
+__device__ __forceinline__ void prefetchBlock(const T *keys, const T *values, long long block, int kvHead, int lane) {
+  constexpr int lines = 16 * HEAD_DIM * sizeof(T) / 128;
+  const long long base = (block * KV_HEADS + kvHead) * 16 * HEAD_DIM;
+  for (int i = lane; i < 2 * lines; i += 32) {
+    const T *line = (i < lines ? keys : values) + base + i % lines * (128 / sizeof(T));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+  }
+}
 
 struct Running {
   float most[2], sum[2], out[kColumns][4];
@@ -159,62 +205,70 @@ struct Running {
 // null where they are the same. partial: [rows, HEADS, SPLITS, HEAD_DIM + 2], where SPLITS > 1.
 extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 64 && !kBoth ? 512 / kThreads : 1)
 decode_attention(const T *qkv, const float *cosines, const float *sines, const int *positions, const int *sequences, const int *table, const int *tableWidth, T *keys, T *values, T *out, float *partial, float scale) {
-  __shared__ T queries[kRows][HEAD_DIM + 8];
-  __shared__ float mosts[WARPS][kRows], sums[WARPS][kRows], outs[WARPS][kRows][HEAD_DIM];
+  __shared__ alignas(16) T rows[kHeld][HEAD_DIM + 8];
+  __shared__ alignas(16) float mosts[WARPS][kRows], sums[WARPS][kRows], outs[WARPS][kRows][HEAD_DIM + 4];
   const int kvHead = blockIdx.y / kTiles, firstHead = kvHead * kGroup + blockIdx.y % kTiles * 16;
   const int heads = min(16, (kvHead + 1) * kGroup - firstHead);
   const long long row = blockIdx.x;
   const int split = blockIdx.z, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  allowNext();
   const int position = positions[row], width = *tableWidth;  // together: each is a wait
   if (position < 0) {
+    waitForPrevious();
     T nothing;
     narrow(nothing, 0.f);
     if (SPLITS == 1)
       for (int i = threadIdx.x; i < heads * HEAD_DIM; i += kThreads) out[(row * HEADS + firstHead) * HEAD_DIM + i] = nothing;
     return;
   }
-  const int last = position / 16;
-  const int perSplit = (last + SPLITS) / SPLITS;  // (last + 1) / SPLITS, rounded up
-  const int begin = split * perSplit, end = min(last + 1, begin + perSplit);
+  // FUSED: the row's own token is not in the cache yet.
+  const int cached = FUSED ? position : position + 1, count = (cached + 15) / 16;
+  const int perSplit = (count + SPLITS - 1) / SPLITS;
+  const int begin = min(count, split * perSplit), end = min(count, begin + perSplit);
   const int *blocks = table + static_cast<long long>(sequences ? sequences[row] : row) * width;
 
   int block = begin + warp;
   // 32 entries of the table at a time.
   int ids = block + lane * WARPS < end ? blocks[block + lane * WARPS] : 0;
-  Tile tile;
-  const bool early = !FUSED || block < last;  // the last block is not complete yet
-  if (block < end && early) tile.load(keys, values, __shfl_sync(~0u, ids, 0), kvHead, lane);
+  const int ownBlock = blocks[position / 16];
+  Tile tile, ahead;
+  if (block < end) tile.load(keys, values, __shfl_sync(~0u, ids, 0), kvHead, lane);
+  if (block + WARPS < end) ahead.load(keys, values, __shfl_sync(~0u, ids, 1), kvHead, lane);
+  if (FUSED)
+    for (int round = 2; round < kNearer && block + round * WARPS < end; ++round) prefetchBlock(keys, values, __shfl_sync(~0u, ids, round), kvHead, lane);
+  const auto angles = [&](const float *table, int i) { return reinterpret_cast<const float2 *>(table + static_cast<long long>(position) * kHalf)[i % kPairs]; };
+  const float2 cosine = angles(cosines, threadIdx.x), sine = angles(sines, threadIdx.x);
 
-  const T *fused = qkv + row * kTotal * HEAD_DIM;
-  const float *c = cosines + static_cast<long long>(position) * kHalf, *s = sines + static_cast<long long>(position) * kHalf;
-  for (int i = threadIdx.x; i < kRows * kHalf; i += kThreads) {
-    const int head = i / kHalf, d = i % kHalf;
-    T a, b;
-    narrow(a, 0.f);
-    narrow(b, 0.f);
-    if (head < heads) {
-      const T *from = fused + (firstHead + head) * HEAD_DIM + d;
-      a = from[0];
-      b = from[kHalf];
-      if (FUSED) {
-        const float x = widen(a), y = widen(b);
-        narrow(a, x * c[d] - y * s[d]);
-        narrow(b, y * c[d] + x * s[d]);
-      }
+  waitForPrevious();
+  // Queries, then key and value: a thread has two neighbours and the two that they are turned with.
+  unsigned low[kShare], high[kShare];
+#pragma unroll
+  for (int p = 0; p < kShare; ++p) {
+    const int i = threadIdx.x + p * kThreads, held = i / kPairs;
+    const int head = held < kRows ? firstHead + held : HEADS + (held - kRows) * KV_HEADS + kvHead;
+    low[p] = high[p] = 0;
+    if (held < heads || (held >= kRows && held < kHeld)) {
+      const T *from = qkv + (row * kTotal + head) * HEAD_DIM + i % kPairs * 2;
+      low[p] = *reinterpret_cast<const unsigned *>(from);
+      high[p] = *reinterpret_cast<const unsigned *>(from + kHalf);
     }
-    queries[head][d] = a;
-    queries[head][d + kHalf] = b;
   }
-  // Of several tiles each stores the same: then every one of them has waited for what it reads.
-  if (FUSED && begin <= last && last < end) {
-    const long long to = ((static_cast<long long>(blocks[last]) * KV_HEADS + kvHead) * 16 + position % 16) * HEAD_DIM;
-    const T *key = fused + (HEADS + kvHead) * HEAD_DIM, *value = fused + (HEADS + KV_HEADS + kvHead) * HEAD_DIM;
-    for (int d = threadIdx.x; d < kHalf; d += kThreads) {
-      const float x = widen(key[d]), y = widen(key[d + kHalf]);
-      narrow(keys[to + d], x * c[d] - y * s[d]);
-      narrow(keys[to + d + kHalf], y * c[d] + x * s[d]);
-      values[to + d] = value[d];
-      values[to + d + kHalf] = value[d + kHalf];
+#pragma unroll
+  for (int p = 0; p < kShare; ++p) {
+    const int i = threadIdx.x + p * kThreads, held = i / kPairs, d = i % kPairs * 2;
+    if (held >= kHeld) break;
+    if (FUSED && held <= kRows) {
+      const float2 c = kThreads % kPairs ? angles(cosines, i) : cosine, s = kThreads % kPairs ? angles(sines, i) : sine;
+      const float2 x = unpack(low[p]), y = unpack(high[p]);
+      low[p] = pack(turnLow(x.x, y.x, c.x, s.x), turnLow(x.y, y.y, c.y, s.y));
+      high[p] = pack(turnHigh(x.x, y.x, c.x, s.x), turnHigh(x.y, y.y, c.y, s.y));
+    }
+    *reinterpret_cast<unsigned *>(&rows[held][d]) = low[p];
+    *reinterpret_cast<unsigned *>(&rows[held][d + kHalf]) = high[p];
+    if (FUSED && held >= kRows && split == 0 && blockIdx.y % kTiles == 0) {
+      T *to = (held == kRows ? keys : values) + ((static_cast<long long>(ownBlock) * KV_HEADS + kvHead) * 16 + position % 16) * HEAD_DIM + d;
+      *reinterpret_cast<unsigned *>(to) = low[p];
+      *reinterpret_cast<unsigned *>(to + kHalf) = high[p];
     }
   }
   __syncthreads();
@@ -226,7 +280,7 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
     constexpr int perLoad = kKeyLoad / 4;
     const int d = (step / perLoad * 4 + within) * kKeyLoad + step % perLoad * 4;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) query[step][i] = kBoth || i % 2 == 0 ? *reinterpret_cast<const unsigned *>(&queries[quad + i % 2 * 8][d + i / 2 * 2]) : 0;
+    for (int i = 0; i < 4; ++i) query[step][i] = kBoth || i % 2 == 0 ? *reinterpret_cast<const unsigned *>(&rows[quad + i % 2 * 8][d + i / 2 * 2]) : 0;
   }
 
   Running running;
@@ -236,15 +290,17 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
   for (int j = 0; j < kColumns; ++j)
 #pragma unroll
     for (int i = 0; i < 4; ++i) running.out[j][i] = 0;
-  if (block < end && !early) tile.load(keys, values, __shfl_sync(~0u, ids, 0), kvHead, lane);
-  for (int round = 1; block < end; ++round) {
+  for (int round = 2; block < end; ++round) {
+    running.take(tile, query, cached - block * 16, scale, lane);
+    tile = ahead;
+    block += WARPS;
     const int next = block + WARPS;
     if (round % 32 == 0) ids = next + lane * WARPS < end ? blocks[next + lane * WARPS] : 0;
-    Tile ahead;
     if (next < end) ahead.load(keys, values, __shfl_sync(~0u, ids, round % 32), kvHead, lane);
-    running.take(tile, query, position + 1 - block * 16, scale, lane);
-    tile = ahead;
-    block = next;
+  }
+  if (FUSED && split == 0 && warp == (end - begin) % WARPS) {
+    tile.loadOne(rows[kRows], rows[kHeld - 1], lane);
+    running.take(tile, query, 1, scale, lane);
   }
 
 #pragma unroll
@@ -255,28 +311,37 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
       sums[warp][quad + 8 * half] = sum;
     }
 #pragma unroll
-    for (int j = 0; j < kColumns; ++j)
+    for (int e = 0; e < 2; ++e) {
+      float *to = &outs[warp][quad + 8 * half][(2 * within + e) * kColumns];
 #pragma unroll
-      for (int e = 0; e < 2; ++e) outs[warp][quad + 8 * half][(2 * within + e) * kColumns + j] = running.out[j][2 * half + e];
+      for (int j = 0; j < kColumns; ++j) to[j] = running.out[j][2 * half + e];
+    }
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += kThreads) {
-    const int head = i / HEAD_DIM, d = i % HEAD_DIM;
+  for (int i = threadIdx.x; i < heads * (HEAD_DIM / 4); i += kThreads) {
+    const int head = i / (HEAD_DIM / 4), d = i % (HEAD_DIM / 4) * 4;
     float most = mosts[0][head];
 #pragma unroll
     for (int w = 1; w < WARPS; ++w) most = fmaxf(most, mosts[w][head]);
-    float sum = 0, found = 0;
+    float sum = 0, found[4] = {};
 #pragma unroll
     for (int w = 0; w < WARPS; ++w) {
       const float weight = power(mosts[w][head] - most);
+      const float4 part = *reinterpret_cast<const float4 *>(&outs[w][head][d]);
       sum += sums[w][head] * weight;
-      found += outs[w][head][d] * weight;
+      found[0] += part.x * weight;
+      found[1] += part.y * weight;
+      found[2] += part.z * weight;
+      found[3] += part.w * weight;
     }
     if (SPLITS == 1) {
-      narrow(out[(row * HEADS + firstHead) * HEAD_DIM + i], found / sum);
+      const float share = 1.f / sum;
+      *reinterpret_cast<uint2 *>(out + (row * HEADS + firstHead + head) * HEAD_DIM + d) =
+          make_uint2(pack(found[0] * share, found[1] * share), pack(found[2] * share, found[3] * share));
     } else {
       float *to = partial + ((row * HEADS + firstHead + head) * SPLITS + split) * (HEAD_DIM + 2);
-      to[d] = found;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) to[d + e] = found[e];
       if (d == 0) {
         to[HEAD_DIM] = most;
         to[HEAD_DIM + 1] = sum;
@@ -288,6 +353,8 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
 // grid: rows, HEADS; HEAD_DIM threads.
 extern "C" __global__ void __launch_bounds__(HEAD_DIM)
 decode_attention_join(const int *positions, const float *partial, T *out) {
+  allowNext();
+  waitForPrevious();
   const long long at = static_cast<long long>(blockIdx.x) * HEADS + blockIdx.y;
   const float *from = partial + at * SPLITS * (HEAD_DIM + 2);
   T result;

@@ -67,8 +67,6 @@ export function planAttention(rows: number, longest: number, { heads, kvHeads, h
   return { splits, warps }
 }
 
-const THREADS = 256
-
 /** Turns queries and keys of the fused projection in place, and stores keys and values in their slots (-1: nowhere). */
 export function pagedRopeKernel(dtype: HalfDType, { heads, kvHeads, headDim }: PagedShape) {
   const elements: KernelParameter = `tensor:${dtype}`
@@ -77,13 +75,13 @@ export function pagedRopeKernel(dtype: HalfDType, { heads, kvHeads, headDim }: P
     file: new URL('./paged-rope.cu', import.meta.url),
     entry: 'paged_rope',
     parameters: [elements, wide!, wide!, ints!, ints!, elements, elements],
-    define: { T: dtype, HEADS: heads, KV_HEADS: kvHeads, HEAD_DIM: headDim, THREADS },
+    define: { T: dtype, HEADS: heads, KV_HEADS: kvHeads, HEAD_DIM: headDim },
   })
-  const perRow = Math.ceil(((heads + 2 * kvHeads) * headDim) / 2 / THREADS)
+  // Vectors of eight.
+  const threads = Math.ceil(((heads + 2 * kvHeads) * headDim) / 16 / 32) * 32
   return (qkv: Tensor, tables: RopeTables, rows: PagedRows, slots: Tensor, cache: PagedCache): void => {
-    const grid = [rows.count, perRow] as const
     kernel.launch(
-      { grid, block: [THREADS] },
+      { grid: [rows.count], block: [threads] },
       qkv,
       tables.cos,
       tables.sin,
@@ -132,15 +130,17 @@ export function decodeAttentionKernel(
   const tiles = Math.ceil(heads / kvHeads / 16) * kvHeads
   // Powers of two instead of e.
   const scale = Math.LOG2E / Math.sqrt(headDim)
+  // It reads the cache before it waits: not where the kernel in front of it stores keys and values.
+  const overlap = fused
   return (qkv: Tensor, tables: RopeTables, rows: PagedRows, cache: PagedCache): Tensor => {
     const out = qkv.newEmpty([rows.count, heads * headDim])
     const partial = join ? qkv.newEmpty([rows.count, heads, splits, headDim + 2], { dtype: 'float32' }) : null
     main.launch(
-      { grid: [rows.count, tiles, splits], block: [warps * 32] },
+      { grid: [rows.count, tiles, splits], block: [warps * 32], overlap },
       ...[qkv, tables.cos, tables.sin, rows.positions, rows.sequences, rows.table, rows.width],
       ...[cache.keys, cache.values, out, partial, scale],
     )
-    join?.launch({ grid: [rows.count, heads], block: [headDim] }, rows.positions, partial, out)
+    join?.launch({ grid: [rows.count, heads], block: [headDim], overlap }, rows.positions, partial, out)
     return out
   }
 }

@@ -32,6 +32,10 @@ __device__ __forceinline__ void narrow(bfloat16 &to, float value) {
 #endif
 }
 
+// A pair of numbers turned by an angle, told what is fused: the same bits wherever it is done.
+__device__ __forceinline__ float turnLow(float low, float high, float cosine, float sine) { return __fmaf_rn(low, cosine, -__fmul_rn(high, sine)); }
+__device__ __forceinline__ float turnHigh(float low, float high, float cosine, float sine) { return __fmaf_rn(high, cosine, __fmul_rn(low, sine)); }
+
 // One access of 16 bytes, the widest there is: as many elements as fit.
 template <class T> struct alignas(16) Vector {
   static constexpr int size = 16 / sizeof(T);
@@ -45,4 +49,18 @@ template <class T> __device__ __forceinline__ Vector<T> load(const T *from, long
 
 template <class T> __device__ __forceinline__ void store(T *to, long long vector, const Vector<T> &value) {
   reinterpret_cast<uint4 *>(to)[vector] = *reinterpret_cast<const uint4 *>(&value);
+}
+
+// A kernel that is launched to overlap starts before the one in front of it has finished: it may read what no kernel of its
+// program writes, and then waits. Every kernel lets the next one start as soon as it has itself. Older chips run one after
+// another.
+__device__ __forceinline__ void allowNext() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void waitForPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }

@@ -90,6 +90,8 @@ struct alignas(16) Sums {
 // grid: a warp for each chunk, rows.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
 sample_sums(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const float *leasts, Sums *sums) {
+  allowNext();
+  waitForPrevious();
   const long long row = blockIdx.y;
   const int chunk = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (chunk >= kChunks || positions[row] < 0) return;
@@ -190,6 +192,8 @@ __device__ int pickIn(const T *x, int chunk, float best, float scale, float leas
 // written at the step it is at, and its position is -1 after its last.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
 sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const float *leasts, const Sums *sums, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int rows) {
+  allowNext();
+  waitForPrevious();
   __shared__ float floats[kWarps];
   __shared__ double doubles[kWarps];
   __shared__ int ints[kWarps];
@@ -333,6 +337,8 @@ __device__ int descend(const Histogram &bins, int size, long long &count, unsign
 // grid: rows. The least logit that topK, topP and minP leave, as an element's value; -infinity where a row has none of them.
 extern "C" __global__ void __launch_bounds__(kThreads)
 sample_least(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, float *leasts) {
+  allowNext();
+  waitForPrevious();
   __shared__ Histogram bins;
   __shared__ unsigned bests[32];
   __shared__ int picked;

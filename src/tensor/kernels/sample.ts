@@ -62,15 +62,15 @@ export function sampleKernel(dtype: HalfDType, vocabSize: number) {
     const block = [WARPS * 32] as const
     if (leasts)
       least.launch(
-        { grid: [count], block: [FILTER_THREADS] },
+        { grid: [count], block: [FILTER_THREADS], overlap: true },
         ...[logits, positions, settings, bannedOffsets, banned, leasts],
       )
     sums.launch(
-      { grid: [Math.ceil(chunks / WARPS), count], block },
+      { grid: [Math.ceil(chunks / WARPS), count], block, overlap: true },
       ...[logits, positions, settings, bannedOffsets, banned, leasts, found],
     )
     pick.launch(
-      { grid: [count], block },
+      { grid: [count], block, overlap: true },
       ...[logits, positions, settings, bannedOffsets, banned, leasts, found, keys, forced],
       ...[steps?.ids ?? null, steps?.budgets ?? null, steps?.left ?? null, results, count],
     )

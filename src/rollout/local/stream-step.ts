@@ -1,0 +1,61 @@
+/**
+ * A step of next tokens over projections for few rows: what `decodeStep` computes, where every norm is divided between the
+ * part in front of it and the one behind.
+ */
+import type { DecoderParts } from '../../model/decoder.js'
+import { cat, type Tensor } from '../../tensor/index.js'
+import type { StreamLinear } from '../../tensor/kernels/stream-linear.js'
+import type { StepOps } from './decoder-step.js'
+
+export interface StreamStepOps extends StreamLinear, Pick<StepOps, 'rmsNorm'> {
+  /** Turns queries and keys, stores keys and values, and gives each row's attention over its sequence up to its position. */
+  attend(qkv: Tensor, layer: number): Tensor
+}
+
+/** The normalised hidden states after each row. An adapter is not for these projections. */
+export function streamStep(parts: DecoderParts, ops: StreamStepOps, ids: Tensor): Tensor {
+  const { config, weights } = parts
+  const last = config.layers - 1
+  const weight = (name: string): Tensor => weights.get(name)!
+  const bias = (name: string): Tensor | null => weights.get(name) ?? null
+
+  const begun = ops.begin(ids, {
+    table: weight('model.embed_tokens.weight'),
+    norm: weight('model.layers.0.input_layernorm.weight'),
+  })
+  const { residual } = begun
+  let { normed } = begun
+  for (let i = 0; i <= last; i++) {
+    const at = `model.layers.${i}`
+    const qkv = ops.plain(normed, {
+      weight: weight(`${at}.self_attn.qkv.weight`),
+      bias: bias(`${at}.self_attn.qkv.bias`),
+    })
+    const mixed = ops.attend(config.qkNorm ? normHeads(parts, ops, qkv, at) : qkv, i)
+    normed = ops.stream(mixed, {
+      weight: weight(`${at}.self_attn.o_proj.weight`),
+      bias: bias(`${at}.self_attn.o_proj.bias`),
+      residual,
+      norm: weight(`${at}.post_attention_layernorm.weight`),
+    })
+    const act = ops.gated(normed, { weight: weight(`${at}.mlp.gate_up.weight`) })
+    normed = ops.stream(act, {
+      weight: weight(`${at}.mlp.down_proj.weight`),
+      bias: bias(`${at}.mlp.down_proj.bias`),
+      residual,
+      norm: weight(i === last ? 'model.norm.weight' : `model.layers.${i + 1}.input_layernorm.weight`),
+    })
+  }
+  return ops.end(normed)
+}
+
+/** Queries and keys normalised per head. */
+function normHeads({ config, weights }: DecoderParts, ops: StreamStepOps, qkv: Tensor, at: string): Tensor {
+  const { heads, kvHeads, headDim, normEps } = config
+  const [queries, keys] = [heads * headDim, kvHeads * headDim]
+  const norm = (first: number, width: number, name: string): Tensor => {
+    const each = qkv.narrow(1, first, width).reshape([-1, headDim])
+    return ops.rmsNorm(each, weights.get(`${at}.self_attn.${name}.weight`)!, normEps).view([-1, width])
+  }
+  return cat([norm(0, queries, 'q_norm'), norm(queries, keys, 'k_norm'), qkv.narrow(1, queries + keys, keys)], 1)
+}

@@ -1,0 +1,268 @@
+/**
+ * Projections of few rows on Hopper as CUDA kernels (stream-linear.cu, stream-ends.cu), where what takes time is waiting: a
+ * kernel starts while the one in front of it still runs, and norms are no kernels of their own. They know no gradients. The
+ * same of operators: stream-linear-twin.ts.
+ */
+import type { CudaDevice } from '../device.js'
+import { Kernel, type KernelParameter } from '../kernel.js'
+import type { Tensor } from '../tensor.js'
+
+/**
+ * Half of a norm: rows times the norm's weight, and the sums of their squares before that, float32 `[parts, rows]`. The other
+ * half is one factor for each row, and goes on after the projection that reads them.
+ */
+export interface HalfNormed {
+  values: Tensor
+  squares: Tensor
+  parts: number
+  /** Of the rows. */
+  width: number
+}
+
+/** The parts of a decoder's step between attentions. Weights exist when they are recorded. */
+export interface StreamLinear {
+  /** The rows `ids` of an embedding: the stream between layers, and what its first norm makes of it. */
+  begin(ids: Tensor, given: { table: Tensor; norm: Tensor }): { residual: Tensor; normed: HalfNormed }
+  /** `norm(x) @ weight.T + bias` */
+  plain(x: HalfNormed, given: { weight: Tensor; bias: Tensor | null }): Tensor
+  /** `silu(gate) * up` of `norm(x) @ weight.T`; the weight's features are the gates, then the ups. */
+  gated(x: HalfNormed, given: { weight: Tensor }): Tensor
+  /** Adds `x @ weight.T + bias` to `residual`, in place; gives what the next norm makes of that. */
+  stream(x: Tensor, given: { weight: Tensor; bias: Tensor | null; residual: Tensor; norm: Tensor }): HalfNormed
+  /** The whole norm. */
+  end(x: HalfNormed): Tensor
+}
+
+export type StreamKind = 'plain' | 'gated' | 'stream'
+const kinds: Record<StreamKind, number> = { plain: 0, gated: 1, stream: 2 }
+
+/** How a product is divided among blocks of threads, and a block's tile among its warpgroups. */
+export interface StreamPlan {
+  /** Of a tile; of the weight's features. */
+  rows: number
+  features: number
+  /** Whether rows are the height of the tensor cores' matrices, which is 64 for each warpgroup, or features are. */
+  upright: boolean
+  /** Warpgroups that divide the inner dimension. */
+  depth: number
+  /** Blocks that divide it. */
+  splits: number
+  /** Tiles on their way at once. */
+  stages: number
+}
+
+/** Of a block, on Hopper, without what the kernel has of its own. */
+const SHARED_BYTES = 225 * 1024
+
+/**
+ * `features` are the weight's, `blocks` those that run at once: a card's multiprocessors. Undefined where rows are no longer
+ * few, or the product so large that it is bound by the tensor cores: there libtorch's are as fast.
+ */
+export function planStream(
+  kind: StreamKind,
+  { rows, features, inner, blocks }: { rows: number; features: number; inner: number; blocks: number },
+): StreamPlan | undefined {
+  if (rows > 256) return undefined
+  const chunks = Math.ceil(inner / 64)
+  const plan = (tile: Omit<StreamPlan, 'stages'>, most: number): StreamPlan => {
+    // Sums that are not finished in registers lie where the tiles were, and those of others beside them.
+    const direct = tile.upright && tile.depth * tile.splits === 1 && kind !== 'stream'
+    const least = direct ? 1 : Math.ceil((tile.depth * sumBytes(tile)) / stageBytes(tile))
+    const room = Math.floor((SHARED_BYTES - (tile.splits > 1 ? sumBytes(tile) : 0)) / stageBytes(tile))
+    const each = Math.ceil(chunks / tile.splits)
+    const stages = Math.max(least, Math.min(each <= most + 1 ? each : most, room))
+    // Of those that are used again, each has its own warpgroups.
+    return { ...tile, stages: stages < each ? roundUp(Math.max(stages, 2 * tile.depth), tile.depth) : stages }
+  }
+  if (kind === 'gated') {
+    if (rows <= 64)
+      return plan({ rows: roundUp(rows, 8), features: 64, upright: false, depth: chunks > 1 ? 2 : 1, splits: 1 }, 6)
+    // One tile for each block that runs.
+    const width = Math.max(64, roundUp(Math.ceil(features / blocks), 16))
+    // Wider ones have too many sums for the registers of 256 rows' threads.
+    if (width > 128) return undefined
+    return plan({ rows: roundUp(rows, 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
+  }
+  const tile = rows > 128 ? roundUp(Math.ceil(rows / 2), 8) : roundUp(rows, 8)
+  const tiles = Math.ceil(rows / tile) * Math.ceil(features / 64)
+  // Shorter parts cost more to sum than they save; where there is a norm, its factors come later than the products.
+  const shortest = kind === 'plain' ? 7 : 3.5
+  const splits = [8, 4, 2].find(count => tiles * count <= blocks && chunks / count >= shortest) ?? 1
+  return plan({ rows: tile, features: 64, upright: false, depth: 1, splits }, 6)
+}
+
+const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step
+const stageBytes = ({ rows, features }: Pick<StreamPlan, 'rows' | 'features'>): number => (features + rows) * 128
+const sumBytes = ({ rows, features }: Pick<StreamPlan, 'rows' | 'features'>): number => rows * (features + 4) * 4
+
+/** Of a block: tiles, which start at multiples of 1,024 bytes, and what others send it. */
+export function streamSharedBytes(plan: StreamPlan): number {
+  return plan.stages * stageBytes(plan) + (plan.splits > 1 ? sumBytes(plan) : 0) + 1024
+}
+
+export interface StreamShape {
+  hidden: number
+  inner: number
+  heads: number
+  kvHeads: number
+  headDim: number
+}
+
+/**
+ * Whether the kernels take a step of so many rows of a decoder of this shape: their products are Hopper's own instructions,
+ * which no later chip has, and they read and write vectors of eight elements.
+ */
+export function streamFits(
+  rows: number,
+  { hidden, inner, heads, kvHeads, headDim }: StreamShape,
+  dtype: string,
+  { capability, multiprocessors }: Pick<CudaDevice, 'capability' | 'multiprocessors'>,
+): boolean {
+  const [queries, qkv] = [heads * headDim, (heads + 2 * kvHeads) * headDim]
+  const fits = (kind: StreamKind, features: number, depth: number): boolean =>
+    planStream(kind, { rows, features, inner: depth, blocks: multiprocessors }) !== undefined
+  return (
+    dtype === 'bfloat16' &&
+    Math.floor(Number(capability)) === 9 &&
+    [hidden, inner, queries, qkv].every(width => width % 8 === 0) &&
+    // A thread holds a row's sums of squares, one of every 64 elements.
+    hidden <= 4096 &&
+    fits('plain', qkv, hidden) &&
+    fits('stream', hidden, queries) &&
+    fits('gated', 2 * inner, hidden) &&
+    fits('stream', hidden, inner)
+  )
+}
+
+const elements: KernelParameter = 'tensor:bfloat16'
+const wide: KernelParameter = 'tensor:float32'
+
+/** For steps of any number of rows: those whose products are divided alike have their kernels in common. */
+export function streamKernels(eps: number, multiprocessors: number): (rows: number) => StreamLinear {
+  const known = new Map<string, Kernel>()
+  const remember = (key: string, make: () => Kernel): Kernel => {
+    let kernel = known.get(key)
+    if (!kernel) {
+      kernel = make()
+      known.set(key, kernel)
+    }
+    return kernel
+  }
+  const rowBlock = (hidden: number) => [roundUp(hidden / 8, 32)] as const
+
+  const begin = (rows: number, ids: Tensor, { table, norm }: Parameters<StreamLinear['begin']>[1]) => {
+    const hidden = table.shape[1]!
+    const kernel = remember(`begin ${hidden}`, () =>
+      endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, elements, elements, wide]),
+    )
+    const make = (): Tensor => table.newEmpty([rows, hidden])
+    const [residual, values, squares] = [make(), make(), table.newEmpty([1, rows], { dtype: 'float32' })]
+    const shape = { grid: [rows], block: rowBlock(hidden), overlap: true } as const
+    kernel.launch(shape, ids, table, norm, residual, values, squares)
+    return { residual, normed: { values, squares, parts: 1, width: hidden } }
+  }
+
+  const end = (rows: number, { values, squares, parts, width }: HalfNormed): Tensor => {
+    const kernel = remember(`end ${width} ${parts}`, () =>
+      endsKernel('stream_end', width, parts, [elements, wide, 'float32', elements]),
+    )
+    const out = values.emptyLike()
+    kernel.launch({ grid: [rows], block: rowBlock(width), overlap: true }, values, squares, eps, out)
+    return out
+  }
+
+  const product = (
+    kind: StreamKind,
+    rows: number,
+    x: { values: Tensor; squares: Tensor | null; parts: number },
+    given: { weight: Tensor; bias?: Tensor | null; residual?: Tensor; norm?: Tensor },
+  ): { values: Tensor; squares: Tensor | null; parts: number; width: number } => {
+    const { weight, bias = null, residual = null, norm = null } = given
+    const [features, inner] = weight.shape as [number, number]
+    const plan = planStream(kind, { rows, features, inner, blocks: multiprocessors })
+    if (!plan) throw new RangeError(`a ${kind} product of ${rows} x ${features} is not one for these kernels`)
+    const key = JSON.stringify([kind, plan, inner, x.parts])
+    const kernel = remember(key, () => linearKernel(kind, plan, inner, x.parts))
+    const width = kind === 'gated' ? features / 2 : features
+    const parts = Math.ceil(features / plan.features)
+    const values = weight.newEmpty([rows, width])
+    const squares = kind === 'stream' ? weight.newEmpty([parts, rows], { dtype: 'float32' }) : null
+    const groups = (plan.upright ? plan.rows : plan.features) / 64
+    kernel.launch(
+      {
+        grid: [plan.splits, parts, Math.ceil(rows / plan.rows)],
+        block: [groups * plan.depth * 128 + 32],
+        sharedBytes: streamSharedBytes(plan),
+        cluster: [plan.splits],
+        overlap: true,
+      },
+      ...[kind === 'gated' ? pairs(weight) : weight, x.values, x.squares, eps],
+      ...[bias, residual, norm, values, squares, rows, width],
+    )
+    return { values, squares, parts, width }
+  }
+
+  return rows => ({
+    begin: (ids, given) => begin(rows, ids, given),
+    plain: (x, given) => product('plain', rows, x, given).values,
+    gated: (x, given) => product('gated', rows, x, given).values,
+    stream: (x, given) => {
+      const { squares, ...made } = product('stream', rows, { values: x, squares: null, parts: 0 }, given)
+      return { ...made, squares: squares! }
+    },
+    end: x => end(rows, x),
+  })
+}
+
+/** Eight gates, then the ups that belong to them. */
+function pairs(weight: Tensor): Tensor {
+  const [features, inner] = weight.shape as [number, number]
+  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
+}
+
+function endsKernel(entry: string, hidden: number, parts: number, parameters: KernelParameter[]): Kernel {
+  const file = new URL('./stream-ends.cu', import.meta.url)
+  return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
+}
+
+function linearKernel(kind: StreamKind, plan: StreamPlan, inner: number, parts: number): Kernel {
+  const { rows, features, upright, depth, splits, stages } = plan
+  const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
+  return new Kernel({
+    file: new URL('./stream-linear.cu', import.meta.url),
+    entry: 'stream_linear',
+    parameters: [
+      { tiles: 'bfloat16', box: weights },
+      { tiles: 'bfloat16', box: [rows, 64] },
+      ...[wide, 'float32' as const, elements, elements, elements, elements, wide],
+      ...['int32' as const, 'int32' as const],
+    ],
+    define: {
+      T: 'bfloat16',
+      KIND: kinds[kind],
+      ROWS: rows,
+      FEATURES: features,
+      UPRIGHT: upright ? 1 : 0,
+      DEPTH: depth,
+      SPLITS: splits,
+      STAGES: stages,
+      CHUNKS: Math.ceil(inner / 64),
+      PARTS: parts,
+      WIDTH: inner,
+      ...instruction(upright ? features : rows),
+    },
+  })
+}
+
+/** The text of the instruction whose result is 64 high and so wide: it names every register of a thread's share. */
+function instruction(width: number): Record<string, string> {
+  const count = width / 2
+  const each = (text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join(', ')
+  return {
+    SHAPE: `"m64n${width}k16"`,
+    REGISTERS: `"${each(i => `%${i}`)}"`,
+    LEFT: `"%${count}"`,
+    RIGHT: `"%${count + 1}"`,
+    OUTPUTS: each(i => `"+f"(d[${i}])`),
+  }
+}

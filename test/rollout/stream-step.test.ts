@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import type { DecoderParts } from '../../src/model/decoder.js'
+import { ropeTables } from '../../src/model/rope.js'
+import { decodeStep, type StepOps } from '../../src/rollout/local/decoder-step.js'
+import { streamStep } from '../../src/rollout/local/stream-step.js'
+import { callOperator, linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
+import { streamLinearTwin } from '../../src/tensor/kernels/stream-linear-twin.js'
+import { loadModel } from './models.js'
+
+const blockSize = 16
+const ints = (values: readonly number[], shape?: number[]): Tensor =>
+  Tensor.from(Int32Array.from(values), shape ? { shape } : {})
+
+/** What attention reads and writes: sequences of some length in blocks of a random cache, each about to get one more token. */
+function memory({ config }: DecoderParts) {
+  const { layers, kvHeads, headDim } = config
+  const positions = [0, 5, 15, 16, 30]
+  const slots = positions.map(
+    (position, row) => (2 * row + Math.floor(position / blockSize)) * blockSize + (position % 16),
+  )
+  const table = positions.flatMap((_, row) => [2 * row, 2 * row + 1])
+  const { cos, sin } = ropeTables(config, 64, 'cpu')
+  const filled = randn([2 * layers, 2 * positions.length, kvHeads, blockSize * headDim])
+  const [at, where, own] = [ints(positions), ints(slots), ints(positions.map((_, row) => row))]
+  const blocks = ints(table, [positions.length, 2])
+  return {
+    ids: ints([7, 100, 7, 319, 3]),
+    /** Attention over a copy of the cache. */
+    attention: () => {
+      const cache = filled.clone()
+      const each = Array.from({ length: layers }, (_, i) => cache.narrow(0, 2 * i, 2))
+      const rotateStore = (qkv: Tensor, layer: number): Tensor =>
+        callOperator('whetstone::rotate_store', qkv, cos, sin, at, where, each[layer]!) as Tensor
+      const attend = (queries: Tensor, layer: number): Tensor =>
+        callOperator('whetstone::paged_attention', queries, each[layer]!, blocks, own, at, headDim ** -0.5) as Tensor
+      return { cache, rotateStore, attend }
+    },
+  }
+}
+
+/** The model with biases of its own where its family has none. */
+function biased(parts: DecoderParts): DecoderParts {
+  const weights = new Map(parts.weights)
+  for (let i = 0; i < parts.config.layers; i++)
+    for (const name of ['self_attn.o_proj', 'mlp.down_proj'])
+      weights.set(`model.layers.${i}.${name}.bias`, randn([parts.config.hidden]))
+  return { ...parts, weights }
+}
+
+for (const name of ['qwen2', 'qwen3', 'llama'])
+  test.each(['as it is', 'with biases'])(
+    `a step of projections that stream is the step there is: ${name} %s`,
+    async how => {
+      const model = await loadModel(name)
+      manualSeed(4)
+      scope(() =>
+        noGrad(() => {
+          const parts = how === 'as it is' ? model.parts : biased(model.parts)
+          const { ids, attention } = memory(parts)
+          const before = attention()
+          const { rmsNorm, addRmsNorm, swiglu } = parts.ops
+          const stepOps: StepOps = {
+            linear: (x, weight, bias) => linear(x, weight, bias ?? null),
+            ...{ rmsNorm, addRmsNorm, swiglu },
+            ...{ rotateStore: before.rotateStore, attend: before.attend },
+          }
+          const expected = decodeStep(parts, stepOps, ids, 'all')!
+
+          const after = attention()
+          const ops = {
+            ...streamLinearTwin('float32', parts.config.normEps),
+            rmsNorm,
+            attend: (qkv: Tensor, layer: number) => after.attend(after.rotateStore(qkv, layer), layer),
+          }
+          // Recorded, as engines do: nothing asks for the shape of a tensor that is not there yet.
+          const program = record(['tensor'], given => streamStep(parts, ops, given))
+          const found = program.call(ids)
+          program.dispose()
+          const far = (a: Tensor, b: Tensor): number => a.sub(b).abs().amax().item()
+          expect(found.shape).toEqual([5, parts.config.hidden])
+          expect(far(found, expected)).toBeLessThan(2e-5 * Math.max(1, expected.abs().amax().item()))
+          expect(far(after.cache, before.cache)).toBeLessThan(2e-5 * Math.max(1, before.cache.abs().amax().item()))
+        }),
+      )
+      model.dispose()
+    },
+  )

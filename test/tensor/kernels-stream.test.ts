@@ -1,0 +1,203 @@
+import { expect, test } from 'vitest'
+import {
+  ArgumentError,
+  backend,
+  fusedOps,
+  linear,
+  manualSeed,
+  randn,
+  record,
+  scope,
+  Tensor,
+} from '../../src/tensor/index.js'
+import {
+  type HalfNormed,
+  planStream,
+  type StreamKind,
+  type StreamPlan,
+  streamFits,
+  streamKernels,
+  streamSharedBytes,
+} from '../../src/tensor/kernels/stream-linear.js'
+import { streamLinearTwin } from '../../src/tensor/kernels/stream-linear-twin.js'
+
+const eps = 1e-6
+const allKinds: readonly StreamKind[] = ['plain', 'gated', 'stream']
+const far = (a: Tensor, b: Tensor): number => a.cast('float32').sub(b.cast('float32')).abs().amax().item()
+
+interface Product {
+  kind: StreamKind
+  rows: number
+  features: number
+  inner: number
+  blocks: number
+}
+
+const wholes = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+
+function* products(rowCounts: readonly number[]): Generator<Product> {
+  for (const kind of allKinds)
+    for (const features of [16, 80, 144, 896, 1152, 4096, 9728, 16000, 20000, 57344])
+      for (const inner of [8, 64, 72, 136, 256, 320, 328, 448, 896, 4864, 28672])
+        for (const blocks of [132, 114, 78]) for (const rows of rowCounts) yield { kind, rows, features, inner, blocks }
+}
+
+/** What of the kernel's own conditions does not hold. */
+function broken({ kind, rows, features, inner, blocks }: Product, plan: StreamPlan): string[] {
+  const { upright, depth, splits, stages } = plan
+  const [height, columns] = upright ? [plan.rows, plan.features] : [plan.features, plan.rows]
+  const chunks = Math.ceil(inner / 64)
+  const threads = (height / 64) * depth * 128
+  const inRegisters = upright && depth * splits === 1 && kind !== 'stream'
+  const sums = depth * plan.rows * (plan.features + 4) * 4
+  const tiles = Math.ceil(features / plan.features) * Math.ceil(rows / plan.rows)
+  const rules = {
+    'rows come in eights': plan.rows > 0 && plan.rows <= 256 && plan.rows % 8 === 0,
+    'no tile is larger than its rows need': plan.rows < rows + (upright ? 64 : 8),
+    'features come in what a block finishes':
+      plan.features > 0 && plan.features <= 256 && plan.features % (kind === 'gated' ? 16 : 64) === 0,
+    'warpgroups are 64 high': height % 64 === 0,
+    'an instruction is wide in eights': columns % 8 === 0,
+    'the blocks of a cluster finish as many rows each': plan.rows % splits === 0 && splits <= 8,
+    'every block has a chunk': chunks >= splits,
+    'every warpgroup has a chunk': Math.floor(chunks / splits) >= depth,
+    'a place that is used again has its own warpgroups':
+      stages >= Math.ceil(chunks / splits) || (stages % depth === 0 && stages > depth),
+    'sums lie where the tiles were': inRegisters || sums <= stages * (plan.features + plan.rows) * 128,
+    // Barriers and the rows' factors lie beside what is asked for.
+    'shared memory': streamSharedBytes(plan) + 8 * (2 * stages + 1) + 4 * plan.rows <= 227 * 1024,
+    threads: threads + 32 <= 1024,
+    'a divided product runs at once': splits === 1 || tiles * splits <= blocks,
+  }
+  return Object.entries(rules).flatMap(([rule, holds]) => (holds ? [] : [rule]))
+}
+
+test('products of any shape are divided so that the kernel can hold them', () => {
+  const wrong: string[] = []
+  for (const product of products(wholes(1, 256))) {
+    const plan = planStream(product.kind, product)
+    const tooWide = product.kind === 'gated' && product.rows > 64 && product.features > 128 * product.blocks
+    if (!plan !== tooWide) wrong.push(`${JSON.stringify(product)}: ${plan ? 'too wide' : 'no plan'}`)
+    const rules = plan ? broken(product, plan) : []
+    if (rules.length) wrong.push(`${JSON.stringify(product)}, ${JSON.stringify(plan)}: ${rules.join(', ')}`)
+  }
+  expect(wrong.slice(0, 5)).toEqual([])
+})
+
+test('more rows are for libtorch, and so are many of a wide gated product', () => {
+  for (const product of products([257, 1000])) expect(planStream(product.kind, product)).toBeUndefined()
+  const wide = { features: 2 * 28672, inner: 8192, blocks: 132 }
+  expect(planStream('gated', { ...wide, rows: 64 })).toBeDefined()
+  expect(planStream('gated', { ...wide, rows: 65 })).toBeUndefined()
+  expect(planStream('plain', { ...wide, rows: 65 })).toBeDefined()
+})
+
+test('only bfloat16 on Hopper, in whole vectors, of few rows', () => {
+  const shape = { hidden: 896, inner: 4864, heads: 14, kvHeads: 2, headDim: 64 }
+  const hopper = { capability: '9.0', multiprocessors: 132 }
+  const fits = (odd: Partial<typeof shape>, rows = 8): boolean =>
+    streamFits(rows, { ...shape, ...odd }, 'bfloat16', hopper)
+  for (const rows of [1, 64, 65, 256]) expect(fits({}, rows), `${rows} rows`).toBe(true)
+  expect(fits({}, 257)).toBe(false)
+  expect(fits({ inner: 328 })).toBe(true)
+  expect(streamFits(8, shape, 'float16', hopper)).toBe(false)
+  for (const capability of ['7.5', '8.9', '10.0', '12.0'])
+    expect(streamFits(8, shape, 'bfloat16', { ...hopper, capability }), capability).toBe(false)
+  for (const odd of [{ hidden: 900 }, { inner: 4860 }, { headDim: 6, heads: 2 }])
+    expect(fits(odd), JSON.stringify(odd)).toBe(false)
+  expect(fits({ hidden: 4096 })).toBe(true)
+  expect(fits({ hidden: 4104 })).toBe(false)
+  // One tile for each multiprocessor: how wide that is depends on how many there are.
+  expect(fits({ inner: 8192 }, 65)).toBe(true)
+  expect(streamFits(65, { ...shape, inner: 8192 }, 'bfloat16', { ...hopper, multiprocessors: 78 })).toBe(false)
+})
+
+const blank = (...shape: number[]): Tensor => Tensor.empty(shape, { dtype: 'bfloat16' })
+const half = (rows: number, width: number, parts: number): HalfNormed => ({
+  values: blank(rows, width),
+  squares: Tensor.empty([parts, rows]),
+  ...{ parts, width },
+})
+
+test('every launch is one the kernels take, eager and recorded', () => {
+  // Parameters, tiles and grids are looked at before a device is: this is the first thing that is missing here.
+  const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
+  const kernels = streamKernels(eps, 132)
+  for (const [rows, hidden, inner] of [
+    [4, 64, 176],
+    [33, 128, 328],
+    [96, 128, 328],
+    [200, 896, 4864],
+  ] as const)
+    scope(() => {
+      const ops = kernels(rows)
+      const ids = Tensor.from(new Int32Array(rows))
+      const begin = { table: blank(50, hidden), norm: blank(hidden) }
+      const [x, few, many] = [blank(rows, inner), half(rows, hidden, 1), half(rows, hidden, 14)]
+      const plain = { weight: blank(320, hidden), bias: blank(320) }
+      const gated = { weight: blank(2 * inner, hidden) }
+      const matrix = { weight: blank(hidden, inner), bias: null }
+      const stream = { ...matrix, residual: blank(rows, hidden), norm: blank(hidden) }
+      const launches = {
+        begin: () => ops.begin(ids, begin),
+        plain: () => ops.plain(many, plain),
+        gated: () => ops.gated(few, gated),
+        stream: () => ops.stream(x, stream),
+        end: () => ops.end(many),
+      }
+      for (const [name, launch] of Object.entries(launches)) {
+        expect(launch, name).toThrow(absent)
+        expect(launch, name).toThrow(ArgumentError)
+        const program = record([], () => {
+          launch()
+        })
+        expect(() => program.call(), `${name} in a program`).toThrow(absent)
+        program.dispose()
+      }
+    })
+})
+
+test('a product that has no plan is refused', () => {
+  scope(() => {
+    const kernels = streamKernels(eps, 2)
+    const gated = { weight: blank(1024, 64) }
+    expect(() => kernels(65).gated(half(65, 64, 1), gated)).toThrow(RangeError)
+    expect(() => kernels(257).plain(half(257, 64, 1), { ...gated, bias: null })).toThrow(RangeError)
+  })
+})
+
+test.each(['float64', 'bfloat16'] as const)('the twins in %s are norms and projections', dtype => {
+  manualSeed(3)
+  const allowed = dtype === 'float64' ? 1e-6 : 0.1
+  scope(() => {
+    const [rows, hidden, inner] = [5, 24, 40]
+    const make = (...shape: number[]): Tensor => randn(shape).cast(dtype)
+    const ops = fusedOps({ device: 'cpu', dtype })
+    const twin = streamLinearTwin(dtype, eps)
+    const table = make(9, hidden)
+    const [first, second, down, bias] = [make(hidden), make(hidden), make(hidden, inner), make(hidden)]
+    const [up, projection, offset] = [make(2 * inner, hidden), make(16, hidden), make(16)]
+    const ids = Tensor.from(Int32Array.of(3, 0, 8, 3, 1))
+    const begun = twin.begin(ids, { table, norm: first })
+    const residual = table.indexSelect(0, ids)
+    expect(begun.residual.equal(residual)).toBe(true)
+    expect(begun.normed.squares.shape).toEqual([begun.normed.parts, rows])
+    expect(begun.normed.width).toBe(hidden)
+
+    const act = twin.gated(begun.normed, { weight: up })
+    const scale = (x: Tensor): number => x.cast('float32').abs().amax().item()
+    const exactAct = ops.swiglu(linear(ops.rmsNorm(residual, first, eps), up))
+    expect(far(act, exactAct)).toBeLessThan(allowed * scale(exactAct))
+
+    const kept = begun.residual
+    const normed = twin.stream(act, { weight: down, bias, residual: kept, norm: second })
+    const [exactNormed, exactSum] = ops.addRmsNorm(linear(act, down, bias), residual, second, eps)
+    expect(far(kept, exactSum)).toBeLessThan(allowed * scale(exactSum))
+    const out = twin.plain(normed, { weight: projection, bias: offset })
+    const exactOut = linear(exactNormed, projection, offset)
+    expect(far(out, exactOut)).toBeLessThan(allowed * scale(exactOut))
+    const ended = twin.end(normed)
+    expect(far(ended, exactNormed)).toBeLessThan(allowed * scale(exactNormed))
+    for (const found of [act, kept, normed.values, out, ended]) expect(found.dtype).toBe(dtype)
+  })
+})
