@@ -120,7 +120,7 @@ test('a prompt longer than the budget is computed in pieces, beside those that g
   )
   expect(
     plans.map(({ work }) => work.map(({ of, count }) => [of === short ? 's' : 'l', count].join('')).join()),
-  ).toEqual(['s2,l8', 's1,l9', 's1,l8', 's1,l1'])
+  ).toEqual(['s2,l8', 's1,l10', 's1,l7', 's1,l1'])
 })
 
 test('under pressure the youngest gives way, and ends all the same', () => {

@@ -53,7 +53,7 @@ interface Graph {
 }
 
 export class CudaStep implements StepDevice {
-  readonly ahead = { steps: 64, look: 8 }
+  readonly ahead = { steps: 256, look: 8 }
   private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: RopeTables

@@ -27,7 +27,7 @@ export interface LocalEngineOptions {
   maxSequences?: number
   /** Tokens of a sequence. Default: the model's context. */
   maxLength?: number
-  /** Tokens of a step: prompts are computed in pieces of at most this. Default 1024, on CUDA 16,384. */
+  /** Tokens of prompts in a step, which come beside the next tokens of others. Default 1024, on CUDA 32,768. */
   tokenBudget?: number
 }
 
@@ -60,8 +60,10 @@ export class LocalEngine implements Generator {
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
   private drawn: { draw: Draw; of: Sample | PromptPrefix }[] = []
   private readonly source: StepSource<Sample> = {
-    token: (of, position) =>
-      of instanceof Sample ? of.token(position) : (of as PromptPrefix).job.promptIds[position]!,
+    tokens: ({ of, start, count }, into, at) => {
+      if (of instanceof Sample) of.copyTokens(start, count, into, at)
+      else into.set((of as PromptPrefix).job.promptIds.subarray(start, start + count), at)
+    },
     draws: work => this.drawsOf(work),
   }
 
@@ -257,14 +259,16 @@ export class LocalEngine implements Generator {
       return
     }
     const rows = plan.work.length
+    const { waiting } = this.scheduler.counts
     const pieces = this.device.decodeMany!(fillStep(plan, this.source), ahead)
     for (let next = await pieces.next(); !next.done; ) {
       const steps = next.value.ids.length / rows
       for (const work of plan.work) work.count = steps
       await this.take(plan, next.value, steps)
       for (const work of plan.work) work.start += steps
-      next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough')
+      next = await pieces.next(this.goesOn(plan, waiting) ? 'more' : 'enough')
     }
+    this.scheduler.trim(plan)
   }
 
   private lookAhead(plan: Plan<Sample>): DecodeAhead | undefined {
@@ -281,11 +285,12 @@ export class LocalEngine implements Generator {
     return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
   }
 
-  /** Whether a plan that looks ahead is still the best there is to do. */
-  private goesOn(plan: Plan<Sample>): boolean {
+  /** Whether a plan that looks ahead, and left `waited` sequences waiting, is still the best there is to do. */
+  private goesOn(plan: Plan<Sample>, waited: number): boolean {
     if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
     if (this.model.version !== this.modelVersion) return false
     const { running, waiting } = this.scheduler.counts
+    if (waiting > waited && this.scheduler.hasPlace) return false
     const ended = plan.work.length - running
     // Places are filled several at a time: a step with prompts in it costs more than a few empty rows.
     return ended < plan.work.length / (waiting > 0 ? 12 : 2)

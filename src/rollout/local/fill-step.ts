@@ -20,7 +20,8 @@ export interface Draw {
 }
 
 export interface StepSource<S extends Sequence> {
-  token(of: Plan<S>['work'][number]['of'], position: number): number
+  /** Writes the tokens of this work at `at`. */
+  tokens(work: Plan<S>['work'][number], into: Int32Array, at: number): void
   /** The draws after rows of this work, in the order of their positions. */
   draws(work: Plan<S>['work'][number]): readonly Draw[]
 }
@@ -60,10 +61,11 @@ export function fillStep<S extends Sequence>(plan: Plan<S>, source: StepSource<S
     const { of, start } = item
     batch.table.set(of.blocks, k * tableWidth)
     for (const draw of source.draws(item)) draws.push({ row: row + draw.position - start, draw })
+    // Plain loops: a step has tens of thousands of rows.
+    source.tokens(item, batch.ids, row)
+    batch.sequences.fill(k, row, row + item.count)
     for (let position = start; position < start + item.count; position++, row++) {
-      batch.ids[row] = source.token(of, position)
       batch.positions[row] = position
-      batch.sequences[row] = k
       batch.slots[row] = of.blocks[Math.floor(position / blockSize)]! * blockSize + (position % blockSize)
     }
   }

@@ -101,9 +101,12 @@ export class Sample extends Sequence {
     this.key = streamKey(job.sampling.seed, job.promptId, index)
   }
 
-  token(position: number): number {
+  /** Writes the tokens `start..start + count` at `at`. */
+  copyTokens(start: number, count: number, into: Int32Array, at: number): void {
     const { promptIds } = this.job
-    return position < promptIds.length ? promptIds[position]! : this.response[position - promptIds.length]!
+    const known = promptIds.subarray(start, start + count)
+    into.set(known, at)
+    for (let i = known.length; i < count; i++) into[at + i] = this.response[start + i - promptIds.length]!
   }
 
   draw(): Draw {

@@ -62,7 +62,7 @@ export interface Plan<S extends Sequence> {
 
 export interface SchedulerOptions {
   maxSequences: number
-  /** Rows of a step. */
+  /** Rows of a step that are not next tokens. */
   tokenBudget: number
   /** Rows of a prompt whose logits are wanted, in one step. */
   scoredRows: number
@@ -88,6 +88,11 @@ export class Scheduler<S extends Sequence> {
       blocks: pool.size,
       preemptions: this.preemptions,
     }
+  }
+
+  /** Whether one more sequence could run. */
+  get hasPlace(): boolean {
+    return this.running.length < this.options.maxSequences
   }
 
   get isIdle(): boolean {
@@ -128,15 +133,17 @@ export class Scheduler<S extends Sequence> {
     for (;;) {
       const plan: Plan<S> = { work: [], copies: [] }
       let budget = this.options.tokenBudget
-      const add = (of: S | Prefix, count: number): void => {
+      const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
         plan.work.push({ of, start, count, samples: of instanceof Sequence && start + count === of.length })
-        budget -= count
+        budget -= cost
       }
       for (const sequence of [...this.running]) {
-        if (sequence.state !== 'running' || budget === 0) continue
-        const count = Math.min(sequence.length - sequence.computed, budget)
-        if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count)
+        const left = sequence.length - sequence.computed
+        // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
+        const count = left === 1 ? 1 : Math.min(left, budget)
+        if (sequence.state !== 'running' || count === 0) continue
+        if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count, left === 1 ? 0 : count)
       }
       for (const prefix of this.prefixes) {
         if (prefix.state === 'computing' && budget > 0) add(prefix, this.prefixRows(prefix, budget))
@@ -264,7 +271,8 @@ export class Scheduler<S extends Sequence> {
 
   /**
    * Makes room for the tokens that several steps of a plan of single rows would add, as far as blocks are free: nobody gives
-   * way for it. Answers with the number of steps there is room for. `budgets`: how many tokens each work's sequence may get.
+   * way for it. Answers with the number of steps there is room for; what they did not use, `trim` gives back. `budgets`: how
+   * many tokens each work's sequence may get.
    */
   reserveAhead(plan: Plan<S>, steps: number, budgets: Int32Array): number {
     const reach = (start: number, i: number, count: number): number => start + Math.min(count, budgets[i]!)
@@ -273,10 +281,22 @@ export class Scheduler<S extends Sequence> {
         (sum, { of, start }, i) => sum + Math.max(0, blocksFor(reach(start, i, count)) - of.blocks.length),
         0,
       )
-    let count = steps
-    while (count > 1 && needed(count) > this.pool.available) count--
+    let [count, tooMany] = [1, steps + 1]
+    while (count + 1 < tooMany) {
+      const middle = (count + tooMany) >> 1
+      if (needed(middle) <= this.pool.available) count = middle
+      else tooMany = middle
+    }
     for (const [i, { of, start }] of plan.work.entries()) this.extend(of, reach(start, i, count))
     return count
+  }
+
+  /** Gives back the blocks behind the next token of a plan's sequences. */
+  trim(plan: Plan<S>): void {
+    for (const { of } of plan.work) {
+      if (!(of instanceof Sequence) || of.state !== 'running') continue
+      while (of.blocks.length > blocksFor(of.length)) this.pool.release(of.blocks.pop()!)
+    }
   }
 
   /** A step was computed. */

@@ -21,7 +21,7 @@ export function deviceDefaults(device: Device): { maxSequences: number; cacheByt
   if (device === 'cpu') return { maxSequences: 128, cacheBytes: 1 << 30, tokenBudget: 1024 }
   const total = backend().cuda.devices[Number(device.split(':')[1] ?? 0)]?.totalBytes ?? 0
   const free = Math.max(0, total - memoryUse(device).reservedBytes)
-  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 16384 }
+  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768 }
 }
 
 export function openStepDevice(model: TokenModel<'language'>, options: StepDeviceOptions): StepDevice {
