@@ -259,12 +259,12 @@ async function greedy(checks, name, dtype) {
 }
 
 /** A fixture, or the layers of a 0.5B Qwen2, a few of them. */
-function modelOf(name, dtype) {
-  if (name !== 'wide') return TokenModel.load(fixture(name), { role: 'language', device, dtype })
+function modelOf(name, dtype, options = {}) {
+  if (name !== 'wide') return TokenModel.load(fixture(name), { role: 'language', device, dtype, ...options })
   const shape = { hidden_size: 896, intermediate_size: 4864, num_attention_heads: 14, num_key_value_heads: 2 }
   const rest = { num_hidden_layers: 3, vocab_size: 2001, max_position_embeddings: 512, tie_word_embeddings: true }
   const config = parseConfig({ architectures: ['Qwen2ForCausalLM'], ...shape, ...rest }, 'config.json')
-  return TokenModel.create(config, { role: 'language', seed: 3, device, dtype })
+  return TokenModel.create(config, { role: 'language', seed: 3, device, dtype, ...options })
 }
 
 /** Log-probabilities of what was sampled are `score`'s, however it was batched. @param {Checks} checks */
@@ -341,6 +341,61 @@ async function scored(checks, name, dtype) {
   }
 }
 
+/**
+ * Weights that change under an engine with graphs: a trained adapter, beside the weights and in them; a move to the host and
+ * back; a training step on the weights themselves. @param {Checks} checks
+ */
+async function changed(checks) {
+  const targets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj']
+  const next = numbers(5)
+  const requests = Array.from({ length: 40 }, (_, i) => ({
+    id: `${i}`,
+    promptIds: Int32Array.from({ length: 2 + next(40) }, () => 3 + next(300)),
+    sampling: { seed: 4, maxNewTokens: 24 },
+  }))
+  const given = requests.slice(0, 8).map(({ promptIds }) => promptIds)
+  for (const adapter of [{ rank: 8, alpha: 16, dropout: 0, targets, seed: 2 }, undefined])
+    await checks.try(`weights that change, ${adapter ? 'with' : 'without'} an adapter`, async () => {
+      const model = await modelOf('wide', 'bfloat16', adapter ? { adapter } : {})
+      const engine = new LocalEngine(model, { maxSequences: 64 })
+      const compare = async how => {
+        const found = [...(await collect(engine, requests)).values()]
+        const scores = await model.score(
+          found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds])),
+        )
+        let worst = 0
+        for (const [i, { promptIds, logprobs }] of found.entries())
+          logprobs.raw.forEach((value, t) => {
+            worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
+          })
+        checks.is(`weights ${how}, ${adapter ? 'with' : 'without'} an adapter`, worst < 0.15, String(worst))
+      }
+      const train = async () => {
+        for (let i = 0; i < 3; i++) {
+          await model.forwardBackward(given, outputs =>
+            outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1e-3) })),
+          )
+          await model.step({ lr: 1e-3 })
+        }
+      }
+      await compare('new')
+      await train()
+      await compare('trained')
+      if (adapter) {
+        await model.merge()
+        await compare('merged')
+        await model.unmerge()
+      }
+      await engine.pause()
+      await model.offload()
+      await model.reload()
+      engine.resume()
+      await compare('moved')
+      await engine.close()
+      model.dispose()
+    })
+}
+
 export async function run() {
   manualSeed(11)
   const checks = new Checks()
@@ -352,5 +407,6 @@ export async function run() {
   }
   for (const name of ['qwen2', 'qwen3', 'wide']) await scored(checks, name, 'bfloat16')
   await scored(checks, 'llama', 'float16')
+  await changed(checks)
   return { right: checks.report(), kept: true }
 }

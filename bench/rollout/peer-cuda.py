@@ -1,4 +1,7 @@
-"""transformers' generate of the same shape: reads how many sequences, answers with the seconds of 128 tokens after 128."""
+"""
+transformers' generate of the same shape: reads how many prompts, samples of each, and topK; answers with the seconds of 128
+tokens after 128.
+"""
 
 import json
 import sys
@@ -16,22 +19,22 @@ net = Qwen2ForCausalLM(config).to("cuda", torch.bfloat16).eval()
 warm = set()
 
 
-def run(count):
-    ids = torch.randint(3, 151936, (count, 128), device="cuda")
+def run(prompts, samples, top_k):
+    ids = torch.randint(3, 151936, (prompts, 128), device="cuda")
     out = net.generate(
-        ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=1.0, top_k=0, top_p=1.0,
-        min_new_tokens=128, max_new_tokens=128, pad_token_id=0,
+        ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=1.0, top_k=top_k, top_p=1.0,
+        min_new_tokens=128, max_new_tokens=128, num_return_sequences=samples, pad_token_id=0,
     )
-    assert out.shape == (count, 256)
+    assert out.shape == (prompts * samples, 256)
 
 
 for line in sys.stdin:
-    count = int(line)
-    if count not in warm:
-        run(count)
-        warm.add(count)
+    given = tuple(map(int, line.split()))
+    if given not in warm:
+        run(*given)
+        warm.add(given)
     torch.cuda.synchronize()
     start = time.perf_counter()
-    run(count)
+    run(*given)
     torch.cuda.synchronize()
     print(json.dumps(time.perf_counter() - start), flush=True)

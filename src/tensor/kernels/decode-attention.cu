@@ -1,7 +1,7 @@
 // Attention of one query row over the keys and values of its sequence, which lie in blocks of 16 tokens: [blocks, KV_HEADS,
-// 16, HEAD_DIM] each. A block of threads does the query heads that share a KV head, at most 16 of them, as the rows of a tensor
-// core's matrix. Each warp takes every WARPS-th cache block with a softmax of its own, so that warps never wait for each
-// other; they are joined at the end.
+// 16, HEAD_DIM] each. A block of threads does the query heads that share a KV head, at most 16 of them. To the tensor cores keys
+// and values are the rows, and query heads the columns, eight at a time: of these there are few. Each warp takes every WARPS-th
+// cache block with a softmax of its own, so that warps never wait for each other; they are joined at the end.
 //
 // Nothing goes through shared memory on the way: a product does not care in which order its inner dimension is summed, nor
 // in which order its columns stand, so each thread reads 16 bytes of a key or value as they lie and calls them the dimensions
@@ -20,15 +20,15 @@
 
 constexpr int kGroup = HEADS / KV_HEADS;
 constexpr int kTiles = (kGroup + 15) / 16;           // of 16 query heads
-constexpr bool kBoth = kGroup > 8;                   // whether the lower eight rows of a tile are used
-constexpr int kRows = kBoth ? 16 : 8;
+constexpr int kEights = kGroup > 8 ? 2 : 1;          // of query heads
+constexpr int kRows = kEights * 8;
 constexpr int kHeld = kRows + (FUSED ? 2 : 0);       // rows of the projection: queries, key and value
 constexpr int kThreads = WARPS * 32;
 constexpr int kTotal = HEADS + 2 * KV_HEADS;
 constexpr int kHalf = HEAD_DIM / 2, kPairs = HEAD_DIM / 4;
 constexpr int kShare = (kHeld * kPairs + kThreads - 1) / kThreads;  // pairs of a thread
 constexpr int kSteps = HEAD_DIM / 16;                // of the product with keys
-constexpr int kColumns = HEAD_DIM / 8;               // tiles of the product with values, and a thread's share of a value
+constexpr int kColumns = HEAD_DIM / 8;               // a thread's share of a value: two of each tile of the product with values
 constexpr int kKeyLoad = HEAD_DIM >= 32 ? 8 : 4;     // elements of one load
 constexpr int kKeyLoads = HEAD_DIM / (4 * kKeyLoad);
 constexpr int kValueLoad = kColumns % 8 == 0 ? 8 : kColumns % 4 == 0 ? 4 : 2;
@@ -58,10 +58,17 @@ __device__ __forceinline__ float2 unpack(unsigned both) {
   return make_float2(widen(low), widen(high));
 }
 
-__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void multiply(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32." HALF_KIND "." HALF_KIND ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// Eight by eight elements, two of a row in each thread, turned over.
+__device__ __forceinline__ unsigned transpose(unsigned two) {
+  unsigned turned;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(two));
+  return turned;
 }
 
 __device__ __forceinline__ float power(float value) {
@@ -70,13 +77,16 @@ __device__ __forceinline__ float power(float value) {
   return result;
 }
 
-__device__ __forceinline__ float quadMax(float value) {
-  value = fmaxf(value, __shfl_xor_sync(~0u, value, 1));
-  return fmaxf(value, __shfl_xor_sync(~0u, value, 2));
+// Over the threads that hold a column.
+__device__ __forceinline__ float columnMax(float value) {
+#pragma unroll
+  for (int offset = 4; offset < 32; offset *= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, offset));
+  return value;
 }
-__device__ __forceinline__ float quadSum(float value) {
-  value += __shfl_xor_sync(~0u, value, 1);
-  return value + __shfl_xor_sync(~0u, value, 2);
+__device__ __forceinline__ float columnSum(float value) {
+#pragma unroll
+  for (int offset = 4; offset < 32; offset *= 2) value += __shfl_xor_sync(~0u, value, offset);
+  return value;
 }
 
 // A thread's part of a cache block: of two keys (its own row of each half), and of four values.
@@ -142,30 +152,32 @@ __device__ __forceinline__ void prefetchBlock(const T *keys, const T *values, lo
 }
 
 struct Running {
-  float most[2], sum[2], out[kColumns][4];
+  // Of the query heads 2 * within and the next, of each eight; sums only of the thread's own keys.
+  float most[kEights][2], sum[kEights][2], out[kColumns / 2][kEights][4];
 
   // `left`: how many of the block's tokens the row may see.
-  __device__ __forceinline__ void take(Tile &tile, const unsigned (&query)[kSteps][4], int left, float scale, int lane) {
-    const int within = lane % 4;
-    float s[2][4] = {};
+  __device__ __forceinline__ void take(Tile &tile, const unsigned (&query)[kSteps][kEights][2], int left, float scale, int lane) {
+    const int quad = lane / 4, within = lane % 4;
+    // Keys `quad` and `quad + 8`, two heads each.
+    float s[kEights][4] = {};
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
+    for (int step = 0; step < kSteps; ++step) {
+      constexpr int perLoad = kKeyLoad / 4;
+      const int load = step / perLoad, word = step % perLoad * 2;
 #pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        constexpr int perLoad = kKeyLoad / 4;
-        const unsigned(&part)[kKeyLoad / 2] = tile.key[j][step / perLoad];
-        multiply(s[j], query[step], part[step % perLoad * 2], part[step % perLoad * 2 + 1]);
-      }
+      for (int n = 0; n < kEights; ++n)
+        multiply(s[n], tile.key[0][load][word], tile.key[1][load][word], tile.key[0][load][word + 1], tile.key[1][load][word + 1], query[step][n][0], query[step][n][1]);
+    }
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
+    for (int n = 0; n < kEights; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) s[j][i] *= scale;
+      for (int i = 0; i < 4; ++i) s[n][i] *= scale;
     if (left < 16) {
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
+      for (int n = 0; n < kEights; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          if (j * 8 + within * 2 + i % 2 >= left) s[j][i] = -1e30f;
+          if (quad + i / 2 * 8 >= left) s[n][i] = -1e30f;
       // What is behind the end may be anything, and nothing times anything may not be nothing.
 #pragma unroll
       for (int r = 0; r < 4; ++r)
@@ -175,35 +187,41 @@ struct Running {
 #pragma unroll
             for (int w = 0; w < kValueLoad / 2; ++w) tile.value[r][c][w] = 0;
     }
-    unsigned p[4] = {};
+    unsigned weights[kEights][2];
 #pragma unroll
-    for (int half = 0; half < (kBoth ? 2 : 1); ++half) {
-      const int i = 2 * half;
-      const float top = fmaxf(most[half], quadMax(fmaxf(fmaxf(s[0][i], s[0][i + 1]), fmaxf(s[1][i], s[1][i + 1]))));
-      const float shrink = power(most[half] - top);
-      most[half] = top;
-      float weights[4] = {power(s[0][i] - top), power(s[0][i + 1] - top), power(s[1][i] - top), power(s[1][i + 1] - top)};
-      sum[half] = sum[half] * shrink + (weights[0] + weights[1]) + (weights[2] + weights[3]);
-      p[half] = pack(weights[0], weights[1]);
-      p[half + 2] = pack(weights[2], weights[3]);
+    for (int n = 0; n < kEights; ++n) {
+      float shrink[2];
 #pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        out[j][i] *= shrink;
-        out[j][i + 1] *= shrink;
+      for (int e = 0; e < 2; ++e) {
+        const float top = fmaxf(most[n][e], columnMax(fmaxf(s[n][e], s[n][e + 2])));
+        shrink[e] = power(most[n][e] - top);
+        most[n][e] = top;
+        s[n][e] = power(s[n][e] - top);
+        s[n][e + 2] = power(s[n][e + 2] - top);
+        sum[n][e] = sum[n][e] * shrink[e] + (s[n][e] + s[n][e + 2]);
       }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) weights[n][half] = transpose(pack(s[n][2 * half], s[n][2 * half + 1]));
+#pragma unroll
+      for (int j = 0; j < kColumns / 2; ++j)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[j][n][i] *= shrink[i % 2];
     }
 #pragma unroll
-    for (int j = 0; j < kColumns; ++j) {
-      const int c = j / kValueLoad, w = j % kValueLoad / 2;
-      const unsigned which = j % 2 ? 0x7632 : 0x5410;
-      multiply(out[j], p, __byte_perm(tile.value[0][c][w], tile.value[1][c][w], which), __byte_perm(tile.value[2][c][w], tile.value[3][c][w], which));
+    for (int j = 0; j < kColumns / 2; ++j) {
+      const int c = 2 * j / kValueLoad, w = 2 * j % kValueLoad / 2;
+      const unsigned(&v)[4][kValueLoads][kValueLoad / 2] = tile.value;
+#pragma unroll
+      for (int n = 0; n < kEights; ++n)
+        multiply(out[j][n], __byte_perm(v[0][c][w], v[1][c][w], 0x5410), __byte_perm(v[0][c][w], v[1][c][w], 0x7632), __byte_perm(v[2][c][w], v[3][c][w], 0x5410),
+                 __byte_perm(v[2][c][w], v[3][c][w], 0x7632), weights[n][0], weights[n][1]);
     }
   }
 };
 
 // grid: rows, KV_HEADS * tiles, SPLITS. positions: -1 for a row that is not there. sequences: each row's row of the table, or
 // null where they are the same. partial: [rows, HEADS, SPLITS, HEAD_DIM + 2], where SPLITS > 1.
-extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 64 && !kBoth ? 512 / kThreads : 1)
+extern "C" __global__ void __launch_bounds__(kThreads, HEAD_DIM <= 64 && kEights == 1 ? 512 / kThreads : 1)
 decode_attention(const T *qkv, const float *cosines, const float *sines, const int *positions, const int *sequences, const int *table, const int *tableWidth, T *keys, T *values, T *out, float *partial, float scale) {
   __shared__ alignas(16) T rows[kHeld][HEAD_DIM + 8];
   __shared__ alignas(16) float mosts[WARPS][kRows], sums[WARPS][kRows], outs[WARPS][kRows][HEAD_DIM + 4];
@@ -274,22 +292,27 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
   __syncthreads();
 
   const int quad = lane / 4, within = lane % 4;
-  unsigned query[kSteps][4];
+  unsigned query[kSteps][kEights][2];
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     constexpr int perLoad = kKeyLoad / 4;
     const int d = (step / perLoad * 4 + within) * kKeyLoad + step % perLoad * 4;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) query[step][i] = kBoth || i % 2 == 0 ? *reinterpret_cast<const unsigned *>(&rows[quad + i % 2 * 8][d + i / 2 * 2]) : 0;
+    for (int n = 0; n < kEights; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) query[step][n][i] = *reinterpret_cast<const unsigned *>(&rows[quad + 8 * n][d + 2 * i]);
   }
 
   Running running;
-  running.most[0] = running.most[1] = -1e30f;
-  running.sum[0] = running.sum[1] = 0;
 #pragma unroll
-  for (int j = 0; j < kColumns; ++j)
+  for (int n = 0; n < kEights; ++n) {
+    running.most[n][0] = running.most[n][1] = -1e30f;
+    running.sum[n][0] = running.sum[n][1] = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) running.out[j][i] = 0;
+    for (int j = 0; j < kColumns / 2; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) running.out[j][n][i] = 0;
+  }
   for (int round = 2; block < end; ++round) {
     running.take(tile, query, cached - block * 16, scale, lane);
     tile = ahead;
@@ -304,19 +327,19 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
   }
 
 #pragma unroll
-  for (int half = 0; half < (kBoth ? 2 : 1); ++half) {
-    const float sum = quadSum(running.sum[half]);
-    if (within == 0) {
-      mosts[warp][quad + 8 * half] = running.most[half];
-      sums[warp][quad + 8 * half] = sum;
-    }
+  for (int n = 0; n < kEights; ++n)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      float *to = &outs[warp][quad + 8 * half][(2 * within + e) * kColumns];
+      const int head = 8 * n + 2 * within + e;
+      const float sum = columnSum(running.sum[n][e]);
+      if (quad == 0) {
+        mosts[warp][head] = running.most[n][e];
+        sums[warp][head] = sum;
+      }
+      float2 *to = reinterpret_cast<float2 *>(&outs[warp][head][quad * kColumns]);
 #pragma unroll
-      for (int j = 0; j < kColumns; ++j) to[j] = running.out[j][2 * half + e];
+      for (int j = 0; j < kColumns / 2; ++j) to[j] = make_float2(running.out[j][n][e], running.out[j][n][e + 2]);
     }
-  }
   __syncthreads();
   for (int i = threadIdx.x; i < heads * (HEAD_DIM / 4); i += kThreads) {
     const int head = i / (HEAD_DIM / 4), d = i % (HEAD_DIM / 4) * 4;

@@ -320,18 +320,59 @@ struct Histogram {
   unsigned long long weights[kCoarse];
 };
 
-// The largest bin with which, counted from the top, there are `count` tokens (or, without a count, `weight` of them); what is
-// above it is taken off. By thread 0: few rows have filters, and few bins are not empty.
-__device__ int descend(const Histogram &bins, int size, long long &count, unsigned long long &weight, bool byCount) {
-  int last = -1;
-  for (int bin = size - 1; bin >= 0; --bin) {
-    if (bins.counts[bin] == 0) continue;
-    last = bin;
-    if (byCount ? bins.counts[bin] >= count : bins.weights[bin] >= weight) return bin;
-    count -= bins.counts[bin];
-    weight -= min(weight, bins.weights[bin]);
+// The largest bin with which, counted from the top, there are `want` tokens (or weight); `want` is then what it has to give. By
+// the first warp: each thread has bins that follow one another.
+__device__ int descend(const Histogram &bins, int size, unsigned long long &want, bool byCount) {
+  const int per = size / 32, lane = threadIdx.x, top = size - 1 - lane * per;
+  const auto value = [&](int bin) -> unsigned long long { return byCount ? bins.counts[bin] : bins.weights[bin]; };
+  unsigned long long own = 0;
+  int lowest = size;  // of those that are not empty
+  for (int i = 0; i < per; ++i) {
+    const int bin = top - (i + lane) % per;  // no two threads in one bank
+    own += value(bin);
+    if (bins.counts[bin] > 0) lowest = min(lowest, bin);
   }
-  return last;
+  unsigned long long upTo = own;
+#pragma unroll
+  for (int offset = 1; offset < 32; offset *= 2) {
+    const unsigned long long before = __shfl_up_sync(~0u, upTo, offset);
+    if (lane >= offset) upTo += before;
+  }
+  const unsigned passes = __ballot_sync(~0u, lowest < size && upTo >= want), some = __ballot_sync(~0u, lowest < size);
+  if (!some) return -1;
+  const int owner = passes ? __ffs(passes) - 1 : 31 - __clz(some);
+  unsigned long long left = want - min(want, upTo - own);
+  int found = lowest;
+  if (lane == owner) {
+    for (int bin = top; bin > lowest; --bin) {
+      if (bins.counts[bin] == 0) continue;
+      if (value(bin) >= left) {
+        found = bin;
+        break;
+      }
+      left -= value(bin);
+    }
+  }
+  want = __shfl_sync(~0u, left, owner);
+  return __shfl_sync(~0u, found, owner);
+}
+
+// Hands every logit of a row that may be drawn to one of the threads.
+template <class F> __device__ __forceinline__ void eachAllowed(const T *x, const int *banned, int from, int to, F use) {
+  const auto offer = [&](int id, T value) {
+    for (int k = from; k < to; ++k)
+      if (banned[k] == id) return;
+    use(value);
+  };
+  if (kWhole) {
+    for (int v = threadIdx.x; v < VOCABULARY / kSize; v += kThreads) {
+      const Vector<T> held = load(x, v);
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) offer(v * kSize + j, held.at[j]);
+    }
+  } else {
+    for (int i = threadIdx.x; i < VOCABULARY; i += kThreads) offer(i, x[i]);
+  }
 }
 
 // grid: rows. The least logit that topK, topP and minP leave, as an element's value; -infinity where a row has none of them.
@@ -342,8 +383,7 @@ sample_least(const T *logits, const int *positions, const Settings *settings, co
   __shared__ Histogram bins;
   __shared__ unsigned bests[32];
   __shared__ int picked;
-  __shared__ unsigned long long goal;
-  __shared__ long long wantedCount;
+  __shared__ unsigned long long share;
   const long long row = blockIdx.x;
   const Settings want = settings[row];
   if (positions[row] < 0 || !want.filters()) {
@@ -353,14 +393,9 @@ sample_least(const T *logits, const int *positions, const Settings *settings, co
   const T *x = logits + row * VOCABULARY;
   const float scale = want.scale();
   const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
-  const auto allowed = [&](int id) {
-    for (int k = from; k < to; ++k)
-      if (banned[k] == id) return false;
-    return true;
-  };
-  unsigned best = 0;
-  for (int i = threadIdx.x; i < VOCABULARY; i += kThreads)
-    if (allowed(i)) best = max(best, orderOf(x[i]));
+  unsigned own = 0;
+  eachAllowed(x, banned, from, to, [&](T value) { own = max(own, orderOf(value)); });
+  unsigned best = own;
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) best = max(best, __shfl_xor_sync(~0u, best, offset));
   if (threadIdx.x % 32 == 0) bests[threadIdx.x / 32] = best;
@@ -368,60 +403,65 @@ sample_least(const T *logits, const int *positions, const Settings *settings, co
   for (int i = 0; i < 32; ++i) best = max(best, bests[i]);
   const float top = widen(valueOf(best));
 
-  // The histogram of the logits from `least` on, coarse, or fine within one coarse bin.
-  const auto count = [&](unsigned least, int within) {
+  const auto clear = [&](int size) {
     __syncthreads();
-    for (int i = threadIdx.x; i < (within < 0 ? kCoarse : kFine); i += kThreads) {
+    for (int i = threadIdx.x; i < size; i += kThreads) {
       bins.counts[i] = 0;
       bins.weights[i] = 0;
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < VOCABULARY; i += kThreads) {
-      const unsigned order = orderOf(x[i]);
-      if (order < least || (within >= 0 && static_cast<int>(order / kFine) != within) || !allowed(i)) continue;
+  };
+  // The histogram of the logits from `least` on, coarse, or fine within one coarse bin.
+  const auto count = [&](unsigned least, int within, bool weighted) {
+    clear(within < 0 ? kCoarse : kFine);
+    eachAllowed(x, banned, from, to, [&](T value) {
+      const unsigned order = orderOf(value);
+      if (order < least || (within >= 0 && static_cast<int>(order / kFine) != within)) return;
       const int bin = within < 0 ? order / kFine : order % kFine;
       atomicAdd(&bins.counts[bin], 1u);
-      atomicAdd(&bins.weights[bin], static_cast<unsigned long long>(power2((widen(x[i]) - top) * scale * kLog2) * kUnit));
+      if (weighted) atomicAdd(&bins.weights[bin], static_cast<unsigned long long>(power2((widen(value) - top) * scale * kLog2) * kUnit));
+    });
+    __syncthreads();
+  };
+  const auto pick = [&](int size, unsigned long long &goal, bool byCount) {
+    if (threadIdx.x < 32) {
+      const int bin = descend(bins, size, goal, byCount);
+      if (threadIdx.x == 0) picked = max(bin, 0);
     }
     __syncthreads();
+    return static_cast<unsigned>(picked);
   };
   const bool byCount = want.topK > 0 && want.topK < VOCABULARY, byShare = want.topP < 1;
   unsigned least = 0;
   if (byCount) {
-    count(0, -1);
-    if (threadIdx.x == 0) {
-      unsigned long long none = 0;
-      wantedCount = static_cast<long long>(want.topK);
-      picked = descend(bins, kCoarse, wantedCount, none, true);
+    // Each thread's best one is a token: where that many of these are, none below can be among the first.
+    if (want.topK <= kThreads) {
+      clear(kCoarse);
+      if (own > 0) atomicAdd(&bins.counts[own / kFine], 1u);
+      __syncthreads();
+      unsigned long long goal = static_cast<unsigned long long>(want.topK);
+      least = pick(kCoarse, goal, true) * kFine;
     }
-    __syncthreads();
-    const int coarse = picked;
-    count(0, coarse);
-    if (threadIdx.x == 0) {
-      unsigned long long none = 0;
-      picked = descend(bins, kFine, wantedCount, none, true);
-    }
-    __syncthreads();
-    least = max(coarse, 0) * kFine + max(picked, 0);
+    unsigned long long goal = static_cast<unsigned long long>(want.topK);
+    count(least, -1, false);
+    const unsigned coarse = pick(kCoarse, goal, true);
+    count(least, coarse, false);
+    least = coarse * kFine + pick(kFine, goal, true);
   }
   if (byShare) {
-    count(least, -1);
-    if (threadIdx.x == 0) {
+    count(least, -1, true);
+    if (threadIdx.x < 32) {
       unsigned long long all = 0;
-      for (int i = 0; i < kCoarse; ++i) all += bins.weights[i];
-      goal = static_cast<unsigned long long>(static_cast<double>(all) * static_cast<double>(want.topP));
-      long long none = 0;
-      picked = descend(bins, kCoarse, none, goal, false);
+      for (int i = threadIdx.x; i < kCoarse; i += 32) all += bins.weights[i];
+#pragma unroll
+      for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(~0u, all, offset);
+      if (threadIdx.x == 0) share = static_cast<unsigned long long>(static_cast<double>(all) * static_cast<double>(want.topP));
     }
     __syncthreads();
-    const int coarse = picked;
-    count(least, coarse);
-    if (threadIdx.x == 0) {
-      long long none = 0;
-      picked = descend(bins, kFine, none, goal, false);
-    }
-    __syncthreads();
-    least = max(least, static_cast<unsigned>(max(coarse, 0) * kFine + max(picked, 0)));
+    unsigned long long goal = share;
+    const unsigned coarse = pick(kCoarse, goal, false);
+    count(least, coarse, true);
+    least = max(least, coarse * kFine + pick(kFine, goal, false));
   }
   if (threadIdx.x == 0) {
     float result = byCount || byShare ? widen(valueOf(least)) : minusInfinity();
