@@ -34,7 +34,7 @@ describe('how far ahead', () => {
   })
 })
 
-test('blocks ahead are taken only where they are free, and never beyond a budget', () => {
+test('blocks ahead are taken only where they are free, never beyond a budget, and given back', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 })), {
@@ -50,6 +50,7 @@ test('blocks ahead are taken only where they are free, and never beyond a budget
         const work = rows.map(([length]) => {
           const of = new Sequence(length, undefined)
           of.computed = length - 1
+          of.state = 'running'
           while (of.blocks.length < blocksFor(length)) of.blocks.push(pool.take())
           return { of, start: length - 1, count: 1, samples: true }
         })
@@ -62,13 +63,16 @@ test('blocks ahead are taken only where they are free, and never beyond a budget
           expect(of.blocks.length).toBe(Math.max(reach, blocksFor(rows[i]![0])))
         }
         expect(new Set(work.flatMap(({ of }) => of.blocks)).size).toBe(used + spare - pool.available)
+        scheduler.trim({ work, copies: [] })
+        for (const { of } of work) expect(of.blocks.length).toBe(blocksFor(of.length))
+        expect(pool.available).toBe(spare)
       },
     ),
   )
 })
 
 /** Looks ahead by doing a device's steps one by one, as a graph would: each step's tokens are the next one's rows. */
-function looksAhead(device: StepDevice, log: number[]): StepDevice {
+function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look: 3 }): StepDevice {
   const many = async (batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult> => {
     log.push(steps)
     const { count } = batch.draws
@@ -139,7 +143,7 @@ function looksAhead(device: StepDevice, log: number[]): StepDevice {
   return new Proxy(device, {
     get: (target, name) => {
       if (name === 'decodeMany') return decodeMany
-      if (name === 'ahead') return { steps: 8, look: 3 }
+      if (name === 'ahead') return ahead
       const value = Reflect.get(target, name) as unknown
       return typeof value === 'function' ? value.bind(target) : value
     },
@@ -217,5 +221,28 @@ describe('an engine that looks ahead', () => {
     wrap.device = undefined
     expect(found).toEqual(expected)
     expect(Math.max(...log)).toBe(8)
+  })
+
+  test('lets those in that come meanwhile, where there is a place', async () => {
+    const log: number[] = []
+    wrap.device = device => looksAhead(device as StepDevice, log, { steps: 60, look: 3 })
+    const engine = new LocalEngine(model, { maxSequences: 2 })
+    wrap.device = undefined
+    const first = { id: 'first', promptIds: Int32Array.of(5, 6, 7), sampling: { seed: 1, maxNewTokens: 60 } }
+    const second = { id: 'second', promptIds: Int32Array.of(8, 9), sampling: { seed: 1, maxNewTokens: 2 } }
+    let tokens = 0
+    let atSecond = 0
+    const secondEnds = new Promise<void>(resolve => {
+      const onToken = (): void => {
+        if (++tokens === 4) engine.submit(second, { onOutcome: () => resolve(), onToken: () => (atSecond ||= tokens) })
+      }
+      engine.submit(first, { onToken, onOutcome: () => {} })
+    })
+    await secondEnds
+    await engine.close()
+    expect(log[0]).toBe(59)
+    // The piece it came in, and the one that was under way.
+    expect(atSecond).toBeGreaterThanOrEqual(4)
+    expect(atSecond).toBeLessThanOrEqual(4 + 2 * 3 + 2)
   })
 })
