@@ -5,11 +5,12 @@
  */
 import type { TokenModel } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import type { GenerationRequest, Generator, Outcome, PolicyVersion, TopLogprobs } from '../generator.js'
+import type { GenerationRequest, Generator, Outcome, PolicyVersion } from '../generator.js'
 import { OutcomeQueue } from '../outcome-queue.js'
-import { admit, type Limits, textStream } from './admission.js'
+import { admit, type Limits } from './admission.js'
 import { BlockPool } from './blocks.js'
 import { type Draw, fillStep, type StepSource } from './fill-step.js'
+import { type Drawn, Intake } from './intake.js'
 import { decodesOnly, lookAhead } from './look-ahead.js'
 import { Job, type Listener, PromptPrefix, Sample } from './sample.js'
 import { type Plan, Scheduler } from './scheduler.js'
@@ -58,7 +59,8 @@ export class LocalEngine implements Generator {
   private version: PolicyVersion
   private modelVersion: number
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
-  private drawn: { draw: Draw; of: Sample | PromptPrefix }[] = []
+  private drawn: Drawn[] = []
+  private readonly intake: Intake
   private readonly source: StepSource<Sample> = {
     tokens: ({ of, start, count }, into, at) => {
       if (of instanceof Sample) of.copyTokens(start, count, into, at)
@@ -82,6 +84,11 @@ export class LocalEngine implements Generator {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
+    })
+    this.intake = new Intake(tokenizer, sample => {
+      this.scheduler.finish(sample)
+      const { samples, request } = sample.job
+      if (samples.every(({ state }) => state === 'finished')) this.jobs.delete(request.id)
     })
     this.version = model.version
     this.modelVersion = model.version
@@ -156,7 +163,7 @@ export class LocalEngine implements Generator {
   }
 
   private abortJob(job: Job): void {
-    for (const sample of job.samples) void this.finish(sample, 'abort', undefined)
+    for (const sample of job.samples) void this.intake.finish(sample, 'abort', undefined, this.version)
   }
 
   /**
@@ -324,106 +331,13 @@ export class LocalEngine implements Generator {
     return draws
   }
 
-  /** Gives the sampled tokens to their samples, and ends those that are done; what comes after an end is dropped. */
   private async take(plan: Plan<Sample>, result: StepResult, steps: number): Promise<void> {
     // Weights that changed under a step make its tokens nobody's: it is run again.
     if (this.model.version !== this.modelVersion) return
     this.scheduler.commit(plan)
     this.totals.steps += steps
-    for (let step = 0; step < steps; step++) await this.takeStep(result, step * this.drawn.length)
-  }
-
-  private async takeStep(result: StepResult, first: number): Promise<void> {
-    const columns = this.drawn.length === 0 ? 0 : result.topIds.length / this.drawn.length
-    const texts: Promise<void>[] = []
-    for (const [row, { draw, of }] of this.drawn.entries()) {
-      const i = first + row
-      const top = draw.top < 0 ? undefined : topOf(result, i, columns, draw.top)
-      if (draw.forced >= 0) {
-        of.job.scores!.logprobs[draw.position] = result.raw[i]!
-        of.job.scores!.top[draw.position] = top!
-        continue
-      }
-      const sample = of as Sample
-      if (sample.state === 'finished') continue
-      const id = result.ids[i]!
-      if (id < 0) {
-        this.failSample(sample, 'non-finite', 'the logits are not finite, or leave no token that may be sampled')
-        continue
-      }
-      sample.append(id, result.raw[i]!, result.processed[i]!, top, this.version)
-      this.totals.generatedTokens++
-      const waiting = this.advance(sample, id, { raw: result.raw[i]!, processed: result.processed[i]!, top })
-      if (waiting) texts.push(waiting)
-    }
-    if (texts.length > 0) await Promise.all(texts)
-  }
-
-  /** What a new token means for its sample; a promise where text has to be decoded for it. */
-  private advance(
-    sample: Sample,
-    id: number,
-    token: { raw: number; processed: number; top: TopLogprobs | undefined },
-  ): Promise<void> | undefined {
-    const { job, text, response } = sample
-    const stopsHere = job.isStop(id)
-    const full = response.length >= sample.maxNewTokens
-    const settle = (): void => {
-      if (sample.state === 'finished') return
-      if (job.listener.onToken) {
-        const shown = text && !stopsHere ? text.take({ last: full }) : (text?.take({ last: true }) ?? '')
-        job.listener.onToken({ sample: sample.index, id, ...token, text: shown })
-      }
-      if (stopsHere) void this.finish(sample, 'stop', job.stopReason(id))
-      else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped)
-      else if (full) void this.finish(sample, 'length', undefined)
-    }
-    if (!text) {
-      settle()
-      return undefined
-    }
-    const early = response.length < job.sampling.minNewTokens
-    const pushed = text.push(stopsHere ? [] : [id], {
-      last: full || stopsHere,
-      ...(early ? { stops: 'ignored' as const } : {}),
-    })
-    return pushed.then(settle)
-  }
-
-  private async finish(
-    sample: Sample,
-    reason: 'stop' | 'length' | 'abort',
-    stopReason: string | number | undefined,
-  ): Promise<void> {
-    if (sample.state === 'finished') return
-    this.scheduler.finish(sample)
-    this.leave(sample)
-    const { job } = sample
-    let { text } = sample
-    const completion = sample.completion(reason, stopReason, undefined, this.version)
-    if (!text && job.sampling.text) {
-      // Nobody read along: all of it now. The token that ended it has no text.
-      text = textStream(job, this.limits.tokenizer!)
-      const shown = reason === 'stop' ? completion.responseIds.subarray(0, -1) : completion.responseIds
-      try {
-        await text.push(shown, { last: true })
-      } catch (error) {
-        job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason: 'engine', message: String(error) })
-        return
-      }
-    }
-    job.listener.onOutcome({ ...completion, text: text?.text })
-  }
-
-  private leave({ job }: Sample): void {
-    if (job.samples.every(({ state }) => state === 'finished')) this.jobs.delete(job.request.id)
-  }
-
-  private failSample(sample: Sample, reason: 'non-finite' | 'engine', message: string): void {
-    if (sample.state === 'finished') return
-    this.scheduler.finish(sample)
-    this.leave(sample)
-    sample.job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
+    for (let step = 0; step < steps; step++)
+      this.totals.generatedTokens += await this.intake.take(this.drawn, result, step * this.drawn.length, this.version)
   }
 
   /** The loop itself failed, which it should not: nobody is left waiting. */
@@ -431,7 +345,7 @@ export class LocalEngine implements Generator {
     this.state = 'closed'
     const message = error instanceof Error ? error.message : String(error)
     for (const job of [...this.jobs.values()])
-      for (const sample of job.samples.slice()) this.failSample(sample, 'engine', message)
+      for (const sample of job.samples.slice()) this.intake.fail(sample, 'engine', message)
     for (const change of this.controls.splice(0)) change()
   }
 
@@ -440,16 +354,7 @@ export class LocalEngine implements Generator {
     const message = error instanceof Error ? error.message : String(error)
     for (const { of } of plan.work) {
       for (const sample of of instanceof Sample ? [of] : (of as PromptPrefix).job.samples.slice())
-        this.failSample(sample, 'engine', message)
+        this.intake.fail(sample, 'engine', message)
     }
-  }
-}
-
-function topOf(result: StepResult, row: number, columns: number, top: number): TopLogprobs {
-  const at = row * columns
-  return {
-    rank: result.topIds[at]!,
-    ids: result.topIds.slice(at + 1, at + 1 + top),
-    logprobs: result.topLogprobs.slice(at + 1, at + 1 + top),
   }
 }

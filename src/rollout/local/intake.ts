@@ -1,0 +1,127 @@
+/** What steps found goes to the samples that wait for it: their tokens and text, and their outcomes when they end. */
+import type { Tokenizer } from '../../text/index.js'
+import type { PolicyVersion, TopLogprobs } from '../generator.js'
+import { textStream } from './admission.js'
+import type { Draw } from './fill-step.js'
+import type { PromptPrefix, Sample } from './sample.js'
+import type { StepResult } from './step.js'
+
+/** What a row of a step's results is about. */
+export interface Drawn {
+  draw: Draw
+  of: Sample | PromptPrefix
+}
+
+export class Intake {
+  constructor(
+    private readonly tokenizer: Tokenizer | undefined,
+    /** A sample is over, before anyone hears of it. */
+    private readonly onEnd: (sample: Sample) => void,
+  ) {}
+
+  /**
+   * Gives the results of a step, from `first` on, to those they are about, and ends those that are done; what comes after an
+   * end is dropped. Answers with the number of tokens that were taken.
+   */
+  async take(drawn: readonly Drawn[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
+    const columns = drawn.length === 0 ? 0 : result.topIds.length / drawn.length
+    const texts: Promise<void>[] = []
+    let tokens = 0
+    for (const [row, { draw, of }] of drawn.entries()) {
+      const i = first + row
+      const top = draw.top < 0 ? undefined : topOf(result, i, columns, draw.top)
+      if (draw.forced >= 0) {
+        of.job.scores!.logprobs[draw.position] = result.raw[i]!
+        of.job.scores!.top[draw.position] = top!
+        continue
+      }
+      const sample = of as Sample
+      if (sample.state === 'finished') continue
+      const id = result.ids[i]!
+      if (id < 0) {
+        this.fail(sample, 'non-finite', 'the logits are not finite, or leave no token that may be sampled')
+        continue
+      }
+      const token = { raw: result.raw[i]!, processed: result.processed[i]!, top }
+      sample.append(id, token.raw, token.processed, top, version)
+      tokens++
+      const waiting = this.advance(sample, id, token, version)
+      if (waiting) texts.push(waiting)
+    }
+    if (texts.length > 0) await Promise.all(texts)
+    return tokens
+  }
+
+  /** What a new token means for its sample; a promise where text has to be decoded for it. */
+  private advance(
+    sample: Sample,
+    id: number,
+    token: { raw: number; processed: number; top: TopLogprobs | undefined },
+    version: PolicyVersion,
+  ): Promise<void> | undefined {
+    const { job, text, response } = sample
+    const stopsHere = job.isStop(id)
+    const full = response.length >= sample.maxNewTokens
+    const settle = (): void => {
+      if (sample.state === 'finished') return
+      if (job.listener.onToken) {
+        const shown = text && !stopsHere ? text.take({ last: full }) : (text?.take({ last: true }) ?? '')
+        job.listener.onToken({ sample: sample.index, id, ...token, text: shown })
+      }
+      if (stopsHere) void this.finish(sample, 'stop', job.stopReason(id), version)
+      else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped, version)
+      else if (full) void this.finish(sample, 'length', undefined, version)
+    }
+    if (!text) {
+      settle()
+      return undefined
+    }
+    const early = response.length < job.sampling.minNewTokens
+    const pushed = text.push(stopsHere ? [] : [id], {
+      last: full || stopsHere,
+      ...(early ? { stops: 'ignored' as const } : {}),
+    })
+    return pushed.then(settle)
+  }
+
+  /** `version`: of a sample that has no token to name one. */
+  async finish(
+    sample: Sample,
+    reason: 'stop' | 'length' | 'abort',
+    stopReason: string | number | undefined,
+    version: PolicyVersion,
+  ): Promise<void> {
+    if (sample.state === 'finished') return
+    this.onEnd(sample)
+    const { job } = sample
+    let { text } = sample
+    const completion = sample.completion(reason, stopReason, undefined, version)
+    if (!text && job.sampling.text) {
+      // Nobody read along: all of it now. The token that ended it has no text.
+      text = textStream(job, this.tokenizer!)
+      const shown = reason === 'stop' ? completion.responseIds.subarray(0, -1) : completion.responseIds
+      try {
+        await text.push(shown, { last: true })
+      } catch (error) {
+        job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason: 'engine', message: String(error) })
+        return
+      }
+    }
+    job.listener.onOutcome({ ...completion, text: text?.text })
+  }
+
+  fail(sample: Sample, reason: 'non-finite' | 'engine', message: string): void {
+    if (sample.state === 'finished') return
+    this.onEnd(sample)
+    sample.job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
+  }
+}
+
+function topOf(result: StepResult, row: number, columns: number, top: number): TopLogprobs {
+  const at = row * columns
+  return {
+    rank: result.topIds[at]!,
+    ids: result.topIds.slice(at + 1, at + 1 + top),
+    logprobs: result.topLogprobs.slice(at + 1, at + 1 + top),
+  }
+}
