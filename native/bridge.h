@@ -179,6 +179,15 @@ void finish(Program &program);  // decides where each slot dies
 std::string describe(const IValue &value);
 std::string message(const std::exception &error);
 bool outOfMemory(const std::exception &error);
+inline int64_t integer(const IValue &value) {
+  if (value.isInt()) return value.toInt();
+  throw ArgError("expected an integer, got " + describe(value));
+}
+
+// The instructions that run programs of their own. args of a custom function: the number of outputs, then its inputs; the
+// forward program's outputs are followed by what it saves.
+std::vector<IValue> custom(const Instruction &in, std::vector<IValue> args);
+std::vector<IValue> checkpoint(const Instruction &in, std::vector<IValue> inputs);
 
 std::shared_ptr<Kernel> makeKernel(std::string source, std::string file, std::string entry, std::string params, std::string cachePath);
 void launch(Kernel &kernel, const std::vector<IValue> &args);

@@ -8,6 +8,7 @@
 #include <c10/core/Stream.h>
 
 #include <cmath>
+#include <cstring>
 
 namespace whetstone {
 
@@ -180,6 +181,12 @@ struct Call {
   }
 };
 
+inline const Op &operatorAt(Call &c, size_t i) {
+  const int index = c.integer(i);
+  if (index < 0 || static_cast<size_t>(index) >= c.b.ops.size()) throw ArgError("an operator that was not bound");
+  return *c.b.ops[index];
+}
+
 template <napi_value (*Body)(Call &)> napi_value guarded(napi_env env, napi_callback_info info) {
   size_t count = kMaxArgs;
   napi_value values[kMaxArgs];
@@ -196,5 +203,20 @@ template <napi_value (*Body)(Call &)> napi_value guarded(napi_env env, napi_call
     return nullptr;
   }
 }
+
+template <napi_value (*Body)(Call &)> void define(napi_env env, napi_value exports, const char *name, Bridge *b) {
+  napi_value function = nullptr;
+  napi_create_function(env, name, NAPI_AUTO_LENGTH, guarded<Body>, b, &function);
+  napi_set_named_property(env, exports, name, function);
+}
+
+// What each file gives to JavaScript.
+void defineOperators(napi_env env, napi_value exports, Bridge *b);
+void defineTensors(napi_env env, napi_value exports, Bridge *b);
+void defineRecording(napi_env env, napi_value exports, Bridge *b);
+void defineRunning(napi_env env, napi_value exports, Bridge *b);
+void defineMachine(napi_env env, napi_value exports, Bridge *b);
+// On the JavaScript thread, when the runner has done a job: settles its promise.
+void settle(napi_env env, napi_value, void *, void *data);
 
 }  // namespace whetstone

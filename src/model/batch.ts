@@ -9,7 +9,7 @@ export interface BatchPlan {
   packed: boolean
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** Rows a batch may have; a longer sequence is a batch of its own. */
   tokenBudget: number
   /** `off`: pad every sequence to the batch's longest. */

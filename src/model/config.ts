@@ -9,7 +9,7 @@ import { ModelError } from './errors.js'
 export const families = ['llama', 'mistral', 'qwen2', 'qwen3'] as const
 export type Family = (typeof families)[number]
 
-export interface Llama3Scaling {
+interface Llama3Scaling {
   factor: number
   lowFreqFactor: number
   highFreqFactor: number

@@ -44,7 +44,7 @@ export function planKey({ chunks, keep, scaled, trainWeight, entropy }: HeadPlan
 }
 
 /** Log-probabilities and, where the plan wants them, entropies. */
-export type LanguageHead = (
+type LanguageHead = (
   hidden: Tensor,
   weight: Tensor,
   targets: Tensor,

@@ -11,11 +11,11 @@ import {
   zeros,
 } from '../tensor/index.js'
 import { Adapter, type AdapterOptions } from './adapter.js'
-import type { HeadLayout, ModelConfig } from './config.js'
+import { type HeadLayout, type ModelConfig, readConfig } from './config.js'
 import { ModelError } from './errors.js'
-import type { Weight } from './layout.js'
+import { layout, type Weight } from './layout.js'
 import type { Role } from './outputs.js'
-import type { LoadProgress } from './weights.js'
+import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {
   /** Default: what the checkpoint is. A critic or a reward model may be made from a policy's checkpoint. */
@@ -52,6 +52,52 @@ export interface Settings {
   optimizer: OptimizerOptions
 }
 
+/** What a model is made of. Who asked for it disposes the tensors and the adapter. */
+export interface ModelParts<R extends Role = Role> {
+  role: R
+  config: ModelConfig
+  tensors: ReadonlyMap<string, Tensor>
+  adapter: Adapter | undefined
+  settings: Settings
+  /** The directory it comes from. */
+  source: string | undefined
+}
+
+/** From a Hugging Face model directory. */
+export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
+  const config = await readConfig(directory)
+  const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
+  if (role === 'language' && config.head === 'score')
+    throw new ModelError(`${directory} holds a reward model, which has no logits`)
+  const settings = settingsOf(options)
+  refuseNothingToTrain(role, config, settings)
+  const { tensors, missing } = await readWeights(directory, layout(config.decoder, headOf(role)), {
+    ...settings,
+    optional: name => name === 'score.weight' && config.head === 'language',
+    // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
+    ignored: name => name === 'lm_head.weight' || name.endsWith('.rotary_emb.inv_freq'),
+    ...(options.signal ? { signal: options.signal } : {}),
+    ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+  })
+  if (missing.has('score.weight')) initializeHead(role, tensors.get('score.weight')!, config, options.seed ?? 0)
+  const adapter = await openAdapter(options.adapter, config, settings, tensors)
+  return { role, config, tensors, adapter, settings, source: directory }
+}
+
+/** With random weights. */
+export async function randomModel<R extends Role>(
+  config: ModelConfig,
+  options: Omit<LoadOptions<R>, 'role'> & { role: R; seed: number },
+): Promise<ModelParts<R>> {
+  const { role, seed } = options
+  const settings = settingsOf(options)
+  refuseNothingToTrain(role, config, settings)
+  const weights = layout(config.decoder, headOf(role))
+  const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
+  const adapter = await openAdapter(options.adapter, config, settings, tensors)
+  return { role, config, tensors, adapter, settings, source: undefined }
+}
+
 export function headOf(role: Role): HeadLayout {
   return role === 'language' ? 'language' : 'score'
 }
@@ -63,14 +109,14 @@ export function trains(name: string, role: Role, adapter: Adapter | undefined, {
   return !freezeBackbone || (role === 'language' && name === 'lm_head.weight')
 }
 
-export function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
+function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
   if (freezeBackbone && role === 'language' && decoder.tiedEmbeddings)
     throw new ModelError(
       'freezeBackbone leaves nothing to train: the output matrix is the embedding (tie_word_embeddings)',
     )
 }
 
-export function settingsOf(options: LoadOptions<Role>): Settings {
+function settingsOf(options: LoadOptions<Role>): Settings {
   const device = options.device ?? 'cpu'
   return {
     device,
@@ -82,7 +128,7 @@ export function settingsOf(options: LoadOptions<Role>): Settings {
   }
 }
 
-export async function openAdapter(
+async function openAdapter(
   adapter: LoadOptions<Role>['adapter'],
   config: ModelConfig,
   settings: Settings,
@@ -99,7 +145,7 @@ export async function openAdapter(
 }
 
 /** A critic starts at zero everywhere, so that it misleads nobody; a reward model as transformers starts one. */
-export function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
+function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
   scope(() =>
     noGrad(() => {
       if (role === 'value') head.copy_(zeros(head.shape))

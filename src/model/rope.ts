@@ -4,7 +4,7 @@ import type { DecoderConfig } from './config.js'
 
 type RopeConfig = Pick<DecoderConfig, 'headDim' | 'ropeTheta' | 'ropeScaling'>
 
-export function inverseFrequencies({ headDim, ropeTheta, ropeScaling }: RopeConfig): Float32Array {
+function inverseFrequencies({ headDim, ropeTheta, ropeScaling }: RopeConfig): Float32Array {
   const frequencies = Float32Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** (-(2 * i) / headDim))
   if (!ropeScaling) return frequencies
   // Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between blended.

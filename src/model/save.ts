@@ -19,7 +19,7 @@ export const tokenizerFiles = [
   'tokenizer.model',
 ]
 
-export interface SaveOptions {
+interface SaveOptions {
   config: Readonly<Record<string, unknown>>
   tensors: ReadonlyMap<string, Tensor>
   /** Where the tokenizer and the generation config are copied from. */

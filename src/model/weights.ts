@@ -22,7 +22,7 @@ export interface LoadProgress {
   totalBytes: number
 }
 
-export interface ReadWeightsOptions {
+interface ReadWeightsOptions {
   dtype: DType
   device: Device
   /** Checkpoint names that may be missing; they are initialised by the caller. */

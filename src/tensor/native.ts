@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { BridgeMissingError } from './errors.js'
 
-/** The addon's functions, as `native/addon.cc` defines them. A `ref` is a handle; the mailbox carries everything else. */
+/** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
 export interface Native {
   mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number

@@ -1,0 +1,106 @@
+/** The sequences of a call through a model: checked, planned as batches, each given to the program that fits it. */
+import type { Tensor } from '../tensor/index.js'
+import { shortLength } from './attention.js'
+import { type BatchPlan, fillBatch, planBatches } from './batch.js'
+import { ModelError } from './errors.js'
+import { planHead } from './head.js'
+import type { LiveWeights } from './live-weights.js'
+import type { Settings } from './loading.js'
+import type { Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
+import type { Passes, PassHead, PassOptions } from './passes.js'
+
+/** What is asked of the model in one call. */
+interface Call
+  extends Pick<ScoreOptions, 'entropy' | 'temperature' | 'adapter' | 'packing' | 'signal'>,
+    Pick<TrainOptions, 'together'> {
+  /** The positions of a sequence whose output is wanted. */
+  wanted: (sequence: number) => { start: number; end: number }
+  /** What the role answers with, the same with gradients recorded, or all logits. */
+  answer: 'outputs' | 'training' | 'logits'
+}
+
+interface Batch {
+  plan: BatchPlan
+  /** How many outputs each sequence of the plan has. */
+  counts: readonly number[]
+  /** The outputs, one after another. They live until the next batch is asked for. */
+  tensors: readonly Tensor[]
+}
+
+export class BatchRunner {
+  constructor(
+    private readonly passes: Passes,
+    private readonly weights: LiveWeights,
+    private readonly role: Role,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Each batch starts when the one before has been dealt with. */
+  async *run(sequences: readonly Sequence[], call: Call): AsyncGenerator<Batch, void> {
+    const { temperature = 1, packing = 'on', together = 1, adapter = 'on', signal } = call
+    this.check(sequences, temperature)
+    const lengths = sequences.map(ids => ids.length)
+    for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, together })) {
+      signal?.throwIfAborted()
+      const arrays = fillBatch(plan, sequences, call.wanted)
+      const pass: PassOptions = {
+        ...this.rowKind(plan, packing),
+        training: call.answer === 'training',
+        adapter: this.adapts(adapter),
+        head: this.head(arrays.rows.length, call),
+      }
+      const tensors = await this.passes.run(plan, arrays, pass, temperature)
+      try {
+        yield { plan, counts: arrays.counts, tensors }
+      } finally {
+        for (const tensor of tensors) tensor.dispose()
+      }
+    }
+  }
+
+  private check(sequences: readonly Sequence[], temperature: number): void {
+    if (this.weights.offloaded) throw new ModelError('the weights are offloaded; reload() brings them back')
+    const { vocabSize, context } = this.weights.parts.config
+    if (!(temperature > 0)) throw new RangeError(`a temperature is positive, got ${temperature}`)
+    for (const [i, ids] of sequences.entries()) {
+      if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
+      if (ids.length > context)
+        throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)
+      for (const id of ids)
+        if (!(id >= 0 && id < vocabSize))
+          throw new RangeError(`sequence ${i} has token id ${id}, the vocabulary ends at ${vocabSize - 1}`)
+    }
+  }
+
+  /** Half precision on CUDA has an attention kernel for sequences of unequal length; elsewhere they are spread over a grid. */
+  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Pick<PassOptions, 'rows' | 'short'> {
+    const { device, dtype } = this.settings
+    const half = dtype === 'bfloat16' || dtype === 'float16'
+    if (packing === 'on' && device !== 'cpu' && half) return { rows: 'varlen', short: false }
+    const short = device === 'cpu' && dtype === 'float32' && plan.length <= shortLength
+    return { rows: plan.packed ? 'packed' : 'uniform', short }
+  }
+
+  /** Whether the adapter is computed beside the weights. */
+  private adapts(adapter: 'on' | 'off'): boolean {
+    const { merged } = this.weights
+    if (merged && adapter === 'off')
+      throw new ModelError('the adapter is merged into the weights; unmerge() before scoring without it')
+    return this.weights.adapter !== undefined && !merged && adapter === 'on'
+  }
+
+  private head(rows: number, { answer, entropy = false, temperature = 1 }: Call): PassHead {
+    if (answer === 'logits') return { kind: 'logits' }
+    if (this.role !== 'language') return { kind: 'score' }
+    return {
+      kind: 'language',
+      plan: planHead(rows, this.weights.parts.config.vocabSize, {
+        entropy,
+        training: answer === 'training',
+        scaled: temperature !== 1,
+        trainWeight: this.weights.adapter === undefined,
+        device: this.settings.device,
+      }),
+    }
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * The weights of a model while it is used: with their adapter beside them or merged in, on their device or away from it,
+ * and how often they changed. The tensors stay the same objects all along, so recorded programs may capture them.
+ */
+import type { Device, Tensor } from '../tensor/index.js'
+import { fusedOps } from '../tensor/kernels/fused-ops.js'
+import type { Adapter } from './adapter.js'
+import type { DecoderParts, LowRank } from './decoder.js'
+import { ModelError } from './errors.js'
+import { checkpointViews, layout, projections, type Weight } from './layout.js'
+import { headOf, type ModelParts, trains } from './loading.js'
+import { once } from './weights.js'
+
+export class LiveWeights {
+  readonly layout: readonly Weight[]
+  /** By the layout's names. */
+  readonly tensors: ReadonlyMap<string, Tensor>
+  readonly adapter: Adapter | undefined
+  readonly parts: DecoderParts
+  /** Counts the changes. */
+  version = 0
+  private readonly device: Device
+  /** What `merge` changed, as it was before. */
+  private originals: ReadonlyMap<string, Tensor> | undefined
+  private away = false
+  private moves = 0
+
+  constructor({ role, config, tensors, adapter, settings }: ModelParts) {
+    this.layout = layout(config.decoder, headOf(role))
+    this.tensors = tensors
+    this.adapter = adapter
+    this.device = settings.device
+    const lookup: DecoderParts['adapter'] = adapter && ((layer, projection) => adapter.lowRank(layer, projection))
+    const isMerged = (): boolean => this.merged
+    this.parts = {
+      config: config.decoder,
+      weights: tensors,
+      ops: fusedOps(settings),
+      // Once it is part of the weights it must not be added again.
+      get adapter() {
+        return isMerged() ? undefined : lookup
+      },
+      recompute: settings.recompute,
+      moves: () => this.moves,
+    }
+    for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
+    if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
+  }
+
+  get merged(): boolean {
+    return this.originals !== undefined
+  }
+
+  get offloaded(): boolean {
+    return this.away
+  }
+
+  /** What is trained: the adapter's matrices by PEFT's names, weights by the layout's. */
+  trained(): Map<string, Tensor> {
+    return new Map([
+      ...(this.adapter?.tensors() ?? []),
+      ...[...this.tensors].filter(([, tensor]) => tensor.requiresGrad),
+    ])
+  }
+
+  /** The accumulated gradients by the checkpoint's names. The caller disposes them. */
+  gradients(): Map<string, Tensor> {
+    const found = new Map<string, Tensor>()
+    for (const [name, tensor] of this.adapter?.tensors() ?? []) {
+      const gradient = tensor.grad
+      if (gradient) found.set(name, gradient)
+    }
+    for (const weight of this.layout) {
+      const gradient = this.tensors.get(weight.name)!.grad
+      if (!gradient) continue
+      for (const [name, view] of checkpointViews([weight], new Map([[weight.name, gradient]]))) found.set(name, view)
+      gradient.dispose()
+    }
+    return found
+  }
+
+  async merge(): Promise<void> {
+    if (!this.adapter) throw new ModelError('this model has no adapter')
+    if (this.merged) return
+    const products = this.products(this.adapter)
+    const names = [...new Set(products.map(({ name }) => name))]
+    const before = await once(() => {
+      const copies = names.map(name => this.tensors.get(name)!.clone())
+      for (const { name, start, low } of products)
+        this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
+      return copies
+    })
+    this.originals = new Map(names.map((name, i) => [name, before[i]!]))
+    this.version++
+  }
+
+  async unmerge(): Promise<void> {
+    const { originals } = this
+    if (!originals) return
+    await once(() => {
+      for (const [name, original] of originals) this.tensors.get(name)!.copy_(original)
+    })
+    for (const original of originals.values()) original.dispose()
+    this.originals = undefined
+    this.version++
+  }
+
+  /** Where the adapter's products belong: row ranges of the weights. */
+  private products(adapter: Adapter): { name: string; start: number; low: LowRank }[] {
+    return this.layout.flatMap(({ name, parts }) => {
+      let next = 0
+      return parts.flatMap(part => {
+        const start = next
+        next += part.rows
+        const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name)
+        const projection = match && projections.find(p => p === match[2])
+        const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined
+        return low ? [{ name, start, low }] : []
+      })
+    })
+  }
+
+  /** Takes over others' numbers, and their adapter's where both have one. */
+  async copyFrom(other: LiveWeights): Promise<void> {
+    if (this.merged || other.merged) throw new ModelError('an adapter is merged into the weights; unmerge() it before')
+    const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
+    const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])]
+    for (const [name, { shape }] of mine) {
+      const found = theirs.get(name)?.shape
+      if (!found) throw new ModelError(`the other model has no ${name}`)
+      if (found.join() !== shape.join())
+        throw new ModelError(`the other model's ${name} is [${found.join(', ')}], this one's [${shape.join(', ')}]`)
+    }
+    await once(() => {
+      for (const [name, tensor] of mine) tensor.copy_(theirs.get(name)!)
+    })
+    this.version++
+  }
+
+  async offload(): Promise<void> {
+    this.away = true
+    await this.move('cpu')
+  }
+
+  async reload(): Promise<void> {
+    await this.move(this.device)
+    this.away = false
+  }
+
+  private async move(device: Device): Promise<void> {
+    this.moves++
+    await once(() => {
+      // The tensors stay the ones the programs captured; only their memory changes.
+      for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().toCopy({ device }))
+    })
+  }
+
+  dispose(): void {
+    this.adapter?.dispose()
+    for (const tensor of this.originals?.values() ?? []) tensor.dispose()
+    for (const tensor of this.tensors.values()) tensor.dispose()
+  }
+}
