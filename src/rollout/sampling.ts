@@ -36,9 +36,9 @@ export interface SamplingParams {
 }
 
 /** With every default in place. */
-export interface ResolvedSampling
-  extends Required<Omit<SamplingParams, OptionalField>>,
-    Pick<SamplingParams, OptionalField> {}
+export type ResolvedSampling = Required<Omit<SamplingParams, OptionalField>> & {
+  [Field in OptionalField]: SamplingParams[Field] | undefined
+}
 type OptionalField = 'text' | 'topLogprobs' | 'promptLogprobs' | 'truncatePromptTokens'
 
 /** Checks the parameters and fills in the defaults; a value that means nothing is a RangeError that names it. */
@@ -47,8 +47,10 @@ export function resolveSampling(
   { vocabSize, n }: { vocabSize: number; n: number },
 ): ResolvedSampling {
   const temperature = params.temperature ?? 1
+  // Field by field: a spread of whatever was given takes ten times as long, for every request.
   const resolved: ResolvedSampling = {
-    ...params,
+    seed: params.seed,
+    maxNewTokens: params.maxNewTokens,
     temperature,
     firstTemperature: params.firstTemperature ?? temperature,
     topK: params.topK ?? -1,
@@ -59,42 +61,37 @@ export function resolveSampling(
     stop: params.stop ?? [],
     ignoreEos: params.ignoreEos ?? false,
     forbiddenIds: params.forbiddenIds ?? [],
+    text: params.text,
+    topLogprobs: params.topLogprobs,
+    promptLogprobs: params.promptLogprobs,
+    truncatePromptTokens: params.truncatePromptTokens,
   }
-  const demand = (name: keyof SamplingParams, holds: boolean, expected: string): void => {
-    if (!holds) throw new RangeError(`${name} should be ${expected}, got ${JSON.stringify(resolved[name])}`)
+  const wrong = (name: keyof SamplingParams, expected: string): never => {
+    throw new RangeError(`${name} should be ${expected}, got ${JSON.stringify(resolved[name])}`)
   }
   const count = (value: number, least: number): boolean => Number.isSafeInteger(value) && value >= least
   const finite = (value: number): boolean => Number.isFinite(value) && value >= 0
-  const { maxNewTokens } = resolved
   const known = (id: number): boolean => count(id, 0) && id < vocabSize
-  demand('seed', Number.isSafeInteger(resolved.seed), 'an integer')
-  demand(
-    'maxNewTokens',
+  const { maxNewTokens, firstTemperature, topK, topP, minP, truncatePromptTokens: cut } = resolved
+  const lengths =
     typeof maxNewTokens === 'number'
       ? count(maxNewTokens, 1)
-      : maxNewTokens.length === n && maxNewTokens.every(max => count(max, 1)),
-    `a positive integer, or ${n} of them, one for each sample`,
-  )
-  demand('temperature', finite(resolved.temperature), 'a number of at least 0')
-  demand('firstTemperature', finite(resolved.firstTemperature), 'a number of at least 0')
-  demand('topK', resolved.topK === -1 || count(resolved.topK, 1), 'a positive integer, or -1')
-  demand('topP', resolved.topP > 0 && resolved.topP <= 1, 'above 0 and at most 1')
-  demand('minP', resolved.minP >= 0 && resolved.minP <= 1, 'between 0 and 1')
-  demand('minNewTokens', count(resolved.minNewTokens, 0), 'an integer of at least 0')
-  demand('stopIds', resolved.stopIds.every(known), `ids below ${vocabSize}`)
-  demand('forbiddenIds', resolved.forbiddenIds.every(known), `ids below ${vocabSize}`)
-  demand(
-    'stop',
-    resolved.stop.every(text => typeof text === 'string' && text !== ''),
-    'strings that are not empty',
-  )
-  for (const name of ['topLogprobs', 'promptLogprobs'] as const)
-    demand(
-      name,
-      resolved[name] === undefined || (count(resolved[name], 0) && resolved[name] <= vocabSize),
-      'a count of tokens',
-    )
-  const { truncatePromptTokens: cut } = resolved
-  demand('truncatePromptTokens', cut === undefined || count(cut.limit, 1), 'a limit of at least 1')
+      : maxNewTokens.length === n && maxNewTokens.every(max => count(max, 1))
+  if (!Number.isSafeInteger(resolved.seed)) wrong('seed', 'an integer')
+  if (!lengths) wrong('maxNewTokens', `a positive integer, or ${n} of them, one for each sample`)
+  if (!finite(temperature)) wrong('temperature', 'a number of at least 0')
+  if (!finite(firstTemperature)) wrong('firstTemperature', 'a number of at least 0')
+  if (topK !== -1 && !count(topK, 1)) wrong('topK', 'a positive integer, or -1')
+  if (!(topP > 0 && topP <= 1)) wrong('topP', 'above 0 and at most 1')
+  if (!(minP >= 0 && minP <= 1)) wrong('minP', 'between 0 and 1')
+  if (!count(resolved.minNewTokens, 0)) wrong('minNewTokens', 'an integer of at least 0')
+  if (!resolved.stopIds.every(known)) wrong('stopIds', `ids below ${vocabSize}`)
+  if (!resolved.forbiddenIds.every(known)) wrong('forbiddenIds', `ids below ${vocabSize}`)
+  if (!resolved.stop.every(text => typeof text === 'string' && text !== '')) wrong('stop', 'strings that are not empty')
+  for (const name of ['topLogprobs', 'promptLogprobs'] as const) {
+    const wanted = resolved[name]
+    if (wanted !== undefined && !(count(wanted, 0) && wanted <= vocabSize)) wrong(name, 'a count of tokens')
+  }
+  if (cut !== undefined && !count(cut.limit, 1)) wrong('truncatePromptTokens', 'a limit of at least 1')
   return resolved
 }

@@ -3,9 +3,9 @@
  * the key and the token's position in the sequence, prompt included. So it depends on nothing else, and a response that was
  * cut off goes on with the numbers it would have had.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export function streamKey(seed: number, promptId: string, sample: number): [number, number] {
-  const digest = createHash('sha256').update(`${seed}\0${sample}\0${promptId}`).digest()
+  const digest = hash('sha256', `${seed}\0${sample}\0${promptId}`, 'buffer')
   return [digest.readInt32LE(0), digest.readInt32LE(4)]
 }
