@@ -37,31 +37,8 @@ struct Attend {
   float scale;
 };
 
-namespace portable {
-#include "vector.h"
-namespace f32 {
-using Element = float;
-#include "decode-kernels.h"
-}
-namespace bf16 {
-using Element = uint16_t;
-#include "decode-kernels.h"
-}
-}  // namespace portable
-
-WHETSTONE_WIDE_BEGIN
-namespace wide {
-#include "vector.h"
-namespace f32 {
-using Element = float;
-#include "decode-kernels.h"
-}
-namespace bf16 {
-using Element = uint16_t;
-#include "decode-kernels.h"
-}
-}  // namespace wide
-WHETSTONE_WIDE_END
+#define KERNELS "decode-kernels.h"
+#include "instruction-sets.h"
 
 struct Kernels {
   decltype(&portable::f32::addNormRow) addNorm;

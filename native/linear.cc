@@ -27,30 +27,8 @@ struct Product {
 constexpr int64_t kColumns = 96;
 constexpr int64_t kCacheBytes = 160 << 10;
 
-namespace portable {
-#include "vector.h"
-namespace f32 {
-using Element = float;
-#include "linear-kernels.h"
-}
-namespace bf16 {
-using Element = uint16_t;
-#include "linear-kernels.h"
-}
-}  // namespace portable
-WHETSTONE_WIDE_BEGIN
-namespace wide {
-#include "vector.h"
-namespace f32 {
-using Element = float;
-#include "linear-kernels.h"
-}
-namespace bf16 {
-using Element = uint16_t;
-#include "linear-kernels.h"
-}
-}  // namespace wide
-WHETSTONE_WIDE_END
+#define KERNELS "linear-kernels.h"
+#include "instruction-sets.h"
 
 Tensor linear(const Tensor &x, const Tensor &weight, const std::optional<Tensor> &bias) {
   const auto type = x.scalar_type();
