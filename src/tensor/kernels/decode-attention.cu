@@ -71,12 +71,6 @@ __device__ __forceinline__ unsigned transpose(unsigned two) {
   return turned;
 }
 
-__device__ __forceinline__ float power(float value) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
-  return result;
-}
-
 // Over the threads that hold a column.
 __device__ __forceinline__ float columnMax(float value) {
 #pragma unroll
@@ -194,10 +188,10 @@ struct Running {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const float top = fmaxf(most[n][e], columnMax(fmaxf(s[n][e], s[n][e + 2])));
-        shrink[e] = power(most[n][e] - top);
+        shrink[e] = power2(most[n][e] - top);
         most[n][e] = top;
-        s[n][e] = power(s[n][e] - top);
-        s[n][e + 2] = power(s[n][e + 2] - top);
+        s[n][e] = power2(s[n][e] - top);
+        s[n][e + 2] = power2(s[n][e + 2] - top);
         sum[n][e] = sum[n][e] * shrink[e] + (s[n][e] + s[n][e + 2]);
       }
 #pragma unroll
@@ -349,7 +343,7 @@ decode_attention(const T *qkv, const float *cosines, const float *sines, const i
     float sum = 0, found[4] = {};
 #pragma unroll
     for (int w = 0; w < WARPS; ++w) {
-      const float weight = power(mosts[w][head] - most);
+      const float weight = power2(mosts[w][head] - most);
       const float4 part = *reinterpret_cast<const float4 *>(&outs[w][head][d]);
       sum += sums[w][head] * weight;
       found[0] += part.x * weight;
@@ -386,7 +380,7 @@ decode_attention_join(const int *positions, const float *partial, T *out) {
     float most = -1e30f, sum = 0, found = 0;
     for (int i = 0; i < SPLITS; ++i) most = fmaxf(most, from[i * (HEAD_DIM + 2) + HEAD_DIM]);
     for (int i = 0; i < SPLITS; ++i) {
-      const float weight = power(from[i * (HEAD_DIM + 2) + HEAD_DIM] - most);
+      const float weight = power2(from[i * (HEAD_DIM + 2) + HEAD_DIM] - most);
       sum += from[i * (HEAD_DIM + 2) + HEAD_DIM + 1] * weight;
       found += from[i * (HEAD_DIM + 2) + threadIdx.x] * weight;
     }

@@ -32,6 +32,13 @@ __device__ __forceinline__ void narrow(bfloat16 &to, float value) {
 #endif
 }
 
+// 2 to the power of `value`, to about the last bit.
+__device__ __forceinline__ float power2(float value) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
+
 // A pair of numbers turned by an angle, told what is fused: the same bits wherever it is done.
 __device__ __forceinline__ float turnLow(float low, float high, float cosine, float sine) { return __fmaf_rn(low, cosine, -__fmul_rn(high, sine)); }
 __device__ __forceinline__ float turnHigh(float low, float high, float cosine, float sine) { return __fmaf_rn(high, cosine, __fmul_rn(low, sine)); }

@@ -22,12 +22,6 @@ constexpr float kLog2 = 1.4426950408889634f;
 
 __device__ __forceinline__ float minusInfinity() { return __uint_as_float(0xff800000u); }
 
-__device__ __forceinline__ float power2(float value) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
-  return result;
-}
-
 __device__ __forceinline__ float warpMax(float value) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, offset));
