@@ -2,7 +2,7 @@
  * Generation on a CUDA device: a 0.5B Qwen2 in bfloat16, prompts and responses of 128 tokens, from 1 to 1,024 sequences at
  * once, and 1,000 requests of unequal length; beside the least time memory allows, and transformers' generate in the same run.
  *
- *   npm run bench:rollout:cuda [-- --check] [--rounds N]
+ *   npm run bench:rollout:cuda [-- --check] [--rounds N] [--only 64,256]
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -134,7 +134,7 @@ for (const { prompts, samples = 1, topK, peer: compared } of cases) {
   })
 }
 
-if (!options.only || options.only.endsWith(',')) {
+if (!options.only) {
   const engine = new LocalEngine(model, { maxSequences: 256, maxLength: 1024 })
   const lengths = Array.from({ length: 1000 }, (_, i) => 16 + Math.floor(((i * 0.618034) % 1) ** 2 * 496))
   const promptLength = k => 16 + Math.floor(((k * 0.754878) % 1) * 240)
