@@ -1,4 +1,5 @@
 /** Causal attention over the rows of a batch: the one place where sequences meet themselves, and never each other. */
+import { memoized } from '../memoized.js'
 import {
   cat,
   customFunction,
@@ -102,17 +103,7 @@ function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
   })
 }
 
-const shortAttentions = new Map<string, ReturnType<typeof makeShortAttention>>()
-
-function shortAttention(counts: HeadCounts): ReturnType<typeof makeShortAttention> {
-  const key = [counts.heads, counts.kvHeads, counts.headDim].join()
-  let made = shortAttentions.get(key)
-  if (!made) {
-    made = makeShortAttention(counts)
-    shortAttentions.set(key, made)
-  }
-  return made
-}
+const shortAttention = memoized(makeShortAttention)
 
 /** `both` holds the queries' heads, then the keys'; `[rows, heads, headDim]`. Out come `[rows, heads * headDim]`. */
 export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value: Tensor): Tensor {
@@ -131,7 +122,7 @@ export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value
   const [pairs, values] = [spread(both), spread(value)]
   let out: Tensor
   if (rows.mask) {
-    out = shortAttention(config)(pairs, values, rows.mask, rows.length)
+    out = shortAttention({ heads, kvHeads, headDim })(pairs, values, rows.mask, rows.length)
   } else {
     // [sequence, head, position, dim]
     const grid = (x: Tensor, count: number): Tensor => x.reshape([-1, rows.length, count, headDim]).transpose(1, 2)

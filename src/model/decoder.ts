@@ -136,3 +136,8 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
   const act = ops.swiglu(gateUp)
   return { added: adapted(ops.linear(act, weight('mlp.down_proj.weight'), null), act, 'down_proj'), sum: middle }
 }
+
+/** The matrix that makes logits of hidden states. */
+export function headWeight({ weights, config }: DecoderParts): Tensor {
+  return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+}

@@ -16,7 +16,7 @@ import {
 } from '../tensor/index.js'
 import { type Rows, rowsOf } from './attention.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
-import { type DecoderParts, decode } from './decoder.js'
+import { type DecoderParts, decode, headWeight } from './decoder.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
 import { ropeTables } from './rope.js'
 
@@ -50,9 +50,7 @@ export class Passes {
   ) {}
 
   private headWeight(kind: PassHead['kind']): Tensor {
-    const { weights, config } = this.parts
-    if (kind === 'score') return weights.get('score.weight')!
-    return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+    return kind === 'score' ? this.parts.weights.get('score.weight')! : headWeight(this.parts)
   }
 
   private program(options: PassOptions): Pass {

@@ -54,6 +54,11 @@ export function threads(count?: number): number {
   }
 }
 
+/** Undefined for the CPU, and where there is no such device. */
+export function cudaDevice(device: Device): CudaDevice | undefined {
+  return device === 'cpu' ? undefined : backend().cuda.devices[Math.max(0, parseDevice(device).index)]
+}
+
 export interface MemoryUse {
   /** Held now and at most since the last reset, by whomever: tensors, saved activations, operators' temporaries. */
   bytes: number

@@ -2,7 +2,17 @@ export { FileWriteError, writeFileAtomic } from './atomic-file.js'
 export { checkpoint, customFunction, enableGrad, type Forward, type Given, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
 export { callOperator, type OperatorArgument } from './call-operator.js'
-export { type Backend, backend, type MemoryUse, memoryUse, Stream, synchronize, threads } from './device.js'
+export {
+  type Backend,
+  backend,
+  type CudaDevice,
+  cudaDevice,
+  type MemoryUse,
+  memoryUse,
+  Stream,
+  synchronize,
+  threads,
+} from './device.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
 export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'

@@ -1,27 +1,16 @@
 /** Engine steps on the CPU: a recorded program over operators of our own (`native/{linear,attention,sampling}.cc`). */
-import type { DecoderParts } from '../../model/decoder.js'
+import { type DecoderParts, headWeight } from '../../model/decoder.js'
 import { ropeTables } from '../../model/rope.js'
-import {
-  callOperator,
-  type DType,
-  dtypeBytes,
-  noGrad,
-  type Program,
-  record,
-  scope,
-  Tensor,
-  unscoped,
-} from '../../tensor/index.js'
+import { callOperator, type DType, dtypeBytes, noGrad, record, scope, Tensor, unscoped } from '../../tensor/index.js'
 import { blockSize, blocksFor } from './blocks.js'
-import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
+import { decodeStep, type StepOps } from './decoder-step.js'
+import { Programs, type StepProgram } from './programs.js'
 import type { StepBatch, StepDevice, StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
 
 export interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
 }
-
-type Step = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
 
 /** Rows, one-dimensional: ids, positions, sequences, slots; the table; then what sampling takes. */
 const rowInputs = 5
@@ -32,7 +21,7 @@ export class CpuStep implements StepDevice {
   private readonly tables: { cos: Tensor; sin: Tensor }
   /** `[layers * 2, blocks, kvHeads, 16 * headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
-  private readonly programs = new Map<string, Step>()
+  private readonly programs = new Programs()
 
   constructor(
     private readonly parts: DecoderParts,
@@ -65,8 +54,7 @@ export class CpuStep implements StepDevice {
 
   release(): void {
     // Programs hold the cache they were recorded with.
-    for (const program of this.programs.values()) program.dispose()
-    this.programs.clear()
+    this.programs.dispose()
     this.cache?.dispose()
     this.cache = undefined
   }
@@ -107,18 +95,9 @@ export class CpuStep implements StepDevice {
     }
   }
 
-  private remember(key: string, make: () => Step): Step {
-    let program = this.programs.get(key)
-    if (!program) {
-      program = make()
-      this.programs.set(key, program)
-    }
-    return program
-  }
-
-  private copy(): Step {
+  private copy(): StepProgram {
     const { cache } = this
-    return this.remember('copy', () =>
+    return this.programs.get('copy', () =>
       record(['tensor', 'tensor'] as readonly ('tensor' | 'number')[], (...inputs) => {
         const [from, to] = inputs as unknown as [Tensor, Tensor]
         noGrad(() => cache!.indexCopy_(1, to.toCopy({ dtype: 'int64' }), cache!.indexSelect(1, from)))
@@ -127,12 +106,12 @@ export class CpuStep implements StepDevice {
     )
   }
 
-  private program(drawing: boolean): Step {
+  private program(drawing: boolean): StepProgram {
     // Whether the adapter takes part is decided when a program is recorded.
-    return this.remember(`${drawing} ${this.parts.adapter !== undefined}`, () => this.record(drawing))
+    return this.programs.get(`${drawing} ${this.parts.adapter !== undefined}`, () => this.record(drawing))
   }
 
-  private record(drawing: boolean): Step {
+  private record(drawing: boolean): StepProgram {
     const { parts, cache, tables } = this
     if (!cache) throw new Error('the KV cache is released; wake the engine first')
     const scale = 1 / Math.sqrt(parts.config.headDim)
@@ -182,7 +161,7 @@ export class CpuStep implements StepDevice {
           if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })
           return callOperator('whetstone::sample', logits, ...sampling, inputs.at(-1)!) as Tensor[]
         })
-      }) as unknown as Step
+      }) as unknown as StepProgram
     } finally {
       for (const layer of layers) layer.dispose()
     }

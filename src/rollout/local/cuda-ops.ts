@@ -1,6 +1,7 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
-import type { DecoderParts } from '../../model/decoder.js'
-import { backend, cat, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
+import { memoized } from '../../memoized.js'
+import { type DecoderParts, headWeight } from '../../model/decoder.js'
+import { cat, cudaDevice, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
 import {
   type AttentionPlan,
   decodeAttentionKernel,
@@ -15,7 +16,7 @@ import {
 import { sampleKernel } from '../../tensor/kernels/sample.js'
 import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
 import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kernels/stream-linear.js'
-import { decodeStep, headWeight, type StepOps } from './decoder-step.js'
+import { decodeStep, type StepOps } from './decoder-step.js'
 import { streamStep } from './stream-step.js'
 
 interface Memory {
@@ -26,9 +27,12 @@ interface Memory {
 export class CudaOps {
   readonly sample: ReturnType<typeof sampleKernel>
   private readonly rope: ReturnType<typeof pagedRopeKernel>
-  private readonly attentions = new Map<string, ReturnType<typeof decodeAttentionKernel>>()
-
-  private readonly splits = new Map<number, ReturnType<typeof splitLinearKernel>>()
+  private readonly attention = memoized((plan: AttentionPlan & { fused: boolean }) =>
+    decodeAttentionKernel(this.dtype, this.parts.config, plan),
+  )
+  private readonly splitLinear = memoized((parts: number) =>
+    splitLinearKernel(this.dtype, this.parts.config.hidden, parts),
+  )
   private streams: ReturnType<typeof streamKernels> | undefined
 
   constructor(
@@ -46,31 +50,11 @@ export class CudaOps {
     return planAttention(rows, longest, this.parts.config)
   }
 
-  private attention(plan: AttentionPlan & { fused: boolean }) {
-    const key = JSON.stringify(plan)
-    let kernel = this.attentions.get(key)
-    if (!kernel) {
-      kernel = decodeAttentionKernel(this.dtype, this.parts.config, plan)
-      this.attentions.set(key, kernel)
-    }
-    return kernel
-  }
-
-  private splitLinear(parts: number) {
-    let kernel = this.splits.get(parts)
-    if (!kernel) {
-      kernel = splitLinearKernel(this.dtype, this.parts.config.hidden, parts)
-      this.splits.set(parts, kernel)
-    }
-    return kernel
-  }
-
   /** Undefined where the device, the model or the number of rows is not one for these projections. */
   private streamLinear(rows: number): StreamLinear | undefined {
     const { config, weights, adapter } = this.parts
     if (adapter) return undefined
-    const [, index] = weights.get('model.embed_tokens.weight')!.device.split(':')
-    const device = backend().cuda.devices[Number(index)]
+    const device = cudaDevice(weights.get('model.embed_tokens.weight')!.device)
     if (!device || !streamFits(rows, config, this.dtype, device)) return undefined
     this.streams ??= streamKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)

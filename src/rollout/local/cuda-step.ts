@@ -27,6 +27,7 @@ import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps } from './cuda-ops.js'
 import { bucketFor, emptyState, fillState, hasFilters, type Part, stateLayout, stateWords } from './decode-state.js'
 import { prefillRows } from './prefill-rows.js'
+import { Programs, type StepProgram } from './programs.js'
 import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
 
 export interface CudaStepOptions {
@@ -39,7 +40,6 @@ export interface CudaStepOptions {
   maxLength: number
 }
 
-type Step = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
 /** Steps that are read together, and the stream that waits for them. */
 interface Piece {
   number: number
@@ -67,7 +67,7 @@ export class CudaStep implements StepDevice {
   /** Steps ahead run on a stream of their own, and what they found is read on two others, in turns, while they go on. */
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
-  private readonly programs = new Map<string, Step>()
+  private readonly programs = new Programs()
   private readonly graphs = new Map<string, Graph>()
   private moves = 0
 
@@ -113,8 +113,7 @@ export class CudaStep implements StepDevice {
 
   release(): void {
     this.forgetGraphs()
-    for (const program of this.programs.values()) program.dispose()
-    this.programs.clear()
+    this.programs.dispose()
     for (const { keys, values } of this.layers.splice(0)) {
       keys.dispose()
       values.dispose()
@@ -260,7 +259,7 @@ export class CudaStep implements StepDevice {
   private async copyBlocks({ copyFrom, copyTo }: StepBatch): Promise<void> {
     if (copyFrom.length === 0) return
     const { cache } = this
-    const program = this.remember('copy', () =>
+    const program = this.programs.get('copy', () =>
       record(['tensor', 'tensor'] as readonly ('tensor' | 'number')[], (...inputs) => {
         const [from, to] = inputs as unknown as [Tensor, Tensor]
         noGrad(() => cache!.indexCopy_(1, to.toCopy({ dtype: 'int64' }), cache!.indexSelect(1, from)))
@@ -332,23 +331,14 @@ export class CudaStep implements StepDevice {
     }
   }
 
-  private remember(key: string, make: () => Step): Step {
-    let program = this.programs.get(key)
-    if (!program) {
-      program = make()
-      this.programs.set(key, program)
-    }
-    return program
-  }
-
-  private program({ draws }: StepBatch, fresh: boolean, paged: boolean): Step {
+  private program({ draws }: StepBatch, fresh: boolean, paged: boolean): StepProgram {
     const { layers, tables } = this
     if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
     const drawing = draws.count > 0
     const filtered = hasFilters(draws)
     const adapts = this.parts.adapter !== undefined
     const key = [fresh, paged, drawing, filtered, draws.top, adapts].join(' ')
-    return this.remember(key, () => {
+    return this.programs.get(key, () => {
       const kinds = [
         ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor' as const),
         ...Array.from({ length: 5 }, () => 'number' as const),
@@ -382,7 +372,7 @@ export class CudaStep implements StepDevice {
           this.ops.sample(logits, rows, results, { filtered, steps: undefined })
           return draws.top < 0 ? [results] : [results, ...this.ops.likeliest(logits, results, draws.top)]
         })
-      }) as unknown as Step
+      }) as unknown as StepProgram
     })
   }
 }

@@ -60,19 +60,13 @@ export function decodeStep(
     }
 
     let qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`))
-    if (config.qkNorm || parts.adapter) {
+    if (parts.adapter) {
       const [queries, keys] = [heads * headDim, kvHeads * headDim]
-      let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj')
-      let k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj')
-      const v = adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj')
-      if (config.qkNorm) {
-        const norm = (x: Tensor, name: string, width: number): Tensor =>
-          ops.rmsNorm(x.reshape([-1, headDim]), weight(name), normEps).view([-1, width])
-        q = norm(q, 'self_attn.q_norm.weight', queries)
-        k = norm(k, 'self_attn.k_norm.weight', keys)
-      }
-      qkv = cat([q, k, v], 1)
+      const q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj')
+      const k = adapted(qkv.narrow(1, queries, keys), normed, 'k_proj')
+      qkv = cat([q, k, adapted(qkv.narrow(1, queries + keys, keys), normed, 'v_proj')], 1)
     }
+    if (config.qkNorm) qkv = normHeads(parts, ops, qkv, at)
     const queries = ops.rotateStore(qkv, i)
     if (i === last && !wanted) return undefined
     let mixed = ops.attend(queries, i)
@@ -94,7 +88,18 @@ export function decodeStep(
   return normed
 }
 
-/** The matrix that makes logits of hidden states. */
-export function headWeight({ weights, config }: DecoderParts): Tensor {
-  return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+/** Queries and keys of the layer `at`, normalised per head. */
+export function normHeads(
+  { config, weights }: DecoderParts,
+  ops: Pick<StepOps, 'rmsNorm'>,
+  qkv: Tensor,
+  at: string,
+): Tensor {
+  const { heads, kvHeads, headDim, normEps } = config
+  const [queries, keys] = [heads * headDim, kvHeads * headDim]
+  const norm = (first: number, width: number, name: string): Tensor => {
+    const each = qkv.narrow(1, first, width).reshape([-1, headDim])
+    return ops.rmsNorm(each, weights.get(`${at}.self_attn.${name}.weight`)!, normEps).view([-1, width])
+  }
+  return cat([norm(0, queries, 'q_norm'), norm(queries, keys, 'k_norm'), qkv.narrow(1, queries + keys, keys)], 1)
 }

@@ -1,6 +1,6 @@
 /** Which device runs the steps: one implementation of `StepDevice` for each kind there is. */
 import type { TokenModel } from '../../model/index.js'
-import { backend, type Device, memoryUse } from '../../tensor/index.js'
+import { cudaDevice, type Device, memoryUse } from '../../tensor/index.js'
 import { CpuStep } from './cpu-step.js'
 import { CudaStep } from './cuda-step.js'
 import type { StepDevice } from './step.js'
@@ -19,7 +19,7 @@ export interface StepDeviceOptions {
  */
 export function deviceDefaults(device: Device): { maxSequences: number; cacheBytes: number; tokenBudget: number } {
   if (device === 'cpu') return { maxSequences: 128, cacheBytes: 1 << 30, tokenBudget: 1024 }
-  const total = backend().cuda.devices[Number(device.split(':')[1] ?? 0)]?.totalBytes ?? 0
+  const total = cudaDevice(device)?.totalBytes ?? 0
   const free = Math.max(0, total - memoryUse(device).reservedBytes)
   return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768 }
 }

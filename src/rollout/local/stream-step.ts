@@ -3,9 +3,9 @@
  * part in front of it and the one behind.
  */
 import type { DecoderParts } from '../../model/decoder.js'
-import { cat, type Tensor } from '../../tensor/index.js'
+import type { Tensor } from '../../tensor/index.js'
 import type { StreamLinear } from '../../tensor/kernels/stream-linear.js'
-import type { StepOps } from './decoder-step.js'
+import { normHeads, type StepOps } from './decoder-step.js'
 
 export interface StreamStepOps extends StreamLinear, Pick<StepOps, 'rmsNorm'> {
   /** Turns queries and keys, stores keys and values, and gives each row's attention over its sequence up to its position. */
@@ -47,15 +47,4 @@ export function streamStep(parts: DecoderParts, ops: StreamStepOps, ids: Tensor)
     })
   }
   return ops.end(normed)
-}
-
-/** Queries and keys normalised per head. */
-function normHeads({ config, weights }: DecoderParts, ops: StreamStepOps, qkv: Tensor, at: string): Tensor {
-  const { heads, kvHeads, headDim, normEps } = config
-  const [queries, keys] = [heads * headDim, kvHeads * headDim]
-  const norm = (first: number, width: number, name: string): Tensor => {
-    const each = qkv.narrow(1, first, width).reshape([-1, headDim])
-    return ops.rmsNorm(each, weights.get(`${at}.self_attn.${name}.weight`)!, normEps).view([-1, width])
-  }
-  return cat([norm(0, queries, 'q_norm'), norm(queries, keys, 'k_norm'), qkv.narrow(1, queries + keys, keys)], 1)
 }

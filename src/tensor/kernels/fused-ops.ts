@@ -2,6 +2,7 @@
  * Pieces of a model that are worth a kernel of their own: what libtorch would do in several passes over memory, in one. On
  * CUDA they are kernels compiled at first use, elsewhere their twins made of operators.
  */
+import { memoized } from '../../memoized.js'
 import type { NumberLike } from '../call.js'
 import type { Device, DType } from '../dtype.js'
 import { ArgumentError } from '../errors.js'
@@ -91,30 +92,16 @@ function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps> {
   const twin = {
     ...rmsNormTwin(dtype),
     ...swigluTwin(dtype),
-    rope: remember((shape: HeadShape) => ropeTwin(dtype, shape)),
+    rope: memoized((shape: HeadShape) => ropeTwin(dtype, shape)),
     logprobs: () => logprobTwin(dtype),
   }
   if (!kernels || dtype === 'float64') return twin
   return {
     ...rmsNormKernel(dtype, twin),
     ...swigluKernel(dtype),
-    rope: remember((shape: HeadShape) =>
+    rope: memoized((shape: HeadShape) =>
       ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeTwin(dtype, shape),
     ),
-    logprobs: remember((vocabSize: number) => logprobKernel(dtype, vocabSize)),
-  }
-}
-
-/** One recording for each shape, however many layers ask for it. */
-function remember<K, V>(make: (key: K) => V): (key: K) => V {
-  const known = new Map<string, V>()
-  return key => {
-    const name = JSON.stringify(key)
-    let value = known.get(name)
-    if (value === undefined) {
-      value = make(key)
-      known.set(name, value)
-    }
-    return value
+    logprobs: memoized((vocabSize: number) => logprobKernel(dtype, vocabSize)),
   }
 }

@@ -3,6 +3,7 @@
  * kernel starts while the one in front of it still runs, and norms are no kernels of their own. They know no gradients. The
  * same of operators: stream-linear-twin.ts.
  */
+import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel, type KernelParameter } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
@@ -70,9 +71,7 @@ export function planStream(
     const least = direct ? 1 : Math.ceil((tile.depth * sumBytes(tile)) / stageBytes(tile))
     const room = Math.floor((SHARED_BYTES - (tile.splits > 1 ? sumBytes(tile) : 0)) / stageBytes(tile))
     const each = Math.ceil(chunks / tile.splits)
-    const stages = Math.max(least, Math.min(each <= most + 1 ? each : most, room))
-    // Of those that are used again, each has its own warpgroups.
-    return { ...tile, stages: stages < each ? roundUp(Math.max(stages, 2 * tile.depth), tile.depth) : stages }
+    return { ...tile, stages: Math.max(least, Math.min(each <= most + 1 ? each : most, room)) }
   }
   if (kind === 'gated') {
     if (rows <= 64)
@@ -125,7 +124,7 @@ export function streamFits(
     dtype === 'bfloat16' &&
     Math.floor(Number(capability)) === 9 &&
     [hidden, inner, queries, qkv].every(width => width % 8 === 0) &&
-    // A thread holds a row's sums of squares, one of every 64 elements.
+    // A thread adds up a row's squares, one of every 64 elements: wider ones were not tried.
     hidden <= 4096 &&
     fits('plain', qkv, hidden) &&
     fits('stream', hidden, queries) &&
@@ -139,35 +138,28 @@ const wide: KernelParameter = 'tensor:float32'
 
 /** For steps of any number of rows: those whose products are divided alike have their kernels in common. */
 export function streamKernels(eps: number, multiprocessors: number): (rows: number) => StreamLinear {
-  const known = new Map<string, Kernel>()
-  const remember = (key: string, make: () => Kernel): Kernel => {
-    let kernel = known.get(key)
-    if (!kernel) {
-      kernel = make()
-      known.set(key, kernel)
-    }
-    return kernel
-  }
+  const beginKernel = memoized((hidden: number) =>
+    endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, elements, elements, wide]),
+  )
+  const endKernel = memoized(({ width, parts }: { width: number; parts: number }) =>
+    endsKernel('stream_end', width, parts, [elements, wide, 'float32', elements]),
+  )
+  const productKernel = memoized(linearKernel)
   const rowBlock = (hidden: number) => [roundUp(hidden / 8, 32)] as const
 
   const begin = (rows: number, ids: Tensor, { table, norm }: Parameters<StreamLinear['begin']>[1]) => {
     const hidden = table.shape[1]!
-    const kernel = remember(`begin ${hidden}`, () =>
-      endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, elements, elements, wide]),
-    )
     const make = (): Tensor => table.newEmpty([rows, hidden])
     const [residual, values, squares] = [make(), make(), table.newEmpty([1, rows], { dtype: 'float32' })]
     const shape = { grid: [rows], block: rowBlock(hidden), overlap: true } as const
-    kernel.launch(shape, ids, table, norm, residual, values, squares)
+    beginKernel(hidden).launch(shape, ids, table, norm, residual, values, squares)
     return { residual, normed: { values, squares, parts: 1, width: hidden } }
   }
 
   const end = (rows: number, { values, squares, parts, width }: HalfNormed): Tensor => {
-    const kernel = remember(`end ${width} ${parts}`, () =>
-      endsKernel('stream_end', width, parts, [elements, wide, 'float32', elements]),
-    )
     const out = values.emptyLike()
-    kernel.launch({ grid: [rows], block: rowBlock(width), overlap: true }, values, squares, eps, out)
+    const shape = { grid: [rows], block: rowBlock(width), overlap: true } as const
+    endKernel({ width, parts }).launch(shape, values, squares, eps, out)
     return out
   }
 
@@ -181,14 +173,12 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
     const [features, inner] = weight.shape as [number, number]
     const plan = planStream(kind, { rows, features, inner, blocks: multiprocessors })
     if (!plan) throw new RangeError(`a ${kind} product of ${rows} x ${features} is not one for these kernels`)
-    const key = JSON.stringify([kind, plan, inner, x.parts])
-    const kernel = remember(key, () => linearKernel(kind, plan, inner, x.parts))
     const width = kind === 'gated' ? features / 2 : features
     const parts = Math.ceil(features / plan.features)
     const values = weight.newEmpty([rows, width])
     const squares = kind === 'stream' ? weight.newEmpty([parts, rows], { dtype: 'float32' }) : null
     const groups = (plan.upright ? plan.rows : plan.features) / 64
-    kernel.launch(
+    productKernel({ kind, plan, inner, parts: x.parts }).launch(
       {
         grid: [plan.splits, parts, Math.ceil(rows / plan.rows)],
         block: [groups * plan.depth * 128 + 32],
@@ -225,8 +215,10 @@ function endsKernel(entry: string, hidden: number, parts: number, parameters: Ke
   return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
 }
 
-function linearKernel(kind: StreamKind, plan: StreamPlan, inner: number, parts: number): Kernel {
-  const { rows, features, upright, depth, splits, stages } = plan
+/** `parts`: of the squares of what is read; 0 where it was not normalised. */
+function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
+  const { kind, inner, parts } = given
+  const { rows, features, upright, depth, splits, stages } = given.plan
   const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
   return new Kernel({
     file: new URL('./stream-linear.cu', import.meta.url),
