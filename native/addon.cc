@@ -1,5 +1,6 @@
 // The door to JavaScript: Node-API functions over the store, the recorder and the runner, each file's own at its end. Raw
 // Node-API rather than a wrapper, because a call of an operator is one of these functions and nothing else.
+#include "copies.h"
 #include "door.h"
 #include "memory.h"
 
@@ -11,6 +12,10 @@ static void cleanup(void *data) { static_cast<Bridge *>(data)->runner.close(); }
 
 NAPI_MODULE_INIT() {
   using namespace whetstone;
+  if (secondCopy) {
+    napi_throw_error(env, nullptr, "another copy of it is in this process already: two versions of the package, or two installations; keep one");
+    return nullptr;
+  }
   countCpuMemory();
   auto *b = new Bridge();
   napi_set_instance_data(env, b, [](napi_env, void *data, void *) { delete static_cast<Bridge *>(data); }, nullptr);

@@ -1,6 +1,7 @@
 // Operators of one step of generation on the CPU: rows of any sequences, attention over keys and values in blocks of a
 // shared cache. Composed of ATen's operators a step would copy every sequence's keys and values; these read them in place.
 // They know no gradients.
+#include "copies.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>
@@ -172,6 +173,7 @@ Tensor pagedAttention(const Tensor &queries, const Tensor &cache, const Tensor &
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(whetstone, library) {
+  if (!registers("whetstone::rms_norm")) return;
   library.def("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor");
   library.def("add_rms_norm(Tensor x, Tensor residual, Tensor weight, float eps) -> (Tensor, Tensor)");
   library.def("swiglu(Tensor gate_up) -> Tensor");
@@ -180,6 +182,7 @@ TORCH_LIBRARY_FRAGMENT(whetstone, library) {
 }
 
 TORCH_LIBRARY_IMPL(whetstone, CPU, library) {
+  if (secondCopy) return;
   library.impl("rms_norm", rmsNorm);
   library.impl("add_rms_norm", addRmsNorm);
   library.impl("swiglu", swiglu);

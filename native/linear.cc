@@ -1,6 +1,7 @@
 // A linear map for the few rows of a generation step, whose result for a row is the same in any batch. BLAS libraries pack
 // the weights first, which pays for hundreds of rows, and choose kernels by shape, which makes a row's last bits depend on
 // how many others there are.
+#include "copies.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>
@@ -50,7 +51,11 @@ Tensor linear(const Tensor &x, const Tensor &weight, const std::optional<Tensor>
 
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(whetstone, library) { library.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor"); }
-TORCH_LIBRARY_IMPL(whetstone, CPU, library) { library.impl("linear", linear); }
+TORCH_LIBRARY_FRAGMENT(whetstone, library) {
+  if (registers("whetstone::linear")) library.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(whetstone, CPU, library) {
+  if (!secondCopy) library.impl("linear", linear);
+}
 
 }  // namespace whetstone

@@ -1,5 +1,6 @@
 // Sampling on the CPU: one row of logits for each sequence, each with its own parameters and its own stream of random
 // numbers, in one call. Every filter comes down to the least logit that stays, so that all of them and none share one path.
+#include "copies.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>
@@ -192,8 +193,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(whetstone, library) {
-  library.def("sample(Tensor logits, Tensor settings, Tensor streams, Tensor forced, Tensor banned_offsets, Tensor banned_ids, int top) -> (Tensor, Tensor, Tensor, Tensor)");
+  if (registers("whetstone::sample"))
+    library.def("sample(Tensor logits, Tensor settings, Tensor streams, Tensor forced, Tensor banned_offsets, Tensor banned_ids, int top) -> (Tensor, Tensor, Tensor, Tensor)");
 }
-TORCH_LIBRARY_IMPL(whetstone, CPU, library) { library.impl("sample", sample); }
+TORCH_LIBRARY_IMPL(whetstone, CPU, library) {
+  if (!secondCopy) library.impl("sample", sample);
+}
 
 }  // namespace whetstone

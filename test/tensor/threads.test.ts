@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Compiled, compile, runChild } from './compiled.js'
 
@@ -22,6 +23,14 @@ for (const how of ['exit', 'now'] as const) {
     }
   })
 }
+
+test('a second copy of the bridge is refused, and the first goes on', async () => {
+  const second = join(compiled.directory, 'second.node')
+  copyFileSync(fileURLToPath(new URL('../../build/whetstone.node', import.meta.url)), second)
+  const { code, signal, output } = await runChild('copies.mjs', [compiled.index, second])
+  expect({ code, signal }).toEqual({ code: 0, signal: null })
+  expect(output).toMatch(/^refused: another copy of it is in this process already: .*\nstill 5\n$/)
+})
 
 test('an uncaught error while a program runs', async () => {
   const { code, signal, output } = await runChild('ending.mjs', [compiled.index, 'throw'], { timeout: 10_000 })

@@ -1,0 +1,16 @@
+// Two copies of the bridge in one process: the second is refused, and the first goes on.
+//
+//   node copies.mjs INDEX SECOND
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+
+const [, , index, second] = process.argv
+const { Tensor, linear } = await import(pathToFileURL(index).href)
+try {
+  createRequire(import.meta.url)(second)
+  console.log('opened')
+} catch (error) {
+  console.log(`refused: ${error.message}`)
+}
+const x = Tensor.from(Float32Array.of(1, 2), { shape: [1, 2] })
+console.log(`still ${linear(x, x, null).item()}`)
