@@ -10,6 +10,7 @@ import {
   scope,
   Tensor,
 } from '../../src/tensor/index.js'
+import { gatedLinearFits, gatedLinearKernel } from '../../src/tensor/kernels/gated-linear.js'
 import {
   type HalfNormed,
   planStream,
@@ -76,7 +77,8 @@ test('products of any shape are divided so that the kernel can hold them', () =>
   const wrong: string[] = []
   for (const product of products(wholes(1, 256))) {
     const plan = planStream(product.kind, product)
-    const tooWide = product.kind === 'gated' && product.rows > 64 && product.features > 128 * product.blocks
+    const each = Math.floor(product.blocks / Math.ceil(product.rows / 128))
+    const tooWide = product.kind === 'gated' && product.rows > 64 && product.features > 256 * each
     if (!plan !== tooWide) wrong.push(`${JSON.stringify(product)}: ${plan ? 'too wide' : 'no plan'}`)
     const rules = plan ? broken(product, plan) : []
     if (rules.length) wrong.push(`${JSON.stringify(product)}, ${JSON.stringify(plan)}: ${rules.join(', ')}`)
@@ -108,8 +110,9 @@ test('only bfloat16 on Hopper, in whole vectors, of few rows', () => {
   expect(fits({ hidden: 4096 })).toBe(true)
   expect(fits({ hidden: 4104 })).toBe(false)
   // One tile for each multiprocessor: how wide that is depends on how many there are.
-  expect(fits({ inner: 8192 }, 65)).toBe(true)
-  expect(streamFits(65, { ...shape, inner: 8192 }, 'bfloat16', { ...hopper, multiprocessors: 78 })).toBe(false)
+  expect(fits({ inner: 16384 }, 128)).toBe(true)
+  expect(fits({ inner: 16384 }, 129)).toBe(false)
+  expect(streamFits(128, { ...shape, inner: 16384 }, 'bfloat16', { ...hopper, multiprocessors: 78 })).toBe(false)
 })
 
 const blank = (...shape: number[]): Tensor => Tensor.empty(shape, { dtype: 'bfloat16' })
@@ -155,6 +158,33 @@ test('every launch is one the kernels take, eager and recorded', () => {
         program.dispose()
       }
     })
+})
+
+test('SwiGLU of a projection: many rows in whole vectors of bfloat16 on Hopper', () => {
+  const [shape, hopper] = [
+    { hidden: 896, inner: 4864 },
+    { capability: '9.0', multiprocessors: 132 },
+  ]
+  const fits = (rows: number, odd: object = {}, dtype = 'bfloat16', device = {}): boolean =>
+    gatedLinearFits(rows, { ...shape, ...odd }, dtype, { ...hopper, ...device })
+  // 38 tiles across: seven rows of tiles are two for each multiprocessor.
+  expect(fits(768)).toBe(false)
+  expect(fits(769)).toBe(true)
+  expect(fits(769, { inner: 4096 })).toBe(false)
+  expect(fits(1e5, { hidden: 900 })).toBe(false)
+  expect(fits(1e5, { inner: 4860 })).toBe(false)
+  expect(fits(1e5, {}, 'float16')).toBe(false)
+  expect(fits(1e5, {}, 'bfloat16', { capability: '10.0' })).toBe(false)
+
+  const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
+  const gated = gatedLinearKernel(132)
+  scope(() => {
+    const [x, weight] = [blank(300, 896), blank(2 * 4864, 896)]
+    expect(() => gated(x, weight)).toThrow(absent)
+    const program = record(['tensor'], given => gated(given, weight))
+    expect(() => program.call(x)).toThrow(absent)
+    program.dispose()
+  })
 })
 
 test('a product that has no plan is refused', () => {

@@ -100,13 +100,11 @@ export function fillState(layout: StateLayout, batch: StepBatch, budgets: Int32A
 
 /** Whether any row has topK, topP or minP. */
 export function hasFilters({ count, settings }: StepBatch['draws']): boolean {
-  for (let i = 0; i < count; i++) {
-    const [temperature, topK, topP, minP] = settings.subarray(4 * i, 4 * i + 4) as unknown as [
-      number,
-      number,
-      number,
-      number,
-    ]
+  for (let i = 0; i < 4 * count; i += 4) {
+    const temperature = settings[i]!
+    const topK = settings[i + 1]!
+    const topP = settings[i + 2]!
+    const minP = settings[i + 3]!
     if (temperature > 0 && (topK > 0 || topP < 1 || minP > 0)) return true
   }
   return false

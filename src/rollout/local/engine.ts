@@ -310,8 +310,9 @@ export class LocalEngine implements Generator {
       this.scheduler.forget()
     }
     const plan = this.scheduler.next()
+    const now = performance.now()
     for (const { of, count } of plan?.work ?? []) {
-      if (of instanceof Sample) of.started ??= performance.now()
+      if (of instanceof Sample) of.started ??= now
       if (of instanceof PromptPrefix || count > 1) this.totals.promptTokens += count
     }
     return plan

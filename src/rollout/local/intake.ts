@@ -3,7 +3,7 @@ import type { Tokenizer } from '../../text/index.js'
 import type { PolicyVersion, TopLogprobs } from '../generator.js'
 import { textStream } from './admission.js'
 import type { Draw } from './fill-step.js'
-import type { PromptPrefix, Sample } from './sample.js'
+import type { PromptPrefix, Sample, TokenEvent } from './sample.js'
 import type { StepResult } from './step.js'
 
 /** What a row of a step's results is about. */
@@ -11,6 +11,8 @@ export interface Drawn {
   draw: Draw
   of: Sample | PromptPrefix
 }
+
+type Token = Omit<TokenEvent, 'sample' | 'text'>
 
 export class Intake {
   constructor(
@@ -42,46 +44,41 @@ export class Intake {
         this.fail(sample, 'non-finite', 'the logits are not finite, or leave no token that may be sampled')
         continue
       }
-      const token = { raw: result.raw[i]!, processed: result.processed[i]!, top }
+      const token = { id, raw: result.raw[i]!, processed: result.processed[i]!, top }
       sample.append(id, token.raw, token.processed, top, version)
       tokens++
-      const waiting = this.advance(sample, id, token, version)
-      if (waiting) texts.push(waiting)
+      if (sample.text) texts.push(this.read(sample, token, version))
+      else this.settle(sample, token, version)
     }
     if (texts.length > 0) await Promise.all(texts)
     return tokens
   }
 
-  /** What a new token means for its sample; a promise where text has to be decoded for it. */
-  private advance(
-    sample: Sample,
-    id: number,
-    token: { raw: number; processed: number; top: TopLogprobs | undefined },
-    version: PolicyVersion,
-  ): Promise<void> | undefined {
-    const { job, text, response } = sample
-    const stopsHere = job.isStop(id)
-    const full = response.length >= sample.maxNewTokens
-    const settle = (): void => {
-      if (sample.state === 'finished') return
-      if (job.listener.onToken) {
-        const shown = text && !stopsHere ? text.take({ last: full }) : (text?.take({ last: true }) ?? '')
-        job.listener.onToken({ sample: sample.index, id, ...token, text: shown })
-      }
-      if (stopsHere) void this.finish(sample, 'stop', job.stopReason(id), version)
-      else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped, version)
-      else if (full) void this.finish(sample, 'length', undefined, version)
-    }
-    if (!text) {
-      settle()
-      return undefined
-    }
+  /** Decodes a new token, and then says what it means. */
+  private async read(sample: Sample, token: Token, version: PolicyVersion): Promise<void> {
+    const { job, response } = sample
+    const stopsHere = job.isStop(token.id)
     const early = response.length < job.sampling.minNewTokens
-    const pushed = text.push(stopsHere ? [] : [id], {
-      last: full || stopsHere,
+    await sample.text!.push(stopsHere ? [] : [token.id], {
+      last: stopsHere || response.length >= sample.maxNewTokens,
       ...(early ? { stops: 'ignored' as const } : {}),
     })
-    return pushed.then(settle)
+    this.settle(sample, token, version)
+  }
+
+  /** What a new token means for its sample. */
+  private settle(sample: Sample, token: Token, version: PolicyVersion): void {
+    if (sample.state === 'finished') return
+    const { job, text } = sample
+    const stopsHere = job.isStop(token.id)
+    const full = sample.response.length >= sample.maxNewTokens
+    if (job.listener.onToken) {
+      const shown = text?.take({ last: stopsHere || full }) ?? ''
+      job.listener.onToken({ sample: sample.index, ...token, text: shown })
+    }
+    if (stopsHere) void this.finish(sample, 'stop', job.stopReason(token.id), version)
+    else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped, version)
+    else if (full) void this.finish(sample, 'length', undefined, version)
   }
 
   /** `version`: of a sample that has no token to name one. */
@@ -107,7 +104,8 @@ export class Intake {
         return
       }
     }
-    job.listener.onOutcome({ ...completion, text: text?.text })
+    completion.text = text?.text
+    job.listener.onOutcome(completion)
   }
 
   fail(sample: Sample, reason: 'non-finite' | 'engine', message: string): void {

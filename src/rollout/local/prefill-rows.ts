@@ -20,12 +20,12 @@ export interface PrefillRows {
 
 export function prefillRows(batch: StepBatch): PrefillRows {
   const { sequences, positions, draws } = batch
+  // Whole ranges at a time: a step has tens of thousands of rows.
   const runs: { start: number; end: number }[] = []
-  for (let row = 0; row < sequences.length; row++) {
-    if (sequences[row]! < 0) continue
-    const last = runs.at(-1)
-    if (last && last.end === row && sequences[row] === sequences[last.start]) last.end++
-    else runs.push({ start: row, end: row + 1 })
+  for (let start = 0, end = 0; start < sequences.length; start = end) {
+    const sequence = sequences[start]!
+    while (end < sequences.length && sequences[end] === sequence) end++
+    if (sequence >= 0) runs.push({ start, end })
   }
   const begins = (run: { start: number; end: number }): boolean => run.end - run.start > 1 && positions[run.start] === 0
   const first = runs.filter(begins)
@@ -37,11 +37,14 @@ export function prefillRows(batch: StepBatch): PrefillRows {
     longest = Math.max(longest, end - start)
   }
   const fresh = offsets[first.length]!
-  // Plain loops over ranges: a step has tens of thousands of rows.
   const ordered = [...first, ...rest]
-  const place = new Int32Array(sequences.length)
+  /** How far each row moves. */
+  const shift = new Int32Array(sequences.length)
   let count = 0
-  for (const { start, end } of ordered) for (let row = start; row < end; row++) place[row] = count++
+  for (const { start, end } of ordered) {
+    shift.fill(count - start, start, end)
+    count += end - start
+  }
   const pick = (values: Int32Array, which = ordered): Int32Array => {
     const picked = new Int32Array(which === ordered ? count : count - fresh)
     let at = 0
@@ -58,6 +61,6 @@ export function prefillRows(batch: StepBatch): PrefillRows {
     offsets,
     longest,
     paged: { sequences: pick(sequences, rest), positions: pick(positions, rest) },
-    wanted: Int32Array.from({ length: draws.count }, (_, i) => place[draws.rows[i]!]!),
+    wanted: draws.rows.subarray(0, draws.count).map(row => row + shift[row]!),
   }
 }

@@ -46,13 +46,6 @@ __device__ __forceinline__ void copyTile(void *to, const TensorMap &map, Barrier
                "l"(&map), "r"(sharedAddress(&barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
                : "memory");
 }
-// Into the card's cache.
-__device__ __forceinline__ void prefetchTile(const TensorMap &map, int x, int y) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map), "r"(x), "r"(y) : "memory");
-}
-__device__ __forceinline__ void prefetchTile(const TensorMap &map, int x, int y, int z, int w) {
-  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
-}
 // What a product is told of a tile: its address, 1,024 bytes from eight rows to the next, swizzled by 128 bytes.
 __device__ __forceinline__ unsigned long long describeTile(const void *tile) {
   return (sharedAddress(tile) & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;

@@ -9,8 +9,9 @@
 // does not depend on timing. Each block of a cluster finishes some of the rows, and the others send it their parts of these.
 // Upright and undivided sums are finished where they are, in registers.
 //
-// Weights do not depend on the kernel in front of this one: it starts while that one runs (programmatic dependent launch), has
-// its first weights by the time their rows come, and the others in the card's cache.
+// Weights do not depend on the kernel in front of this one: it starts while that one runs (programmatic dependent launch), and
+// has its first weights by the time their rows come. Nothing is brought nearer than that: copies are made in the order they
+// are asked for, and rows would wait behind weights of later tiles.
 //
 // A norm in front of a projection is two things: a factor for every element, put on where the element is made, and one for
 // every row, put on here, after the sum. So what is read is x * norm's weight, with the sums of x * x beside it ([PARTS, rows]).
@@ -21,13 +22,12 @@
 //   of squares.
 //
 // Defined by the caller: T (bfloat16), KIND, ROWS, FEATURES, UPRIGHT, DEPTH, SPLITS, STAGES, CHUNKS (of 64 elements of the inner
-// dimension), PARTS of the squares (0: no norm) and its WIDTH, and of the instruction that multiplies: SHAPE, REGISTERS, its last
-// operands LEFT and RIGHT, and OUTPUTS.
+// dimension), PARTS of the squares (0: no norm) and its WIDTH, and what projection.cuh asks for.
 #include "prelude.cuh"
 #include "hopper.cuh"
+#include "projection.cuh"
 
 constexpr int kGroups = (UPRIGHT ? ROWS : FEATURES) / 64;
-constexpr int kColumns = UPRIGHT ? FEATURES : ROWS;
 constexpr int kWeightBytes = FEATURES * 128, kStageBytes = kWeightBytes + ROWS * 128;
 constexpr int kThreads = kGroups * DEPTH * 128;   // that multiply
 constexpr int kStride = FEATURES + 4;             // of a row of sums, in words: no two threads of a store meet in a bank
@@ -49,13 +49,6 @@ static_assert(ROWS % SPLITS == 0 && CHUNKS >= SPLITS && (KIND != 2 || 32 % kTake
 // A place always has the same warpgroups' chunks: a barrier that others may be rounds behind of tells them nothing.
 static_assert(STAGES >= kMost || (STAGES % DEPTH == 0 && STAGES > DEPTH), "no such stages");
 
-__device__ __forceinline__ void multiply(float (&d)[kColumns / 2], unsigned long long left, unsigned long long right) {
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-               "wgmma.mma_async.sync.aligned." SHAPE ".f32.bf16.bf16 {" REGISTERS "}, " LEFT ", " RIGHT ", more, 1, 1, 0, 0;\n}"
-               : OUTPUTS
-               : "l"(left), "l"(right));
-}
-
 __device__ __forceinline__ void add(float *sum, const float *four) {
   const float4 part = *reinterpret_cast<const float4 *>(four);
   sum[0] += part.x;
@@ -64,17 +57,8 @@ __device__ __forceinline__ void add(float *sum, const float *four) {
   sum[3] += part.w;
 }
 
-__device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.f + __expf(-x)); }
-
-__device__ __forceinline__ unsigned narrowTwo(float low, float high) {
-  T a, b;
-  narrow(a, low);
-  narrow(b, high);
-  return a.bits | static_cast<unsigned>(b.bits) << 16;
-}
-
 // grid: SPLITS (a cluster), tiles of features, tiles of rows.
-extern "C" __global__ void __launch_bounds__(kThreads + 32, kThreads <= 256 && kSharedBytes <= 113 * 1024 ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(kThreads + 32, kThreads <= 256 && kColumns <= 128 && kSharedBytes <= 113 * 1024 ? 2 : 1)
 stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, const float *squares, float eps, const T *bias,
               T *residual, const T *norm, T *out, float *squaresOut, int rows, int features) {
   extern __shared__ unsigned char raw[];
@@ -106,10 +90,6 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
       }
       fenceBarriers();
       for (int i = 0; i < min(count, STAGES); ++i) bringWeights(i);
-      for (int i = STAGES; i < count; ++i) {
-        if (KIND == 1) prefetchTile(weights, (begin + i) * 64, 0, 0, firstFeature / 16);
-        else prefetchTile(weights, (begin + i) * 64, firstFeature);
-      }
     }
     __syncwarp();
     if (SPLITS > 1) arriveCluster();

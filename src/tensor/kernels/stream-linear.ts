@@ -7,6 +7,7 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel, type KernelParameter } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
+import { gatePairs, gatePairsBox, productDefines, SHARED_BYTES } from './projection.js'
 
 /**
  * Half of a norm: rows times the norm's weight, and the sums of their squares before that, float32 `[parts, rows]`. The other
@@ -52,9 +53,6 @@ export interface StreamPlan {
   stages: number
 }
 
-/** Of a block, on Hopper, without what the kernel has of its own. */
-const SHARED_BYTES = 225 * 1024
-
 /**
  * `features` are the weight's, `blocks` those that run at once: a card's multiprocessors. Undefined where rows are no longer
  * few, or the product so large that it is bound by the tensor cores: there libtorch's are as fast.
@@ -76,11 +74,11 @@ export function planStream(
   if (kind === 'gated') {
     if (rows <= 64)
       return plan({ rows: roundUp(rows, 8), features: 64, upright: false, depth: chunks > 1 ? 2 : 1, splits: 1 }, 6)
-    // One tile for each block that runs.
-    const width = Math.max(64, roundUp(Math.ceil(features / blocks), 16))
-    // Wider ones have too many sums for the registers of 256 rows' threads.
-    if (width > 128) return undefined
-    return plan({ rows: roundUp(rows, 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
+    // One tile for each block that runs, about as high as wide: what a multiprocessor reads is its rows and its features.
+    const high = Math.ceil(rows / 128)
+    const width = Math.max(64, roundUp(Math.ceil(features / Math.floor(blocks / high)), 16))
+    if (width > 256) return undefined
+    return plan({ rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
   }
   const tile = rows > 128 ? roundUp(Math.ceil(rows / 2), 8) : roundUp(rows, 8)
   const tiles = Math.ceil(rows / tile) * Math.ceil(features / 64)
@@ -186,7 +184,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
         cluster: [plan.splits],
         overlap: true,
       },
-      ...[kind === 'gated' ? pairs(weight) : weight, x.values, x.squares, eps],
+      ...[kind === 'gated' ? gatePairs(weight) : weight, x.values, x.squares, eps],
       ...[bias, residual, norm, values, squares, rows, width],
     )
     return { values, squares, parts, width }
@@ -204,12 +202,6 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
   })
 }
 
-/** Eight gates, then the ups that belong to them. */
-function pairs(weight: Tensor): Tensor {
-  const [features, inner] = weight.shape as [number, number]
-  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
-}
-
 function endsKernel(entry: string, hidden: number, parts: number, parameters: KernelParameter[]): Kernel {
   const file = new URL('./stream-ends.cu', import.meta.url)
   return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
@@ -219,7 +211,7 @@ function endsKernel(entry: string, hidden: number, parts: number, parameters: Ke
 function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
   const { kind, inner, parts } = given
   const { rows, features, upright, depth, splits, stages } = given.plan
-  const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
+  const weights = kind === 'gated' ? gatePairsBox(features) : [features, 64]
   return new Kernel({
     file: new URL('./stream-linear.cu', import.meta.url),
     entry: 'stream_linear',
@@ -241,20 +233,7 @@ function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number
       CHUNKS: Math.ceil(inner / 64),
       PARTS: parts,
       WIDTH: inner,
-      ...instruction(upright ? features : rows),
+      ...productDefines(upright ? features : rows),
     },
   })
-}
-
-/** The text of the instruction whose result is 64 high and so wide: it names every register of a thread's share. */
-function instruction(width: number): Record<string, string> {
-  const count = width / 2
-  const each = (text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join(', ')
-  return {
-    SHAPE: `"m64n${width}k16"`,
-    REGISTERS: `"${each(i => `%${i}`)}"`,
-    LEFT: `"%${count}"`,
-    RIGHT: `"%${count + 1}"`,
-    OUTPUTS: each(i => `"+f"(d[${i}])`),
-  }
 }
