@@ -7,7 +7,6 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel, type KernelParameter } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
-import { gatePairs, gatePairsBox, productDefines, SHARED_BYTES } from './projection.js'
 
 /**
  * Half of a norm: rows times the norm's weight, and the sums of their squares before that, float32 `[parts, rows]`. The other
@@ -52,6 +51,9 @@ export interface StreamPlan {
   /** Tiles on their way at once. */
   stages: number
 }
+
+/** Of a block, on Hopper, without what the kernel has of its own. */
+const SHARED_BYTES = 225 * 1024
 
 /**
  * `features` are the weight's, `blocks` those that run at once: a card's multiprocessors. Undefined where rows are no longer
@@ -184,7 +186,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
         cluster: [plan.splits],
         overlap: true,
       },
-      ...[kind === 'gated' ? gatePairs(weight) : weight, x.values, x.squares, eps],
+      ...[kind === 'gated' ? pairs(weight) : weight, x.values, x.squares, eps],
       ...[bias, residual, norm, values, squares, rows, width],
     )
     return { values, squares, parts, width }
@@ -202,6 +204,12 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
   })
 }
 
+/** Eight gates, then the ups that belong to them. */
+function pairs(weight: Tensor): Tensor {
+  const [features, inner] = weight.shape as [number, number]
+  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
+}
+
 function endsKernel(entry: string, hidden: number, parts: number, parameters: KernelParameter[]): Kernel {
   const file = new URL('./stream-ends.cu', import.meta.url)
   return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
@@ -211,7 +219,7 @@ function endsKernel(entry: string, hidden: number, parts: number, parameters: Ke
 function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
   const { kind, inner, parts } = given
   const { rows, features, upright, depth, splits, stages } = given.plan
-  const weights = kind === 'gated' ? gatePairsBox(features) : [features, 64]
+  const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
   return new Kernel({
     file: new URL('./stream-linear.cu', import.meta.url),
     entry: 'stream_linear',
@@ -233,7 +241,20 @@ function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number
       CHUNKS: Math.ceil(inner / 64),
       PARTS: parts,
       WIDTH: inner,
-      ...productDefines(upright ? features : rows),
+      ...instruction(upright ? features : rows),
     },
   })
+}
+
+/** The text of the instruction whose result is 64 high and so wide: it names every register of a thread's share. */
+function instruction(width: number): Record<string, string> {
+  const count = width / 2
+  const each = (text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join(', ')
+  return {
+    SHAPE: `"m64n${width}k16"`,
+    REGISTERS: `"${each(i => `%${i}`)}"`,
+    LEFT: `"%${count}"`,
+    RIGHT: `"%${count + 1}"`,
+    OUTPUTS: each(i => `"+f"(d[${i}])`),
+  }
 }
