@@ -60,9 +60,12 @@ function refuse(
     const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`
     return { kind, reason: 'prompt-too-long', message }
   }
-  const bad = promptIds.find(id => !(id >= 0 && id < vocabSize))
-  if (bad !== undefined)
-    return { kind, reason: 'token-out-of-range', message: `token id ${bad}: the vocabulary ends at ${vocabSize - 1}` }
+  // A plain loop: a call for every token of every prompt takes eight times as long.
+  for (let i = 0; i < promptIds.length; i++) {
+    const id = promptIds[i]!
+    if (!(id >= 0 && id < vocabSize))
+      return { kind, reason: 'token-out-of-range', message: `token id ${id}: the vocabulary ends at ${vocabSize - 1}` }
+  }
   // The last token is sampled, and needs no place.
   const needed = blocksFor(promptIds.length + maxNew - 1)
   if (needed > blocks) {

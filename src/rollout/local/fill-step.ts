@@ -55,18 +55,24 @@ export function fillStep<S extends Sequence>(plan: Plan<S>, source: StepSource<S
       top: -1,
     },
   }
+  const { ids, positions, sequences, slots } = batch
   const draws: { row: number; draw: Draw }[] = []
   let row = 0
   for (const [k, item] of work.entries()) {
     const { of, start } = item
+    const end = start + item.count
     batch.table.set(of.blocks, k * tableWidth)
     for (const draw of source.draws(item)) draws.push({ row: row + draw.position - start, draw })
-    // Plain loops: a step has tens of thousands of rows.
-    source.tokens(item, batch.ids, row)
-    batch.sequences.fill(k, row, row + item.count)
-    for (let position = start; position < start + item.count; position++, row++) {
-      batch.positions[row] = position
-      batch.slots[row] = of.blocks[Math.floor(position / blockSize)]! * blockSize + (position % blockSize)
+    // Plain loops, block by block: a step has tens of thousands of rows.
+    source.tokens(item, ids, row)
+    sequences.fill(k, row, row + item.count)
+    for (let block = Math.floor(start / blockSize), position = start; position < end; block++) {
+      const next = Math.min(end, (block + 1) * blockSize)
+      const shift = (of.blocks[block]! - block) * blockSize
+      for (; position < next; position++, row++) {
+        positions[row] = position
+        slots[row] = position + shift
+      }
     }
   }
   fillDraws(batch, draws)

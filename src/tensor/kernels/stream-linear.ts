@@ -82,6 +82,10 @@ export function planStream(
     if (width > 256) return undefined
     return plan({ rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
   }
+  // A short inner dimension of more rows is better divided within blocks, which have nothing to send each other.
+  const squares = Math.ceil(rows / 64) * Math.ceil(features / 64)
+  if (kind === 'stream' && rows > 128 && chunks > 1 && chunks <= 16 && squares <= blocks)
+    return plan({ rows: 64, features: 64, upright: false, depth: 2, splits: 1 }, 8)
   const tile = rows > 128 ? roundUp(Math.ceil(rows / 2), 8) : roundUp(rows, 8)
   const tiles = Math.ceil(rows / tile) * Math.ceil(features / 64)
   // Shorter parts cost more to sum than they save; where there is a norm, its factors come later than the products.
