@@ -102,20 +102,33 @@ describe('stop strings in the engine', () => {
     expect(late.responseIds.length).toBeGreaterThan(count)
   })
 
+  /** A response whose tokens are listened to, and the text that came with them. */
+  async function streamed(change: Partial<SamplingParams>): Promise<{ done: Completion; shown: string }> {
+    let shown = ''
+    const done = await new Promise<Completion>(resolve => {
+      engine.submit(
+        { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, ...change } },
+        { onToken: ({ text }) => (shown += text), onOutcome: outcome => resolve(completed(outcome)) },
+      )
+    })
+    return { done, shown }
+  }
+
   test('streamed text is the final text; a stop id has no text of its own', async () => {
     const free = await run({})
     const stopId = free.responseIds[10]!
     const first = free.responseIds.indexOf(stopId)
-    let shown = ''
-    const done = await new Promise<Completion>(resolve => {
-      engine.submit(
-        { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, stopIds: [stopId] } },
-        { onToken: ({ text }) => (shown += text), onOutcome: outcome => resolve(completed(outcome)) },
-      )
-    })
+    const { done, shown } = await streamed({ stopIds: [stopId] })
     expect(done.responseIds.at(-1)).toBe(stopId)
     expect(done.text).toBe(await tokenizer.decode(free.responseIds.slice(0, first)))
     expect(shown).toBe(done.text)
     expect((await run({ stopIds: [stopId] })).text).toBe(done.text)
+  })
+
+  test('what is held back for a stop string that never comes is shown at the end', async () => {
+    const free = await run({})
+    const { done, shown } = await streamed({ stop: ['never this, however long it takes'] })
+    expect(done).toMatchObject({ finishReason: 'length', text: free.text })
+    expect(shown).toBe(free.text)
   })
 })

@@ -77,7 +77,7 @@ test('products of any shape are divided so that the kernel can hold them', () =>
   for (const product of products(wholes(1, 256))) {
     const plan = planStream(product.kind, product)
     const each = Math.floor(product.blocks / Math.ceil(product.rows / 128))
-    const tooWide = product.kind === 'gated' && product.rows > 64 && product.features > 256 * each
+    const tooWide = product.kind === 'gated' && product.rows > 64 && product.features > 176 * each
     if (!plan !== tooWide) wrong.push(`${JSON.stringify(product)}: ${plan ? 'too wide' : 'no plan'}`)
     const rules = plan ? broken(product, plan) : []
     if (rules.length) wrong.push(`${JSON.stringify(product)}, ${JSON.stringify(plan)}: ${rules.join(', ')}`)
@@ -109,9 +109,9 @@ test('only bfloat16 on Hopper, in whole vectors, of few rows', () => {
   expect(fits({ hidden: 4096 })).toBe(true)
   expect(fits({ hidden: 4104 })).toBe(false)
   // One tile for each multiprocessor: how wide that is depends on how many there are.
-  expect(fits({ inner: 16384 }, 128)).toBe(true)
-  expect(fits({ inner: 16384 }, 129)).toBe(false)
-  expect(streamFits(128, { ...shape, inner: 16384 }, 'bfloat16', { ...hopper, multiprocessors: 78 })).toBe(false)
+  expect(fits({ inner: 8192 }, 128)).toBe(true)
+  expect(fits({ inner: 8192 }, 129)).toBe(false)
+  expect(streamFits(128, { ...shape, inner: 8192 }, 'bfloat16', { ...hopper, multiprocessors: 78 })).toBe(false)
 })
 
 const blank = (...shape: number[]): Tensor => Tensor.empty(shape, { dtype: 'bfloat16' })

@@ -40,6 +40,8 @@ constexpr int kOwn = ROWS / SPLITS;               // rows that this block finish
 constexpr int kOwnBytes = kOwn * kStride * 4;
 constexpr int kRounds = (kOwn + kAtOnce - 1) / kAtOnce;
 constexpr int kSharedBytes = STAGES * kStageBytes + (SPLITS > 1 ? SPLITS * kOwnBytes : 0) + 1024;
+// Of a multiprocessor, where there is room, and registers for so many sums.
+constexpr int kBlocks = kThreads <= 256 && kColumns <= 128 && kSharedBytes <= 113 * 1024 ? 2 : 1;
 constexpr bool kDirect = UPRIGHT && DEPTH * SPLITS == 1 && KIND != 2;
 constexpr int kFactors = kDirect ? 2 : (ROWS + kThreads - 1) / kThreads;  // of a thread
 constexpr int kHeld = kFactors * PARTS <= 32 ? PARTS : 0;  // squares that are asked for before the products
@@ -74,7 +76,7 @@ __device__ __forceinline__ unsigned narrowTwo(float low, float high) {
 }
 
 // grid: SPLITS (a cluster), tiles of features, tiles of rows.
-extern "C" __global__ void __launch_bounds__(kThreads + 32, kThreads <= 256 && kColumns <= 128 && kSharedBytes <= 113 * 1024 ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(kThreads + 32, kBlocks)
 stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, const float *squares, float eps, const T *bias,
               T *residual, const T *norm, T *out, float *squaresOut, int rows, int features) {
   extern __shared__ unsigned char raw[];

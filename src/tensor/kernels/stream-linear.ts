@@ -79,7 +79,8 @@ export function planStream(
     // One tile for each block that runs, about as high as wide: what a multiprocessor reads is its rows and its features.
     const high = Math.ceil(rows / 128)
     const width = Math.max(64, roundUp(Math.ceil(features / Math.floor(blocks / high)), 16))
-    if (width > 256) return undefined
+    // Wider ones were not tried.
+    if (width > 176) return undefined
     return plan({ rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
   }
   // A short inner dimension of more rows is better divided within blocks, which have nothing to send each other.
