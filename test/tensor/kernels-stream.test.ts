@@ -11,6 +11,7 @@ import {
   Tensor,
 } from '../../src/tensor/index.js'
 import {
+  clusterHeight,
   type HalfNormed,
   planStream,
   type StreamKind,
@@ -83,6 +84,25 @@ test('products of any shape are divided so that the kernel can hold them', () =>
     if (rules.length) wrong.push(`${JSON.stringify(product)}, ${JSON.stringify(plan)}: ${rules.join(', ')}`)
   }
   expect(wrong.slice(0, 5)).toEqual([])
+})
+
+test('blocks that read the same weights are neighbours where a cluster has room', () => {
+  const height = (splits: number, parts: number, high: number): number =>
+    clusterHeight({ splits, parts, high, blocks: 132 })
+  expect(height(1, 61, 2)).toBe(2)
+  expect(height(1, 14, 4)).toBe(4)
+  expect(height(4, 14, 2)).toBe(2)
+  expect(height(4, 16, 2)).toBe(1)
+  expect(height(8, 14, 1)).toBe(1)
+  expect(height(8, 8, 2)).toBe(1)
+  for (const product of products([1, 64, 65, 128, 129, 192, 193, 256])) {
+    const plan = planStream(product.kind, product)
+    if (!plan) continue
+    const [parts, high] = [Math.ceil(product.features / plan.features), Math.ceil(product.rows / plan.rows)]
+    const tall = clusterHeight({ splits: plan.splits, parts, high, blocks: product.blocks })
+    expect([1, high]).toContain(tall)
+    expect(plan.splits * tall).toBeLessThanOrEqual(8)
+  }
 })
 
 test('more rows are for libtorch, and so are many of a wide gated product', () => {

@@ -59,6 +59,11 @@ template <int Left> __device__ __forceinline__ void waitProducts() { asm volatil
 
 // ---- clusters
 
+__device__ __forceinline__ int rankInCluster() {
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
 // A barrier of all threads of a cluster that orders no memory: what is sent to a block is counted by a barrier of its own.
 __device__ __forceinline__ void arriveCluster() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void waitCluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }

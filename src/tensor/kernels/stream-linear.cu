@@ -3,11 +3,14 @@
 // GROUPS warpgroups, and rows the width; where rows fill it they are the height (UPRIGHT). One thread brings tiles of both with bulk
 // copies into STAGES places of shared memory; the others multiply.
 //
-// What takes time here is waiting, so the inner dimension is divided twice: among the SPLITS blocks of a cluster, and in a block
+// What takes time here is waiting, so the inner dimension is divided twice: among SPLITS blocks of a cluster, and in a block
 // among DEPTH times as many warpgroups, each with every DEPTH-th chunk of it, since one product after another on the same sums
 // takes three times as long as the tensor cores need. Parts are summed in a fixed order through shared memory: a row's result
-// does not depend on timing. Each block of a cluster finishes some of the rows, and the others send it their parts of these.
+// does not depend on timing. Each block of a division finishes some of the rows, and the others send it their parts of these.
 // Upright and undivided sums are finished where they are, in registers.
+//
+// Blocks that read the same weights for other rows are in one cluster: neighbours that ask for the same at about the same time
+// are answered once, and the way from the card's cache is the narrowest here.
 //
 // Weights do not depend on the kernel in front of this one: it starts while that one runs (programmatic dependent launch), and
 // has its first weights by the time their rows come. Nothing is brought nearer than that: copies are made in the order they
@@ -21,9 +24,9 @@
 // KIND 2, stream: the sum and its residual go on as the residual; as out, which is it times the next norm's weight; and as sums
 //   of squares.
 //
-// Defined by the caller: T (bfloat16), KIND, ROWS, FEATURES, UPRIGHT, DEPTH, SPLITS, STAGES, CHUNKS (of 64 elements of the inner
-// dimension), PARTS of the squares (0: no norm) and its WIDTH, and of the instruction that multiplies: SHAPE, REGISTERS, its last
-// operands LEFT and RIGHT, and OUTPUTS.
+// Defined by the caller: T (bfloat16), KIND, ROWS, FEATURES, UPRIGHT, DEPTH, SPLITS, STAGES, LATE (whether the next kernel starts
+// when products are done), CHUNKS (of 64 elements of the inner dimension), PARTS of the squares (0: no norm) and its WIDTH, and
+// of the instruction that multiplies: SHAPE, REGISTERS, its last operands LEFT and RIGHT, and OUTPUTS.
 #include "prelude.cuh"
 #include "hopper.cuh"
 
@@ -75,7 +78,7 @@ __device__ __forceinline__ unsigned narrowTwo(float low, float high) {
   return both;
 }
 
-// grid: SPLITS (a cluster), tiles of features, tiles of rows.
+// grid: SPLITS, tiles of features, tiles of rows; a cluster has all of the first, and as many of the last as it has room for.
 extern "C" __global__ void __launch_bounds__(kThreads + 32, kBlocks)
 stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, const float *squares, float eps, const T *bias,
               T *residual, const T *norm, T *out, float *squaresOut, int rows, int features) {
@@ -86,7 +89,7 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
   const int split = blockIdx.x, firstFeature = blockIdx.y * FEATURES, firstRow = blockIdx.z * ROWS;
   const int begin = split * CHUNKS / SPLITS, count = (split + 1) * CHUNKS / SPLITS - begin;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  allowNext();
+  if (!LATE) allowNext();
 
   if (warp == kThreads / 32) {
     const auto bringWeights = [&](int i) {
@@ -122,6 +125,7 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
       }
     }
     __syncwarp();
+    if (LATE) allowNext();
     if (SPLITS > 1) {
       waitCluster();
       arriveCluster();
@@ -172,6 +176,7 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
     }
   }
   waitProducts<0>();
+  if (LATE) allowNext();
   const auto factorOf = [&](int j) {
     float sum = 0;
 #pragma unroll
@@ -229,7 +234,7 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
     syncThreads<kThreads>();
     waitCluster();  // since the beginning: every block has its barriers
     if (threadIdx.x < SPLITS && threadIdx.x != split)
-      copyToPeer(received + split * (kOwnBytes / 4), sums + threadIdx.x * (kOwnBytes / 4), kOwnBytes, arrived, threadIdx.x);
+      copyToPeer(received + split * (kOwnBytes / 4), sums + threadIdx.x * (kOwnBytes / 4), kOwnBytes, arrived, rankInCluster() - split + threadIdx.x);
     wait(arrived, 0);
     __syncwarp();
     arriveCluster();  // what was sent here has come

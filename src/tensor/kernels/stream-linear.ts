@@ -50,10 +50,14 @@ export interface StreamPlan {
   splits: number
   /** Tiles on their way at once. */
   stages: number
+  /** Whether the kernel behind this one starts when products are done, or as soon as there is room. */
+  late: boolean
 }
 
 /** Of a block, on Hopper, without what the kernel has of its own. */
 const SHARED_BYTES = 225 * 1024
+/** Chunks of 64 elements of an inner dimension. */
+const SHORT = 16
 
 /**
  * `features` are the weight's, `blocks` those that run at once: a card's multiprocessors. Undefined where rows are no longer
@@ -65,13 +69,15 @@ export function planStream(
 ): StreamPlan | undefined {
   if (rows > 256) return undefined
   const chunks = Math.ceil(inner / 64)
-  const plan = (tile: Omit<StreamPlan, 'stages'>, most: number): StreamPlan => {
+  const plan = (tile: Omit<StreamPlan, 'stages' | 'late'>, most: number): StreamPlan => {
     // Sums that are not finished in registers lie where the tiles were, and those of others beside them.
     const direct = tile.upright && tile.depth * tile.splits === 1 && kind !== 'stream'
     const least = direct ? 1 : Math.ceil((tile.depth * sumBytes(tile)) / stageBytes(tile))
     const room = Math.floor((SHARED_BYTES - (tile.splits > 1 ? sumBytes(tile) : 0)) / stageBytes(tile))
     const each = Math.ceil(chunks / tile.splits)
-    return { ...tile, stages: Math.max(least, Math.min(each <= most + 1 ? each : most, room)) }
+    const stages = Math.max(least, Math.min(each <= most + 1 ? each : most, room))
+    // Weights of the next would come in the way of a short product's few.
+    return { ...tile, stages, late: kind === 'stream' && chunks <= SHORT && rows <= 128 }
   }
   if (kind === 'gated') {
     if (rows <= 64)
@@ -81,11 +87,12 @@ export function planStream(
     const width = Math.max(64, roundUp(Math.ceil(features / Math.floor(blocks / high)), 16))
     // Wider ones were not tried.
     if (width > 176) return undefined
-    return plan({ rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }, 4)
+    const tile = { rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }
+    return plan(tile, high > 1 ? 5 : 4)
   }
   // A short inner dimension of more rows is better divided within blocks, which have nothing to send each other.
   const squares = Math.ceil(rows / 64) * Math.ceil(features / 64)
-  if (kind === 'stream' && rows > 128 && chunks > 1 && chunks <= 16 && squares <= blocks)
+  if (kind === 'stream' && rows > 128 && chunks > 1 && chunks <= SHORT && squares <= blocks)
     return plan({ rows: 64, features: 64, upright: false, depth: 2, splits: 1 }, 8)
   const tile = rows > 128 ? roundUp(Math.ceil(rows / 2), 8) : roundUp(rows, 8)
   const tiles = Math.ceil(rows / tile) * Math.ceil(features / 64)
@@ -102,6 +109,14 @@ const sumBytes = ({ rows, features }: Pick<StreamPlan, 'rows' | 'features'>): nu
 /** Of a block: tiles, which start at multiples of 1,024 bytes, and what others send it. */
 export function streamSharedBytes(plan: StreamPlan): number {
   return plan.stages * stageBytes(plan) + (plan.splits > 1 ? sumBytes(plan) : 0) + 1024
+}
+
+/** How many tiles of rows are in a cluster: all of them, or one where so large a cluster might have to wait for room. */
+export function clusterHeight(given: { splits: number; parts: number; high: number; blocks: number }): number {
+  const { splits, parts, high, blocks } = given
+  const size = splits * high
+  // A cluster lies within one of the card's groups of 16 or 18 multiprocessors, and is of 8 at most.
+  return size <= 4 || (size <= 8 && parts * size <= (blocks * 7) / 8) ? high : 1
 }
 
 export interface StreamShape {
@@ -183,12 +198,13 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
     const values = weight.newEmpty([rows, width])
     const squares = kind === 'stream' ? weight.newEmpty([parts, rows], { dtype: 'float32' }) : null
     const groups = (plan.upright ? plan.rows : plan.features) / 64
+    const high = Math.ceil(rows / plan.rows)
     productKernel({ kind, plan, inner, parts: x.parts }).launch(
       {
-        grid: [plan.splits, parts, Math.ceil(rows / plan.rows)],
+        grid: [plan.splits, parts, high],
         block: [groups * plan.depth * 128 + 32],
         sharedBytes: streamSharedBytes(plan),
-        cluster: [plan.splits],
+        cluster: [plan.splits, 1, clusterHeight({ splits: plan.splits, parts, high, blocks: multiprocessors })],
         overlap: true,
       },
       ...[kind === 'gated' ? pairs(weight) : weight, x.values, x.squares, eps],
@@ -223,7 +239,7 @@ function endsKernel(entry: string, hidden: number, parts: number, parameters: Ke
 /** `parts`: of the squares of what is read; 0 where it was not normalised. */
 function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
   const { kind, inner, parts } = given
-  const { rows, features, upright, depth, splits, stages } = given.plan
+  const { rows, features, upright, depth, splits, stages, late } = given.plan
   const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
   return new Kernel({
     file: new URL('./stream-linear.cu', import.meta.url),
@@ -243,6 +259,7 @@ function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number
       DEPTH: depth,
       SPLITS: splits,
       STAGES: stages,
+      LATE: late ? 1 : 0,
       CHUNKS: Math.ceil(inner / 64),
       PARTS: parts,
       WIDTH: inner,
