@@ -47,6 +47,31 @@ function biased(parts: DecoderParts): DecoderParts {
   return { ...parts, weights }
 }
 
+test('gates and ups in one are those one after the other', async () => {
+  const model = await loadModel('qwen2')
+  scope(() =>
+    noGrad(() => {
+      const { parts } = model
+      const { ids, attention } = memory(parts)
+      const { rmsNorm, addRmsNorm, swiglu } = parts.ops
+      const product: StepOps['linear'] = (x, weight, bias) => linear(x, weight, bias ?? null)
+      const step = (more: Partial<StepOps>): Tensor => {
+        const { rotateStore, attend } = attention()
+        const ops = { linear: product, rmsNorm, addRmsNorm, swiglu, rotateStore, attend }
+        return decodeStep(parts, { ...ops, ...more }, ids, 'all')!
+      }
+      let calls = 0
+      const gatedLinear: StepOps['gatedLinear'] = (x, weight) => {
+        calls++
+        return swiglu(product(x, weight))
+      }
+      expect(step({ gatedLinear }).equal(step({}))).toBe(true)
+      expect(calls).toBe(parts.config.layers)
+    }),
+  )
+  model.dispose()
+})
+
 for (const name of ['qwen2', 'qwen3', 'llama'])
   test.each(['as it is', 'with biases'])(
     `a step of projections that stream is the step there is: ${name} %s`,

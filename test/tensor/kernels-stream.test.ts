@@ -10,6 +10,7 @@ import {
   scope,
   Tensor,
 } from '../../src/tensor/index.js'
+import { gatedLinearFits, gatedLinearKernel } from '../../src/tensor/kernels/gated-linear.js'
 import {
   clusterHeight,
   type HalfNormed,
@@ -177,6 +178,33 @@ test('every launch is one the kernels take, eager and recorded', () => {
         program.dispose()
       }
     })
+})
+
+test('SwiGLU of a projection: many rows in whole vectors of bfloat16 on Hopper', () => {
+  const [shape, hopper] = [
+    { hidden: 896, inner: 4864 },
+    { capability: '9.0', multiprocessors: 132 },
+  ]
+  const fits = (rows: number, odd: object = {}, dtype = 'bfloat16', device = {}): boolean =>
+    gatedLinearFits(rows, { ...shape, ...odd }, dtype, { ...hopper, ...device })
+  // 38 tiles across: seven rows of tiles are two for each multiprocessor.
+  expect(fits(768)).toBe(false)
+  expect(fits(769)).toBe(true)
+  expect(fits(769, { inner: 4096 })).toBe(false)
+  expect(fits(1e5, { hidden: 900 })).toBe(false)
+  expect(fits(1e5, { inner: 4860 })).toBe(false)
+  expect(fits(1e5, {}, 'float16')).toBe(false)
+  expect(fits(1e5, {}, 'bfloat16', { capability: '10.0' })).toBe(false)
+
+  const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
+  const gated = gatedLinearKernel(132)
+  scope(() => {
+    const [x, weight] = [blank(300, 896), blank(2 * 4864, 896)]
+    expect(() => gated(x, weight)).toThrow(absent)
+    const program = record(['tensor'], given => gated(given, weight))
+    expect(() => program.call(x)).toThrow(absent)
+    program.dispose()
+  })
 })
 
 test('a product that has no plan is refused', () => {

@@ -1,7 +1,16 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
 import { memoized } from '../../memoized.js'
 import { type DecoderParts, headWeight } from '../../model/decoder.js'
-import { cat, cudaDevice, flashAttentionForward, linear, type NumberLike, type Tensor } from '../../tensor/index.js'
+import {
+  type CudaDevice,
+  cat,
+  cudaDevice,
+  flashAttentionForward,
+  linear,
+  type NumberLike,
+  type Tensor,
+} from '../../tensor/index.js'
+import { type GatedLinear, gatedLinearFits, gatedLinearKernel } from '../../tensor/kernels/gated-linear.js'
 import {
   type AttentionPlan,
   decodeAttentionKernel,
@@ -34,6 +43,7 @@ export class CudaOps {
     splitLinearKernel(this.dtype, this.parts.config.hidden, parts),
   )
   private streams: ReturnType<typeof streamKernels> | undefined
+  private gated: GatedLinear | undefined
 
   constructor(
     private readonly parts: DecoderParts,
@@ -50,14 +60,29 @@ export class CudaOps {
     return planAttention(rows, longest, this.parts.config)
   }
 
+  private get device(): CudaDevice | undefined {
+    return cudaDevice(this.parts.weights.get('model.embed_tokens.weight')!.device)
+  }
+
   /** Undefined where the device, the model or the number of rows is not one for these projections. */
   private streamLinear(rows: number): StreamLinear | undefined {
-    const { config, weights, adapter } = this.parts
-    if (adapter) return undefined
-    const device = cudaDevice(weights.get('model.embed_tokens.weight')!.device)
-    if (!device || !streamFits(rows, config, this.dtype, device)) return undefined
+    const { parts, device } = this
+    const { config, adapter } = parts
+    if (adapter || !device || !streamFits(rows, config, this.dtype, device)) return undefined
     this.streams ??= streamKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)
+  }
+
+  /** Whether so many rows are many: then gates and ups have a kernel of their own. */
+  isMany(rows: number): boolean {
+    const { parts, device } = this
+    return device !== undefined && gatedLinearFits(rows, parts.config, this.dtype, device)
+  }
+
+  private gatedLinear(many: boolean): Pick<StepOps, 'gatedLinear'> {
+    if (!many) return {}
+    this.gated ??= gatedLinearKernel(this.device!.multiprocessors)
+    return { gatedLinear: this.gated }
   }
 
   private get shared(): Pick<StepOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
@@ -90,6 +115,7 @@ export class CudaOps {
       this.parts,
       {
         ...shared,
+        ...this.gatedLinear(this.isMany(rows.count)),
         linearAddRmsNorm: (x, weight, bias, residual, norm, eps) => {
           const parts = splits.get(weight.shape[1]!) ?? 1
           return parts > 1
@@ -108,7 +134,7 @@ export class CudaOps {
 
   /**
    * The logits of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`, then rows that
-   * read their sequences' blocks.
+   * read their sequences' blocks. `many`: as `isMany` says of them.
    */
   prefill(
     ids: Tensor,
@@ -118,9 +144,10 @@ export class CudaOps {
       all: PagedRows
       fresh: { count: NumberLike; offsets: Tensor; longest: NumberLike } | undefined
       paged: PagedRows | undefined
+      many: boolean
     },
   ): Tensor | undefined {
-    const { layers, tables, slots, all, fresh, paged } = options
+    const { layers, tables, slots, all, fresh, paged, many } = options
     const { heads, kvHeads, headDim } = this.parts.config
     const attend = this.attention({ splits: 1, warps: 4, fused: false })
     const beginnings = (qkv: Tensor): Tensor => {
@@ -141,6 +168,7 @@ export class CudaOps {
       this.parts,
       {
         ...this.shared,
+        ...this.gatedLinear(many),
         rotateStore: (qkv, layer) => {
           this.rope(qkv, tables, all, slots, layers[layer]!)
           return qkv

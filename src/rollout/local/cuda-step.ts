@@ -307,7 +307,11 @@ export class CudaStep implements StepDevice {
           ...[keys, draws.forced, draws.bannedOffsets, draws.bannedIds].map(upload),
         )
       }
-      const program = this.program(batch, rows.longest > 0, rows.paged.positions.length > 0)
+      const program = this.program(batch, {
+        fresh: rows.longest > 0,
+        paged: rows.paged.positions.length > 0,
+        many: this.ops.isMany(rows.ids.length),
+      })
       const fresh = rows.offsets.at(-1)!
       const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), draws.count]
       const outputs = (await program.run(...inputs, ...numbers)) ?? []
@@ -331,13 +335,16 @@ export class CudaStep implements StepDevice {
     }
   }
 
-  private program({ draws }: StepBatch, fresh: boolean, paged: boolean): StepProgram {
+  private program(
+    { draws }: StepBatch,
+    { fresh, paged, many }: { fresh: boolean; paged: boolean; many: boolean },
+  ): StepProgram {
     const { layers, tables } = this
     if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
     const drawing = draws.count > 0
     const filtered = hasFilters(draws)
     const adapts = this.parts.adapter !== undefined
-    const key = [fresh, paged, drawing, filtered, draws.top, adapts].join(' ')
+    const key = [fresh, paged, many, drawing, filtered, draws.top, adapts].join(' ')
     return this.programs.get(key, () => {
       const kinds = [
         ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor' as const),
@@ -357,6 +364,7 @@ export class CudaStep implements StepDevice {
             paged: paged
               ? { count: pagedCount!, positions: pagedPositions!, sequences: sequences!, table: table!, width: width! }
               : undefined,
+            many,
           })
           if (!logits) return []
           const [drawPositions, settings, keys, forced, bannedOffsets, banned] = sampling as [

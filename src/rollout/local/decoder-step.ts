@@ -23,6 +23,8 @@ export interface StepOps {
   ): readonly [normed: Tensor, sum: Tensor]
   /** `silu(gate) * up` of `[rows, gate then up]`. */
   swiglu(gateUp: Tensor): Tensor
+  /** That of a projection, where the device has something better than one after the other. */
+  gatedLinear?(x: Tensor, weight: Tensor): Tensor
   /** Turns queries and keys by position, stores keys and values in the layer's cache, gives the queries. */
   rotateStore(qkv: Tensor, layer: number): Tensor
   /** Each row's attention over its sequence up to its position. */
@@ -59,6 +61,14 @@ export function decodeStep(
       return ops.addRmsNorm(adapted(ops.linear(input, matrix, bias), input, projection), residual, norm, normEps)
     }
 
+    const gated = (input: Tensor, matrix: Tensor): Tensor => {
+      if (ops.gatedLinear && !parts.adapter) return ops.gatedLinear(input, matrix)
+      const gateUp = ops.linear(input, matrix)
+      if (!parts.adapter) return ops.swiglu(gateUp)
+      const gate = adapted(gateUp.narrow(1, 0, inner), input, 'gate_proj')
+      return ops.swiglu(cat([gate, adapted(gateUp.narrow(1, inner, inner), input, 'up_proj')], 1))
+    }
+
     let qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`))
     if (parts.adapter) {
       const [queries, keys] = [heads * headDim, kvHeads * headDim]
@@ -76,12 +86,7 @@ export function decodeStep(
       residual = residual.indexSelect(0, wanted!)
     }
     ;[normed, residual] = joined(mixed, 'o_proj', 'self_attn.o_proj', weight('post_attention_layernorm.weight'))
-    let gateUp = ops.linear(normed, weight('mlp.gate_up.weight'))
-    if (parts.adapter) {
-      const gate = adapted(gateUp.narrow(1, 0, inner), normed, 'gate_proj')
-      gateUp = cat([gate, adapted(gateUp.narrow(1, inner, inner), normed, 'up_proj')], 1)
-    }
-    const act = ops.swiglu(gateUp)
+    const act = gated(normed, weight('mlp.gate_up.weight'))
     const next = i === last ? 'model.norm.weight' : `model.layers.${i + 1}.input_layernorm.weight`
     ;[normed, residual] = joined(act, 'down_proj', 'mlp.down_proj', weights.get(next)!)
   }

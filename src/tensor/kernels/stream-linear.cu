@@ -26,12 +26,12 @@
 //
 // Defined by the caller: T (bfloat16), KIND, ROWS, FEATURES, UPRIGHT, DEPTH, SPLITS, STAGES, LATE (whether the next kernel starts
 // when products are done), CHUNKS (of 64 elements of the inner dimension), PARTS of the squares (0: no norm) and its WIDTH, and
-// of the instruction that multiplies: SHAPE, REGISTERS, its last operands LEFT and RIGHT, and OUTPUTS.
+// what projection.cuh asks for.
 #include "prelude.cuh"
 #include "hopper.cuh"
+#include "projection.cuh"
 
 constexpr int kGroups = (UPRIGHT ? ROWS : FEATURES) / 64;
-constexpr int kColumns = UPRIGHT ? FEATURES : ROWS;
 constexpr int kWeightBytes = FEATURES * 128, kStageBytes = kWeightBytes + ROWS * 128;
 constexpr int kThreads = kGroups * DEPTH * 128;   // that multiply
 constexpr int kStride = FEATURES + 4;             // of a row of sums, in words: no two threads of a store meet in a bank
@@ -50,17 +50,10 @@ constexpr int kFactors = kDirect ? 2 : (ROWS + kThreads - 1) / kThreads;  // of 
 constexpr int kHeld = kFactors * PARTS <= 32 ? PARTS : 0;  // squares that are asked for before the products
 constexpr int kMost = (CHUNKS + SPLITS - 1) / SPLITS;  // chunks of a block
 static_assert(kDirect || DEPTH * kSums * 4 <= STAGES * kStageBytes, "the sums do not fit where the tiles were");
-static_assert((UPRIGHT ? ROWS : FEATURES) % 64 == 0 && kColumns % 8 == 0 && kColumns <= 256 && ROWS <= 256 && FEATURES <= 256 && FEATURES % kTake == 0, "no such tile");
+static_assert(kColumns == (UPRIGHT ? FEATURES : ROWS) && (UPRIGHT ? ROWS : FEATURES) % 64 == 0 && kColumns % 8 == 0 && kColumns <= 256 && ROWS <= 256 && FEATURES <= 256 && FEATURES % kTake == 0, "no such tile");
 static_assert(ROWS % SPLITS == 0 && CHUNKS >= SPLITS && (KIND != 2 || 32 % kTakers == 0), "no such split");
 // A place always has the same warpgroups' chunks: a barrier that others may be rounds behind of tells them nothing.
 static_assert(STAGES >= kMost || (STAGES % DEPTH == 0 && STAGES > DEPTH), "no such stages");
-
-__device__ __forceinline__ void multiply(float (&d)[kColumns / 2], unsigned long long left, unsigned long long right) {
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-               "wgmma.mma_async.sync.aligned." SHAPE ".f32.bf16.bf16 {" REGISTERS "}, " LEFT ", " RIGHT ", more, 1, 1, 0, 0;\n}"
-               : OUTPUTS
-               : "l"(left), "l"(right));
-}
 
 __device__ __forceinline__ void add(float *sum, const float *four) {
   const float4 part = *reinterpret_cast<const float4 *>(four);
@@ -68,14 +61,6 @@ __device__ __forceinline__ void add(float *sum, const float *four) {
   sum[1] += part.y;
   sum[2] += part.z;
   sum[3] += part.w;
-}
-
-__device__ __forceinline__ float silu(float x) { return __fdividef(x, 1.f + __expf(-x)); }
-
-__device__ __forceinline__ unsigned narrowTwo(float low, float high) {
-  unsigned both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
 }
 
 // grid: SPLITS, tiles of features, tiles of rows; a cluster has all of the first, and as many of the last as it has room for.

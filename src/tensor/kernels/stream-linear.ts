@@ -7,6 +7,7 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel, type KernelParameter } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
+import { gatePairs, gatePairsBox, productDefines } from './projection.js'
 
 /**
  * Half of a norm: rows times the norm's weight, and the sums of their squares before that, float32 `[parts, rows]`. The other
@@ -207,7 +208,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
         cluster: [plan.splits, 1, clusterHeight({ splits: plan.splits, parts, high, blocks: multiprocessors })],
         overlap: true,
       },
-      ...[kind === 'gated' ? pairs(weight) : weight, x.values, x.squares, eps],
+      ...[kind === 'gated' ? gatePairs(weight) : weight, x.values, x.squares, eps],
       ...[bias, residual, norm, values, squares, rows, width],
     )
     return { values, squares, parts, width }
@@ -225,12 +226,6 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
   })
 }
 
-/** Eight gates, then the ups that belong to them. */
-function pairs(weight: Tensor): Tensor {
-  const [features, inner] = weight.shape as [number, number]
-  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
-}
-
 function endsKernel(entry: string, hidden: number, parts: number, parameters: KernelParameter[]): Kernel {
   const file = new URL('./stream-ends.cu', import.meta.url)
   return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
@@ -240,7 +235,7 @@ function endsKernel(entry: string, hidden: number, parts: number, parameters: Ke
 function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
   const { kind, inner, parts } = given
   const { rows, features, upright, depth, splits, stages, late } = given.plan
-  const weights = kind === 'gated' ? [features / 16, 2, 8, 64] : [features, 64]
+  const weights = kind === 'gated' ? gatePairsBox(features) : [features, 64]
   return new Kernel({
     file: new URL('./stream-linear.cu', import.meta.url),
     entry: 'stream_linear',
@@ -263,20 +258,7 @@ function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number
       CHUNKS: Math.ceil(inner / 64),
       PARTS: parts,
       WIDTH: inner,
-      ...instruction(upright ? features : rows),
+      ...productDefines(upright ? features : rows),
     },
   })
-}
-
-/** The text of the instruction whose result is 64 high and so wide: it names every register of a thread's share. */
-function instruction(width: number): Record<string, string> {
-  const count = width / 2
-  const each = (text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join(', ')
-  return {
-    SHAPE: `"m64n${width}k16"`,
-    REGISTERS: `"${each(i => `%${i}`)}"`,
-    LEFT: `"%${count}"`,
-    RIGHT: `"%${count + 1}"`,
-    OUTPUTS: each(i => `"+f"(d[${i}])`),
-  }
 }

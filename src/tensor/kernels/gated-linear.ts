@@ -1,0 +1,66 @@
+/**
+ * SwiGLU of a projection of many rows as a CUDA kernel for Hopper (gated-linear.cu): what libtorch's product and ours behind it
+ * compute, without the way of gates and ups through memory. It knows no gradient.
+ */
+import { memoized } from '../../memoized.js'
+import type { CudaDevice } from '../device.js'
+import { Kernel } from '../kernel.js'
+import type { Tensor } from '../tensor.js'
+import { gatePairs, gatePairsBox, productDefines } from './projection.js'
+
+/** `silu(gate) * up` of `x @ weight.T`; the weight's features are the gates, then the ups. Any number of rows, also a program's. */
+export type GatedLinear = (x: Tensor, weight: Tensor) => Tensor
+
+/** Of a tile; of the weight's features. */
+const [ROWS, FEATURES] = [128, 256]
+/** Tiles of the inner dimension on their way at once. */
+const STAGES = 4
+/** Tiles, which start at multiples of 1,024 bytes, and results of half the rows. */
+const SHARED_BYTES = STAGES * (ROWS + FEATURES) * 128 + 1024 + (ROWS / 2) * (FEATURES / 2 + 8) * 2
+
+/** Whether there are enough rows, of a kind that the kernel takes, that it is the faster one. */
+export function gatedLinearFits(
+  rows: number,
+  { hidden, inner }: { hidden: number; inner: number },
+  dtype: string,
+  { capability, multiprocessors }: Pick<CudaDevice, 'capability' | 'multiprocessors'>,
+): boolean {
+  const tiles = Math.ceil(rows / ROWS) * Math.ceil((2 * inner) / FEATURES)
+  return (
+    dtype === 'bfloat16' &&
+    Math.floor(Number(capability)) === 9 &&
+    hidden % 8 === 0 &&
+    inner % 8 === 0 &&
+    tiles >= 2 * multiprocessors
+  )
+}
+
+export function gatedLinearKernel(multiprocessors: number): GatedLinear {
+  const kernel = memoized(
+    (inner: number) =>
+      new Kernel({
+        file: new URL('./gated-linear.cu', import.meta.url),
+        entry: 'gated_linear',
+        parameters: [
+          { tiles: 'bfloat16', box: gatePairsBox(FEATURES) },
+          { tiles: 'bfloat16', box: [ROWS, 64] },
+          ...(['tensor:bfloat16', 'int32', 'int32'] as const),
+        ],
+        define: {
+          T: 'bfloat16',
+          FEATURES,
+          STAGES,
+          CHUNKS: Math.ceil(inner / 64),
+          ...productDefines(FEATURES),
+        },
+      }),
+  )
+  return (x, weight) => {
+    const [features, inner] = weight.shape as [number, number]
+    const rows = x.size(0)
+    const out = x.newEmpty([rows, features / 2])
+    const shape = { grid: [multiprocessors], block: [288], sharedBytes: SHARED_BYTES, overlap: true } as const
+    kernel(inner).launch(shape, gatePairs(weight), x, out, rows, features / 2)
+    return out
+  }
+}

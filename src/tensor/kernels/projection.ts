@@ -1,0 +1,25 @@
+/** What the kernels of Hopper's projections have in common (projection.cuh), and how they read the weight of a gated one. */
+import type { Tensor } from '../tensor.js'
+
+/** What projection.cuh asks for: a product so wide. Its instruction names every register of a thread's share. */
+export function productDefines(columns: number): Record<string, string | number> {
+  const count = columns / 2
+  const each = (text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join(', ')
+  return {
+    COLUMNS: columns,
+    SHAPE: `"m64n${columns}k16"`,
+    REGISTERS: `"${each(i => `%${i}`)}"`,
+    LEFT: `"%${count}"`,
+    RIGHT: `"%${count + 1}"`,
+    OUTPUTS: each(i => `"+f"(d[${i}])`),
+  }
+}
+
+/** A weight whose features are the gates, then the ups, as eight gates and the eight ups that belong to them. */
+export function gatePairs(weight: Tensor): Tensor {
+  const [features, inner] = weight.shape as [number, number]
+  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
+}
+
+/** So many of its features at a time. */
+export const gatePairsBox = (features: number): readonly number[] => [features / 16, 2, 8, 64]
