@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { parseConfig, TokenModel } from '../../dist/model/index.js'
 import { LocalEngine } from '../../dist/rollout/local/engine.js'
 import {
+  backend,
   callOperator,
   fusedOps,
   linear,
@@ -17,6 +18,7 @@ import {
   synchronize,
   Tensor,
 } from '../../dist/tensor/index.js'
+import { headLinearFits, headLinearKernel } from '../../dist/tensor/kernels/head-linear.js'
 import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
 import { decodeAttentionTwin, pagedRopeTwin, slotOf } from '../../dist/tensor/kernels/paged-attention-twin.js'
 import { sampleKernel } from '../../dist/tensor/kernels/sample.js'
@@ -214,6 +216,79 @@ async function sampling(checks, dtype) {
   }
 }
 
+/**
+ * Logits and their sums from one kernel: the logits are the product's, and tokens drawn by these sums are those drawn by the
+ * sums that the sampling kernels make themselves. Some rows are greedy, some have tokens that cannot be drawn, some are not
+ * there, and one is not finite.
+ *
+ * @param {Checks} checks
+ */
+async function heads(checks) {
+  const { capability, multiprocessors } = backend().cuda.devices[0]
+  if (!headLinearFits(256, { hidden: 64, vocabSize: 320 }, 'bfloat16', { capability })) return
+  const next = numbers(4)
+  const kernel = headLinearKernel(multiprocessors)
+  for (const [rows, vocabSize, hidden] of [
+    [1, 320, 64],
+    [64, 320, 128],
+    [3, 32000, 72],
+    [300, 1000, 64],
+    [64, 151936, 896],
+    [256, 151936, 896],
+  ]) {
+    const name = `head of ${rows}x${vocabSize}, ${hidden} wide`
+    await checks.try(name, async () => {
+      const up = array => Tensor.from(array, { device })
+      const x = randn([rows, hidden], { device }).cast('bfloat16')
+      const weight = randn([vocabSize, hidden], { device }).mul(0.1).cast('bfloat16')
+      if (rows > 8) x.select(0, 7).fill_(Number.NaN)
+      const exact = linear(x, weight)
+      const best = exact.argmax(1).to('cpu', 'int32').toArray()
+      const banned = []
+      const offsets = new Int32Array(rows + 1)
+      for (let row = 0; row < rows; row++) {
+        if (row % 3 === 1) banned.push(best[row], next(vocabSize))
+        offsets[row + 1] = banned.length
+      }
+      const words = count => up(Int32Array.from({ length: count }, () => next(2 ** 32) | 0))
+      const sampled = {
+        count: rows,
+        positions: up(Int32Array.from({ length: rows }, (_, i) => (i % 11 === 5 ? -1 : next(1000)))),
+        settings: up(
+          Float32Array.from({ length: 4 * rows }, (_, i) => [[1, 0.7, 1, 0][(i >> 2) % 4], -1, 1, 0][i % 4]),
+        ),
+        keys: words(2 * rows),
+        forced: up(new Int32Array(rows).fill(-1)),
+        bannedOffsets: up(offsets),
+        banned: up(Int32Array.from([...banned, 0])),
+      }
+      const { logits, sums } = kernel(x, weight, sampled)
+      const there = Array.from({ length: rows }, (_, i) => i).filter(i => i % 11 !== 5 && !(rows > 8 && i === 7))
+      const [a, b] = [logits, exact].map(t => t.indexSelect(0, up(Int32Array.from(there))).cast('float32'))
+      const off = a.sub(b).abs().amax().item() / b.abs().amax().item()
+      checks.is(`${name}: logits`, off < 0.01, String(off))
+      const sample = sampleKernel('bfloat16', vocabSize)
+      const draw = async known => {
+        const results = Tensor.empty([3, rows], { dtype: 'int32', device }).fill_(-7)
+        sample(logits, sampled, results, { filtered: false, steps: undefined, ...known })
+        await synchronize()
+        return results.to('cpu').toArray()
+      }
+      const [found, expected] = [await draw({ known: sums }), await draw({})]
+      const [floats, wanted] = [found, expected].map(array => new Float32Array(array.buffer))
+      const others = Array.from({ length: rows }, (_, i) => i).filter(i => found[i] !== expected[i])
+      checks.is(`${name}: tokens`, others.length <= rows * 0.01, `${others.length} of ${rows} differ`)
+      const worst = Math.max(
+        ...there
+          .filter(i => !others.includes(i))
+          .flatMap(i => [rows + i, 2 * rows + i].map(at => Math.abs(floats[at] - wanted[at]))),
+      )
+      checks.is(`${name}: log-probabilities`, worst < 2e-5, String(worst))
+      if (rows > 8) checks.is(`${name}: a row that is not finite`, found[7] === -1)
+    })
+  }
+}
+
 async function collect(engine, requests) {
   const found = new Map()
   for await (const outcome of engine.generate(requests)) {
@@ -405,6 +480,7 @@ export async function run() {
     await sampling(checks, dtype)
     for (const name of ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']) await greedy(checks, name, dtype)
   }
+  await heads(checks)
   for (const name of ['qwen2', 'qwen3', 'wide']) await scored(checks, name, 'bfloat16')
   await scored(checks, 'llama', 'float16')
   await changed(checks)

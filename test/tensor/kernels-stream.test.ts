@@ -11,6 +11,7 @@ import {
   Tensor,
 } from '../../src/tensor/index.js'
 import { gatedLinearFits, gatedLinearKernel } from '../../src/tensor/kernels/gated-linear.js'
+import { headLinearFits, headLinearKernel } from '../../src/tensor/kernels/head-linear.js'
 import {
   clusterHeight,
   type HalfNormed,
@@ -204,6 +205,26 @@ test('SwiGLU of a projection: many rows in whole vectors of bfloat16 on Hopper',
     const program = record(['tensor'], given => gated(given, weight))
     expect(() => program.call(x)).toThrow(absent)
     program.dispose()
+  })
+})
+
+test('logits with their sums: rows that fill tiles, whole vectors of bfloat16 on Hopper', () => {
+  const [shape, hopper] = [{ hidden: 896, vocabSize: 151936 }, { capability: '9.0' }]
+  for (const rows of [208, 256, 336, 1024])
+    expect(headLinearFits(rows, shape, 'bfloat16', hopper), `${rows}`).toBe(true)
+  for (const rows of [1, 128, 129, 207, 257])
+    expect(headLinearFits(rows, shape, 'bfloat16', hopper), `${rows}`).toBe(false)
+  expect(headLinearFits(256, shape, 'float16', hopper)).toBe(false)
+  expect(headLinearFits(256, shape, 'bfloat16', { capability: '8.9' })).toBe(false)
+  expect(headLinearFits(256, { ...shape, vocabSize: 32001 }, 'bfloat16', hopper)).toBe(false)
+  expect(headLinearFits(256, { ...shape, hidden: 900 }, 'bfloat16', hopper)).toBe(false)
+  const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
+  scope(() => {
+    const ints = (count: number): Tensor => Tensor.from(new Int32Array(count))
+    const rows = { positions: ints(5), bannedOffsets: ints(6), banned: ints(1), settings: Tensor.empty([5, 4]) }
+    const [x, weight] = [blank(5, 64), blank(1000, 64)]
+    for (const multiprocessors of [132, 113])
+      expect(() => headLinearKernel(multiprocessors)(x, weight, { count: 5, ...rows })).toThrow(absent)
   })
 })
 

@@ -11,6 +11,7 @@ import {
   type Tensor,
 } from '../../tensor/index.js'
 import { type GatedLinear, gatedLinearFits, gatedLinearKernel } from '../../tensor/kernels/gated-linear.js'
+import { type HeadLinear, headLinearFits, headLinearKernel } from '../../tensor/kernels/head-linear.js'
 import {
   type AttentionPlan,
   decodeAttentionKernel,
@@ -22,7 +23,7 @@ import {
   planAttention,
   type RopeTables,
 } from '../../tensor/kernels/paged-attention.js'
-import { sampleKernel } from '../../tensor/kernels/sample.js'
+import { type SampleRows, type SampleSteps, sampleKernel } from '../../tensor/kernels/sample.js'
 import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
 import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kernels/stream-linear.js'
 import { decodeStep, type StepOps } from './decoder-step.js'
@@ -44,6 +45,7 @@ export class CudaOps {
   )
   private streams: ReturnType<typeof streamKernels> | undefined
   private gated: GatedLinear | undefined
+  private head: HeadLinear | undefined
 
   constructor(
     private readonly parts: DecoderParts,
@@ -95,7 +97,7 @@ export class CudaOps {
     }
   }
 
-  /** The logits after the next tokens of sequences, one row each. */
+  /** The normalised hidden states after the next tokens of sequences, one row each. */
   decode(
     ids: Tensor,
     { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows & { count: number } },
@@ -104,14 +106,11 @@ export class CudaOps {
     const attend = (qkv: Tensor, layer: number): Tensor => kernel(qkv, tables, rows, layers[layer]!)
     const { shared } = this
     const streamed = this.streamLinear(rows.count)
-    if (streamed) {
-      const hidden = streamStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
-      return linear(hidden, headWeight(this.parts))
-    }
+    if (streamed) return streamStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
     const { hidden: width, heads, headDim, inner } = this.parts.config
     const depths = splitLinearExists() ? [heads * headDim, inner] : []
     const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
-    const hidden = decodeStep(
+    return decodeStep(
       this.parts,
       {
         ...shared,
@@ -128,8 +127,25 @@ export class CudaOps {
       },
       ids,
       'all',
-    )
-    return linear(hidden!, headWeight(this.parts))
+    )!
+  }
+
+  /** Draws a token after each hidden state that `decode` gave, as `sample` does of logits. */
+  draw(
+    hidden: Tensor,
+    rows: SampleRows & { count: number },
+    results: Tensor,
+    options: { filtered: boolean; steps: SampleSteps },
+  ): void {
+    const { parts, device } = this
+    const weight = headWeight(parts)
+    if (options.filtered || !device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
+      this.sample(linear(hidden, weight), rows, results, options)
+      return
+    }
+    this.head ??= headLinearKernel(device.multiprocessors)
+    const { logits, sums } = this.head(hidden, weight, rows)
+    this.sample(logits, rows, results, { ...options, known: sums })
   }
 
   /**

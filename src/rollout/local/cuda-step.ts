@@ -223,14 +223,14 @@ export class CudaStep implements StepDevice {
     try {
       const program = record([], () => {
         noGrad(() => {
-          const logits = this.ops.decode(ids!, {
+          const hidden = this.ops.decode(ids!, {
             layers,
             tables,
             plan,
             rows: { count: rows, positions: positions!, sequences: null, table, width },
           })
-          this.ops.sample(
-            logits,
+          this.ops.draw(
+            hidden,
             {
               count: rows,
               positions: positions!,
