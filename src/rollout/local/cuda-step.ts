@@ -283,30 +283,19 @@ export class CudaStep implements StepDevice {
   async step(batch: StepBatch): Promise<StepResult> {
     const { draws } = batch
     const rows = prefillRows(batch)
-    const made: Tensor[] = []
-    const upload = (array: Int32Array | Float32Array): Tensor => {
-      // An empty tensor has no address to hand to a kernel.
-      const tensor = this.upload(array.length > 0 ? array : new Int32Array(4))
-      made.push(tensor)
-      return tensor
+    const { paged } = rows
+    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.positions, rows.slots, rows.offsets]
+    arrays.push(paged.positions, paged.sequences, batch.table, Int32Array.of(batch.tableWidth))
+    if (draws.count > 0) {
+      const keys = Int32Array.from({ length: 2 * draws.count }, (_, i) => draws.streams[(i >> 1) * 3 + (i & 1)]!)
+      const positions = Int32Array.from({ length: draws.count }, (_, i) => draws.streams[3 * i + 2]!)
+      arrays.push(rows.wanted, positions, Float32Array.from(draws.settings), keys)
+      arrays.push(draws.forced, draws.bannedOffsets, draws.bannedIds)
     }
+    const made: Tensor[] = []
     try {
       await this.copyBlocks(batch)
-      const inputs = [
-        ...[rows.ids, rows.positions, rows.slots, rows.offsets, rows.paged.positions, rows.paged.sequences].map(upload),
-        upload(batch.table),
-        upload(Int32Array.of(batch.tableWidth)),
-      ]
-      if (draws.count > 0) {
-        const keys = Int32Array.from({ length: 2 * draws.count }, (_, i) => draws.streams[(i >> 1) * 3 + (i & 1)]!)
-        const positions = Int32Array.from({ length: draws.count }, (_, i) => draws.streams[3 * i + 2]!)
-        inputs.push(
-          upload(rows.wanted),
-          upload(positions),
-          upload(Float32Array.from(draws.settings)),
-          ...[keys, draws.forced, draws.bannedOffsets, draws.bannedIds].map(upload),
-        )
-      }
+      const inputs = uploadTogether(arrays, this.options.device, made)
       const program = this.program(batch, {
         fresh: rows.longest > 0,
         paged: rows.paged.positions.length > 0,
@@ -383,6 +372,31 @@ export class CudaStep implements StepDevice {
       }) as unknown as StepProgram
     })
   }
+}
+
+/** Arrays as tensors, which are added to `made`. One copy brings them there: the host waits for each it makes. */
+function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: Device, made: Tensor[]): Tensor[] {
+  // Kernels want every part to start at 16 bytes, and an address of an empty one too.
+  let end = 0
+  const parts = arrays.map(({ length }): Part => {
+    const part = { at: end, words: length || 4 }
+    end += 4 * Math.ceil(part.words / 4)
+    return part
+  })
+  const words = new Int32Array(end)
+  const floats = new Float32Array(words.buffer)
+  for (const [i, array] of arrays.entries()) (array instanceof Float32Array ? floats : words).set(array, parts[i]!.at)
+  return unscoped(() => {
+    const keep = (tensor: Tensor): Tensor => {
+      made.push(tensor)
+      return tensor
+    }
+    const whole = keep(Tensor.from(words, { device }))
+    return parts.map((part, i) => {
+      const view = keep(whole.narrow(0, part.at, part.words))
+      return arrays[i] instanceof Float32Array ? keep(view.viewDtype({ dtype: 'float32' })) : view
+    })
+  })
 }
 
 /** Copies an array to the beginning of a tensor. */

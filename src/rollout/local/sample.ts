@@ -43,8 +43,8 @@ export class Job {
   ) {
     const own = sampling.ignoreEos ? [] : eosIds
     this.stops = new Set([...own, ...sampling.stopIds])
-    this.ends = Int32Array.from(this.stops)
-    this.forbidden = Int32Array.from(sampling.forbiddenIds)
+    this.ends = new Int32Array([...this.stops])
+    this.forbidden = new Int32Array(sampling.forbiddenIds)
     const scored = sampling.promptLogprobs !== undefined
     if (scored) this.scores = { logprobs: new Float32Array(promptIds.length - 1), top: [] }
     if (promptIds.length > 1 && ((request.n ?? 1) > 1 || scored)) this.prefix = new PromptPrefix(this, scored)
@@ -81,10 +81,41 @@ export class PromptPrefix extends Prefix {
   }
 }
 
+/** Numbers as they come, `most` of them at most. So many need no copy at the end, when a device may be waiting. */
+class Growing<A extends Int32Array | Float32Array> {
+  length = 0
+  private values: A
+
+  constructor(
+    private readonly Values: new (length: number) => A,
+    private readonly most: number,
+  ) {
+    this.values = new Values(Math.min(16, most))
+  }
+
+  push(value: number): void {
+    if (this.length === this.values.length) {
+      const { values } = this
+      this.values = new this.Values(Math.min(2 * this.length, this.most))
+      this.values.set(values)
+    }
+    this.values[this.length++] = value
+  }
+
+  at(index: number): number {
+    return this.values[index]!
+  }
+
+  /** All of them; nothing is pushed afterwards. */
+  whole(): A {
+    return (this.length === this.values.length ? this.values : this.values.slice(0, this.length)) as A
+  }
+}
+
 export class Sample extends Sequence {
-  readonly response: number[] = []
-  private readonly raw: number[] = []
-  private readonly processed: number[] = []
+  readonly response: Growing<Int32Array>
+  private readonly raw: Growing<Float32Array>
+  private readonly processed: Growing<Float32Array>
   private readonly top: TopLogprobs[] = []
   private readonly versions: VersionSpan[] = []
   private readonly key: readonly [number, number]
@@ -98,6 +129,9 @@ export class Sample extends Sequence {
     readonly maxNewTokens: number,
   ) {
     super(job.promptIds.length, job.prefix)
+    this.response = new Growing(Int32Array, maxNewTokens)
+    this.raw = new Growing(Float32Array, maxNewTokens)
+    this.processed = new Growing(Float32Array, maxNewTokens)
     this.key = streamKey(job.sampling.seed, job.promptId, index)
   }
 
@@ -106,7 +140,7 @@ export class Sample extends Sequence {
     const { promptIds } = this.job
     const known = promptIds.subarray(start, start + count)
     into.set(known, at)
-    for (let i = known.length; i < count; i++) into[at + i] = this.response[start + i - promptIds.length]!
+    for (let i = known.length; i < count; i++) into[at + i] = this.response.at(start + i - promptIds.length)
   }
 
   draw(): Draw {
@@ -157,10 +191,10 @@ export class Sample extends Sequence {
       kind: 'completed',
       ...this.identity,
       promptIds: job.promptIds,
-      responseIds: Int32Array.from(this.response),
+      responseIds: this.response.whole(),
       finishReason,
       stopReason,
-      logprobs: { raw: Float32Array.from(this.raw), processed: Float32Array.from(this.processed) },
+      logprobs: { raw: this.raw.whole(), processed: this.processed.whole() },
       topLogprobs: job.sampling.topLogprobs === undefined ? undefined : this.top,
       promptLogprobs: job.scores,
       text,
