@@ -6,17 +6,11 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
-import { gatePairs, gatePairsBox, productDefines } from './projection.js'
+import { gatePairs, gatePairsBox } from './projection.js'
+import { WIDE_FEATURES, WIDE_ROWS, wideDefines, wideLaunch } from './wide-product.js'
 
 /** `silu(gate) * up` of `x @ weight.T`; the weight's features are the gates, then the ups. Any number of rows, also a program's. */
 export type GatedLinear = (x: Tensor, weight: Tensor) => Tensor
-
-/** Of a tile; of the weight's features. */
-const [ROWS, FEATURES] = [128, 256]
-/** Tiles of the inner dimension on their way at once. */
-const STAGES = 4
-/** Tiles, which start at multiples of 1,024 bytes, and results of half the rows. */
-const SHARED_BYTES = STAGES * (ROWS + FEATURES) * 128 + 1024 + (ROWS / 2) * (FEATURES / 2 + 8) * 2
 
 /** Whether there are enough rows, of a kind that the kernel takes, that it is the faster one. */
 export function gatedLinearFits(
@@ -25,7 +19,7 @@ export function gatedLinearFits(
   dtype: string,
   { capability, multiprocessors }: Pick<CudaDevice, 'capability' | 'multiprocessors'>,
 ): boolean {
-  const tiles = Math.ceil(rows / ROWS) * Math.ceil((2 * inner) / FEATURES)
+  const tiles = Math.ceil(rows / WIDE_ROWS) * Math.ceil((2 * inner) / WIDE_FEATURES)
   return (
     dtype === 'bfloat16' &&
     Math.floor(Number(capability)) === 9 &&
@@ -42,24 +36,18 @@ export function gatedLinearKernel(multiprocessors: number): GatedLinear {
         file: new URL('./gated-linear.cu', import.meta.url),
         entry: 'gated_linear',
         parameters: [
-          { tiles: 'bfloat16', box: gatePairsBox(FEATURES) },
-          { tiles: 'bfloat16', box: [ROWS, 64] },
+          { tiles: 'bfloat16', box: gatePairsBox(WIDE_FEATURES) },
+          { tiles: 'bfloat16', box: [WIDE_ROWS, 64] },
           ...(['tensor:bfloat16', 'int32', 'int32'] as const),
         ],
-        define: {
-          T: 'bfloat16',
-          FEATURES,
-          STAGES,
-          CHUNKS: Math.ceil(inner / 64),
-          ...productDefines(FEATURES),
-        },
+        define: wideDefines(inner),
       }),
   )
   return (x, weight) => {
     const [features, inner] = weight.shape as [number, number]
     const rows = x.size(0)
     const out = x.newEmpty([rows, features / 2])
-    const shape = { grid: [multiprocessors], block: [288], sharedBytes: SHARED_BYTES, overlap: true } as const
+    const shape = { grid: [multiprocessors], ...wideLaunch(WIDE_FEATURES / 2) } as const
     kernel(inner).launch(shape, gatePairs(weight), x, out, rows, features / 2)
     return out
   }

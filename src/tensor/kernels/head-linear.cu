@@ -1,22 +1,16 @@
 // Logits of many rows on Hopper, x @ weight.T, rounded, and what a token is drawn from (sums.cuh) of every 256 of them, while they
-// are at hand.
+// are at hand: four threads have 64 of a row each, and sum them in a fixed order.
 //
-// As many blocks as the card runs at once take tiles of 128 rows and 256 logits in turns. One warp brings tiles of both factors
-// with bulk copies into STAGES places of shared memory; two warpgroups multiply, 64 rows each, and sum what they have made: four
-// threads have 64 logits of a row each. Everything is summed in a fixed order.
-//
-// Defined by the caller: STAGES, CHUNKS (of 64 elements of the inner dimension), and what projection.cuh and sums.cuh ask for; LANE
-// is 8.
+// Defined by the caller: what wide-product.cuh and sums.cuh ask for; LANE is 8.
 #include "prelude.cuh"
 #include "hopper.cuh"
 #include "projection.cuh"
+#include "wide-product.cuh"
 #include "sums.cuh"
 
-constexpr int kRows = 128, kThreads = 256;  // that multiply
-constexpr int kWeightBytes = kChunk * 128, kStageBytes = kWeightBytes + kRows * 128;
-constexpr int kStride = kChunk + 8;         // of a row of logits, in elements: no two threads of a store meet in a bank
+constexpr int kStride = kChunk + 8;       // of a row of logits, in elements: no two threads of a store meet in a bank
 constexpr int kEights = kChunk / 8;
-constexpr unsigned kLeast = 0xff80ff80u;    // twice minus infinity
+constexpr unsigned kLeast = 0xff80ff80u;  // twice minus infinity
 static_assert(kColumns == kChunk && kEights == 32 && VOCABULARY % kSize == 0, "no such tile");
 
 __device__ __forceinline__ float lowOf(unsigned two) { return __uint_as_float(two << 16); }
@@ -53,71 +47,17 @@ __device__ __forceinline__ float powers(const unsigned (&two)[kEights], float mo
 // grid: any number of blocks, in clusters of two: neighbours have the same weights. Rows with position -1 are not there.
 extern "C" __global__ void __launch_bounds__(kThreads + 32, 1)
 head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums, int rows) {
-  extern __shared__ unsigned char raw[];
-  __shared__ alignas(8) Barrier full[STAGES], empty[STAGES];
-  unsigned char *const places = raw + (1024 - sharedAddress(raw) % 1024) % 1024;
-  const int down = (rows + kRows - 1) / kRows, count = kChunks * down;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  allowNext();
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < STAGES; ++i) {
-      initBarrier(full[i], 1);
-      initBarrier(empty[i], kThreads / 32);
-    }
-    fenceBarriers();
-  }
-  __syncthreads();
-
-  int at = 0;  // of all of the block's tiles' chunks of the inner dimension
-  if (warp == kThreads / 32) {
-    const auto bringWeights = [&](int chunk, int i, int to) {
-      expectBytes(full[to % STAGES], kStageBytes);
-      copyTile(places + to % STAGES * kStageBytes, weights, full[to % STAGES], i * 64, chunk * kChunk);
-    };
-    // Weights do not depend on the kernel in front.
-    const int early = blockIdx.x < count ? min(STAGES, CHUNKS) : 0;
-    if (lane == 0)
-      for (int i = 0; i < early; ++i) bringWeights(blockIdx.x / down, i, i);
-    waitForPrevious();
-    if (lane > 0) return;
-    for (int tile = blockIdx.x; tile < count; tile += gridDim.x)
-      for (int i = 0; i < CHUNKS; ++i, ++at) {
-        if (at >= STAGES) wait(empty[at % STAGES], at / STAGES - 1);
-        if (at >= early) bringWeights(tile / down, i, at);
-        copyTile(places + at % STAGES * kStageBytes + kWeightBytes, inputs, full[at % STAGES], i * 64, tile % down * kRows);
-      }
-    return;
-  }
-
-  const int group = warp / 4;
-  T *const rounded = reinterpret_cast<T *>(places + STAGES * kStageBytes) + warp * 8 * kStride;  // of eight of this warp's rows
-  waitForPrevious();
-  for (int tile = blockIdx.x; tile < count; tile += gridDim.x) {
-    float d[kColumns / 2];
-#pragma unroll
-    for (int i = 0; i < kColumns / 2; ++i) d[i] = 0;
-    for (int i = 0; i < CHUNKS; ++i, ++at) {
-      wait(full[at % STAGES], at / STAGES);
-      const unsigned char *from = places + at % STAGES * kStageBytes;
-      const unsigned long long left = describeTile(from + kWeightBytes + group * 8192), right = describeTile(from);
-      startProducts();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) multiply(d, left + 2 * k, right + 2 * k);  // 32 bytes further
-      commitProducts();
-      if (i > 0) {
-        waitProducts<1>();
-        if (lane == 0) arrive(empty[(at - 1) % STAGES]);
-      }
-    }
-    waitProducts<0>();
-    if (lane == 0) arrive(empty[(at - 1) % STAGES]);
-
+  const int down = (rows + kRows - 1) / kRows;
+  const auto placeOf = [&](int tile) { return make_int2(tile / down, tile % down * kRows); };
+  const auto bring = [&](unsigned char *to, Barrier &barrier, int x, int column) { copyTile(to, weights, barrier, x, column * kChunk); };
+  wideProduct(inputs, kChunks * down, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = place.x, firstRow = place.y + warp * 16;
+    T *const rounded = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
     unsigned twos[2][kEights];
 #pragma unroll
     for (int half = 0; half < 2; ++half)
 #pragma unroll
       for (int j = 0; j < kEights; ++j) twos[half][j] = narrowTwo(d[j * 4 + half * 2], d[j * 4 + half * 2 + 1]);
-    const int chunk = tile / down, firstRow = tile % down * kRows + warp * 16;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       unsigned (&two)[kEights] = twos[half];
@@ -155,5 +95,5 @@ head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ T
       if (there && lane % 4 == 0) sums[static_cast<long long>(row) * kChunks + chunk] = found;
       __syncwarp();
     }
-  }
+  });
 }

@@ -6,21 +6,14 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
-import { productDefines } from './projection.js'
 import type { LogitSums, SampleRows } from './sample.js'
+import { WIDE_FEATURES, WIDE_ROWS, wideDefines, wideLaunch } from './wide-product.js'
 
 export type HeadLinear = (
   x: Tensor,
   weight: Tensor,
   rows: Pick<SampleRows, 'count' | 'positions' | 'settings' | 'bannedOffsets' | 'banned'>,
 ) => { logits: Tensor; sums: LogitSums }
-
-/** Of a tile. */
-const [ROWS, LOGITS] = [128, 256]
-/** Tiles of the inner dimension on their way at once. */
-const STAGES = 4
-/** Tiles, which start at multiples of 1,024 bytes, and logits of half the rows. */
-const SHARED_BYTES = STAGES * (ROWS + LOGITS) * 128 + 1024 + (ROWS / 2) * (LOGITS + 8) * 2
 
 /** Whether there are so many rows that they fill its tiles, of a kind that the kernel takes: then it is the faster one. */
 export function headLinearFits(
@@ -30,8 +23,8 @@ export function headLinearFits(
   { capability }: Pick<CudaDevice, 'capability'>,
 ): boolean {
   return (
-    rows > ROWS &&
-    Math.ceil(rows / ROWS) * ROWS - rows <= 48 &&
+    rows > WIDE_ROWS &&
+    Math.ceil(rows / WIDE_ROWS) * WIDE_ROWS - rows <= 48 &&
     dtype === 'bfloat16' &&
     Math.floor(Number(capability)) === 9 &&
     hidden % 8 === 0 &&
@@ -40,39 +33,27 @@ export function headLinearFits(
 }
 
 export function headLinearKernel(multiprocessors: number): HeadLinear {
-  const lane = LOGITS / 32
+  const lane = WIDE_FEATURES / 32
   const kernel = memoized(
     ({ vocabSize, inner }: { vocabSize: number; inner: number }) =>
       new Kernel({
         file: new URL('./head-linear.cu', import.meta.url),
         entry: 'head_linear',
         parameters: [
-          { tiles: 'bfloat16', box: [LOGITS, 64] },
-          { tiles: 'bfloat16', box: [ROWS, 64] },
+          { tiles: 'bfloat16', box: [WIDE_FEATURES, 64] },
+          { tiles: 'bfloat16', box: [WIDE_ROWS, 64] },
           ...(['tensor:bfloat16', 'tensor:int32', 'tensor:float32', 'tensor:int32', 'tensor:int32'] as const),
           ...(['tensor:float32', 'int32'] as const),
         ],
-        define: {
-          T: 'bfloat16',
-          STAGES,
-          CHUNKS: Math.ceil(inner / 64),
-          VOCABULARY: vocabSize,
-          LANE: lane,
-          ...productDefines(LOGITS),
-        },
+        define: { ...wideDefines(inner), VOCABULARY: vocabSize, LANE: lane },
       }),
   )
-  const shape = {
-    grid: [multiprocessors - (multiprocessors % 2)],
-    block: [288],
-    sharedBytes: SHARED_BYTES,
-    cluster: [2],
-    overlap: true,
-  } as const
+  const grid = [multiprocessors - (multiprocessors % 2)] as const
+  const shape = { grid, cluster: [2], ...wideLaunch(WIDE_FEATURES) } as const
   return (x, weight, { count, positions, settings, bannedOffsets, banned }) => {
     const [vocabSize, inner] = weight.shape as [number, number]
     const logits = x.newEmpty([count, vocabSize])
-    const values = x.newEmpty([count, Math.ceil(vocabSize / LOGITS), 4], { dtype: 'float32' })
+    const values = x.newEmpty([count, Math.ceil(vocabSize / WIDE_FEATURES), 4], { dtype: 'float32' })
     const rows = [positions, settings, bannedOffsets, banned]
     kernel({ vocabSize, inner }).launch(shape, ...[weight, x, logits, ...rows, values, count])
     return { logits, sums: { values, lane } }
