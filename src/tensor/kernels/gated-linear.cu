@@ -22,8 +22,8 @@ gated_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ 
     return make_int2(within / high, (first + within % high) * kRows);
   };
   const auto bring = [&](unsigned char *to, Barrier &barrier, int x, int column) { copyTile(to, weights, barrier, x, 0, 0, column * (kColumns / 16)); };
-  wideProduct(inputs, count, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, feature = place.x * (kColumns / 2) + lane % kVectors * 8;
+  wideProduct(inputs, count, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
+    const int feature = place.x * (kColumns / 2) + lane % kVectors * 8;
     T *const results = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

@@ -50,8 +50,8 @@ head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ T
   const int down = (rows + kRows - 1) / kRows;
   const auto placeOf = [&](int tile) { return make_int2(tile / down, tile % down * kRows); };
   const auto bring = [&](unsigned char *to, Barrier &barrier, int x, int column) { copyTile(to, weights, barrier, x, column * kChunk); };
-  wideProduct(inputs, kChunks * down, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = place.x, firstRow = place.y + warp * 16;
+  wideProduct(inputs, kChunks * down, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
+    const int chunk = place.x, firstRow = place.y + warp * 16;
     T *const rounded = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
     unsigned twos[2][kEights];
 #pragma unroll

@@ -15,6 +15,22 @@
 constexpr bool kWhole = VOCABULARY % kSize == 0;  // rows start on a 16-byte boundary
 constexpr int kWarps = 8;
 
+__device__ __forceinline__ float minusInfinity() { return __uint_as_float(0xff800000u); }
+
+__device__ __forceinline__ float warpMax(float value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, offset));
+  return value;
+}
+__device__ __forceinline__ float warpSum(float value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(~0u, value, offset);
+  return value;
+}
+
+// Which logit a thread's i-th is. Vectors of neighbouring threads are neighbours, so that a warp reads without gaps.
+__device__ __forceinline__ int column(int chunk, int lane, int i) { return chunk * kChunk + (i / kSize * 32 + lane) * kSize + i % kSize; }
+
 __device__ __forceinline__ void loadChunk(const T *x, int chunk, int lane, float (&held)[kLane]) {
 #pragma unroll
   for (int i = 0; i < kLane; i += kSize) {
@@ -31,6 +47,23 @@ __device__ __forceinline__ void loadChunk(const T *x, int chunk, int lane, float
   }
 }
 
+__device__ __forceinline__ void ban(float (&held)[kLane], int chunk, int lane, const int *banned, int from, int to) {
+  for (int k = from; k < to; ++k) {
+    const int id = banned[k];
+    if (id / kChunk != chunk) continue;
+#pragma unroll
+    for (int i = 0; i < kLane; ++i)
+      if (column(chunk, lane, i) == id) held[i] = minusInfinity();
+  }
+}
+
+__device__ __forceinline__ float largest(const float (&held)[kLane]) {
+  float most = kNothing;
+#pragma unroll
+  for (int i = 0; i < kLane; ++i) most = fmaxf(most, held[i]);
+  return most;
+}
+
 // grid: a warp for each chunk, rows.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
 sample_sums(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const float *leasts, Sums *sums) {
@@ -39,11 +72,26 @@ sample_sums(const T *logits, const int *positions, const Settings *settings, con
   const long long row = blockIdx.y;
   const int chunk = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (chunk >= kChunks || positions[row] < 0) return;
+  const Settings want = settings[row];
+  const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
   float held[kLane];
   loadChunk(logits + row * VOCABULARY, chunk, lane, held);
-  const float least = leasts ? leasts[row] : minusInfinity();
-  Sums found = sumsOf(held);
-  sumDrawn(found, held, chunk, lane, settings[row], least, banned, bannedOffsets[row], bannedOffsets[row + 1]);
+  Sums found;
+  found.most = warpMax(largest(held));
+  float part = 0;
+#pragma unroll
+  for (int i = 0; i < kLane; ++i) part += power2((held[i] - found.most) * kLog2);
+  found.best = found.most;
+  found.kept = found.total = warpSum(part);
+  const float scale = want.scale(), least = leasts ? leasts[row] : minusInfinity();
+  if (scale != 1.f || from < to || least > minusInfinity()) {
+    ban(held, chunk, lane, banned, from, to);
+    found.best = warpMax(largest(held));
+    part = 0;
+#pragma unroll
+    for (int i = 0; i < kLane; ++i) part += held[i] < least ? 0.f : power2((held[i] - found.best) * scale * kLog2);
+    found.kept = warpSum(part);
+  }
   if (lane == 0) sums[row * kChunks + chunk] = found;
 }
 

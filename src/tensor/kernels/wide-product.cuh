@@ -11,8 +11,8 @@ constexpr int kWeightBytes = kColumns * 128, kStageBytes = kWeightBytes + kRows 
 // By kThreads + 32 threads, of `count` tiles.
 //   placeOf(tile): its column of tiles, and its first row.
 //   bring(to, barrier, x, column): copies what the weight has for a column of tiles, from x of the inner dimension on.
-//   finish(d, place, behind): by a warp that has 16 rows of the tile, `warp * 16` and on; a thread's sums are those of `multiply`.
-//     `behind` is shared memory behind the tiles.
+//   finish(d, place, behind, warp, lane): by a warp that has 16 rows of the tile, `warp * 16` and on; a thread's sums are those of
+//     `multiply`. `behind` is shared memory behind the tiles.
 template <class PlaceOf, class Bring, class Finish>
 __device__ __forceinline__ void wideProduct(const TensorMap &inputs, int count, PlaceOf placeOf, Bring bring, Finish finish) {
   extern __shared__ unsigned char raw[];
@@ -53,6 +53,7 @@ __device__ __forceinline__ void wideProduct(const TensorMap &inputs, int count, 
   }
 
   const int group = warp / 4;
+  unsigned char *const behind = places + STAGES * kStageBytes;
   waitForPrevious();
   for (int tile = blockIdx.x; tile < count; tile += gridDim.x) {
     float d[kColumns / 2];
@@ -73,6 +74,6 @@ __device__ __forceinline__ void wideProduct(const TensorMap &inputs, int count, 
     }
     waitProducts<0>();
     if (lane == 0) arrive(empty[(chunk - 1) % STAGES]);
-    finish(d, placeOf(tile), places + STAGES * kStageBytes);
+    finish(d, placeOf(tile), behind, warp, lane);
   }
 }
