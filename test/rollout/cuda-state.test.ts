@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { bucketFor, emptyState, fillState, hasFilters, stateLayout } from '../../src/rollout/local/decode-state.js'
+import {
+  bucketFor,
+  emptyState,
+  fillState,
+  hasFilters,
+  stateLayout,
+  together,
+} from '../../src/rollout/local/decode-state.js'
 import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
 import type { Draws, StepBatch } from '../../src/rollout/local/step.js'
 import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
@@ -114,4 +121,20 @@ test('few long sequences are split, many are not', () => {
         const tile = heads / 2 > 8 ? 16 : 8
         expect(warps * tile * headDim * 4 + tile * (headDim + 8) * 2 + 1024).toBeLessThan(48 * 1024)
       }
+})
+
+test('arrays that go together keep their values, start at 16 bytes, and an empty one has a place of its own', () => {
+  const arrays = [Int32Array.of(1, -2, 3), new Int32Array(0), Float32Array.of(0.5, -1.25), Int32Array.of(9, 8, 7, 6, 5)]
+  const { words, parts } = together(arrays)
+  let end = 0
+  for (const [i, array] of arrays.entries()) {
+    const { at, words: count } = parts[i]!
+    expect(at % 4).toBe(0)
+    expect(at).toBeGreaterThanOrEqual(end)
+    expect(count).toBe(array.length || 4)
+    end = at + count
+    const found = words.slice(at, at + array.length)
+    expect(array instanceof Float32Array ? new Float32Array(found.buffer) : found).toEqual(array)
+  }
+  expect(words.length).toBeGreaterThanOrEqual(end)
 })

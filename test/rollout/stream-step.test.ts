@@ -47,7 +47,7 @@ function biased(parts: DecoderParts): DecoderParts {
   return { ...parts, weights }
 }
 
-test('gates and ups in one are those one after the other', async () => {
+test('gates and ups in one are those one after the other, and an adapter still takes part', async () => {
   const model = await loadModel('qwen2')
   scope(() =>
     noGrad(() => {
@@ -55,18 +55,30 @@ test('gates and ups in one are those one after the other', async () => {
       const { ids, attention } = memory(parts)
       const { rmsNorm, addRmsNorm, swiglu } = parts.ops
       const product: StepOps['linear'] = (x, weight, bias) => linear(x, weight, bias ?? null)
-      const step = (more: Partial<StepOps>): Tensor => {
+      const step = (of: DecoderParts, more: Partial<StepOps>): Tensor => {
         const { rotateStore, attend } = attention()
         const ops = { linear: product, rmsNorm, addRmsNorm, swiglu, rotateStore, attend }
-        return decodeStep(parts, { ...ops, ...more }, ids, 'all')!
+        return decodeStep(of, { ...ops, ...more }, ids, 'all')!
       }
       let calls = 0
       const gatedLinear: StepOps['gatedLinear'] = (x, weight) => {
         calls++
         return swiglu(product(x, weight))
       }
-      expect(step({ gatedLinear }).equal(step({}))).toBe(true)
+      const plain = step(parts, {})
+      expect(step(parts, { gatedLinear }).equal(plain)).toBe(true)
       expect(calls).toBe(parts.config.layers)
+
+      // What an adapter adds goes between the projection and SwiGLU.
+      const { hidden, inner } = parts.config
+      const low = { a: randn([2, hidden]), b: randn([inner, 2]), scale: 1, dropout: 0 }
+      const adapted: DecoderParts = {
+        ...parts,
+        adapter: (_, projection) => (projection === 'up_proj' ? low : undefined),
+      }
+      const expected = step(adapted, {})
+      expect(expected.equal(plain)).toBe(false)
+      expect(step(adapted, { gatedLinear }).equal(expected)).toBe(true)
     }),
   )
   model.dispose()

@@ -23,6 +23,7 @@ import {
   streamSharedBytes,
 } from '../../src/tensor/kernels/stream-linear.js'
 import { streamLinearTwin } from '../../src/tensor/kernels/stream-linear-twin.js'
+import { WIDE_FEATURES, wideDefines, wideLaunch } from '../../src/tensor/kernels/wide-product.js'
 
 const eps = 1e-6
 const allKinds: readonly StreamKind[] = ['plain', 'gated', 'stream']
@@ -226,6 +227,13 @@ test('logits with their sums: rows that fill tiles, whole vectors of bfloat16 on
     for (const multiprocessors of [132, 113])
       expect(() => headLinearKernel(multiprocessors)(x, weight, { count: 5, ...rows })).toThrow(absent)
   })
+})
+
+test('tiles of many rows, and what they become, fit a block', () => {
+  const { STAGES: stages } = wideDefines(896) as { STAGES: number }
+  // Beside what is asked for lie two barriers for each stage.
+  for (const width of [WIDE_FEATURES / 2, WIDE_FEATURES])
+    expect(wideLaunch(width).sharedBytes + 8 * 2 * stages, `${width}`).toBeLessThanOrEqual(227 * 1024)
 })
 
 test('a product that has no plan is refused', () => {

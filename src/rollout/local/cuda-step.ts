@@ -25,7 +25,16 @@ import {
 import type { HalfDType, PagedCache, RopeTables } from '../../tensor/kernels/paged-attention.js'
 import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps } from './cuda-ops.js'
-import { bucketFor, emptyState, fillState, hasFilters, type Part, stateLayout, stateWords } from './decode-state.js'
+import {
+  bucketFor,
+  emptyState,
+  fillState,
+  hasFilters,
+  type Part,
+  stateLayout,
+  stateWords,
+  together,
+} from './decode-state.js'
 import { prefillRows } from './prefill-rows.js'
 import { Programs, type StepProgram } from './programs.js'
 import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
@@ -376,16 +385,7 @@ export class CudaStep implements StepDevice {
 
 /** Arrays as tensors, which are added to `made`. One copy brings them there: the host waits for each it makes. */
 function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: Device, made: Tensor[]): Tensor[] {
-  // Kernels want every part to start at 16 bytes, and an address of an empty one too.
-  let end = 0
-  const parts = arrays.map(({ length }): Part => {
-    const part = { at: end, words: length || 4 }
-    end += 4 * Math.ceil(part.words / 4)
-    return part
-  })
-  const words = new Int32Array(end)
-  const floats = new Float32Array(words.buffer)
-  for (const [i, array] of arrays.entries()) (array instanceof Float32Array ? floats : words).set(array, parts[i]!.at)
+  const { words, parts } = together(arrays)
   return unscoped(() => {
     const keep = (tensor: Tensor): Tensor => {
       made.push(tensor)

@@ -98,6 +98,20 @@ export function fillState(layout: StateLayout, batch: StepBatch, budgets: Int32A
   return state
 }
 
+/** Any arrays as one, and where each is in it. An empty one has a place too: kernels want an address. */
+export function together(arrays: readonly (Int32Array | Float32Array)[]): { words: Int32Array; parts: Part[] } {
+  let end = 0
+  const parts = arrays.map(({ length }): Part => {
+    const part = { at: end, words: length || 4 }
+    end += 4 * Math.ceil(part.words / 4)
+    return part
+  })
+  const words = new Int32Array(end)
+  const floats = new Float32Array(words.buffer)
+  for (const [i, array] of arrays.entries()) (array instanceof Float32Array ? floats : words).set(array, parts[i]!.at)
+  return { words, parts }
+}
+
 /** Whether any row has topK, topP or minP. */
 export function hasFilters({ count, settings }: StepBatch['draws']): boolean {
   for (let i = 0; i < 4 * count; i += 4) {
