@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
-import { type Plan, Prefix, Scheduler, Sequence } from '../../src/rollout/local/scheduler.js'
+import { type Plan, Prefix, Scheduler, type SchedulerOptions, Sequence } from '../../src/rollout/local/scheduler.js'
 
-const options = { maxSequences: 4, tokenBudget: 64, scoredRows: 8 }
+const options: SchedulerOptions = { maxSequences: 4, tokenBudget: 64, scoredRows: 8 }
 
-function make(blocks: number, change: Partial<typeof options> = {}) {
+function make(blocks: number, change: Partial<SchedulerOptions> = {}) {
   const pool = new BlockPool(blocks)
   return { pool, scheduler: new Scheduler<Sequence>(pool, { ...options, ...change }) }
 }
@@ -56,6 +56,62 @@ test('a slot that becomes free is filled in the next step', () => {
   expect(plans[0]!.work.map(({ of }) => of)).toEqual(sequences.slice(0, 4))
   expect(plans[1]!.work.map(({ of }) => of)).toEqual([...sequences.slice(1, 4), sequences[4]])
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
+})
+
+describe('those who had to wait, let in together', () => {
+  const together = { share: 1 / 2, steps: 6 }
+  const sequencesOf = (length: number): Sequence[] => Array.from({ length }, () => new Sequence(3, undefined))
+  /** Which sequences begin in each step. */
+  const begins = (plans: readonly Plan<Sequence>[], sequences: readonly Sequence[]): number[][] =>
+    plans.map(({ work }) => work.filter(({ start }) => start === 0).map(({ of }) => sequences.indexOf(of as Sequence)))
+
+  test('come when half of the others are over', () => {
+    const { scheduler } = make(100, { together })
+    const sequences = sequencesOf(6)
+    for (const sequence of sequences) scheduler.add(sequence)
+    const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, [4, 6, 9, 9, 9, 9][i]!])))
+    expect(begins(plans, sequences).slice(0, 5)).toEqual([[0, 1, 2, 3], [], [], [4, 5], []])
+  })
+
+  test('come after some steps, where a place is free', () => {
+    const { scheduler } = make(100, { together })
+    const sequences = sequencesOf(6)
+    for (const sequence of sequences) scheduler.add(sequence)
+    const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, i === 0 ? 4 : 30])))
+    expect(begins(plans, sequences).slice(0, 8)).toEqual([[0, 1, 2, 3], [], [], [], [], [], [4], []])
+  })
+
+  test('nobody who comes while a place is free', () => {
+    const { scheduler } = make(100, { together })
+    const sequences = sequencesOf(4)
+    for (const sequence of sequences.slice(0, 3)) scheduler.add(sequence)
+    scheduler.commit(scheduler.next()!)
+    expect(scheduler.letsIn).toBe(false)
+    scheduler.add(sequences[3]!)
+    expect(scheduler.letsIn).toBe(true)
+    expect(begins([scheduler.next()!], sequences)).toEqual([[3]])
+    scheduler.add(new Sequence(3, undefined))
+    expect(scheduler.letsIn).toBe(false)
+  })
+
+  test('not those who only waited for the budget of a step', () => {
+    const { scheduler } = make(100, { together, tokenBudget: 6 })
+    const sequences = sequencesOf(4)
+    for (const sequence of sequences) scheduler.add(sequence)
+    const plans = drain(scheduler, new Map(sequences.map(sequence => [sequence, 30])))
+    expect(begins(plans, sequences).slice(0, 3)).toEqual([[0, 1], [2, 3], []])
+  })
+
+  test('not those whose prompt is computed: they cost nothing more', () => {
+    const { scheduler } = make(100, { together })
+    const prefix = new Prefix(39, false)
+    const samples = Array.from({ length: 3 }, () => new Sequence(40, prefix))
+    const others = sequencesOf(3)
+    for (const sequence of [...others.slice(0, 1), ...samples, ...others.slice(1)]) scheduler.add(sequence)
+    const plans = drain(scheduler, new Map([...others, ...samples].map(sequence => [sequence, sequence.length + 20])))
+    expect(plans[0]!.work.map(({ of }) => of)).toEqual([others[0], prefix])
+    expect(plans[1]!.work.map(({ of }) => of)).toEqual([others[0], ...samples])
+  })
 })
 
 describe('samples of one prompt', () => {
@@ -168,8 +224,9 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
       fc.integer({ min: 1, max: 80 }),
       fc.integer({ min: 1, max: 8 }),
       fc.nat(9),
-      (asked, blocks, tokenBudget, maxSequences, cancelled) => {
-        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences })
+      fc.option(fc.record({ share: fc.constantFrom(0, 0.25, 0.5), steps: fc.nat(20) }), { nil: undefined }),
+      (asked, blocks, tokenBudget, maxSequences, cancelled, together) => {
+        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, together })
         const targets = new Map<Sequence, number>()
         for (const { prompt, samples, more } of asked) {
           const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, samples % 2 === 0) : undefined

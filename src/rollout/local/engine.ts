@@ -45,6 +45,11 @@ export interface EngineCounts {
 
 /** Logits of prompt rows in one step take at most this. */
 const scoredBytes = 64 << 20
+/**
+ * Where the device looks ahead, a step with prompts costs as much as about six without. So many steps, or so large a share of
+ * the places, are then about as much as is lost by either, for responses of tens to hundreds of tokens.
+ */
+const together = { share: 1 / 4, steps: 32 }
 
 export class LocalEngine implements Generator {
   private readonly device: StepDevice
@@ -84,6 +89,7 @@ export class LocalEngine implements Generator {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
+      together: this.device.ahead && together,
     })
     this.intake = new Intake(tokenizer, sample => {
       this.scheduler.finish(sample)
@@ -266,14 +272,13 @@ export class LocalEngine implements Generator {
       return
     }
     const rows = plan.work.length
-    const { waiting } = this.scheduler.counts
     const pieces = this.device.decodeMany!(fillStep(plan, this.source), ahead)
     for (let next = await pieces.next(); !next.done; ) {
       const steps = next.value.ids.length / rows
       for (const work of plan.work) work.count = steps
       await this.take(plan, next.value, steps)
       for (const work of plan.work) work.start += steps
-      next = await pieces.next(this.goesOn(plan, waiting) ? 'more' : 'enough')
+      next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough')
     }
     this.scheduler.trim(plan)
   }
@@ -285,22 +290,19 @@ export class LocalEngine implements Generator {
     // Where others wait for a place, ends are looked for twice as often, and their blocks are not taken far ahead.
     if (scheduler.counts.waiting > 0) {
       look = Math.ceil(look / 2)
-      steps = Math.min(steps, 8 * look)
+      steps = Math.min(steps, together.steps)
     }
     const samples = plan.work.map(({ of }) => of as Sample)
     const found = lookAhead(samples, steps)
     return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
   }
 
-  /** Whether a plan that looks ahead, and left `waited` sequences waiting, is still the best there is to do. */
-  private goesOn(plan: Plan<Sample>, waited: number): boolean {
+  /** Whether a plan that looks ahead is still the best there is to do. */
+  private goesOn(plan: Plan<Sample>): boolean {
     if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
-    if (this.model.version !== this.modelVersion) return false
-    const { running, waiting } = this.scheduler.counts
-    if (waiting > waited && this.scheduler.hasPlace) return false
-    const ended = plan.work.length - running
-    // Places are filled several at a time: a step with prompts in it costs more than a few empty rows.
-    return ended < plan.work.length / (waiting > 0 ? 12 : 2)
+    if (this.model.version !== this.modelVersion || this.scheduler.letsIn) return false
+    // Fewer rows are faster; but what is under way has to be waited for.
+    return 2 * this.scheduler.counts.running > plan.work.length
   }
 
   private plan(): Plan<Sample> | undefined {
@@ -335,7 +337,7 @@ export class LocalEngine implements Generator {
   private async take(plan: Plan<Sample>, result: StepResult, steps: number): Promise<void> {
     // Weights that changed under a step make its tokens nobody's: it is run again.
     if (this.model.version !== this.modelVersion) return
-    this.scheduler.commit(plan)
+    this.scheduler.commit(plan, steps)
     this.totals.steps += steps
     for (let step = 0; step < steps; step++)
       this.totals.generatedTokens += await this.intake.take(this.drawn, result, step * this.drawn.length, this.version)

@@ -5,6 +5,9 @@
  * A step is a list of rows of any sequences: the next token of those that generate, and as much of waiting prompts as the
  * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
  * the head of the queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
+ *
+ * On a device that takes steps without prompts far faster than others, sequences that had to wait are let in together: a
+ * step for each, when its place becomes free, would take longer than places stand empty.
  */
 import { type BlockPool, blockSize, blocksFor } from './blocks.js'
 
@@ -66,12 +69,17 @@ export interface SchedulerOptions {
   tokenBudget: number
   /** Rows of a prompt whose logits are wanted, in one step. */
   scoredRows: number
+  /** Those who had to wait are let in when this share of the others is over, or after so many steps; without it at once. */
+  together?: { share: number; steps: number } | undefined
 }
 
 export class Scheduler<S extends Sequence> {
   private running: S[] = []
   private waiting: S[] = []
   private prefixes: Prefix[] = []
+  /** How many ran since sequences were last let in, at most, and for how many steps some have waited in vain since. */
+  private filled = 0
+  private held = Number.POSITIVE_INFINITY
   preemptions = 0
 
   constructor(
@@ -90,9 +98,15 @@ export class Scheduler<S extends Sequence> {
     }
   }
 
-  /** Whether one more sequence could run. */
-  get hasPlace(): boolean {
-    return this.running.length < this.options.maxSequences
+  /** Whether sequences wait that the next step would let in, as far as blocks are free. */
+  get letsIn(): boolean {
+    return this.waiting.length > 0 && this.running.length < this.options.maxSequences && !this.holds
+  }
+
+  private get holds(): boolean {
+    const { together } = this.options
+    if (!together || this.held >= together.steps) return false
+    return this.running.length > (1 - together.share) * this.filled
   }
 
   get isIdle(): boolean {
@@ -149,6 +163,7 @@ export class Scheduler<S extends Sequence> {
         if (prefix.state === 'computing' && budget > 0) add(prefix, this.prefixRows(prefix, budget))
       }
       this.admit(plan, () => budget, add)
+      this.filled = Math.max(this.filled, this.running.length)
       if (plan.work.length > 0) return plan
       if (this.waiting.length === 0) return undefined
       // Prompts kept for samples that cannot start keep them from starting.
@@ -166,15 +181,32 @@ export class Scheduler<S extends Sequence> {
   }
 
   private admit(plan: Plan<S>, budget: () => number, add: (of: S | Prefix, count: number) => void): void {
+    const { holds } = this
+    const full = this.letIn(plan, budget, add, holds)
+    if (this.waiting.length === 0) this.held = Number.POSITIVE_INFINITY
+    if (holds) return
+    this.filled = 0
+    this.held = full ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
+  private letIn(
+    plan: Plan<S>,
+    budget: () => number,
+    add: (of: S | Prefix, count: number) => void,
+    ready: boolean,
+  ): boolean {
     let free = this.options.maxSequences - this.running.length
     // Kept for those already running to grow into.
     const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
     const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
-    for (let i = 0; i < this.waiting.length && free > 0 && budget() > 0; ) {
+    for (let i = 0; i < this.waiting.length && budget() > 0; ) {
+      if (free === 0) return true
       const sequence = this.waiting[i]!
       const { prefix } = sequence
+      if (ready && (!prefix || prefix.state === 'idle')) return true
       if (prefix?.state === 'idle') {
-        if (!fits(blocksFor(prefix.length))) return
+        if (!fits(blocksFor(prefix.length))) return true
         this.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
@@ -187,12 +219,12 @@ export class Scheduler<S extends Sequence> {
         continue
       }
       if (prefix) {
-        if (!fits(1)) return
+        if (!fits(1)) return true
         sequence.blocks = [...prefix.blocks]
         for (const block of sequence.blocks) this.pool.hold(block)
         sequence.computed = prefix.length
         this.leavePrefix(sequence)
-      } else if (!fits(blocksFor(sequence.length))) return
+      } else if (!fits(blocksFor(sequence.length))) return true
       const count = Math.min(sequence.length - sequence.computed, budget())
       this.own(sequence, plan.copies)
       this.extend(sequence, sequence.computed + count)
@@ -202,6 +234,7 @@ export class Scheduler<S extends Sequence> {
       free--
       add(sequence, count)
     }
+    return false
   }
 
   /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
@@ -299,8 +332,9 @@ export class Scheduler<S extends Sequence> {
     }
   }
 
-  /** A step was computed. */
-  commit(plan: Plan<S>): void {
+  /** A step was computed, or several at once. */
+  commit(plan: Plan<S>, steps = 1): void {
+    this.held += steps
     for (const { of, start, count } of plan.work) {
       // What was dropped meanwhile starts anew.
       if (of.blocks.length === 0 || of.computed !== start) continue
