@@ -223,6 +223,40 @@ describe('an engine that looks ahead', () => {
     expect(Math.max(...log)).toBe(8)
   })
 
+  test('lets in together who had to wait, where it looks ahead', async () => {
+    const ragged = Array.from({ length: 24 }, (_, i) => ({
+      id: `r${i}`,
+      promptIds: Int32Array.of(5, 6, 7),
+      sampling: { seed: i, maxNewTokens: 6 + ((i * 7) % 24) },
+    }))
+    /** Steps with prompts in them. */
+    const mixed = async (ahead: boolean): Promise<number> => {
+      let count = 0
+      wrap.device = given => {
+        const device = given as StepDevice
+        const counts = new Proxy(ahead ? looksAhead(device, []) : device, {
+          get: (target, name) => {
+            const value = Reflect.get(target, name) as unknown
+            if (name !== 'step') return typeof value === 'function' ? value.bind(target) : value
+            return (batch: StepBatch) => {
+              if (batch.sequences.some((sequence, row) => sequence >= 0 && batch.positions[row] === 0)) count++
+              return target.step(batch)
+            }
+          },
+        })
+        return counts
+      }
+      const engine = new LocalEngine(model, { maxSequences: 8 })
+      wrap.device = undefined
+      await collect(engine, ragged)
+      await engine.close()
+      return count
+    }
+    const [together, each] = [await mixed(true), await mixed(false)]
+    expect(each).toBeGreaterThanOrEqual(12)
+    expect(together).toBeLessThanOrEqual(9)
+  })
+
   test('lets those in that come meanwhile, where there is a place', async () => {
     const log: number[] = []
     wrap.device = device => looksAhead(device as StepDevice, log, { steps: 60, look: 3 })
