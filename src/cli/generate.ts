@@ -9,7 +9,7 @@ import {
   resolveSampling,
   type SamplingParams,
 } from '../rollout/index.js'
-import { type Report, reportFor } from '../setup/report.js'
+import { count, type Report, reportFor } from '../setup/report.js'
 import { writeFileAtomic } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
 import {
@@ -125,7 +125,12 @@ async function generate(settings: Settings, report: Report, signal: AbortSignal)
   )
   const started = performance.now()
   const tally = { completed: 0, rejected: 0, failed: 0 }
-  const progress = showProgress(engine, () => tally.completed + tally.rejected + tally.failed, prompts.length * n)
+  const progress = showProgress(
+    report,
+    engine,
+    () => tally.completed + tally.rejected + tally.failed,
+    prompts.length * n,
+  )
   try {
     await writeFileAtomic(output, async target => {
       const lines = new InOrder(prompts.length * n)
@@ -153,25 +158,21 @@ async function generate(settings: Settings, report: Report, signal: AbortSignal)
   )
 }
 
-/** A line that rewrites itself, on a terminal; a log has no use for it. */
-function showProgress(engine: LocalEngine, done: () => number, total: number): { end: () => void } {
-  if (!process.stderr.isTTY) return { end: () => {} }
-  const wipe = '\r\x1b[K'
+/** Looks at the engine now and then, and says how it goes. */
+function showProgress(report: Report, engine: LocalEngine, done: () => number, total: number): { end: () => void } {
+  const generating = report.transfer('generating', count('responses', 100))
   let before = { tokens: 0, at: performance.now() }
-  const draw = (): void => {
+  const timer = setInterval(() => {
     const { running, waiting, generatedTokens: tokens } = engine.counts
-    const now = performance.now()
-    const rate = Math.round((tokens - before.tokens) / ((now - before.at) / 1000))
-    before = { tokens, at: now }
-    const bar = '#'.repeat(Math.round((done() / Math.max(1, total)) * 24)).padEnd(24, '.')
-    const speed = `${rate.toLocaleString('en')} tokens/s`
-    process.stderr.write(`${wipe}  [${bar}] ${done()} of ${total}  ${speed}  ${running} running, ${waiting} waiting`)
-  }
-  const timer = setInterval(draw, 250)
+    const at = performance.now()
+    const rate = Math.round((tokens - before.tokens) / ((at - before.at) / 1000)).toLocaleString('en')
+    before = { tokens, at }
+    generating.at(done(), total, `${rate} tokens/s, ${running} running, ${waiting} waiting`)
+  }, 250)
   return {
     end: () => {
       clearInterval(timer)
-      process.stderr.write(wipe)
+      generating.end()
     },
   }
 }

@@ -15,8 +15,8 @@ export interface Unit {
 }
 
 export interface Transfer {
-  /** `total` may become known late, or never. */
-  at(amount: number, total?: number): void
+  /** `total` may become known late, or never. `how` is said instead of the speed. */
+  at(amount: number, total?: number, how?: string): void
   /** Takes the bar away; the caller says in a line what came of it. */
   end(): void
 }
@@ -37,10 +37,10 @@ export function terminalReport(write: (text: string) => void, now: () => number 
       const started = now()
       let drawn = 0
       return {
-        at(amount, total) {
+        at(amount, total, how) {
           if (now() - drawn < 100) return
           drawn = now()
-          const speed = `${show(amount / Math.max(0.1, (drawn - started) / 1000))}/s`
+          const speed = how ?? `${show(amount / Math.max(0.1, (drawn - started) / 1000))}/s`
           if (!total) return write(`${wipe}  ${label} ${show(amount)}  ${speed}`)
           const share = Math.min(1, amount / total)
           const bar = '#'.repeat(Math.round(share * 24)).padEnd(24, '.')
@@ -59,11 +59,12 @@ export function plainReport(write: (text: string) => void): Report {
     transfer(label, { show, large } = bytes) {
       let shown = 0
       return {
-        at(amount, total) {
+        at(amount, total, how) {
           const step = total ? Math.floor((amount / total) * 5) : Math.floor(amount / large)
           if (step <= shown || (total && total < large)) return
           shown = step
-          write(`  ${label} ${total ? `${step * 20} % of ${show(total)}` : show(amount)}\n`)
+          const far = total ? `${step * 20} % of ${show(total)}` : show(amount)
+          write(`  ${label} ${far}${how === undefined ? '' : `  ${how}`}\n`)
         },
         end() {},
       }

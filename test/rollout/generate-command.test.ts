@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
+import { TokenModel } from '../../src/model/index.js'
 import type { Tokenizer } from '../../src/text/index.js'
 import { directory as fixture, golden } from './models.js'
 import { tinyModel } from './tiny.js'
@@ -94,6 +95,53 @@ test('a prompt that is too long is a line of its own; it can be cut instead', as
   expect(err).toContain('1 rejected')
   const cut = await generate(rows, ['--max-new-tokens', '2', '--truncate-prompt', '4', '--truncate-side', 'right'])
   expect(cut.lines![0]!.prompt_ids).toEqual([3, 4, 5, 6])
+})
+
+test('an adapter takes part', async () => {
+  const args = ['--max-new-tokens', '6', '--seed', '3']
+  const adapted = await generate([{ ids: [4, 5, 6] }], [...args, '--adapter', fixture('qwen2-lora')], fixture('qwen2'))
+  expect(adapted.code).toBe(0)
+  const { prompt_ids, ids, logprobs } = adapted.lines![0]!
+  const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
+  const sequence = Int32Array.from([...prompt_ids, ...ids])
+  const [score] = await model.score([sequence], { from: prompt_ids.length })
+  const [base] = await model.score([sequence], { from: prompt_ids.length, adapter: 'off' })
+  model.dispose()
+  for (const [t, value] of logprobs.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
+  expect(logprobs[0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
+})
+
+describe('a long run', () => {
+  const rows = Array.from({ length: 100 }, (_, i) => ({ ids: [5, 6, 3 + i] }))
+  const args = ['--n', '8', '--max-new-tokens', '200', '--max-sequences', '16']
+  const { isTTY } = process.stderr
+  afterEach(() => {
+    process.stderr.isTTY = isTTY
+  })
+
+  test.each([true, false])('says how it goes, on a terminal: %s', async terminal => {
+    process.stderr.isTTY = terminal
+    expect((await generate(rows, args)).code).toBe(0)
+    const how = '[\\d,]+ tokens/s, \\d+ running, \\d+ waiting'
+    const line = terminal ? `\r\x1b\\[K  generating \\[[#.]{24}\\] \\d+ % of` : '\n?  generating [2468]0 % of'
+    expect(err).toMatch(new RegExp(`${line} 800 responses  ${how}`))
+  })
+
+  test('that is interrupted leaves nothing', async () => {
+    process.stderr.isTTY = true
+    const seen = vi.spyOn(process.stderr, 'write').mockImplementation(((text: string) => {
+      err += text
+      if (text.includes(' running')) process.emit('SIGINT')
+      return true
+    }) as typeof process.stderr.write)
+    const outputs = () => readdirSync(tiny.directory).filter(name => name.includes('out'))
+    const before = outputs()
+    const { code, lines } = await generate(rows, args)
+    seen.mockRestore()
+    expect([code, lines]).toEqual([130, undefined])
+    expect(err).toContain('was not written.')
+    expect(outputs()).toEqual(before)
+  })
 })
 
 test('bad lines are listed, and nothing is written', async () => {

@@ -49,6 +49,8 @@ test('serve: answers, and on SIGTERM ends what is in flight before it goes', asy
   ])
   const port = Number((await waitFor(/tiny at http:\/\/127\.0\.0\.1:(\d+)\/v1/))[1])
   expect((await send(port, '/health')).status).toBe(200)
+  // Another address of the same machine, where a server that listens everywhere would answer.
+  await expect(send(port, '/health', undefined, { host: '127.0.0.2' })).rejects.toThrow('ECONNREFUSED')
   const running = post(port, '/v1/completions', {
     model: 'tiny',
     prompt: [5, 6],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { plainReport, terminalReport } from '../../src/setup/report.js'
+import { count, plainReport, terminalReport } from '../../src/setup/report.js'
 
 test('a log gets a line for every fifth, and none for what is soon over', () => {
   let text = ''
@@ -10,6 +10,16 @@ test('a log gets a line for every fifth, and none for what is soon over', () => 
   for (let bytes = 0; bytes <= 5e8; bytes += 1e7) large.at(bytes, 5e8)
   report.transfer('small').at(1e6, 1e6)
   expect(text).toBe([20, 40, 60, 80, 100].map(percent => `  torch ${percent} % of 500 MB\n`).join(''))
+})
+
+test('how it goes is said instead of the speed, in a log too', () => {
+  let text = ''
+  const write = (more: string): void => {
+    text += more
+  }
+  plainReport(write).transfer('work', count('things', 10)).at(8, 20, 'well')
+  terminalReport(write).transfer('work', count('things', 10)).at(5, 20, 'well')
+  expect(text).toBe('  work 40 % of 20 things  well\n\r\x1b[K  work [######..................] 25 % of 20 things  well')
 })
 
 test('a terminal gets one line, redrawn', () => {
