@@ -303,6 +303,34 @@ test('what was aborted is returned, and goes on where it stopped', async () => {
   expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
+test('outcomes come as each ends, with their times; the rest are cancelled together', async () => {
+  const engine = open({ maxSequences: 2 })
+  const request = (id: string, maxNewTokens: number): GenerationRequest => ({
+    id,
+    promptIds: Int32Array.of(5, 6, 7),
+    sampling: { seed: 1, maxNewTokens, ignoreEos: true },
+  })
+  const found: Completion[] = []
+  for await (const outcome of engine.generate([request('long', 240), request('a', 3), request('b', 3)])) {
+    found.push(completed(outcome))
+    if (found.length === 2) engine.abortAll()
+  }
+  expect(found.map(({ requestId, finishReason }) => [requestId, finishReason])).toEqual([
+    ['a', 'length'],
+    ['b', 'length'],
+    ['long', 'abort'],
+  ])
+  for (const { timings } of found) {
+    const { startedMs, firstTokenMs, finishedMs } = timings
+    expect([0, startedMs, firstTokenMs!, finishedMs]).toEqual(
+      [0, startedMs, firstTokenMs!, finishedMs].sort((x, y) => x - y),
+    )
+  }
+  // The third waited for the second's place.
+  expect(found[1]!.timings.startedMs).toBeGreaterThanOrEqual(found[0]!.timings.firstTokenMs!)
+  expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
+})
+
 test('a signal ends all of them with what they have', async () => {
   const engine = open()
   const stop = new AbortController()
