@@ -59,14 +59,14 @@ test('a slot that becomes free is filled in the next step', () => {
 })
 
 describe('those who had to wait, let in together', () => {
-  const together = { share: 1 / 2, steps: 6 }
+  const refill = { share: 1 / 2, steps: 6 }
   const sequencesOf = (length: number): Sequence[] => Array.from({ length }, () => new Sequence(3, undefined))
   /** Which sequences begin in each step. */
   const begins = (plans: readonly Plan<Sequence>[], sequences: readonly Sequence[]): number[][] =>
     plans.map(({ work }) => work.filter(({ start }) => start === 0).map(({ of }) => sequences.indexOf(of as Sequence)))
 
   test('come when half of the others are over', () => {
-    const { scheduler } = make(100, { together })
+    const { scheduler } = make(100, { refill })
     const sequences = sequencesOf(6)
     for (const sequence of sequences) scheduler.add(sequence)
     const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, [4, 6, 9, 9, 9, 9][i]!])))
@@ -74,7 +74,7 @@ describe('those who had to wait, let in together', () => {
   })
 
   test('come after some steps, where a place is free', () => {
-    const { scheduler } = make(100, { together })
+    const { scheduler } = make(100, { refill })
     const sequences = sequencesOf(6)
     for (const sequence of sequences) scheduler.add(sequence)
     const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, i === 0 ? 4 : 30])))
@@ -82,7 +82,7 @@ describe('those who had to wait, let in together', () => {
   })
 
   test('nobody who comes while a place is free', () => {
-    const { scheduler } = make(100, { together })
+    const { scheduler } = make(100, { refill })
     const sequences = sequencesOf(4)
     for (const sequence of sequences.slice(0, 3)) scheduler.add(sequence)
     scheduler.commit(scheduler.next()!)
@@ -95,7 +95,7 @@ describe('those who had to wait, let in together', () => {
   })
 
   test('not those who only waited for the budget of a step', () => {
-    const { scheduler } = make(100, { together, tokenBudget: 6 })
+    const { scheduler } = make(100, { refill, tokenBudget: 6 })
     const sequences = sequencesOf(4)
     for (const sequence of sequences) scheduler.add(sequence)
     const plans = drain(scheduler, new Map(sequences.map(sequence => [sequence, 30])))
@@ -103,7 +103,7 @@ describe('those who had to wait, let in together', () => {
   })
 
   test('not those whose prompt is computed: they cost nothing more', () => {
-    const { scheduler } = make(100, { together })
+    const { scheduler } = make(100, { refill })
     const prefix = new Prefix(39, false)
     const samples = Array.from({ length: 3 }, () => new Sequence(40, prefix))
     const others = sequencesOf(3)
@@ -225,8 +225,8 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
       fc.integer({ min: 1, max: 8 }),
       fc.nat(9),
       fc.option(fc.record({ share: fc.constantFrom(0, 0.25, 0.5), steps: fc.nat(20) }), { nil: undefined }),
-      (asked, blocks, tokenBudget, maxSequences, cancelled, together) => {
-        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, together })
+      (asked, blocks, tokenBudget, maxSequences, cancelled, refill) => {
+        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refill })
         const targets = new Map<Sequence, number>()
         for (const { prompt, samples, more } of asked) {
           const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, samples % 2 === 0) : undefined

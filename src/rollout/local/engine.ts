@@ -49,7 +49,7 @@ const scoredBytes = 64 << 20
  * Where the device looks ahead, a step with prompts costs as much as about six without. So many steps, or so large a share of
  * the places, are then about as much as is lost by either, for responses of tens to hundreds of tokens.
  */
-const together = { share: 1 / 4, steps: 32 }
+const refill = { share: 1 / 4, steps: 32 }
 
 export class LocalEngine implements Generator {
   private readonly device: StepDevice
@@ -89,7 +89,7 @@ export class LocalEngine implements Generator {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
-      together: this.device.ahead && together,
+      refill: this.device.ahead && refill,
     })
     this.intake = new Intake(tokenizer, sample => {
       this.scheduler.finish(sample)
@@ -290,7 +290,7 @@ export class LocalEngine implements Generator {
     // Where others wait for a place, ends are looked for twice as often, and their blocks are not taken far ahead.
     if (scheduler.counts.waiting > 0) {
       look = Math.ceil(look / 2)
-      steps = Math.min(steps, together.steps)
+      steps = Math.min(steps, refill.steps)
     }
     const samples = plan.work.map(({ of }) => of as Sample)
     const found = lookAhead(samples, steps)

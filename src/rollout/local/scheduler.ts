@@ -70,7 +70,7 @@ export interface SchedulerOptions {
   /** Rows of a prompt whose logits are wanted, in one step. */
   scoredRows: number
   /** Those who had to wait are let in when this share of the others is over, or after so many steps; without it at once. */
-  together?: { share: number; steps: number } | undefined
+  refill?: { share: number; steps: number } | undefined
 }
 
 export class Scheduler<S extends Sequence> {
@@ -79,7 +79,7 @@ export class Scheduler<S extends Sequence> {
   private prefixes: Prefix[] = []
   /** How many ran since sequences were last let in, at most, and for how many steps some have waited in vain since. */
   private filled = 0
-  private held = Number.POSITIVE_INFINITY
+  private waited = Number.POSITIVE_INFINITY
   preemptions = 0
 
   constructor(
@@ -104,9 +104,9 @@ export class Scheduler<S extends Sequence> {
   }
 
   private get holds(): boolean {
-    const { together } = this.options
-    if (!together || this.held >= together.steps) return false
-    return this.running.length > (1 - together.share) * this.filled
+    const { refill } = this.options
+    if (!refill || this.waited >= refill.steps) return false
+    return this.running.length > (1 - refill.share) * this.filled
   }
 
   get isIdle(): boolean {
@@ -183,10 +183,10 @@ export class Scheduler<S extends Sequence> {
   private admit(plan: Plan<S>, budget: () => number, add: (of: S | Prefix, count: number) => void): void {
     const { holds } = this
     const full = this.letIn(plan, budget, add, holds)
-    if (this.waiting.length === 0) this.held = Number.POSITIVE_INFINITY
+    if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
     if (holds) return
     this.filled = 0
-    this.held = full ? 0 : Number.POSITIVE_INFINITY
+    this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
@@ -334,7 +334,7 @@ export class Scheduler<S extends Sequence> {
 
   /** A step was computed, or several at once. */
   commit(plan: Plan<S>, steps = 1): void {
-    this.held += steps
+    this.waited += steps
     for (const { of, start, count } of plan.work) {
       // What was dropped meanwhile starts anew.
       if (of.blocks.length === 0 || of.computed !== start) continue
