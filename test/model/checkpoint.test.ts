@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { families, type LoadProgress, TokenModel } from '../../src/model/index.js'
 import { memoryUse, SafetensorsFile, type Tensor, writeSafetensors } from '../../src/tensor/index.js'
-import { expectClose, expectHeld, fixture, heldMemory, readCase, sequences, temporary, tinyConfig } from './models.js'
+import { expectHeld, heldMemory } from '../held-memory.js'
+import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from './models.js'
 
 const given = sequences([6, 11, 4])
 const json = (directory: string, name: string) => JSON.parse(readFileSync(join(directory, name), 'utf8'))
@@ -209,7 +210,7 @@ describe('loading', () => {
     tensors.set('model.layers.9.extra.weight', tensors.get('model.norm.weight')!)
     tensors.set('model.layers.0.mlp.up_proj.weight', tensors.get('model.layers.0.mlp.down_proj.weight')!)
     await writeSafetensors(join(directory, 'model.safetensors'), tensors)
-    const { liveTensors } = memoryUse()
+    const { liveTensors } = await heldMemory()
     await expect(TokenModel.load(directory, { role: 'language' })).rejects.toThrow(
       `${directory}: the weights do not fit config.json
   missing: model.layers.1.self_attn.k_proj.weight

@@ -1,13 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterAll, expect } from 'vitest'
 import { type Family, type ModelConfig, type ModelShape, newConfig, type TokenModel } from '../../src/model/index.js'
-import { memoryUse, threads } from '../../src/tensor/index.js'
+import { threads } from '../../src/tensor/index.js'
 
 // Models this small gain nothing from a second thread, and test files run side by side.
 threads(1)
@@ -113,28 +110,4 @@ export function expectSameGradients(
 export function nudge(model: TokenModel, name: string, index: number, by: number): void {
   const view = model.parts.weights.get(name)!.bytes()
   new Float32Array(view.buffer, view.byteOffset)[index]! += by
-}
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-/** What is held once views of freed memory, which the reader of a file makes, are collected. */
-export async function heldMemory(): Promise<{ liveTensors: number; bytes: number }> {
-  for (let round = 0; round < 3; round++) {
-    collect()
-    await setImmediate()
-  }
-  const { liveTensors, bytes } = memoryUse()
-  return { liveTensors, bytes }
-}
-
-/**
- * No more is held than before: tensors at once, without the collector's help. It may be less, where the collector found what
- * an earlier test left behind.
- */
-export async function expectHeld(before: { liveTensors: number; bytes: number }): Promise<void> {
-  expect(memoryUse().liveTensors).toBeLessThanOrEqual(before.liveTensors)
-  const { liveTensors, bytes } = await heldMemory()
-  expect(liveTensors).toBeLessThanOrEqual(before.liveTensors)
-  expect(bytes).toBeLessThanOrEqual(before.bytes)
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { AdamW, memoryUse, NonFiniteGradientError, randn, Sgd, scope, Tensor } from '../../src/tensor/index.js'
+import { heldMemory } from '../held-memory.js'
 
 interface Trajectory {
   losses: number[]
@@ -150,7 +151,7 @@ test('parameters without a gradient are left alone, and steps leave nothing behi
   const before = idle.tolist()
   loss()
   await optimizer.step()
-  const { liveTensors } = memoryUse()
+  const { liveTensors } = await heldMemory()
   for (let i = 0; i < 20; i++) {
     optimizer.zeroGrad()
     loss()

@@ -12,6 +12,7 @@ import {
 } from '../../src/tensor/safetensors/index.js'
 import { scope } from '../../src/tensor/scope.js'
 import { Tensor } from '../../src/tensor/tensor.js'
+import { heldMemory } from '../held-memory.js'
 import { temporaryDirectory } from './safetensors-files.js'
 
 const dtypes: readonly DType[] = [
@@ -125,11 +126,11 @@ describe('reading', () => {
 
   it('casts on request', async () => {
     const path = join(temporaryDirectory(), 'model.safetensors')
-    const tensor = Tensor.empty([2], { dtype: 'float32' })
+    const tensor = kept(Tensor.empty([2], { dtype: 'float32' }))
     tensor.bytes().set(new Uint8Array(Float32Array.of(1, -2.5).buffer))
     await writeSafetensors(path, { w: tensor })
     const file = await SafetensorsFile.open(path)
-    const cast = await file.read('w', { dtype: 'bfloat16' })
+    const cast = kept(await file.read('w', { dtype: 'bfloat16' }))
     expect(cast.dtype).toBe('bfloat16')
     expect(Buffer.from(cast.bytes()).toString('hex')).toBe('803f20c0')
     await file.close()
@@ -159,7 +160,7 @@ describe('reading', () => {
     })
     await expect(reading).rejects.toThrow('enough')
     expect(chunks).toBe(1)
-    const again = await file.read('big')
+    const again = kept(await file.read('big'))
     expect(again.nbytes).toBe(9 << 20)
     await file.close()
   })
@@ -178,7 +179,7 @@ describe('memory', () => {
     const path = join(temporaryDirectory(), 'model.safetensors')
     const wide = patterned('float32', [64, 32])
     const turned = wide.t()
-    const before = memoryUse().liveTensors
+    const { liveTensors: before } = await heldMemory()
     await writeSafetensors(path, { turned })
     await expect(writeSafetensors(path, { turned }, { signal: AbortSignal.abort() })).rejects.toThrow()
     const file = await SafetensorsFile.open(path)
