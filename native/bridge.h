@@ -200,7 +200,7 @@ std::vector<CudaDevice> cudaDevices();
 
 // What needs CUDA's own headers; throws where the bridge was built without them.
 struct Graph;
-std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, std::vector<IValue> &outputs);
+std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, const std::shared_ptr<Graph> &beside, std::vector<IValue> &outputs);
 void replayGraph(Graph &graph);
 bool cudaGraphsBuilt();
 // bytes now, peak bytes, reserved bytes

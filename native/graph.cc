@@ -12,6 +12,9 @@
 namespace whetstone {
 
 struct Graph {
+  explicit Graph(c10::cuda::CUDAStream stream) : stream(stream) {}
+
+  const c10::cuda::CUDAStream stream;  // it was captured on
   at::cuda::CUDAGraph graph;
   std::vector<IValue> inputs, outputs;  // the memory the graph reads and writes
 };
@@ -45,18 +48,19 @@ void abandon(at::cuda::CUDAGraph &graph, at::cuda::MempoolId_t pool, c10::Device
 
 }  // namespace
 
-std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, std::vector<IValue> &outputs) {
-  auto captured = std::make_shared<Graph>();
-  captured->inputs = inputs;
-  // Capture needs a stream of its own; warming up there lets cuBLAS and the allocator make what must not be made inside.
+std::shared_ptr<Graph> captureGraph(const Program &program, const std::vector<IValue> &inputs, int warmups, const std::shared_ptr<Graph> &beside, std::vector<IValue> &outputs) {
+  // Capture needs a stream of its own; memory that one stream gave back is not given to another.
   const c10::cuda::CUDAStream outside = c10::cuda::getCurrentCUDAStream();
-  const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+  const c10::cuda::CUDAStream stream = beside ? beside->stream : c10::cuda::getStreamFromPool();
+  auto captured = std::make_shared<Graph>(stream);
+  captured->inputs = inputs;
   C10_CUDA_CHECK(cudaStreamSynchronize(outside));
   {
     const c10::cuda::CUDAStreamGuard guard(stream);
+    // Warming up lets cuBLAS and the allocator make what must not be made inside.
     for (int i = 0; i < warmups; ++i) execute(program, inputs);
     C10_CUDA_CHECK(cudaDeviceSynchronize());
-    const auto pool = at::cuda::graph_pool_handle();
+    const auto pool = beside ? beside->graph.pool() : at::cuda::graph_pool_handle();
     captured->graph.capture_begin(pool, kMode);
     try {
       captured->outputs = execute(program, inputs);
@@ -90,7 +94,7 @@ struct Graph {};
 
 static const char *kMissing = "this bridge was built without CUDA's headers (cuda_runtime_api.h); install them or set CUDA_HOME, then run `npx whetstone setup`";
 
-std::shared_ptr<Graph> captureGraph(const Program &, const std::vector<IValue> &, int, std::vector<IValue> &) { throw ArgError(kMissing); }
+std::shared_ptr<Graph> captureGraph(const Program &, const std::vector<IValue> &, int, const std::shared_ptr<Graph> &, std::vector<IValue> &) { throw ArgError(kMissing); }
 void replayGraph(Graph &) { throw ArgError(kMissing); }
 bool cudaGraphsBuilt() { return false; }
 std::array<double, 3> cudaMemory(int, bool) { return {0, 0, 0}; }

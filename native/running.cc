@@ -96,12 +96,13 @@ napi_value captureProgram(Call &c) {
   auto program = c.b.item(c.b.programs, c.number(0), "a program");
   auto graph = std::make_shared<std::shared_ptr<Graph>>();
   const int warmups = c.integer(2);
+  const auto beside = c.number(3) == 0 ? nullptr : c.b.item(c.b.graphs, c.number(3), "a captured program");
   Bridge &b = c.b;
   return start(
       c,
-      [program, inputs = readInputs(c, c.integer(1)), warmups, graph] {
+      [program, inputs = readInputs(c, c.integer(1)), warmups, beside, graph] {
         std::vector<IValue> outputs;
-        *graph = captureGraph(*program, inputs, warmups, outputs);
+        *graph = captureGraph(*program, inputs, warmups, beside, outputs);
         return outputs;
       },
       [graph, &b](std::vector<IValue> &) { return b.graphs.add(*graph); });

@@ -136,6 +136,29 @@ export async function run() {
       results.push(random.outputs.clone())
     }
     checks.is('every replay draws new numbers', !results[0].equal(results[1]))
+    const big = randn([1024, 1024], { device })
+    const heavy = record([], () => big.mul(3).add(1).mul(2).sum())
+    const expected = big.mul(3).add(1).mul(2).sum().item()
+    const near = value => Math.abs(value - expected) < 1e-3 * Math.abs(expected) + 1
+    const first = await heavy.capture([], { warmups: 1 })
+    const reserved = memoryUse(device).reservedBytes
+    const others = []
+    for (let i = 0; i < 8; i++) others.push(await heavy.capture([], { warmups: 1, beside: first }))
+    checks.is('graphs beside each other share memory', memoryUse(device).reservedBytes - reserved < 2 ** 22)
+    for (const graph of [first, ...others]) {
+      graph.replay()
+      await synchronize(device)
+    }
+    checks.is(
+      'and keep their results apart',
+      [first, ...others].every(({ outputs }) => near(outputs.item())),
+    )
+    first.dispose()
+    others[0].outputs.fill_(0)
+    others[0].replay()
+    await synchronize(device)
+    checks.is('one goes on without the other', near(others[0].outputs.item()))
+    for (const graph of others) graph.dispose()
     captured.dispose()
     again.dispose()
     random.dispose()

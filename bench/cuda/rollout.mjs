@@ -337,10 +337,10 @@ async function greedy(checks, name, dtype) {
 }
 
 /** A fixture, or the layers of a 0.5B Qwen2, a few of them. */
-function modelOf(name, dtype, options = {}) {
+function modelOf(name, dtype, { vocabSize = 2001, ...options } = {}) {
   if (name !== 'wide') return TokenModel.load(fixture(name), { role: 'language', device, dtype, ...options })
   const shape = { hidden_size: 896, intermediate_size: 4864, num_attention_heads: 14, num_key_value_heads: 2 }
-  const rest = { num_hidden_layers: 3, vocab_size: 2001, max_position_embeddings: 512, tie_word_embeddings: true }
+  const rest = { num_hidden_layers: 3, vocab_size: vocabSize, max_position_embeddings: 512, tie_word_embeddings: true }
   const config = parseConfig({ architectures: ['Qwen2ForCausalLM'], ...shape, ...rest }, 'config.json')
   return TokenModel.create(config, { role: 'language', seed: 3, device, dtype, ...options })
 }
@@ -363,8 +363,9 @@ async function scored(checks, name, dtype) {
     },
   }))
   const allowed = dtype === 'bfloat16' ? 0.15 : 0.03
-  for (const [how, { blocks, ...options }] of Object.entries({
+  for (const [how, { blocks, programs, ...options }] of Object.entries({
     whole: {},
+    'without graphs of prompts': { programs: true },
     'in pieces': { tokenBudget: 16, maxSequences: 5 },
     'little memory': { blocks: 14, maxSequences: 16 },
   })) {
@@ -375,6 +376,7 @@ async function scored(checks, name, dtype) {
       await model.score([Int32Array.of(3, 4)]) // keeps tables
       const before = memoryUse(device).liveTensors
       const engine = new LocalEngine(model, { eosIds: [2], ...options })
+      if (programs) engine.device.mixedLimits.rows = 0
       const found = [...(await collect(engine, requests)).values()]
       const sequences = found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
       const scores = await model.score(sequences)
@@ -417,6 +419,37 @@ async function scored(checks, name, dtype) {
       model.dispose()
     })
   }
+}
+
+/** Far more requests than places: those who wait come into steps of others, of every size. @param {Checks} checks */
+async function refilled(checks) {
+  await checks.try('places refilled', async () => {
+    const model = await modelOf('wide', 'bfloat16', { vocabSize: 2048 })
+    const engine = new LocalEngine(model, { maxSequences: 256 })
+    const next = numbers(6)
+    const requests = Array.from({ length: 500 }, (_, i) => ({
+      id: `${i}`,
+      promptIds: Int32Array.from({ length: 1 + next(90) }, () => 3 + next(2000)),
+      n: i % 7 === 0 ? 3 : 1,
+      sampling: { seed: 4, maxNewTokens: 1 + next(70), ignoreEos: true },
+    }))
+    const found = [...(await collect(engine, requests)).values()]
+    const scores = await model.score(
+      found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds])),
+    )
+    let worst = 0
+    for (const [i, { promptIds, logprobs }] of found.entries())
+      logprobs.raw.forEach((value, t) => {
+        worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
+      })
+    checks.is("places refilled: log-probabilities are score's", worst < 0.15, String(worst))
+    const right = found.every(
+      ({ requestId, responseIds }) => responseIds.length === requests[requestId].sampling.maxNewTokens,
+    )
+    checks.is('places refilled: all of each response', right)
+    await engine.close()
+    model.dispose()
+  })
 }
 
 /**
@@ -486,6 +519,7 @@ export async function run() {
   await heads(checks)
   for (const name of ['qwen2', 'qwen3', 'wide']) await scored(checks, name, 'bfloat16')
   await scored(checks, 'llama', 'float16')
+  await refilled(checks)
   await changed(checks)
   return { right: checks.report(), kept: true }
 }

@@ -31,7 +31,7 @@ export interface Native {
   callProgram(program: number, inputs: number): number
   releaseProgram(program: number): number
   toHost(ref: number): Promise<Float64Array>
-  captureProgram(program: number, inputs: number, warmups: number): Promise<Float64Array>
+  captureProgram(program: number, inputs: number, warmups: number, beside: number): Promise<Float64Array>
   replay(graph: number): void
   releaseGraph(graph: number): number
   newKernel(source: string, file: string, entry: string, params: string, cachePath: string): number

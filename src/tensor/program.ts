@@ -153,15 +153,19 @@ export class Program<K extends readonly InputKind[] = readonly InputKind[], R = 
 
   /**
    * Captures a run as a CUDA graph. The graph reads the memory of these inputs and writes that of `outputs`, at every
-   * `replay()`: copy new values in before, copy results out after. Numbers are fixed at their value here.
+   * `replay()`: copy new values in before, copy results out after. Numbers are fixed at their value here. `beside`: a graph
+   * that never runs at the same time; what either needs only while it runs then lies in the same memory.
    *
    * A program that runs `backward` can be captured only while no tensor of an earlier pass over the same leaves is alive:
    * it would tie their gradients to the stream of that pass.
    */
-  async capture(inputs: Inputs<K>, options: { warmups?: number } = {}): Promise<CapturedProgram<R>> {
+  async capture(
+    inputs: Inputs<K>,
+    { warmups = 3, beside }: { warmups?: number; beside?: CapturedProgram | undefined } = {},
+  ): Promise<CapturedProgram<R>> {
     this.write(inputs)
     try {
-      const answer = await native.captureProgram(this.ref, inputs.length, options.warmups ?? 3)
+      const answer = await native.captureProgram(this.ref, inputs.length, warmups, beside?.ref ?? 0)
       const captured = new CapturedProgram<R>(answer[0]!, this.results(decode(answer, 2, answer[1]!)))
       this.captured.push(captured)
       return captured
@@ -185,7 +189,8 @@ export class Program<K extends readonly InputKind[] = readonly InputKind[], R = 
 
 export class CapturedProgram<R = unknown> {
   constructor(
-    private ref: number,
+    /** @internal */
+    public ref: number,
     /** Rewritten by every replay. */
     readonly outputs: Results<R>,
   ) {}

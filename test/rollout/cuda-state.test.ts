@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   bucketFor,
   emptyState,
@@ -7,6 +7,7 @@ import {
   stateLayout,
   together,
 } from '../../src/rollout/local/decode-state.js'
+import { emptyMixed, fillMixed, mixedLayout, mixedLayoutFor, mixedWords } from '../../src/rollout/local/mixed-state.js'
 import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
 import type { Draws, StepBatch } from '../../src/rollout/local/step.js'
 import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
@@ -69,6 +70,82 @@ test('filters of greedy rows do not count', () => {
   expect(hasFilters(settings(0, 5, 0.5, 0.1))).toBe(false)
   for (const one of [settings(1, 5, 1, 0), settings(1, -1, 0.9, 0), settings(0.5, -1, 1, 0.1)])
     expect(hasFilters(one)).toBe(true)
+})
+
+describe('steps with prompts as graphs', () => {
+  // Sequences 0: a next token; 1: a beginning, which draws; 2: more of a prompt, which does not.
+  const batch: StepBatch = {
+    ids: Int32Array.of(1, 20, 21, 22, 30, 31, 0, 0),
+    positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0),
+    sequences: Int32Array.of(0, 1, 1, 1, 2, 2, -1, -1),
+    slots: Int32Array.of(9, 16, 17, 18, 48, 49, -1, -1),
+    table: Int32Array.of(0, 0, 1, 0, 2, 3),
+    tableWidth: 2,
+    copyFrom: new Int32Array(0),
+    copyTo: new Int32Array(0),
+    draws: draws([0, 3]),
+  }
+  const limits = { rows: 4096, draws: 64, keys: 1000 }
+
+  test('a batch is filled up to the next size, and is none of theirs beyond a limit', () => {
+    expect(mixedLayoutFor(batch, limits)).toMatchObject({ rows: 32, draws: 32 })
+    expect(mixedLayoutFor(batch, { ...limits, draws: 16 })).toMatchObject({ rows: 32, draws: 16 })
+    expect(mixedLayoutFor({ ...batch, draws: draws([]) }, limits)).toMatchObject({ rows: 32, draws: 0 })
+    const many = draws(Array.from({ length: 33 }, (_, i) => i))
+    expect(mixedLayoutFor({ ...batch, draws: many }, limits)).toMatchObject({ draws: 64 })
+    expect(mixedLayoutFor({ ...batch, draws: many }, { ...limits, draws: 32 })).toBeUndefined()
+    expect(mixedLayoutFor(batch, { ...limits, rows: 31 })).toBeUndefined()
+    // Tokens beside a draw are found by a program.
+    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 0 } }, limits)).toBeUndefined()
+    // Rows behind the first of their sequence: positions 1, 2 and 17.
+    expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 18 })).toBeDefined()
+    expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 17 })).toBeUndefined()
+    const long = new Int32Array(7000)
+    expect(mixedLayoutFor({ ...batch, sequences: long, positions: long }, { ...limits, rows: 1e6 })).toBeUndefined()
+  })
+
+  test('every part starts at 16 bytes, and the longest array has room for any', () => {
+    for (let rows = 1; rows < 6000; rows += 97) {
+      const sequences = new Int32Array(rows).fill(-1)
+      const positions = new Int32Array(rows)
+      const layout = mixedLayoutFor({ ...batch, sequences, positions }, { rows: 1e4, draws: 64, keys: 1e9 })!
+      expect(layout.rows).toBeGreaterThanOrEqual(rows)
+      for (const part of Object.values(layout)) if (typeof part === 'object') expect(part.at % 4).toBe(0)
+      expect(layout.table + 10).toBeLessThanOrEqual(mixedWords(limits, 10))
+    }
+  })
+
+  test('the array has each part in its place, and what is not there has no position', () => {
+    const layout = mixedLayout(8, 4)
+    const state = fillMixed(layout, batch)
+    const part = (name: 'ids' | 'positions' | 'slots' | 'wanted' | 'drawPositions' | 'forced' | 'keys') => [
+      ...state.slice(layout[name].at, layout[name].at + layout[name].words),
+    ]
+    expect(state[layout.width.at]).toBe(2)
+    expect(part('ids')).toEqual([1, 20, 21, 22, 30, 31, 0, 0])
+    expect(part('positions')).toEqual([9, 0, 1, 2, 16, 17, -1, -1])
+    expect(part('slots')).toEqual([9, 16, 17, 18, 48, 49, -1, -1])
+    expect([...state.slice(layout.sequences.at, layout.sequences.at + 6)]).toEqual([0, 1, 1, 1, 2, 2])
+    expect(part('wanted')).toEqual([0, 3, 0, 0])
+    expect(part('drawPositions')).toEqual([100, 101, -1, -1])
+    expect(part('forced').slice(0, 2)).toEqual([-1, -1])
+    expect(part('keys')).toEqual([0, 1, 10, 11, 0, 0, 0, 0])
+    const { at, words } = layout.bannedOffsets
+    expect([...state.slice(at, at + words)]).toEqual([0, 1, 2, 2, 2, 2, 2, 2])
+    expect([...new Float32Array(state.buffer, 4 * layout.settings.at, 8)]).toEqual([0.5, -1, 1, 0, 1.5, -1, 1, 0])
+    expect([...state.slice(layout.table)]).toEqual([...batch.table])
+    expect(() => fillMixed(mixedLayout(4, 4), batch)).toThrow(RangeError)
+    expect(() => fillMixed(mixedLayout(8, 1), batch)).toThrow(RangeError)
+  })
+
+  test('a graph is made of rows that are not there', () => {
+    const layout = mixedLayout(8, 4)
+    const state = emptyMixed(layout)
+    for (const { at, words } of [layout.positions, layout.slots, layout.drawPositions])
+      expect([...state.slice(at, at + words)]).toEqual(new Array(words).fill(-1))
+    // A step that draws nothing has no part for it.
+    expect(fillMixed(mixedLayout(8, 0), { ...batch, draws: draws([]) })).toHaveLength(4 + 4 * 8 + 4 + 6)
+  })
 })
 
 test('beginnings of sequences come first, and draws follow their rows', () => {

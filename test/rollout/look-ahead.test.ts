@@ -46,7 +46,12 @@ test('blocks ahead are taken only where they are free, never beyond a budget, an
       (rows, spare, steps) => {
         const used = rows.reduce((sum, [length]) => sum + blocksFor(length), 0)
         const pool = new BlockPool(used + spare)
-        const scheduler = new Scheduler<Sequence>(pool, { maxSequences: 8, tokenBudget: 1000, scoredRows: 8 })
+        const scheduler = new Scheduler<Sequence>(pool, {
+          maxSequences: 8,
+          tokenBudget: 1000,
+          scoredRows: 8,
+          refillAfter: 0,
+        })
         const work = rows.map(([length]) => {
           const of = new Sequence(length, undefined)
           of.computed = length - 1

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
 import { type Plan, Prefix, Scheduler, type SchedulerOptions, Sequence } from '../../src/rollout/local/scheduler.js'
 
-const options: SchedulerOptions = { maxSequences: 4, tokenBudget: 64, scoredRows: 8 }
+const options: SchedulerOptions = { maxSequences: 4, tokenBudget: 64, scoredRows: 8, refillAfter: 0 }
 
 function make(blocks: number, change: Partial<SchedulerOptions> = {}) {
   const pool = new BlockPool(blocks)
@@ -58,31 +58,36 @@ test('a slot that becomes free is filled in the next step', () => {
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
-describe('those who had to wait, let in together', () => {
-  const refill = { share: 1 / 2, steps: 6 }
+describe('on a device that takes several steps at a time, those who found no place', () => {
+  const refillAfter = 3
   const sequencesOf = (length: number): Sequence[] => Array.from({ length }, () => new Sequence(3, undefined))
   /** Which sequences begin in each step. */
   const begins = (plans: readonly Plan<Sequence>[], sequences: readonly Sequence[]): number[][] =>
     plans.map(({ work }) => work.filter(({ start }) => start === 0).map(({ of }) => sequences.indexOf(of as Sequence)))
 
-  test('come when half of the others are over', () => {
-    const { scheduler } = make(100, { refill })
-    const sequences = sequencesOf(6)
+  test('wait that long, then come wherever a place is free', () => {
+    const { scheduler } = make(100, { refillAfter })
+    const sequences = sequencesOf(8)
     for (const sequence of sequences) scheduler.add(sequence)
-    const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, [4, 6, 9, 9, 9, 9][i]!])))
-    expect(begins(plans, sequences).slice(0, 5)).toEqual([[0, 1, 2, 3], [], [], [4, 5], []])
+    const targets = [4, 5, 8, 9, 9, 9, 9, 9]
+    const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, targets[i]!])))
+    // The first two end in steps 1 and 2, the next in 5 and 6.
+    expect(begins(plans, sequences).slice(0, 8)).toEqual([[0, 1, 2, 3], [], [], [4, 5], [], [], [6, 7], []])
   })
 
-  test('come after some steps, where a place is free', () => {
-    const { scheduler } = make(100, { refill })
+  test('come at once where nobody is left', () => {
+    const { scheduler } = make(100, { refillAfter })
     const sequences = sequencesOf(6)
     for (const sequence of sequences) scheduler.add(sequence)
-    const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, i === 0 ? 4 : 30])))
-    expect(begins(plans, sequences).slice(0, 8)).toEqual([[0, 1, 2, 3], [], [], [], [], [], [4], []])
+    const plans = drain(scheduler, new Map(sequences.map(sequence => [sequence, 4])))
+    expect(begins(plans, sequences)).toEqual([
+      [0, 1, 2, 3],
+      [4, 5],
+    ])
   })
 
-  test('nobody who comes while a place is free', () => {
-    const { scheduler } = make(100, { refill })
+  test('are not those who come while a place is free', () => {
+    const { scheduler } = make(100, { refillAfter })
     const sequences = sequencesOf(4)
     for (const sequence of sequences.slice(0, 3)) scheduler.add(sequence)
     scheduler.commit(scheduler.next()!)
@@ -94,16 +99,16 @@ describe('those who had to wait, let in together', () => {
     expect(scheduler.letsIn).toBe(false)
   })
 
-  test('not those who only waited for the budget of a step', () => {
-    const { scheduler } = make(100, { refill, tokenBudget: 6 })
+  test('are not those who only waited for the budget of a step', () => {
+    const { scheduler } = make(100, { refillAfter, tokenBudget: 6 })
     const sequences = sequencesOf(4)
     for (const sequence of sequences) scheduler.add(sequence)
     const plans = drain(scheduler, new Map(sequences.map(sequence => [sequence, 30])))
     expect(begins(plans, sequences).slice(0, 3)).toEqual([[0, 1], [2, 3], []])
   })
 
-  test('not those whose prompt is computed: they cost nothing more', () => {
-    const { scheduler } = make(100, { refill })
+  test('are not those whose prompt is computed: they cost nothing more', () => {
+    const { scheduler } = make(100, { refillAfter })
     const prefix = new Prefix(39, false)
     const samples = Array.from({ length: 3 }, () => new Sequence(40, prefix))
     const others = sequencesOf(3)
@@ -224,9 +229,9 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
       fc.integer({ min: 1, max: 80 }),
       fc.integer({ min: 1, max: 8 }),
       fc.nat(9),
-      fc.option(fc.record({ share: fc.constantFrom(0, 0.25, 0.5), steps: fc.nat(20) }), { nil: undefined }),
-      (asked, blocks, tokenBudget, maxSequences, cancelled, refill) => {
-        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refill })
+      fc.nat(20),
+      (asked, blocks, tokenBudget, maxSequences, cancelled, refillAfter) => {
+        const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refillAfter })
         const targets = new Map<Sequence, number>()
         for (const { prompt, samples, more } of asked) {
           const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, samples % 2 === 0) : undefined

@@ -130,12 +130,12 @@ export class CudaOps {
     )!
   }
 
-  /** Draws a token after each hidden state that `decode` gave, as `sample` does of logits. */
+  /** Draws a token after each hidden state, as `sample` does of logits. */
   draw(
     hidden: Tensor,
     rows: SampleRows & { count: number },
     results: Tensor,
-    options: { filtered: boolean; steps: SampleSteps },
+    options: { filtered: boolean; steps: SampleSteps | undefined },
   ): void {
     const { parts, device } = this
     const weight = headWeight(parts)
@@ -149,7 +149,7 @@ export class CudaOps {
   }
 
   /**
-   * The logits of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`, then rows that
+   * The normalised hidden states of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`, then rows that
    * read their sequences' blocks. `many`: as `isMany` says of them.
    */
   prefill(
@@ -180,7 +180,7 @@ export class CudaOps {
       })
       return out.reshape([-1, heads * headDim])
     }
-    const hidden = decodeStep(
+    return decodeStep(
       this.parts,
       {
         ...this.shared,
@@ -204,7 +204,11 @@ export class CudaOps {
       ids,
       wanted,
     )
-    return hidden && linear(hidden, headWeight(this.parts))
+  }
+
+  /** The logits after each hidden state that `prefill` gave. */
+  logits(hidden: Tensor): Tensor {
+    return linear(hidden, headWeight(this.parts))
   }
 
   /** The chosen tokens' ranks and the likeliest tokens, int32 `[rows, top + 1]`, and their log-probabilities beside them. */

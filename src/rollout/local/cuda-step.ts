@@ -1,7 +1,7 @@
 /**
- * Engine steps on a CUDA device, in bfloat16 or float16. Steps with prompts in them run as programs; steps of nothing but
- * next tokens as graphs, one for every number of rows, several in a row: each makes the input of the next, so that the host
- * looks at tokens only every few steps.
+ * Engine steps on a CUDA device, in bfloat16 or float16. Steps of nothing but next tokens run as graphs, several in a row:
+ * each makes the input of the next, so that the host looks at tokens only every few steps. Steps with few rows of prompts in
+ * them are graphs too, since they are launched more slowly than they are computed; those with many are programs.
  *
  * A seed means what it means on the CPU: the same random number for the same key and position, and the same way from it to a
  * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
@@ -10,11 +10,9 @@
 import type { DecoderParts } from '../../model/decoder.js'
 import { ropeTables } from '../../model/rope.js'
 import {
-  type CapturedProgram,
   type Device,
   dtypeBytes,
   noGrad,
-  type Program,
   record,
   Stream,
   type Sym,
@@ -30,14 +28,16 @@ import {
   emptyState,
   fillState,
   hasFilters,
-  type Part,
+  type StateLayout,
   stateLayout,
   stateWords,
   together,
 } from './decode-state.js'
+import { emptyMixed, fillMixed, type MixedLayout, type MixedLimits, mixedLayoutFor, mixedWords } from './mixed-state.js'
 import { prefillRows } from './prefill-rows.js'
 import { Programs, type StepProgram } from './programs.js'
 import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
+import { type StepGraph, StepGraphs } from './step-graphs.js'
 
 export interface CudaStepOptions {
   device: Device
@@ -56,10 +56,13 @@ interface Piece {
   count: number
   stream: Stream
 }
-interface Graph {
-  program: Program
-  captured: CapturedProgram
-}
+
+/**
+ * Rows times weights of a layer, and bytes of keys and values that rows of prompts read in a layer, up to which a step is faster
+ * as a graph: an H200 computes about as much while the kernels of a layer are launched one by one.
+ */
+const launchedWork = 1e11
+const launchedBytes = 2 ** 28
 
 export class CudaStep implements StepDevice {
   readonly ahead = { steps: 256, look: 8 }
@@ -69,16 +72,13 @@ export class CudaStep implements StepDevice {
   /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
   private layers: PagedCache[] = []
-  /** What graphs start from, `fillState`'s array; and what they find, `[steps, 3, rows]`. */
-  private readonly state: Tensor
-  private readonly results: Tensor
-  private banned: Tensor
   /** Steps ahead run on a stream of their own, and what they found is read on two others, in turns, while they go on. */
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Programs()
-  private readonly graphs = new Map<string, Graph>()
-  private moves = 0
+  /** They find `[steps, 3, rows]`. */
+  private readonly graphs: StepGraphs
+  private readonly mixedLimits: MixedLimits
 
   constructor(
     private readonly parts: DecoderParts,
@@ -94,12 +94,23 @@ export class CudaStep implements StepDevice {
     if (this.capacity < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
     this.tables = unscoped(() => ropeTables(config, maxLength, device))
     const rows = bucketFor(maxSequences)
-    const words = (count: number): Tensor => unscoped(() => Tensor.empty([count], { dtype: 'int32', device }))
-    this.state = words(stateWords(stateLayout(rows), rows * width))
-    this.results = words(this.ahead.steps * 3 * rows)
+    const { hidden, inner, heads, kvHeads, headDim } = config
+    const layerWeights = hidden * (3 * inner + 2 * (heads + kvHeads) * headDim)
+    this.mixedLimits = {
+      rows: Math.floor(launchedWork / layerWeights),
+      draws: rows,
+      keys: Math.floor(launchedBytes / (2 * kvHeads * headDim * dtypeBytes(dtype))),
+    }
+    // Sequences, and prompts of others that wait.
+    const tableWords = 2 * rows * width
+    this.graphs = new StepGraphs({
+      device,
+      state: Math.max(stateWords(stateLayout(rows), tableWords), mixedWords(this.mixedLimits, tableWords)),
+      results: this.ahead.steps * 3 * rows,
+      moves: () => parts.moves?.() ?? 0,
+    })
     this.decodes = new Stream(device)
     this.reads = [new Stream(device), new Stream(device)]
-    this.banned = words(1024)
     this.allocate()
   }
 
@@ -121,7 +132,7 @@ export class CudaStep implements StepDevice {
   }
 
   release(): void {
-    this.forgetGraphs()
+    this.graphs.forget()
     this.programs.dispose()
     for (const { keys, values } of this.layers.splice(0)) {
       keys.dispose()
@@ -131,17 +142,10 @@ export class CudaStep implements StepDevice {
     this.cache = undefined
   }
 
-  private forgetGraphs(): void {
-    for (const { program, captured } of this.graphs.values()) {
-      captured.dispose()
-      program.dispose()
-    }
-    this.graphs.clear()
-  }
-
   dispose(): void {
     this.release()
-    for (const tensor of [this.tables.cos, this.tables.sin, this.state, this.results, this.banned]) tensor.dispose()
+    this.graphs.dispose()
+    for (const tensor of [this.tables.cos, this.tables.sin]) tensor.dispose()
   }
 
   // ---- steps of next tokens
@@ -152,11 +156,9 @@ export class CudaStep implements StepDevice {
   ): AsyncGenerator<StepResult, undefined, 'more' | 'enough'> {
     const { draws } = batch
     const layout = stateLayout(bucketFor(draws.count))
-    this.reserveBanned(draws.bannedIds.length)
-    const graph = await this.graph(layout.rows, batch)
-    // These wait until they are done; copies of blocks are ordered by the stream.
-    if (draws.bannedIds.length > 0) write(this.banned, draws.bannedIds)
-    write(this.state, fillState(layout, batch, budgets))
+    const state = fillState(layout, batch, budgets)
+    // This waits until all is there; copies of blocks are ordered by the stream.
+    const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, draws.bannedIds)
     await this.decodes.use(() => this.copyBlocks(batch))
     const launch = (number: number): Piece | undefined => {
       const first = number * look
@@ -186,83 +188,50 @@ export class CudaStep implements StepDevice {
     return undefined
   }
 
-  private async readPiece({ first, count, stream }: Piece, rows: number, drawn: number): Promise<StepResult> {
-    const found = unscoped(() => this.results.narrow(0, first * 3 * rows, count * 3 * rows))
+  private readPiece({ first, count, stream }: Piece, rows: number, drawn: number): Promise<StepResult> {
+    return stream.use(() => this.readResults({ first, count, rows, drawn }))
+  }
+
+  private async readResults(which: { first: number; count: number; rows: number; drawn: number }): Promise<StepResult> {
+    const { first, count, rows, drawn } = which
+    const found = unscoped(() => this.graphs.results.narrow(0, first * 3 * rows, count * 3 * rows))
     try {
-      return unpack(await stream.use(() => found.data<'int32'>()), count, rows, drawn)
+      return unpack(await found.data<'int32'>(), count, rows, drawn)
     } finally {
       found.dispose()
     }
   }
 
-  /** Graphs read the ids where they lie. */
-  private reserveBanned(count: number): void {
-    if (count <= this.banned.numel) return
-    this.forgetGraphs()
-    this.banned.dispose()
-    const { device } = this.options
-    this.banned = unscoped(() => Tensor.empty([2 ** Math.ceil(Math.log2(count))], { dtype: 'int32', device }))
+  private decodeGraph(layout: StateLayout, batch: StepBatch): StepGraph {
+    const { rows: count } = layout
+    const filtered = hasFilters(batch.draws)
+    const plan = this.ops.planAttention(count, batch.tableWidth * blockSize)
+    return {
+      key: ['decode', count, filtered, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
+      empty: emptyState(layout),
+      record: ({ part, floats, rest, banned, results }) => {
+        const [ids, positions] = [part(layout.ids), part(layout.positions)]
+        const rows = { count, positions, sequences: null, table: rest(layout.table), width: part(layout.width) }
+        const hidden = this.ops.decode(ids, { ...this.memory, plan, rows })
+        const draws = {
+          count,
+          positions,
+          settings: floats(layout.settings),
+          keys: part(layout.keys),
+          forced: part(layout.forced),
+          bannedOffsets: part(layout.bannedOffsets),
+          banned,
+        }
+        const steps = { ids, budgets: part(layout.budgets), left: part(layout.left) }
+        this.ops.draw(hidden, draws, results, { filtered, steps })
+      },
+    }
   }
 
-  private async graph(rows: number, batch: StepBatch): Promise<CapturedProgram> {
-    // Weights that moved left their addresses to others.
-    const moves = this.parts.moves?.() ?? 0
-    if (moves !== this.moves) this.forgetGraphs()
-    this.moves = moves
-    const filtered = hasFilters(batch.draws)
-    const plan = this.ops.planAttention(rows, batch.tableWidth * blockSize)
-    const key = [rows, filtered, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' ')
-    const known = this.graphs.get(key)
-    if (known) return known.captured
-    const { layers, tables } = this
+  private get memory(): { layers: readonly PagedCache[]; tables: RopeTables } {
     if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
-    const layout = stateLayout(rows)
-    const parts: Tensor[] = []
-    const part = ({ at, words }: Part): Tensor => {
-      const view = unscoped(() => this.state.narrow(0, at, words))
-      parts.push(view)
-      return view
-    }
-    const [ids, positions, budgets, left] = [layout.ids, layout.positions, layout.budgets, layout.left].map(part)
-    const width = part(layout.width)
-    const table = part({ at: layout.table, words: this.state.numel - layout.table })
-    const settings = part(layout.settings)
-    const wide = unscoped(() => settings.viewDtype({ dtype: 'float32' }))
-    const [keys, forced, bannedOffsets] = [layout.keys, layout.forced, layout.bannedOffsets].map(part)
-    try {
-      const program = record([], () => {
-        noGrad(() => {
-          const hidden = this.ops.decode(ids!, {
-            layers,
-            tables,
-            plan,
-            rows: { count: rows, positions: positions!, sequences: null, table, width },
-          })
-          this.ops.draw(
-            hidden,
-            {
-              count: rows,
-              positions: positions!,
-              settings: wide,
-              keys: keys!,
-              forced: forced!,
-              bannedOffsets: bannedOffsets!,
-              banned: this.banned,
-            },
-            this.results,
-            { filtered, steps: { ids: ids!, budgets: budgets!, left: left! } },
-          )
-        })
-      })
-      // Rows that are not there compute nothing: making the graph leaves the cache as it is.
-      write(this.state, emptyState(layout))
-      const captured = await program.capture([], { warmups: 1 })
-      this.graphs.set(key, { program, captured })
-      return captured
-    } finally {
-      wide.dispose()
-      for (const view of parts) view.dispose()
-    }
+    const { layers, tables } = this
+    return { layers, tables }
   }
 
   private async copyBlocks({ copyFrom, copyTo }: StepBatch): Promise<void> {
@@ -289,7 +258,59 @@ export class CudaStep implements StepDevice {
 
   // ---- any steps
 
-  async step(batch: StepBatch): Promise<StepResult> {
+  step(batch: StepBatch): Promise<StepResult> {
+    const layout = mixedLayoutFor(batch, this.mixedLimits)
+    return layout ? this.stepByGraph(layout, batch) : this.stepByProgram(batch)
+  }
+
+  private async stepByGraph(layout: MixedLayout, batch: StepBatch): Promise<StepResult> {
+    const { draws } = batch
+    const graph = await this.graphs.ready(this.mixedGraph(layout, batch), fillMixed(layout, batch), draws.bannedIds)
+    await this.copyBlocks(batch)
+    graph.replay()
+    if (draws.count > 0) return this.readResults({ first: 0, count: 1, rows: layout.draws, drawn: draws.count })
+    // What comes next may be on another stream.
+    await synchronize(this.options.device)
+    return unpack(new Int32Array(0), 0, 0, 0)
+  }
+
+  private mixedGraph(layout: MixedLayout, batch: StepBatch): StepGraph {
+    const filtered = hasFilters(batch.draws)
+    return {
+      key: ['mixed', layout.rows, layout.draws, filtered, this.parts.adapter !== undefined].join(' '),
+      empty: emptyMixed(layout),
+      record: ({ part, floats, rest, banned, results }) => {
+        const rows = {
+          count: layout.rows,
+          positions: part(layout.positions),
+          sequences: part(layout.sequences),
+          table: rest(layout.table),
+          width: part(layout.width),
+        }
+        const hidden = this.ops.prefill(part(layout.ids), layout.draws > 0 ? part(layout.wanted) : undefined, {
+          ...this.memory,
+          slots: part(layout.slots),
+          all: rows,
+          fresh: undefined,
+          paged: rows,
+          many: this.ops.isMany(layout.rows),
+        })
+        if (!hidden) return
+        const draws = {
+          count: layout.draws,
+          positions: part(layout.drawPositions),
+          settings: floats(layout.settings),
+          keys: part(layout.keys),
+          forced: part(layout.forced),
+          bannedOffsets: part(layout.bannedOffsets),
+          banned,
+        }
+        this.ops.draw(hidden, draws, results, { filtered, steps: undefined })
+      },
+    }
+  }
+
+  private async stepByProgram(batch: StepBatch): Promise<StepResult> {
     const { draws } = batch
     const rows = prefillRows(batch)
     const { paged } = rows
@@ -337,8 +358,7 @@ export class CudaStep implements StepDevice {
     { draws }: StepBatch,
     { fresh, paged, many }: { fresh: boolean; paged: boolean; many: boolean },
   ): StepProgram {
-    const { layers, tables } = this
-    if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
+    const { memory } = this
     const drawing = draws.count > 0
     const filtered = hasFilters(draws)
     const adapts = this.parts.adapter !== undefined
@@ -353,9 +373,8 @@ export class CudaStep implements StepDevice {
         const [ids, positions, slots, offsets, pagedPositions, sequences, table, width, wanted, ...sampling] =
           inputs.slice(0, -5) as unknown as Tensor[]
         return noGrad(() => {
-          const logits = this.ops.prefill(ids!, wanted, {
-            layers,
-            tables,
+          const hidden = this.ops.prefill(ids!, wanted, {
+            ...memory,
             slots: slots!,
             all: { count: count!, positions: positions!, sequences: null, table: table!, width: width! },
             fresh: fresh ? { count: freshCount!, offsets: offsets!, longest: longest! } : undefined,
@@ -364,7 +383,8 @@ export class CudaStep implements StepDevice {
               : undefined,
             many,
           })
-          if (!logits) return []
+          if (!hidden) return []
+          const logits = this.ops.logits(hidden)
           const [drawPositions, settings, keys, forced, bannedOffsets, banned] = sampling as [
             Tensor,
             Tensor,
@@ -396,16 +416,6 @@ function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: 
       const view = keep(whole.narrow(0, part.at, part.words))
       return arrays[i] instanceof Float32Array ? keep(view.viewDtype({ dtype: 'float32' })) : view
     })
-  })
-}
-
-/** Copies an array to the beginning of a tensor. */
-function write(target: Tensor, values: Int32Array): void {
-  unscoped(() => {
-    const [source, part] = [Tensor.from(values), target.narrow(0, 0, values.length)]
-    part.copy_(source)
-    source.dispose()
-    part.dispose()
   })
 }
 

@@ -36,14 +36,22 @@ export interface Part {
   words: number
 }
 
-export function stateLayout(rows: number): StateLayout {
-  let at = 0
-  const part = (words: number): Part => {
-    const made = { at, words }
-    at += words
-    return made
-  }
+/** Parts one after another. */
+export function partsFrom(start: number): { part(words: number): Part; end(): number } {
+  let at = start
   return {
+    part(words) {
+      const made = { at, words }
+      at += words
+      return made
+    },
+    end: () => at,
+  }
+}
+
+export function stateLayout(rows: number): StateLayout {
+  const { part, end } = partsFrom(0)
+  const parts = {
     rows,
     width: part(4),
     ids: part(rows),
@@ -54,8 +62,8 @@ export function stateLayout(rows: number): StateLayout {
     keys: part(2 * rows),
     settings: part(4 * rows),
     bannedOffsets: part(rows + 4),
-    table: at,
   }
+  return { ...parts, table: end() }
 }
 
 /** The words of a table with so many sequences and blocks of each. */

@@ -1,7 +1,7 @@
 /**
  * Generation in this process, with the weights of a model that may be training: continuous batching over a KV cache in
  * blocks. One loop plans a step, runs it on the device, takes the tokens, and ends what is finished; a slot that becomes
- * free is filled in the next step.
+ * free is filled in the next step, or where a device takes several at a time, after those under way.
  */
 import type { TokenModel } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
@@ -45,12 +45,6 @@ export interface EngineCounts {
 
 /** Logits of prompt rows in one step take at most this. */
 const scoredBytes = 64 << 20
-/**
- * Where the device looks ahead, a step with prompts costs as much as about six without. So many steps, or so large a share of
- * the places, are then about as much as is lost by either, for responses of tens to hundreds of tokens.
- */
-const refill = { share: 1 / 4, steps: 32 }
-
 export class LocalEngine implements Generator {
   private readonly device: StepDevice
   private readonly scheduler: Scheduler<Sample>
@@ -89,7 +83,7 @@ export class LocalEngine implements Generator {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
-      refill: this.device.ahead && refill,
+      refillAfter: this.device.ahead?.look ?? 0,
     })
     this.intake = new Intake(tokenizer, sample => {
       this.scheduler.finish(sample)
@@ -286,14 +280,10 @@ export class LocalEngine implements Generator {
   private lookAhead(plan: Plan<Sample>): DecodeAhead | undefined {
     const { device, scheduler } = this
     if (!device.ahead || !device.decodeMany || !decodesOnly(plan)) return undefined
-    let { steps, look } = device.ahead
-    // Where others wait for a place, ends are looked for twice as often, and their blocks are not taken far ahead.
-    if (scheduler.counts.waiting > 0) {
-      look = Math.ceil(look / 2)
-      steps = Math.min(steps, refill.steps)
-    }
+    const { steps, look } = device.ahead
     const samples = plan.work.map(({ of }) => of as Sample)
-    const found = lookAhead(samples, steps)
+    // Blocks that others wait for are not taken far ahead.
+    const found = lookAhead(samples, scheduler.counts.waiting > 0 ? Math.min(steps, 4 * look) : steps)
     return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
   }
 

@@ -6,8 +6,8 @@
  * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
  * the head of the queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
  *
- * On a device that takes steps without prompts far faster than others, sequences that had to wait are let in together: a
- * step for each, when its place becomes free, would take longer than places stand empty.
+ * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
+ * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
  */
 import { type BlockPool, blockSize, blocksFor } from './blocks.js'
 
@@ -69,16 +69,15 @@ export interface SchedulerOptions {
   tokenBudget: number
   /** Rows of a prompt whose logits are wanted, in one step. */
   scoredRows: number
-  /** Those who had to wait are let in when this share of the others is over, or after so many steps; without it at once. */
-  refill?: { share: number; steps: number } | undefined
+  /** Steps after which sequences that found no place are let in at the earliest; 0: in the next. */
+  refillAfter: number
 }
 
 export class Scheduler<S extends Sequence> {
   private running: S[] = []
   private waiting: S[] = []
   private prefixes: Prefix[] = []
-  /** How many ran since sequences were last let in, at most, and for how many steps some have waited in vain since. */
-  private filled = 0
+  /** For how many steps some have waited in vain. */
   private waited = Number.POSITIVE_INFINITY
   preemptions = 0
 
@@ -104,9 +103,7 @@ export class Scheduler<S extends Sequence> {
   }
 
   private get holds(): boolean {
-    const { refill } = this.options
-    if (!refill || this.waited >= refill.steps) return false
-    return this.running.length > (1 - refill.share) * this.filled
+    return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
   get isIdle(): boolean {
@@ -163,7 +160,6 @@ export class Scheduler<S extends Sequence> {
         if (prefix.state === 'computing' && budget > 0) add(prefix, this.prefixRows(prefix, budget))
       }
       this.admit(plan, () => budget, add)
-      this.filled = Math.max(this.filled, this.running.length)
       if (plan.work.length > 0) return plan
       if (this.waiting.length === 0) return undefined
       // Prompts kept for samples that cannot start keep them from starting.
@@ -184,9 +180,7 @@ export class Scheduler<S extends Sequence> {
     const { holds } = this
     const full = this.letIn(plan, budget, add, holds)
     if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
-    if (holds) return
-    this.filled = 0
-    this.waited = full ? 0 : Number.POSITIVE_INFINITY
+    if (!holds) this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */

@@ -1,0 +1,119 @@
+/**
+ * What a graph of a step with prompts starts from, as one array: one copy brings all of it to the device. Pure.
+ *
+ * A step of few rows is launched more slowly than it is computed, unless as a graph. Those have a fixed number of rows, so a
+ * batch is filled up to one of a few sizes; and each row reads its sequence's blocks from the cache, also where one kernel
+ * could do a whole prompt, because how rows fall into prompts is not fixed.
+ */
+import { type Part, partsFrom } from './decode-state.js'
+import type { StepBatch } from './step.js'
+
+/** Numbers of rows there are graphs for. All of them whole numbers of 4, as `bucketFor`'s. */
+const sizes = [
+  ...[32, 64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072],
+  ...[3584, 4096, 4608, 5120, 6144],
+]
+
+/** Beyond any of these a step is computed as slowly as it is launched, or has no place. */
+export interface MixedLimits {
+  rows: number
+  draws: number
+  /** Keys that rows of prompts read, together. */
+  keys: number
+}
+
+/** Parts of the array: where each begins, in words, and how many it has. */
+export interface MixedLayout {
+  rows: number
+  draws: number
+  /** The table's width; one word, filled up. */
+  width: Part
+  ids: Part
+  positions: Part
+  sequences: Part
+  slots: Part
+  /** The row of each draw. */
+  wanted: Part
+  drawPositions: Part
+  forced: Part
+  keys: Part
+  /** float32. */
+  settings: Part
+  bannedOffsets: Part
+  /** Goes on to the end of the array. */
+  table: number
+}
+
+/** The layout of the least graph with room for a batch; undefined where the batch is not one for graphs. */
+export function mixedLayoutFor(batch: StepBatch, limits: MixedLimits): MixedLayout | undefined {
+  const { sequences, positions, draws } = batch
+  const rows = sizes.find(size => size >= sequences.length)
+  if (!rows || rows > limits.rows || draws.count > limits.draws || draws.top >= 0) return undefined
+  let keys = 0
+  for (let row = 1; row < sequences.length; row++) {
+    if (sequences[row]! >= 0 && sequences[row] === sequences[row - 1]) keys += positions[row]! + 1
+  }
+  if (keys > limits.keys) return undefined
+  const most = draws.count === 0 ? 0 : draws.count <= 32 ? Math.min(32, limits.draws) : limits.draws
+  return mixedLayout(rows, most)
+}
+
+export function mixedLayout(rows: number, draws: number): MixedLayout {
+  const { part, end } = partsFrom(0)
+  const parts = {
+    rows,
+    draws,
+    width: part(4),
+    ids: part(rows),
+    positions: part(rows),
+    sequences: part(rows),
+    slots: part(rows),
+    wanted: part(draws),
+    drawPositions: part(draws),
+    forced: part(draws),
+    keys: part(2 * draws),
+    settings: part(4 * draws),
+    bannedOffsets: part(draws + 4),
+  }
+  return { ...parts, table: end() }
+}
+
+/** The words of the longest array there can be. */
+export const mixedWords = ({ draws }: MixedLimits, tableWords: number): number =>
+  mixedLayout(sizes.at(-1)!, draws).table + tableWords
+
+/** Rows that are not there, for a graph that is being made. */
+export function emptyMixed(layout: MixedLayout): Int32Array {
+  const state = new Int32Array(layout.table)
+  for (const { at, words } of [layout.positions, layout.slots, layout.drawPositions]) state.fill(-1, at, at + words)
+  return state
+}
+
+export function fillMixed(layout: MixedLayout, batch: StepBatch): Int32Array {
+  const { sequences, draws, table, tableWidth } = batch
+  const { count } = draws
+  if (sequences.length > layout.rows || count > layout.draws)
+    throw new RangeError(`${sequences.length} rows and ${count} draws do not fit ${layout.rows} and ${layout.draws}`)
+  const state = new Int32Array(layout.table + table.length)
+  state.set(emptyMixed(layout))
+  state[layout.width.at] = tableWidth
+  state.set(batch.ids, layout.ids.at)
+  state.set(batch.positions, layout.positions.at)
+  state.set(sequences, layout.sequences.at)
+  state.set(batch.slots, layout.slots.at)
+  for (let row = 0; row < sequences.length; row++) if (sequences[row]! < 0) state[layout.positions.at + row] = -1
+  state.set(draws.rows.subarray(0, count), layout.wanted.at)
+  state.set(draws.forced, layout.forced.at)
+  new Float32Array(state.buffer).set(draws.settings, layout.settings.at)
+  for (let i = 0; i < count; i++) {
+    state[layout.keys.at + 2 * i] = draws.streams[3 * i]!
+    state[layout.keys.at + 2 * i + 1] = draws.streams[3 * i + 1]!
+    state[layout.drawPositions.at + i] = draws.streams[3 * i + 2]!
+  }
+  state.set(draws.bannedOffsets, layout.bannedOffsets.at)
+  // Draws that are not there forbid nothing.
+  const { at, words } = layout.bannedOffsets
+  state.fill(draws.bannedIds.length, at + draws.bannedOffsets.length, at + words)
+  state.set(table, layout.table)
+  return state
+}
