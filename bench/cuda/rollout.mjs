@@ -421,6 +421,19 @@ async function scored(checks, name, dtype) {
   }
 }
 
+/** How far log-probabilities of what was sampled are from `score`'s, at most. */
+async function offScore(model, found) {
+  const scores = await model.score(
+    found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds])),
+  )
+  let worst = 0
+  for (const [i, { promptIds, logprobs }] of found.entries())
+    logprobs.raw.forEach((value, t) => {
+      worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
+    })
+  return worst
+}
+
 /** Far more requests than places: those who wait come into steps of others, of every size. @param {Checks} checks */
 async function refilled(checks) {
   await checks.try('places refilled', async () => {
@@ -434,14 +447,7 @@ async function refilled(checks) {
       sampling: { seed: 4, maxNewTokens: 1 + next(70), ignoreEos: true },
     }))
     const found = [...(await collect(engine, requests)).values()]
-    const scores = await model.score(
-      found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds])),
-    )
-    let worst = 0
-    for (const [i, { promptIds, logprobs }] of found.entries())
-      logprobs.raw.forEach((value, t) => {
-        worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
-      })
+    const worst = await offScore(model, found)
     checks.is("places refilled: log-probabilities are score's", worst < 0.15, String(worst))
     const right = found.every(
       ({ requestId, responseIds }) => responseIds.length === requests[requestId].sampling.maxNewTokens,
@@ -471,14 +477,7 @@ async function changed(checks) {
       const engine = new LocalEngine(model, { maxSequences: 64 })
       const compare = async how => {
         const found = [...(await collect(engine, requests)).values()]
-        const scores = await model.score(
-          found.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds])),
-        )
-        let worst = 0
-        for (const [i, { promptIds, logprobs }] of found.entries())
-          logprobs.raw.forEach((value, t) => {
-            worst = Math.max(worst, Math.abs(value - scores[i].logprobs[promptIds.length - 1 + t]))
-          })
+        const worst = await offScore(model, found)
         checks.is(`weights ${how}, ${adapter ? 'with' : 'without'} an adapter`, worst < 0.15, String(worst))
       }
       const train = async () => {
