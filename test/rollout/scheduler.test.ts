@@ -58,6 +58,30 @@ test('a slot that becomes free is filled in the next step', () => {
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
+test('only a prompt that is longer than the budget is divided', () => {
+  const { scheduler } = make(100, { tokenBudget: 20 })
+  const prefix = new Prefix(16, false)
+  const samples = [new Sequence(17, prefix), new Sequence(17, prefix)]
+  const [short, long, last] = [new Sequence(12, undefined), new Sequence(50, undefined), new Sequence(15, undefined)]
+  for (const sequence of [short, ...samples, long, last]) scheduler.add(sequence)
+  const targets = [short, long, last, ...samples].map(sequence => [sequence, sequence.length + 9] as const)
+  const plans = drain(scheduler, new Map(targets))
+  const rows = (of: Sequence | Prefix) =>
+    plans.flatMap(({ work }, i) => {
+      const found = work.find(item => item.of === of && item.count > 1)
+      return found ? [[i, found.count]] : []
+    })
+  expect(rows(short)).toEqual([[0, 12]])
+  expect(rows(prefix)).toEqual([[1, 16]])
+  expect(
+    rows(long)
+      .map(([, count]) => count)
+      .reduce((sum, count) => sum! + count!),
+  ).toBe(50)
+  expect(rows(long).length).toBeGreaterThan(2)
+  expect(rows(last)).toHaveLength(1)
+})
+
 describe('on a device that takes several steps at a time, those who found no place', () => {
   const refillAfter = 3
   const sequencesOf = (length: number): Sequence[] => Array.from({ length }, () => new Sequence(3, undefined))

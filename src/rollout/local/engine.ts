@@ -28,7 +28,10 @@ export interface LocalEngineOptions {
   maxSequences?: number
   /** Tokens of a sequence. Default: the model's context. */
   maxLength?: number
-  /** Tokens of prompts in a step, which come beside the next tokens of others. Default 1024, on CUDA 32,768. */
+  /**
+   * Tokens of prompts in a step, which come beside the next tokens of others; only a longer prompt is divided. Default 1024, on
+   * CUDA 32,768.
+   */
   tokenBudget?: number
 }
 

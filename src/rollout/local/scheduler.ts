@@ -65,7 +65,7 @@ export interface Plan<S extends Sequence> {
 
 export interface SchedulerOptions {
   maxSequences: number
-  /** Rows of a step that are not next tokens. */
+  /** Rows of a step that are not next tokens. A prompt that fits is not divided. */
   tokenBudget: number
   /** Rows of a prompt whose logits are wanted, in one step. */
   scoredRows: number
@@ -199,6 +199,9 @@ export class Scheduler<S extends Sequence> {
       const sequence = this.waiting[i]!
       const { prefix } = sequence
       if (ready && (!prefix || prefix.state === 'idle')) return true
+      // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache.
+      const rows = prefix ? (prefix.state === 'idle' && !prefix.scored ? prefix.length : 0) : sequence.length
+      if (rows > budget() && rows <= this.options.tokenBudget) return false
       if (prefix?.state === 'idle') {
         if (!fits(blocksFor(prefix.length))) return true
         this.extend(prefix, prefix.length)
