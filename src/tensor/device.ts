@@ -54,9 +54,14 @@ export function threads(count?: number): number {
   }
 }
 
+/** They stay what they are, and asking for them takes a millisecond. */
+let cudaDevices: readonly CudaDevice[] | undefined
+
 /** Undefined for the CPU, and where there is no such device. */
 export function cudaDevice(device: Device): CudaDevice | undefined {
-  return device === 'cpu' ? undefined : backend().cuda.devices[Math.max(0, parseDevice(device).index)]
+  if (device === 'cpu') return undefined
+  cudaDevices ??= backend().cuda.devices
+  return cudaDevices[Math.max(0, parseDevice(device).index)]
 }
 
 export interface MemoryUse {
