@@ -163,6 +163,7 @@ export class Program<K extends readonly InputKind[] = readonly InputKind[], R = 
     inputs: Inputs<K>,
     { warmups = 3, beside }: { warmups?: number; beside?: CapturedProgram | undefined } = {},
   ): Promise<CapturedProgram<R>> {
+    if (beside?.ref === 0) throw new ArgumentError('the graph to capture beside was disposed')
     this.write(inputs)
     try {
       const answer = await native.captureProgram(this.ref, inputs.length, warmups, beside?.ref ?? 0)

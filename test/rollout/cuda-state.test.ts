@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import {
-  bucketFor,
-  emptyState,
-  fillState,
-  hasFilters,
-  stateLayout,
-  together,
-} from '../../src/rollout/local/decode-state.js'
+import { bucketFor, emptyState, fillState, stateLayout } from '../../src/rollout/local/decode-state.js'
 import { emptyMixed, fillMixed, mixedLayout, mixedLayoutFor, mixedWords } from '../../src/rollout/local/mixed-state.js'
 import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
+import { hasFilters, together } from '../../src/rollout/local/state-parts.js'
 import type { Draws, StepBatch } from '../../src/rollout/local/step.js'
 import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
 import { planSplit } from '../../src/tensor/kernels/split-linear.js'

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   ArgumentError,
+  CapturedProgram,
   callOperator,
   cat,
   Generator,
@@ -343,4 +344,10 @@ test('a symbol is a symbol', () => {
     expect(n).toBeInstanceOf(Sym)
     return zeros([n])
   })
+})
+
+test('a graph is not captured beside one that is gone', async () => {
+  const program = record(['tensor'], x => x.relu())
+  const gone = new CapturedProgram(0, undefined)
+  await expect(program.capture([zeros([1])], { beside: gone })).rejects.toThrow(/beside was disposed/)
 })

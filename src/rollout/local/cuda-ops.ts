@@ -29,7 +29,8 @@ import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kerne
 import { decodeStep, type StepOps } from './decoder-step.js'
 import { streamStep } from './stream-step.js'
 
-interface Memory {
+/** Keys and values, and what turns them. */
+export interface Memory {
   layers: readonly PagedCache[]
   tables: RopeTables
 }

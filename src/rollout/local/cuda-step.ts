@@ -22,20 +22,12 @@ import {
 } from '../../tensor/index.js'
 import type { HalfDType, PagedCache, RopeTables } from '../../tensor/kernels/paged-attention.js'
 import { blockSize, blocksFor } from './blocks.js'
-import { CudaOps } from './cuda-ops.js'
-import {
-  bucketFor,
-  emptyState,
-  fillState,
-  hasFilters,
-  type StateLayout,
-  stateLayout,
-  stateWords,
-  together,
-} from './decode-state.js'
+import { CudaOps, type Memory } from './cuda-ops.js'
+import { bucketFor, emptyState, fillState, type StateLayout, stateLayout, stateWords } from './decode-state.js'
 import { emptyMixed, fillMixed, type MixedLayout, type MixedLimits, mixedLayoutFor, mixedWords } from './mixed-state.js'
 import { prefillRows } from './prefill-rows.js'
 import { Programs, type StepProgram } from './programs.js'
+import { hasFilters, together } from './state-parts.js'
 import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
 import { type StepGraph, StepGraphs } from './step-graphs.js'
 
@@ -209,26 +201,17 @@ export class CudaStep implements StepDevice {
     return {
       key: ['decode', count, filtered, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
       empty: emptyState(layout),
-      record: ({ part, floats, rest, banned, results }) => {
+      record: ({ part, rest, draws, results }) => {
         const [ids, positions] = [part(layout.ids), part(layout.positions)]
         const rows = { count, positions, sequences: null, table: rest(layout.table), width: part(layout.width) }
         const hidden = this.ops.decode(ids, { ...this.memory, plan, rows })
-        const draws = {
-          count,
-          positions,
-          settings: floats(layout.settings),
-          keys: part(layout.keys),
-          forced: part(layout.forced),
-          bannedOffsets: part(layout.bannedOffsets),
-          banned,
-        }
         const steps = { ids, budgets: part(layout.budgets), left: part(layout.left) }
-        this.ops.draw(hidden, draws, results, { filtered, steps })
+        this.ops.draw(hidden, draws(count, positions, layout), results, { filtered, steps })
       },
     }
   }
 
-  private get memory(): { layers: readonly PagedCache[]; tables: RopeTables } {
+  private get memory(): Memory {
     if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
     const { layers, tables } = this
     return { layers, tables }
@@ -279,7 +262,7 @@ export class CudaStep implements StepDevice {
     return {
       key: ['mixed', layout.rows, layout.draws, filtered, this.parts.adapter !== undefined].join(' '),
       empty: emptyMixed(layout),
-      record: ({ part, floats, rest, banned, results }) => {
+      record: ({ part, rest, draws, results }) => {
         const rows = {
           count: layout.rows,
           positions: part(layout.positions),
@@ -296,16 +279,8 @@ export class CudaStep implements StepDevice {
           many: this.ops.isMany(layout.rows),
         })
         if (!hidden) return
-        const draws = {
-          count: layout.draws,
-          positions: part(layout.drawPositions),
-          settings: floats(layout.settings),
-          keys: part(layout.keys),
-          forced: part(layout.forced),
-          bannedOffsets: part(layout.bannedOffsets),
-          banned,
-        }
-        this.ops.draw(hidden, draws, results, { filtered, steps: undefined })
+        const drawn = draws(layout.draws, part(layout.drawPositions), layout)
+        this.ops.draw(hidden, drawn, results, { filtered, steps: undefined })
       },
     }
   }

@@ -4,6 +4,7 @@
  * A graph has a fixed number of rows and fixed addresses, so a batch is filled up to one of a few sizes, and each size has its
  * own places in the array.
  */
+import { type DrawParts, drawParts, type Part, partsFrom, putDraws } from './state-parts.js'
 import type { StepBatch } from './step.js'
 
 /** Numbers of rows there are graphs for. All of them whole numbers of 4: kernels want every part to start at 16 bytes. */
@@ -14,8 +15,8 @@ export function bucketFor(rows: number): number {
   return buckets.find(size => size >= rows) ?? Math.ceil(rows / 512) * 512
 }
 
-/** Parts of the array: where each begins, in words, and how many it has. */
-export interface StateLayout {
+/** Parts of the array. */
+export interface StateLayout extends DrawParts {
   rows: number
   /** The table's width; one word, filled up. */
   width: Part
@@ -23,30 +24,8 @@ export interface StateLayout {
   positions: Part
   budgets: Part
   left: Part
-  forced: Part
-  keys: Part
-  /** float32. */
-  settings: Part
-  bannedOffsets: Part
   /** Goes on to the end of the array. */
   table: number
-}
-export interface Part {
-  at: number
-  words: number
-}
-
-/** Parts one after another. */
-export function partsFrom(start: number): { part(words: number): Part; end(): number } {
-  let at = start
-  return {
-    part(words) {
-      const made = { at, words }
-      at += words
-      return made
-    },
-    end: () => at,
-  }
 }
 
 export function stateLayout(rows: number): StateLayout {
@@ -58,10 +37,7 @@ export function stateLayout(rows: number): StateLayout {
     positions: part(rows),
     budgets: part(rows),
     left: part(rows),
-    forced: part(rows),
-    keys: part(2 * rows),
-    settings: part(4 * rows),
-    bannedOffsets: part(rows + 4),
+    ...drawParts(part, rows),
   }
   return { ...parts, table: end() }
 }
@@ -89,45 +65,7 @@ export function fillState(layout: StateLayout, batch: StepBatch, budgets: Int32A
   put(layout.positions, batch.positions)
   put(layout.budgets, budgets)
   put(layout.left, budgets)
-  put(layout.forced, draws.forced)
-  const floats = new Float32Array(state.buffer)
-  floats.set(draws.settings, layout.settings.at)
-  for (let i = 0; i < count; i++) {
-    state[layout.keys.at + 2 * i] = draws.streams[3 * i]!
-    state[layout.keys.at + 2 * i + 1] = draws.streams[3 * i + 1]!
-  }
-  state.set(draws.bannedOffsets, layout.bannedOffsets.at)
-  state.fill(
-    draws.bannedOffsets[count]!,
-    layout.bannedOffsets.at + count + 1,
-    layout.bannedOffsets.at + layout.rows + 1,
-  )
+  putDraws(state, layout, draws)
   state.set(table.subarray(0, count * tableWidth), layout.table)
   return state
-}
-
-/** Any arrays as one, and where each is in it. An empty one has a place too: kernels want an address. */
-export function together(arrays: readonly (Int32Array | Float32Array)[]): { words: Int32Array; parts: Part[] } {
-  let end = 0
-  const parts = arrays.map(({ length }): Part => {
-    const part = { at: end, words: length || 4 }
-    end += 4 * Math.ceil(part.words / 4)
-    return part
-  })
-  const words = new Int32Array(end)
-  const floats = new Float32Array(words.buffer)
-  for (const [i, array] of arrays.entries()) (array instanceof Float32Array ? floats : words).set(array, parts[i]!.at)
-  return { words, parts }
-}
-
-/** Whether any row has topK, topP or minP. */
-export function hasFilters({ count, settings }: StepBatch['draws']): boolean {
-  for (let i = 0; i < 4 * count; i += 4) {
-    const temperature = settings[i]!
-    const topK = settings[i + 1]!
-    const topP = settings[i + 2]!
-    const minP = settings[i + 3]!
-    if (temperature > 0 && (topK > 0 || topP < 1 || minP > 0)) return true
-  }
-  return false
 }

@@ -5,7 +5,7 @@
  * batch is filled up to one of a few sizes; and each row reads its sequence's blocks from the cache, also where one kernel
  * could do a whole prompt, because how rows fall into prompts is not fixed.
  */
-import { type Part, partsFrom } from './decode-state.js'
+import { type DrawParts, drawParts, type Part, partsFrom, putDraws } from './state-parts.js'
 import type { StepBatch } from './step.js'
 
 /** Numbers of rows there are graphs for. All of them whole numbers of 4, as `bucketFor`'s. */
@@ -22,8 +22,8 @@ export interface MixedLimits {
   keys: number
 }
 
-/** Parts of the array: where each begins, in words, and how many it has. */
-export interface MixedLayout {
+/** Parts of the array. */
+export interface MixedLayout extends DrawParts {
   rows: number
   draws: number
   /** The table's width; one word, filled up. */
@@ -35,11 +35,6 @@ export interface MixedLayout {
   /** The row of each draw. */
   wanted: Part
   drawPositions: Part
-  forced: Part
-  keys: Part
-  /** float32. */
-  settings: Part
-  bannedOffsets: Part
   /** Goes on to the end of the array. */
   table: number
 }
@@ -70,10 +65,7 @@ export function mixedLayout(rows: number, draws: number): MixedLayout {
     slots: part(rows),
     wanted: part(draws),
     drawPositions: part(draws),
-    forced: part(draws),
-    keys: part(2 * draws),
-    settings: part(4 * draws),
-    bannedOffsets: part(draws + 4),
+    ...drawParts(part, draws),
   }
   return { ...parts, table: end() }
 }
@@ -103,17 +95,8 @@ export function fillMixed(layout: MixedLayout, batch: StepBatch): Int32Array {
   state.set(batch.slots, layout.slots.at)
   for (let row = 0; row < sequences.length; row++) if (sequences[row]! < 0) state[layout.positions.at + row] = -1
   state.set(draws.rows.subarray(0, count), layout.wanted.at)
-  state.set(draws.forced, layout.forced.at)
-  new Float32Array(state.buffer).set(draws.settings, layout.settings.at)
-  for (let i = 0; i < count; i++) {
-    state[layout.keys.at + 2 * i] = draws.streams[3 * i]!
-    state[layout.keys.at + 2 * i + 1] = draws.streams[3 * i + 1]!
-    state[layout.drawPositions.at + i] = draws.streams[3 * i + 2]!
-  }
-  state.set(draws.bannedOffsets, layout.bannedOffsets.at)
-  // Draws that are not there forbid nothing.
-  const { at, words } = layout.bannedOffsets
-  state.fill(draws.bannedIds.length, at + draws.bannedOffsets.length, at + words)
+  for (let i = 0; i < count; i++) state[layout.drawPositions.at + i] = draws.streams[3 * i + 2]!
+  putDraws(state, layout, draws)
   state.set(table, layout.table)
   return state
 }

@@ -11,7 +11,8 @@ import {
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
-import type { Part } from './decode-state.js'
+import type { SampleRows } from '../../tensor/kernels/sample.js'
+import type { DrawParts, Part } from './state-parts.js'
 
 export interface StepGraph {
   /** Says everything that makes it another graph. */
@@ -22,12 +23,12 @@ export interface StepGraph {
 }
 
 export interface GraphMemory {
-  /** A part of what the graph starts from, int32; and as float32. */
+  /** A part of what the graph starts from. */
   part(part: Part): Tensor
-  floats(part: Part): Tensor
   /** All of it from here on. */
   rest(at: number): Tensor
-  banned: Tensor
+  /** How tokens are drawn at these positions. */
+  draws(count: number, positions: Tensor, parts: DrawParts): SampleRows & { count: number }
   results: Tensor
 }
 
@@ -36,7 +37,7 @@ export class StepGraphs {
   private readonly state: Tensor
   private banned: Tensor
   private readonly known = new Map<string, { program: Program; captured: CapturedProgram }>()
-  private movesThen = 0
+  private movesSeen = 0
 
   constructor(
     private readonly options: {
@@ -60,8 +61,8 @@ export class StepGraphs {
   /** The graph, whose next replay starts from this. What was started before must be over. */
   async ready(graph: StepGraph, state: Int32Array, bannedIds: Int32Array): Promise<CapturedProgram> {
     const moves = this.options.moves()
-    if (moves !== this.movesThen) this.forget()
-    this.movesThen = moves
+    if (moves !== this.movesSeen) this.forget()
+    this.movesSeen = moves
     if (bannedIds.length > this.banned.numel) {
       // Graphs read the ids where they lie.
       this.forget()
@@ -79,9 +80,16 @@ export class StepGraphs {
     const part = ({ at, words }: Part): Tensor => state.narrow(0, at, words)
     const memory: GraphMemory = {
       part,
-      floats: which => part(which).viewDtype({ dtype: 'float32' }),
       rest: at => part({ at, words: state.numel - at }),
-      banned,
+      draws: (count, positions, parts) => ({
+        count,
+        positions,
+        settings: part(parts.settings).viewDtype({ dtype: 'float32' }),
+        keys: part(parts.keys),
+        forced: part(parts.forced),
+        bannedOffsets: part(parts.bannedOffsets),
+        banned,
+      }),
       results,
     }
     const program = record([], () => noGrad(() => graph.record(memory)))
