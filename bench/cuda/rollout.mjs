@@ -158,6 +158,8 @@ async function sampling(checks, dtype) {
           logits.select(0, 3).fill_(Number.NEGATIVE_INFINITY)
           logits.select(0, 4).select(0, 7).fill_(Number.NEGATIVE_INFINITY)
         }
+        // The best ones side by side, which is where the least is looked for last.
+        if (kind === 'filtered') for (const row of [9, 11]) logits.select(0, row).narrow(0, 70, 200).add_(12)
         const settings = Float64Array.from({ length: rows * 4 }, (_, i) => {
           const row = i >> 2
           const filtered = kind === 'filtered'
@@ -173,7 +175,10 @@ async function sampling(checks, dtype) {
         // Among them the likeliest, which matters.
         const best = logits.argmax(1).to('cpu', 'int32').toArray()
         for (let row = 0; row < rows; row++) {
-          if (kind === 'banned' || (kind === 'filtered' && row % 7 === 0)) banned.push(best[row], next(vocabSize), next(vocabSize))
+          const ids = kind === 'banned' || (kind === 'filtered' && row % 7 === 0) ? [best[row], next(vocabSize), next(vocabSize)] : []
+          // Some as many as a vocabulary has that are not text, side by side.
+          if (ids.length > 0 && row % 14 === 7) ids.push(...Array.from({ length: 300 }, (_, i) => i))
+          banned.push(...ids.sort((a, b) => a - b))
           offsets[row + 1] = banned.length
         }
         const cpu = array => Tensor.from(array)
@@ -250,7 +255,7 @@ async function heads(checks) {
       const banned = []
       const offsets = new Int32Array(rows + 1)
       for (let row = 0; row < rows; row++) {
-        if (row % 3 === 1) banned.push(best[row], next(vocabSize))
+        if (row % 3 === 1) banned.push(...[best[row], next(vocabSize)].sort((a, b) => a - b))
         offsets[row + 1] = banned.length
       }
       const words = count => up(Int32Array.from({ length: count }, () => next(2 ** 32) | 0))
@@ -271,22 +276,42 @@ async function heads(checks) {
       const off = a.sub(b).abs().amax().item() / b.abs().amax().item()
       checks.is(`${name}: logits`, off < 0.01, String(off))
       const sample = sampleKernel('bfloat16', vocabSize)
-      const draw = async known => {
+      const draw = async (options, settings = sampled.settings) => {
         const results = Tensor.empty([3, rows], { dtype: 'int32', device }).fill_(-7)
-        sample(logits, sampled, results, { filtered: false, steps: undefined, ...known })
+        sample(logits, { ...sampled, settings }, results, { filtered: false, steps: undefined, ...options })
         await synchronize()
         return results.to('cpu').toArray()
       }
-      const [found, expected] = [await draw({ known: sums }), await draw({})]
-      const [floats, wanted] = [found, expected].map(array => new Float32Array(array.buffer))
-      const others = Array.from({ length: rows }, (_, i) => i).filter(i => found[i] !== expected[i])
-      checks.is(`${name}: tokens`, others.length <= rows * 0.01, `${others.length} of ${rows} differ`)
-      const worst = Math.max(
-        ...there
-          .filter(i => !others.includes(i))
-          .flatMap(i => [rows + i, 2 * rows + i].map(at => Math.abs(floats[at] - wanted[at]))),
+      // Rows without filters are drawn as if none had any.
+      const filters = up(
+        Float32Array.from({ length: 4 * rows }, (_, i) => {
+          const row = i >> 2
+          return [[1, 0.7, 1, 0][row % 4], row % 4 === 0 ? 50 : -1, row % 4 === 1 ? 0.9 : 1, 0][i % 4]
+        }),
       )
-      checks.is(`${name}: log-probabilities`, worst < 2e-5, String(worst))
+      const compare = (kind, found, expected, rowsOf) => {
+        const [floats, wanted] = [found, expected].map(array => new Float32Array(array.buffer))
+        const others = rowsOf.filter(i => found[i] !== expected[i])
+        checks.is(`${name}: ${kind}tokens`, others.length <= rows * 0.01, `${others.length} of ${rows} differ`)
+        const worst = Math.max(
+          0,
+          ...rowsOf
+            .filter(i => !others.includes(i) && there.includes(i))
+            .flatMap(i => [rows + i, 2 * rows + i].map(at => Math.abs(floats[at] - wanted[at]))),
+        )
+        checks.is(`${name}: ${kind}log-probabilities`, worst < 2e-5, String(worst))
+      }
+      const all = Array.from({ length: rows }, (_, i) => i)
+      const [found, expected] = [await draw({ known: sums }), await draw({})]
+      compare('', found, expected, all)
+      const own = await draw({ filtered: true }, filters)
+      compare(
+        'without filters, ',
+        own,
+        expected,
+        all.filter(i => i % 4 > 1),
+      )
+      compare('filtered ', await draw({ filtered: true, known: sums }, filters), own, all)
       if (rows > 8) checks.is(`${name}: a row that is not finite`, found[7] === -1)
     })
   }

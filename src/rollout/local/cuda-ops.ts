@@ -140,7 +140,7 @@ export class CudaOps {
   ): void {
     const { parts, device } = this
     const weight = headWeight(parts)
-    if (options.filtered || !device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
+    if (!device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
       this.sample(linear(hidden, weight), rows, results, options)
       return
     }

@@ -14,7 +14,8 @@ export interface Draw {
   key: readonly [number, number]
   /** -1: draw a token. Otherwise its log-probability is wanted. */
   forced: number
-  banned: readonly Int32Array[]
+  /** Ids that cannot be drawn, ascending. */
+  banned: Int32Array
   /** -1: neither rank nor alternatives. */
   top: number
 }
@@ -88,8 +89,7 @@ function fillDraws({ draws }: StepBatch, wanted: readonly { row: number; draw: D
   draws.streams = new Int32Array(count * 3)
   draws.forced = new Int32Array(count)
   draws.bannedOffsets = new Int32Array(count + 1)
-  const banned = wanted.reduce((sum, { draw }) => sum + draw.banned.reduce((n, ids) => n + ids.length, 0), 0)
-  draws.bannedIds = new Int32Array(banned)
+  draws.bannedIds = new Int32Array(wanted.reduce((sum, { draw }) => sum + draw.banned.length, 0))
   let at = 0
   for (const [i, { row, draw }] of wanted.entries()) {
     draws.rows[i] = row
@@ -101,10 +101,8 @@ function fillDraws({ draws }: StepBatch, wanted: readonly { row: number; draw: D
     draws.streams[3 * i + 1] = draw.key[1]
     draws.streams[3 * i + 2] = draw.position
     draws.forced[i] = draw.forced
-    for (const ids of draw.banned) {
-      draws.bannedIds.set(ids, at)
-      at += ids.length
-    }
+    draws.bannedIds.set(draw.banned, at)
+    at += draw.banned.length
     draws.bannedOffsets[i + 1] = at
     draws.top = Math.max(draws.top, draw.top)
   }

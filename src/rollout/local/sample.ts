@@ -29,9 +29,9 @@ export class Job {
   readonly scores: { logprobs: Float32Array; top: TopLogprobs[] } | undefined
   readonly samples: Sample[] = []
   readonly arrived = performance.now()
-  /** End-of-sequence and stop ids, which are banned until there are enough tokens. */
-  readonly ends: Int32Array
+  /** Ids that are never drawn, ascending, and those that are not until there are enough tokens: also what ends a response. */
   readonly forbidden: Int32Array
+  readonly forbiddenAtFirst: Int32Array
   private readonly stops: ReadonlySet<number>
 
   constructor(
@@ -43,8 +43,9 @@ export class Job {
   ) {
     const own = sampling.ignoreEos ? [] : eosIds
     this.stops = new Set([...own, ...sampling.stopIds])
-    this.ends = new Int32Array([...this.stops])
-    this.forbidden = new Int32Array(sampling.forbiddenIds)
+    this.forbidden = ascending(sampling.forbiddenIds)
+    this.forbiddenAtFirst =
+      sampling.minNewTokens > 0 ? ascending([...sampling.forbiddenIds, ...this.stops]) : this.forbidden
     const scored = sampling.promptLogprobs !== undefined
     if (scored) this.scores = { logprobs: new Float32Array(promptIds.length - 1), top: [] }
     if (promptIds.length > 1 && ((request.n ?? 1) > 1 || scored)) this.prefix = new PromptPrefix(this, scored)
@@ -70,7 +71,13 @@ export class Job {
   }
 }
 
-const plain = { temperature: 1, topK: -1, topP: 1, minP: 0, key: [0, 0], banned: [] } as const
+const plain = { temperature: 1, topK: -1, topP: 1, minP: 0, key: [0, 0], banned: new Int32Array(0) } as const
+
+/** Most lists already are in this order, and there may be one with each request. */
+function ascending(ids: readonly number[]): Int32Array {
+  const array = Int32Array.from(ids)
+  return array.every((id, i) => i === 0 || array[i - 1]! < id) ? array : Int32Array.from(new Set(array.sort()))
+}
 
 export class PromptPrefix extends Prefix {
   constructor(
@@ -144,10 +151,7 @@ export class Sample extends Sequence {
   }
 
   draw(): Draw {
-    const { sampling, ends, forbidden } = this.job
-    const banned: Int32Array[] = []
-    if (forbidden.length > 0) banned.push(forbidden)
-    if (this.response.length < sampling.minNewTokens) banned.push(ends)
+    const { sampling, forbidden, forbiddenAtFirst } = this.job
     const { topK, topP, minP, temperature, firstTemperature, topLogprobs = -1 } = sampling
     return {
       position: this.length - 1,
@@ -157,7 +161,7 @@ export class Sample extends Sequence {
       minP,
       key: this.key,
       forced: -1,
-      banned,
+      banned: this.response.length < sampling.minNewTokens ? forbiddenAtFirst : forbidden,
       top: topLogprobs,
     }
   }

@@ -31,7 +31,7 @@ export interface Draws {
   streams: Int32Array
   /** The token whose log-probability is wanted, or -1 to draw one. */
   forced: Int32Array
-  /** Tokens that cannot be drawn: `bannedIds[bannedOffsets[i]..bannedOffsets[i + 1]]`. */
+  /** Tokens that cannot be drawn: `bannedIds[bannedOffsets[i]..bannedOffsets[i + 1]]`, ascending. */
   bannedOffsets: Int32Array
   bannedIds: Int32Array
   /** How many of the likeliest tokens are wanted; -1: not even the drawn one's rank. */

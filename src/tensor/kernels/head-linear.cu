@@ -1,7 +1,7 @@
 // Logits of many rows on Hopper, x @ weight.T, rounded, and what a token is drawn from (sums.cuh) of every 256 of them, while they
 // are at hand: four threads have 64 of a row each, and sum them in a fixed order.
 //
-// Defined by the caller: what wide-product.cuh and sums.cuh ask for; LANE is 8.
+// Defined by the caller: what wide-product.cuh and sums.cuh ask for.
 #include "prelude.cuh"
 #include "hopper.cuh"
 #include "projection.cuh"
@@ -80,11 +80,12 @@ head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ T
       found.best = found.most = largest(two);
       found.kept = found.total = powers(two, found.most, 1.f);
       const float scale = settings[row].scale();
-      const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
-      if (__any_sync(~0u, there && (scale != 1.f || from < to))) {
+      const Banned without(banned, bannedOffsets, row);
+      const bool touched = without.touch(chunk);
+      if (__any_sync(~0u, there && (scale != 1.f || touched))) {
         T *const own = rounded + lane / 4 * kStride;
         __syncwarp();
-        for (int k = from + lane % 4; k < to; k += 4)
+        for (int k = without.from + lane % 4; touched && k < without.to; k += 4)
           if (banned[k] / kChunk == chunk) own[banned[k] % kChunk].bits = 0xff80;  // minus infinity
         __syncwarp();
 #pragma unroll

@@ -6,14 +6,14 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
-import type { LogitSums, SampleRows } from './sample.js'
+import { logitSums, type SampleRows } from './sample.js'
 import { WIDE_FEATURES, WIDE_ROWS, wideDefines, wideLaunch } from './wide-product.js'
 
 export type HeadLinear = (
   x: Tensor,
   weight: Tensor,
   rows: Pick<SampleRows, 'count' | 'positions' | 'settings' | 'bannedOffsets' | 'banned'>,
-) => { logits: Tensor; sums: LogitSums }
+) => { logits: Tensor; sums: Tensor }
 
 /** Whether there are so many rows that they fill its tiles, of a kind that the kernel takes: then it is the faster one. */
 export function headLinearFits(
@@ -33,7 +33,6 @@ export function headLinearFits(
 }
 
 export function headLinearKernel(multiprocessors: number): HeadLinear {
-  const lane = WIDE_FEATURES / 32
   const kernel = memoized(
     ({ vocabSize, inner }: { vocabSize: number; inner: number }) =>
       new Kernel({
@@ -45,7 +44,7 @@ export function headLinearKernel(multiprocessors: number): HeadLinear {
           ...(['tensor:bfloat16', 'tensor:int32', 'tensor:float32', 'tensor:int32', 'tensor:int32'] as const),
           ...(['tensor:float32', 'int32'] as const),
         ],
-        define: { ...wideDefines(inner), VOCABULARY: vocabSize, LANE: lane },
+        define: { ...wideDefines(inner), VOCABULARY: vocabSize },
       }),
   )
   const grid = [multiprocessors - (multiprocessors % 2)] as const
@@ -53,9 +52,9 @@ export function headLinearKernel(multiprocessors: number): HeadLinear {
   return (x, weight, { count, positions, settings, bannedOffsets, banned }) => {
     const [vocabSize, inner] = weight.shape as [number, number]
     const logits = x.newEmpty([count, vocabSize])
-    const values = x.newEmpty([count, Math.ceil(vocabSize / WIDE_FEATURES), 4], { dtype: 'float32' })
+    const sums = logitSums(logits, count, vocabSize)
     const rows = [positions, settings, bannedOffsets, banned]
-    kernel({ vocabSize, inner }).launch(shape, ...[weight, x, logits, ...rows, values, count])
-    return { logits, sums: { values, lane } }
+    kernel({ vocabSize, inner }).launch(shape, ...[weight, x, logits, ...rows, sums, count])
+    return { logits, sums }
   }
 }

@@ -2,18 +2,19 @@
 // key and position, and the first token at which the running sum of probabilities passes it. With it the log-probabilities
 // before and after temperature and filters.
 //
-// sample_sums reads the logits once (sums.cuh); where the head has made the sums, it is not needed. sample_pick joins them, finds
-// the chunk, and reads that one again. sample_least, before both and only where a row has filters, finds the least logit they
-// leave.
+// sample_sums reads the logits once (sums.cuh); where the head has made the sums, it is not needed. sample_filter, only where a row
+// has filters, finds the least logit they leave, and what is kept of each chunk; by the sums it knows which chunks it need not
+// read. sample_pick joins the sums, finds the chunk, and reads that one again.
 //
 // Rows with position -1 are not there. Settings are temperature (0: the likeliest token), topK, topP, minP of each row.
 //
-// Defined by the caller: T (bfloat16 or float16), VOCABULARY, LANE.
+// Defined by the caller: what sums.cuh asks for.
 #include "prelude.cuh"
 #include "sums.cuh"
 
 constexpr bool kWhole = VOCABULARY % kSize == 0;  // rows start on a 16-byte boundary
 constexpr int kWarps = 8;
+constexpr int kGroup = 4;
 
 __device__ __forceinline__ float minusInfinity() { return __uint_as_float(0xff800000u); }
 
@@ -28,71 +29,77 @@ __device__ __forceinline__ float warpSum(float value) {
   return value;
 }
 
-// Which logit a thread's i-th is. Vectors of neighbouring threads are neighbours, so that a warp reads without gaps.
-__device__ __forceinline__ int column(int chunk, int lane, int i) { return chunk * kChunk + (i / kSize * 32 + lane) * kSize + i % kSize; }
-
-__device__ __forceinline__ void loadChunk(const T *x, int chunk, int lane, float (&held)[kLane]) {
+// The thread's logits of a chunk, those beyond the last -infinity.
+__device__ __forceinline__ void loadChunk(const T *x, int chunk, int lane, float (&held)[kSize]) {
+  const int first = chunk * kChunk + lane * kSize;
+  if (kWhole) {
+    Vector<T> v;
+    if (first < VOCABULARY) v = load(x, first / kSize);
 #pragma unroll
-  for (int i = 0; i < kLane; i += kSize) {
-    const int at = column(chunk, lane, i);
-    if (kWhole) {
-      Vector<T> v;
-      if (at < VOCABULARY) v = load(x, at / kSize);
+    for (int i = 0; i < kSize; ++i) held[i] = first < VOCABULARY ? widen(v.at[i]) : minusInfinity();
+  } else {
 #pragma unroll
-      for (int j = 0; j < kSize; ++j) held[i + j] = at < VOCABULARY ? widen(v.at[j]) : minusInfinity();
-    } else {
-#pragma unroll
-      for (int j = 0; j < kSize; ++j) held[i + j] = at + j < VOCABULARY ? widen(x[at + j]) : minusInfinity();
-    }
+    for (int i = 0; i < kSize; ++i) held[i] = first + i < VOCABULARY ? widen(x[first + i]) : minusInfinity();
   }
 }
 
-__device__ __forceinline__ void ban(float (&held)[kLane], int chunk, int lane, const int *banned, int from, int to) {
-  for (int k = from; k < to; ++k) {
-    const int id = banned[k];
-    if (id / kChunk != chunk) continue;
-#pragma unroll
-    for (int i = 0; i < kLane; ++i)
-      if (column(chunk, lane, i) == id) held[i] = minusInfinity();
+// Tells the whole warp each id of the chunk that cannot be drawn.
+template <class F> __device__ __forceinline__ void eachBanned(const Banned &without, int chunk, F use) {
+  if (!without.touch(chunk)) return;
+  const int lane = threadIdx.x % 32;
+  for (int k = without.from; k < without.to; k += 32) {
+    const int id = k + lane < without.to ? without.ids[k + lane] : -1;
+    for (unsigned here = __ballot_sync(~0u, id >= 0 && id / kChunk == chunk); here; here &= here - 1) use(__shfl_sync(~0u, id, __ffs(here) - 1));
   }
 }
 
-__device__ __forceinline__ float largest(const float (&held)[kLane]) {
+__device__ __forceinline__ void ban(float (&held)[kSize], const Banned &without, int chunk, int lane) {
+  eachBanned(without, chunk, [&](int id) {
+#pragma unroll
+    for (int i = 0; i < kSize; ++i)
+      if (id == chunk * kChunk + lane * kSize + i) held[i] = minusInfinity();
+  });
+}
+
+__device__ __forceinline__ float largest(const float (&held)[kSize]) {
   float most = kNothing;
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) most = fmaxf(most, held[i]);
-  return most;
+  for (int i = 0; i < kSize; ++i) most = fmaxf(most, held[i]);
+  return warpMax(most);
 }
 
-// grid: a warp for each chunk, rows.
+__device__ __forceinline__ float powers(const float (&held)[kSize], float most, float scale, float least) {
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kSize; ++i) sum += held[i] < least ? 0.f : power2((held[i] - most) * scale * kLog2);
+  return warpSum(sum);
+}
+
+// grid: a warp for every kGroup chunks, rows.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-sample_sums(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const float *leasts, Sums *sums) {
+sample_sums(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums) {
   allowNext();
   waitForPrevious();
   const long long row = blockIdx.y;
-  const int chunk = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (chunk >= kChunks || positions[row] < 0) return;
-  const Settings want = settings[row];
-  const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
-  float held[kLane];
-  loadChunk(logits + row * VOCABULARY, chunk, lane, held);
-  Sums found;
-  found.most = warpMax(largest(held));
-  float part = 0;
+  const int first = (blockIdx.x * kWarps + threadIdx.x / 32) * kGroup, lane = threadIdx.x % 32;
+  if (first >= kChunks || positions[row] < 0) return;
+  const float scale = settings[row].scale();
+  const Banned without(banned, bannedOffsets, row);
+  float held[kGroup][kSize];
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) part += power2((held[i] - found.most) * kLog2);
-  found.best = found.most;
-  found.kept = found.total = warpSum(part);
-  const float scale = want.scale(), least = leasts ? leasts[row] : minusInfinity();
-  if (scale != 1.f || from < to || least > minusInfinity()) {
-    ban(held, chunk, lane, banned, from, to);
-    found.best = warpMax(largest(held));
-    part = 0;
+  for (int i = 0; i < kGroup; ++i) loadChunk(logits + row * VOCABULARY, first + i, lane, held[i]);
 #pragma unroll
-    for (int i = 0; i < kLane; ++i) part += held[i] < least ? 0.f : power2((held[i] - found.best) * scale * kLog2);
-    found.kept = warpSum(part);
+  for (int i = 0; i < kGroup; ++i) {
+    Sums found;
+    found.best = found.most = largest(held[i]);
+    found.kept = found.total = powers(held[i], found.most, 1.f, minusInfinity());
+    if (scale != 1.f || without.touch(first + i)) {
+      ban(held[i], without, first + i, lane);
+      found.best = largest(held[i]);
+      found.kept = powers(held[i], found.best, scale, minusInfinity());
+    }
+    if (lane == 0 && first + i < kChunks) sums[row * kChunks + first + i] = found;
   }
-  if (lane == 0) sums[row * kChunks + chunk] = found;
 }
 
 // Philox4x32-10 (Salmon et al. 2011), as the CPU has it.
@@ -112,7 +119,7 @@ __device__ double uniform(unsigned key0, unsigned key1, unsigned counter) {
   return ((c0 >> 5) * 67108864.0 + (c1 >> 6)) / 9007199254740992.0;
 }
 
-template <class V> __device__ __forceinline__ V blockReduce(V value, V (&parts)[kWarps], V (*join)(V, V)) {
+template <class V, int Warps> __device__ __forceinline__ V blockReduce(V value, V (&parts)[Warps], V (*join)(V, V)) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) value = join(value, __shfl_xor_sync(~0u, value, offset));
   __syncthreads();  // the reduction before this one may still be read
@@ -120,30 +127,24 @@ template <class V> __device__ __forceinline__ V blockReduce(V value, V (&parts)[
   __syncthreads();
   value = parts[0];
 #pragma unroll
-  for (int i = 1; i < kWarps; ++i) value = join(value, parts[i]);
+  for (int i = 1; i < Warps; ++i) value = join(value, parts[i]);
   return value;
 }
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
-__device__ __forceinline__ double plus(double a, double b) { return a + b; }
+template <class V> __device__ __forceinline__ V plus(V a, V b) { return a + b; }
 __device__ __forceinline__ int smaller(int a, int b) { return min(a, b); }
 
-// The first of the chunk's tokens, in the order of their ids, at which the sum of weights passes `target`; by one warp, each
-// thread with kLane tokens that follow one another.
-__device__ int pickIn(const T *x, int chunk, float best, float scale, float least, double target, const int *banned, int from, int to) {
-  const int lane = threadIdx.x % 32, first = chunk * kChunk + lane * kLane;
-  float weights[kLane];
+// The first of the chunk's tokens, in the order of their ids, at which the sum of weights passes `target`; by one warp.
+__device__ int pickIn(const T *x, int chunk, float best, float scale, float least, double target, const Banned &without) {
+  const int lane = threadIdx.x % 32, first = chunk * kChunk + lane * kSize;
+  float weights[kSize];
+  loadChunk(x, chunk, lane, weights);
+  ban(weights, without, chunk, lane);
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) {
-    const float value = first + i < VOCABULARY ? widen(x[first + i]) : minusInfinity();
-    weights[i] = value < least ? 0.f : power2((value - best) * scale * kLog2);
-  }
-  for (int k = from; k < to; ++k)
-#pragma unroll
-    for (int i = 0; i < kLane; ++i)
-      if (banned[k] == first + i) weights[i] = 0;
+  for (int i = 0; i < kSize; ++i) weights[i] = weights[i] < least ? 0.f : power2((weights[i] - best) * scale * kLog2);
   double own = 0;
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) own += weights[i];
+  for (int i = 0; i < kSize; ++i) own += weights[i];
   double upTo = own;
 #pragma unroll
   for (int offset = 1; offset < 32; offset *= 2) {
@@ -156,7 +157,7 @@ __device__ int pickIn(const T *x, int chunk, float best, float scale, float leas
   int found = -1;
   double sum = upTo - own;
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) {
+  for (int i = 0; i < kSize; ++i) {
     const bool before = !(sum > target);
     sum += weights[i];
     if (weights[i] > 0 && before) found = first + i;
@@ -168,7 +169,7 @@ __device__ int pickIn(const T *x, int chunk, float best, float scale, float leas
 // positions and left go on to the next: the token becomes the row's input, until it has none of its budget left; a row is
 // written at the step it is at, and its position is -1 after its last.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const float *leasts, const Sums *sums, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int rows) {
+sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const Sums *sums, const float *leasts, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int rows) {
   allowNext();
   waitForPrevious();
   __shared__ float floats[kWarps];
@@ -182,7 +183,7 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
   const T *x = logits + row * VOCABULARY;
   const Settings want = settings[row];
   const float scale = want.scale(), least = leasts ? leasts[row] : minusInfinity();
-  const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
+  const Banned without(banned, bannedOffsets, row);
   const Sums *mine = sums + row * kChunks;
 
   float most = kNothing, best = kNothing;
@@ -201,8 +202,8 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
     all += kept[i];
     if (one.best == best) leader = min(leader, i);
   }
-  total = blockReduce(total, doubles, plus);
-  all = blockReduce(all, doubles, plus);
+  total = blockReduce(total, doubles, plus<double>);
+  all = blockReduce(all, doubles, plus<double>);
   leader = blockReduce(leader, ints, smaller);
   if (threadIdx.x >= 32) return;
 
@@ -242,27 +243,28 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
       before = __shfl_sync(~0u, before, owner);
       // In the chunk's own measure.
       target = (target - before) * mine[chunk].kept / kept[chunk];
-      chosen = pickIn(x, chunk, mine[chunk].best, scale, least, target, banned, from, to);
+      chosen = pickIn(x, chunk, mine[chunk].best, scale, least, target, without);
     } else {
-      float held[kLane];
+      float held[kSize];
       loadChunk(x, chunk, threadIdx.x, held);
-      ban(held, chunk, threadIdx.x, banned, from, to);
+      ban(held, without, chunk, threadIdx.x);
       int found = VOCABULARY;
 #pragma unroll
-      for (int i = 0; i < kLane; ++i)
-        if (held[i] == best) found = min(found, column(chunk, threadIdx.x, i));
+      for (int i = 0; i < kSize; ++i)
+        if (held[i] == best) found = min(found, chunk * kChunk + static_cast<int>(threadIdx.x) * kSize + i);
 #pragma unroll
       for (int offset = 16; offset > 0; offset /= 2) found = min(found, __shfl_xor_sync(~0u, found, offset));
       chosen = found;
     }
   }
+  if (broken || chosen >= VOCABULARY) chosen = -1;
+  bool out = false;
+  eachBanned(without, chosen / kChunk, [&](int id) { out = out || id == chosen; });
   if (threadIdx.x > 0) return;
   float raw = __uint_as_float(0x7fffffffu), processed = raw;
-  if (broken || chosen >= VOCABULARY) chosen = -1;
   if (chosen >= 0) {
     const float value = widen(x[chosen]);
-    bool out = value < least;
-    for (int k = from; k < to; ++k) out = out || banned[k] == chosen;
+    out = out || value < least;
     raw = static_cast<float>(static_cast<double>(value - most) - log(total));
     processed = out ? minusInfinity() : static_cast<float>(static_cast<double>((value - best) * scale) - log(all));
   }
@@ -277,90 +279,95 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
 }
 
 // 16-bit logits as numbers in the same order.
-__device__ __forceinline__ unsigned orderOf(T value) {
-  const unsigned bits = value.bits;
+__device__ __forceinline__ unsigned orderOf(float value) {
+  T narrowed;
+  narrow(narrowed, value);
+  const unsigned bits = narrowed.bits;
   return bits & 0x8000u ? ~bits & 0xffffu : bits | 0x8000u;
 }
-__device__ __forceinline__ T valueOf(unsigned order) {
+__device__ __forceinline__ float valueOf(unsigned order) {
   T value;
   value.bits = static_cast<unsigned short>(order & 0x8000u ? order & 0x7fffu : ~order & 0xffffu);
-  return value;
+  return widen(value);
 }
 
-constexpr int kThreads = 1024;
+constexpr int kThreads = 512;
 constexpr int kFine = 32, kCoarse = 65536 / kFine;
 // Weights as whole numbers, whose sum does not depend on the order.
-constexpr double kUnit = 1099511627776.0;
+typedef unsigned long long Whole;
+constexpr float kUnit = 68719476736.f;
 
+// Tokens, or weights in two halves: shared memory adds 32 bits at once, not 64.
 struct Histogram {
-  unsigned counts[kCoarse];
-  unsigned long long weights[kCoarse];
+  unsigned low[kCoarse], high[kCoarse];
+  __device__ __forceinline__ Whole at(int bin) const { return static_cast<Whole>(high[bin]) << 32 | low[bin]; }
+  __device__ __forceinline__ void add(int bin, Whole value) {
+    const unsigned part = static_cast<unsigned>(value), before = atomicAdd(&low[bin], part);
+    const unsigned rest = static_cast<unsigned>(value >> 32) + (before + part < before ? 1u : 0u);
+    if (rest > 0) atomicAdd(&high[bin], rest);
+  }
 };
 
-// The largest bin with which, counted from the top, there are `want` tokens (or weight); `want` is then what it has to give. By
-// the first warp: each thread has bins that follow one another.
-__device__ int descend(const Histogram &bins, int size, unsigned long long &want, bool byCount) {
+// The largest bin with which, counted from the top, there are `want`; `want` is then what it has to give. By the first warp: each
+// thread has bins that follow one another.
+__device__ int descend(const Histogram &bins, int size, Whole &want) {
   const int per = size / 32, lane = threadIdx.x, top = size - 1 - lane * per;
-  const auto value = [&](int bin) -> unsigned long long { return byCount ? bins.counts[bin] : bins.weights[bin]; };
-  unsigned long long own = 0;
+  Whole own = 0;
   int lowest = size;  // of those that are not empty
   for (int i = 0; i < per; ++i) {
     const int bin = top - (i + lane) % per;  // no two threads in one bank
-    own += value(bin);
-    if (bins.counts[bin] > 0) lowest = min(lowest, bin);
+    const Whole value = bins.at(bin);
+    own += value;
+    if (value > 0) lowest = min(lowest, bin);
   }
-  unsigned long long upTo = own;
+  Whole upTo = own;
 #pragma unroll
   for (int offset = 1; offset < 32; offset *= 2) {
-    const unsigned long long before = __shfl_up_sync(~0u, upTo, offset);
+    const Whole before = __shfl_up_sync(~0u, upTo, offset);
     if (lane >= offset) upTo += before;
   }
-  const unsigned passes = __ballot_sync(~0u, lowest < size && upTo >= want), some = __ballot_sync(~0u, lowest < size);
-  if (!some) return -1;
+  const unsigned passes = __ballot_sync(~0u, own > 0 && upTo >= want), some = __ballot_sync(~0u, own > 0);
+  if (!some) return 0;
   const int owner = passes ? __ffs(passes) - 1 : 31 - __clz(some);
-  unsigned long long left = want - min(want, upTo - own);
+  Whole left = want - min(want, upTo - own);
   int found = lowest;
   if (lane == owner) {
     for (int bin = top; bin > lowest; --bin) {
-      if (bins.counts[bin] == 0) continue;
-      if (value(bin) >= left) {
+      const Whole value = bins.at(bin);
+      if (value > 0 && value >= left) {
         found = bin;
         break;
       }
-      left -= value(bin);
+      left -= value;
     }
   }
   want = __shfl_sync(~0u, left, owner);
   return __shfl_sync(~0u, found, owner);
 }
 
-// Hands every logit of a row that may be drawn to one of the threads.
-template <class F> __device__ __forceinline__ void eachAllowed(const T *x, const int *banned, int from, int to, F use) {
-  const auto offer = [&](int id, T value) {
-    for (int k = from; k < to; ++k)
-      if (banned[k] == id) return;
-    use(value);
-  };
-  if (kWhole) {
-    for (int v = threadIdx.x; v < VOCABULARY / kSize; v += kThreads) {
-      const Vector<T> held = load(x, v);
-#pragma unroll
-      for (int j = 0; j < kSize; ++j) offer(v * kSize + j, held.at[j]);
-    }
-  } else {
-    for (int i = threadIdx.x; i < VOCABULARY; i += kThreads) offer(i, x[i]);
+// Hands the logits that may be drawn, of every chunk whose best is not below `least`, to a warp.
+template <class F> __device__ __forceinline__ void eachChunk(const T *x, const float (&bests)[kChunks], float least, const Banned &without, F use) {
+  const int lane = threadIdx.x % 32;
+  for (int chunk = threadIdx.x / 32; chunk < kChunks; chunk += kThreads / 32) {
+    if (bests[chunk] < least) continue;
+    float held[kSize];
+    loadChunk(x, chunk, lane, held);
+    ban(held, without, chunk, lane);
+    use(chunk, held);
   }
 }
 
-// grid: rows. The least logit that topK, topP and minP leave, as an element's value; -infinity where a row has none of them.
-extern "C" __global__ void __launch_bounds__(kThreads)
-sample_least(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, float *leasts) {
+// grid: rows. Of rows with filters the least logit that topK, topP and minP leave, as an element's value, and in `sums` what is
+// kept; of others -infinity.
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+sample_filter(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums, float *leasts) {
   allowNext();
   waitForPrevious();
   __shared__ Histogram bins;
-  __shared__ unsigned bests[32];
+  __shared__ float bests[kChunks], floats[kThreads / 32];
+  __shared__ Whole wholes[kThreads / 32];
   __shared__ int picked;
-  __shared__ unsigned long long share;
+  __shared__ Whole rest;
   const long long row = blockIdx.x;
   const Settings want = settings[row];
   if (positions[row] < 0 || !want.filters()) {
@@ -368,81 +375,97 @@ sample_least(const T *logits, const int *positions, const Settings *settings, co
     return;
   }
   const T *x = logits + row * VOCABULARY;
+  Sums *mine = sums + row * kChunks;
   const float scale = want.scale();
-  const int from = bannedOffsets[row], to = bannedOffsets[row + 1];
-  unsigned own = 0;
-  eachAllowed(x, banned, from, to, [&](T value) { own = max(own, orderOf(value)); });
-  unsigned best = own;
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) best = max(best, __shfl_xor_sync(~0u, best, offset));
-  if (threadIdx.x % 32 == 0) bests[threadIdx.x / 32] = best;
-  __syncthreads();
-  for (int i = 0; i < 32; ++i) best = max(best, bests[i]);
-  const float top = widen(valueOf(best));
+  const Banned without(banned, bannedOffsets, row);
+  float top = kNothing;
+  for (int i = threadIdx.x; i < kChunks; i += kThreads) {
+    bests[i] = mine[i].best;
+    top = fmaxf(top, bests[i]);
+  }
+  top = blockReduce(top, floats, larger);
+  const auto weightOf = [&](float value) { return power2((value - top) * scale * kLog2) * kUnit; };
+  const auto sumOf = [&](Whole value) { return blockReduce(value, wholes, plus<Whole>); };
 
-  const auto clear = [&](int size) {
+  const auto clear = [&]() {
     __syncthreads();
-    for (int i = threadIdx.x; i < size; i += kThreads) {
-      bins.counts[i] = 0;
-      bins.weights[i] = 0;
-    }
+    for (int i = threadIdx.x; i < kCoarse; i += kThreads) bins.low[i] = bins.high[i] = 0;
+    __syncthreads();
+  };
+  const auto add = [&](int bin, float value, bool weighted) { bins.add(bin, weighted ? static_cast<Whole>(weightOf(value)) : 1); };
+  // The histogram of the chunks' best ones, which are tokens too.
+  const auto countBests = [&](bool weighted) {
+    clear();
+    for (int i = threadIdx.x; i < kChunks; i += kThreads) add(orderOf(bests[i]) / kFine, bests[i], weighted);
     __syncthreads();
   };
   // The histogram of the logits from `least` on, coarse, or fine within one coarse bin.
   const auto count = [&](unsigned least, int within, bool weighted) {
-    clear(within < 0 ? kCoarse : kFine);
-    eachAllowed(x, banned, from, to, [&](T value) {
-      const unsigned order = orderOf(value);
-      if (order < least || (within >= 0 && static_cast<int>(order / kFine) != within)) return;
-      const int bin = within < 0 ? order / kFine : order % kFine;
-      atomicAdd(&bins.counts[bin], 1u);
-      if (weighted) atomicAdd(&bins.weights[bin], static_cast<unsigned long long>(power2((widen(value) - top) * scale * kLog2) * kUnit));
+    clear();
+    eachChunk(x, bests, valueOf(within < 0 ? least : max(least, within * kFine)), without, [&](int, const float (&held)[kSize]) {
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        const unsigned order = orderOf(held[i]);
+        if (!(held[i] > minusInfinity()) || order < least || (within >= 0 && static_cast<int>(order / kFine) != within)) continue;
+        add(within < 0 ? order / kFine : order % kFine, held[i], weighted);
+      }
     });
     __syncthreads();
   };
-  const auto pick = [&](int size, unsigned long long &goal, bool byCount) {
+  // Where the histogram, from the top, has as much as `goal`, which is then what that bin has to give.
+  const auto pick = [&](int size, Whole &goal) {
     if (threadIdx.x < 32) {
-      const int bin = descend(bins, size, goal, byCount);
-      if (threadIdx.x == 0) picked = max(bin, 0);
+      const int bin = descend(bins, size, goal);
+      if (threadIdx.x == 0) {
+        picked = bin;
+        rest = goal;
+      }
     }
     __syncthreads();
+    goal = rest;
     return static_cast<unsigned>(picked);
+  };
+  // The least of the first `goal` of the logits from `least` on.
+  const auto leastOf = [&](unsigned least, Whole goal, bool weighted) {
+    count(least, -1, weighted);
+    const unsigned coarse = pick(kCoarse, goal);
+    count(least, coarse, weighted);
+    return max(least, coarse * kFine + pick(kFine, goal));
+  };
+  // Where the chunks' best ones already are that many, or that much, none below can be among the first.
+  const auto leastOfBests = [&](Whole goal, bool weighted) {
+    countBests(weighted);
+    return pick(kCoarse, goal) * kFine;
   };
   const bool byCount = want.topK > 0 && want.topK < VOCABULARY, byShare = want.topP < 1;
   unsigned least = 0;
   if (byCount) {
-    // Each thread's best one is a token: where that many of these are, none below can be among the first.
-    if (want.topK <= kThreads) {
-      clear(kCoarse);
-      if (own > 0) atomicAdd(&bins.counts[own / kFine], 1u);
-      __syncthreads();
-      unsigned long long goal = static_cast<unsigned long long>(want.topK);
-      least = pick(kCoarse, goal, true) * kFine;
-    }
-    unsigned long long goal = static_cast<unsigned long long>(want.topK);
-    count(least, -1, false);
-    const unsigned coarse = pick(kCoarse, goal, true);
-    count(least, coarse, false);
-    least = coarse * kFine + pick(kFine, goal, true);
+    const Whole goal = static_cast<Whole>(want.topK);
+    least = leastOf(goal <= kChunks ? leastOfBests(goal, false) : 0, goal, false);
   }
   if (byShare) {
-    count(least, -1, true);
-    if (threadIdx.x < 32) {
-      unsigned long long all = 0;
-      for (int i = threadIdx.x; i < kCoarse; i += 32) all += bins.weights[i];
-#pragma unroll
-      for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(~0u, all, offset);
-      if (threadIdx.x == 0) share = static_cast<unsigned long long>(static_cast<double>(all) * static_cast<double>(want.topP));
+    Whole all = 0, ofBests = 0;
+    if (byCount) {
+      count(least, -1, true);
+      for (int i = threadIdx.x; i < kCoarse; i += kThreads) all += bins.at(i);
+    } else {
+      for (int i = threadIdx.x; i < kChunks; i += kThreads) {
+        all += static_cast<Whole>(weightOf(bests[i]) * static_cast<double>(mine[i].kept));
+        ofBests += static_cast<Whole>(weightOf(bests[i]));
+      }
     }
-    __syncthreads();
-    unsigned long long goal = share;
-    const unsigned coarse = pick(kCoarse, goal, false);
-    count(least, coarse, true);
-    least = max(least, coarse * kFine + pick(kFine, goal, false));
+    const Whole goal = static_cast<Whole>(static_cast<double>(sumOf(all)) * static_cast<double>(want.topP));
+    if (sumOf(ofBests) >= goal) least = leastOfBests(goal, true);
+    least = leastOf(least, goal, true);
   }
-  if (threadIdx.x == 0) {
-    float result = byCount || byShare ? widen(valueOf(least)) : minusInfinity();
-    if (want.minP > 0) result = fmaxf(result, top + logf(want.minP) / scale);
-    leasts[row] = fminf(result, top);
-  }
+  float left = byCount || byShare ? valueOf(least) : minusInfinity();
+  if (want.minP > 0) left = fmaxf(left, top + logf(want.minP) / scale);
+  left = fminf(left, top);
+  if (threadIdx.x == 0) leasts[row] = left;
+  for (int i = threadIdx.x; i < kChunks; i += kThreads)
+    if (bests[i] < left) mine[i].kept = 0;
+  eachChunk(x, bests, left, without, [&](int chunk, const float (&held)[kSize]) {
+    const float kept = powers(held, bests[chunk], scale, left);
+    if (threadIdx.x % 32 == 0) mine[chunk].kept = kept;
+  });
 }

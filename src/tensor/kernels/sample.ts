@@ -1,5 +1,4 @@
 /** The next token of each row of logits as CUDA kernels (sample.cu). The CPU's own is `whetstone::sample`. */
-import { memoized } from '../../memoized.js'
 import type { NumberLike } from '../call.js'
 import { Kernel, type KernelParameter } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
@@ -16,7 +15,7 @@ export interface SampleRows {
   keys: Tensor
   /** The token whose log-probability is wanted; -1 draws one. */
   forced: Tensor
-  /** `[rows + 1]`, and the ids they point into: tokens that cannot be drawn. */
+  /** `[rows + 1]`, and the ids they point into: tokens that cannot be drawn, ascending for each row. */
   bannedOffsets: Tensor
   banned: Tensor
 }
@@ -29,67 +28,51 @@ export interface SampleSteps {
 }
 
 const WARPS = 8
-const FILTER_THREADS = 1024
-/** Logits of a thread, where these kernels sum them: a warp has a chunk of 1,024. */
-const LANE = 32
+const FILTER_THREADS = 512
+/** As sums.cuh and sample.cu have them. */
+const CHUNK = 256
+const GROUP = 4
 
-/** Of each chunk of a row's logits, float32 `[rows, chunks, 4]` (sums.cuh), where a thread has `lane` of them. */
-export interface LogitSums {
-  values: Tensor
-  lane: number
+/** Room for what is known of each chunk of the rows' logits without them, float32 `[rows, chunks, 4]` (sums.cuh). */
+export function logitSums(logits: Tensor, rows: NumberLike, vocabSize: number): Tensor {
+  return logits.newEmpty([rows, Math.ceil(vocabSize / CHUNK), 4], { dtype: 'float32' })
 }
 
 export function sampleKernel(dtype: HalfDType, vocabSize: number) {
   const elements: KernelParameter = `tensor:${dtype}`
   const [wide, ints]: KernelParameter[] = ['tensor:float32', 'tensor:int32']
-  const kernel = (entry: string, parameters: KernelParameter[], lane = LANE) =>
+  const kernel = (entry: string, ...more: KernelParameter[]) =>
     new Kernel({
       file: new URL('./sample.cu', import.meta.url),
       entry,
-      parameters,
-      define: { T: dtype, VOCABULARY: vocabSize, LANE: lane },
+      parameters: [elements, ints!, wide!, ints!, ints!, wide!, ...more],
+      define: { T: dtype, VOCABULARY: vocabSize },
     })
-  const least = kernel('sample_least', [elements, ints!, wide!, ints!, ints!, wide!])
-  const sums = kernel('sample_sums', [elements, ints!, wide!, ints!, ints!, wide!, wide!])
-  const pick = memoized((lane: number) =>
-    kernel(
-      'sample_pick',
-      [
-        ...[elements, ints!, wide!, ints!, ints!, wide!, wide!],
-        ...[ints!, ints!, ints!, ints!, ints!, ints!, 'int32' as const],
-      ],
-      lane,
-    ),
-  )
-  const chunks = Math.ceil(vocabSize / (32 * LANE))
+  const sums = kernel('sample_sums')
+  const filter = kernel('sample_filter', wide!)
+  const pick = kernel('sample_pick', wide!, ints!, ints!, ints!, ints!, ints!, ints!, 'int32')
+  const groups = Math.ceil(vocabSize / (CHUNK * GROUP))
   /**
    * Writes `results`, int32 `[steps, 3, rows]`: ids, and the bits of raw and processed log-probabilities. `known`: the sums,
-   * where whoever made the logits has them; not those of rows with filters.
+   * where whoever made the logits has them.
    */
   return (
     logits: Tensor,
     rows: SampleRows,
     results: Tensor,
-    options: { filtered: boolean; steps: SampleSteps | undefined; known?: LogitSums },
+    options: { filtered: boolean; steps: SampleSteps | undefined; known?: Tensor },
   ): void => {
     const { count, positions, settings, keys, forced, bannedOffsets, banned } = rows
     const { filtered, steps, known } = options
-    const leasts = filtered ? logits.newEmpty([count], { dtype: 'float32' }) : null
-    const found = known?.values ?? logits.newEmpty([count, chunks, 4], { dtype: 'float32' })
+    const found = known ?? logitSums(logits, count, vocabSize)
+    const shared = [logits, positions, settings, bannedOffsets, banned, found]
     const block = [WARPS * 32] as const
-    if (leasts)
-      least.launch(
-        { grid: [count], block: [FILTER_THREADS], overlap: true },
-        ...[logits, positions, settings, bannedOffsets, banned, leasts],
-      )
-    if (!known)
-      sums.launch(
-        { grid: [Math.ceil(chunks / WARPS), count], block, overlap: true },
-        ...[logits, positions, settings, bannedOffsets, banned, leasts, found],
-      )
-    pick(known?.lane ?? LANE).launch(
+    if (!known) sums.launch({ grid: [Math.ceil(groups / WARPS), count], block, overlap: true }, ...shared)
+    const leasts = filtered ? logits.newEmpty([count], { dtype: 'float32' }) : null
+    if (leasts) filter.launch({ grid: [count], block: [FILTER_THREADS], overlap: true }, ...shared, leasts)
+    pick.launch(
       { grid: [count], block, overlap: true },
-      ...[logits, positions, settings, bannedOffsets, banned, leasts, found, keys, forced],
+      ...[...shared, leasts, keys, forced],
       ...[steps?.ids ?? null, steps?.budgets ?? null, steps?.left ?? null, results, count],
     )
   }
