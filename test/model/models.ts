@@ -79,11 +79,13 @@ export function expectClose(
 export const sameBits = (a: ArrayBufferView, b: ArrayBufferView): boolean =>
   Buffer.from(a.buffer, a.byteOffset, a.byteLength).equals(Buffer.from(b.buffer, b.byteOffset, b.byteLength))
 
+type Numbers = Float32Array | Float64Array
+
 /** Takes the accumulated gradients by name, and drops them. */
-export async function takeGradients(model: TokenModel): Promise<Map<string, Float32Array>> {
-  const found = new Map<string, Float32Array>()
+export async function takeGradients(model: TokenModel): Promise<Map<string, Numbers>> {
+  const found = new Map<string, Numbers>()
   for (const [name, tensor] of model.gradients()) {
-    found.set(name, await tensor.data<'float32'>())
+    found.set(name, await tensor.data<'float32' | 'float64'>())
     tensor.dispose()
   }
   model.zeroGrad()
@@ -91,8 +93,8 @@ export async function takeGradients(model: TokenModel): Promise<Map<string, Floa
 }
 
 export function expectSameGradients(
-  actual: ReadonlyMap<string, Float32Array>,
-  expected: ReadonlyMap<string, Float32Array>,
+  actual: ReadonlyMap<string, Numbers>,
+  expected: ReadonlyMap<string, Numbers>,
   tolerance = 1e-5,
 ): void {
   expect([...actual.keys()]).toEqual([...expected.keys()])
@@ -100,7 +102,7 @@ export function expectSameGradients(
     // Relative to the largest: float32 sums in another order differ by rounding.
     const scale = Math.max(
       1,
-      values.reduce((most, value) => Math.max(most, Math.abs(value)), 0),
+      Array.from(values).reduce((most, value) => Math.max(most, Math.abs(value)), 0),
     )
     expectClose(actual.get(name)!, values, tolerance * scale, name)
   }
