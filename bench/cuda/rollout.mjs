@@ -21,7 +21,7 @@ import {
 import { headLinearFits, headLinearKernel } from '../../dist/tensor/kernels/head-linear.js'
 import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
 import { decodeAttentionTwin, pagedRopeTwin, slotOf } from '../../dist/tensor/kernels/paged-attention-twin.js'
-import { sampleKernel } from '../../dist/tensor/kernels/sample.js'
+import { sampleKernel, samplePlanes } from '../../dist/tensor/kernels/sample.js'
 import { splitLinearKernel } from '../../dist/tensor/kernels/split-linear.js'
 import { Checks } from './checks.mjs'
 
@@ -182,12 +182,13 @@ async function sampling(checks, dtype) {
           offsets[row + 1] = banned.length
         }
         const cpu = array => Tensor.from(array)
-        const [ids, logprobs] = callOperator(
+        const top = { plain: 5, filtered: 2, forced: 0, broken: 1 }[kind] ?? -1
+        const [ids, logprobs, likeliest, theirs] = callOperator(
           'whetstone::sample',
-          logits.to('cpu', 'float32'), Tensor.from(settings, { shape: [rows, 4] }), cpu(streams), cpu(forced), cpu(offsets), cpu(Int32Array.from(banned)), -1,
+          logits.to('cpu', 'float32'), Tensor.from(settings, { shape: [rows, 4] }), cpu(streams), cpu(forced), cpu(offsets), cpu(Int32Array.from(banned)), top,
         )
         const [expected, both] = [ids.toArray(), logprobs.toArray()]
-        const results = Tensor.empty([3, rows], { dtype: 'int32', device })
+        const results = Tensor.empty([samplePlanes(top), rows], { dtype: 'int32', device })
         results.fill_(-7)
         const up = array => Tensor.from(array, { device })
         const sampled = {
@@ -199,23 +200,32 @@ async function sampling(checks, dtype) {
           bannedOffsets: up(offsets),
           banned: up(Int32Array.from(banned.length ? banned : [0])),
         }
-        sampleKernel(dtype, vocabSize)(logits, sampled, results, { filtered: kind === 'filtered', steps: undefined })
+        sampleKernel(dtype, vocabSize)(logits, sampled, results, { filtered: kind === 'filtered', steps: undefined, top })
         await synchronize()
         const found = results.to('cpu').toArray()
         const floats = new Float32Array(found.buffer)
+        const [expectedTop, expectedLogprobs] = [likeliest.toArray(), theirs.toArray()]
         let other = 0
         let worst = 0
+        let likely = 0
         for (let row = 0; row < rows; row++) {
           if (found[row] !== expected[row]) other++
-          else if (found[row] >= 0)
+          else if (found[row] >= 0) {
             for (const [at, value] of [[rows + row, both[row]], [2 * rows + row, both[rows + row]]]) {
               const off = Object.is(floats[at], value) ? 0 : Math.abs(floats[at] - value)
               worst = Math.max(worst, Number.isNaN(off) ? Infinity : off)
             }
+            for (let k = 0; k <= top; k++) {
+              const at = row * (top + 1) + k
+              if (found[(3 + k) * rows + row] !== expectedTop[at]) likely++
+              if (k > 0) worst = Math.max(worst, Math.abs(floats[(3 + top + k) * rows + row] - expectedLogprobs[at]))
+            }
+          }
         }
         // A number that falls onto the border between two tokens may be rounded to either side.
         checks.is(`${name}: tokens`, other <= (kind === 'broken' ? 0 : rows * 0.02), `${other} of ${rows} differ: ${[...found.slice(0, 8)]} for ${[...expected.slice(0, 8)]}`)
         checks.is(`${name}: log-probabilities`, worst < 2e-5, String(worst))
+        if (top >= 0) checks.is(`${name}: ranks and likeliest tokens`, likely === 0, `${likely} differ`)
       })
     }
   }
@@ -278,7 +288,7 @@ async function heads(checks) {
       const sample = sampleKernel('bfloat16', vocabSize)
       const draw = async (options, settings = sampled.settings) => {
         const results = Tensor.empty([3, rows], { dtype: 'int32', device }).fill_(-7)
-        sample(logits, { ...sampled, settings }, results, { filtered: false, steps: undefined, ...options })
+        sample(logits, { ...sampled, settings }, results, { filtered: false, steps: undefined, top: -1, ...options })
         await synchronize()
         return results.to('cpu').toArray()
       }
@@ -418,7 +428,14 @@ async function scored(checks, name, dtype) {
           checks.is(
             `${how}: likeliest tokens`,
             topLogprobs.length === responseIds.length &&
-              topLogprobs.every(top => top.ids.length === 3 && top.rank >= 1),
+              topLogprobs.every(
+                ({ ids, logprobs: theirs, rank }, t) =>
+                  ids.length === 3 &&
+                  theirs[0] >= theirs[1] &&
+                  theirs[1] >= theirs[2] &&
+                  rank >= 1 &&
+                  (rank > 3 ? logprobs.raw[t] <= theirs[2] : Math.abs(theirs[rank - 1] - logprobs.raw[t]) < 1e-5),
+              ),
           )
         if (request.forbiddenIds) checks.is(`${how}: forbidden`, !responseIds.some(id => id >= 5 && id <= 7))
         if (request.minNewTokens) checks.is(`${how}: at least`, responseIds.length >= Math.min(9, request.maxNewTokens))

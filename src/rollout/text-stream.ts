@@ -1,76 +1,93 @@
-/**
- * Text of a response as its tokens come, and stop strings in it. Bytes of one character may be spread over tokens, and how a
- * token reads may depend on the one before, so text is decoded in windows that begin at the last settled token.
- */
+/** Text of a response as its tokens come, and stop strings in it. */
 import type { Tokenizer } from '../text/index.js'
-
-/** Tokens of the prompt that the response's first ones are read after. */
-const context = 5
-const unfinished = '�'
+import { type TokenReader, tokenReader } from '../text/token-reader.js'
 
 export interface TextStreamOptions {
   skipSpecialTokens: boolean
   stop: readonly string[]
 }
 
+/**
+ * The text is kept in three parts, because a string that grows is copied as a whole whenever it is searched or cut: only
+ * the last part, never longer than a stop string, is.
+ */
 export class TextStream {
-  private readonly ids: number[]
-  private settled: number
-  private from = 0
-  /** Everything that is certain, up to a stop string. */
-  text = ''
   /** The stop string that was found. */
   stopped: string | undefined
-  private given = 0
-  /** Stop strings are searched from here on. */
-  private floor = 0
+  private readonly reader: TokenReader
+  private readonly stop: readonly string[]
   private readonly longest: number
+  private given = ''
+  private free = ''
+  /** May be the beginning of a stop string. */
+  private held = ''
 
   constructor(
-    private readonly tokenizer: Pick<Tokenizer, 'decode'>,
+    tokenizer: Pick<Tokenizer, 'decode' | 'byteLevel'>,
     promptIds: Int32Array,
-    private readonly options: TextStreamOptions,
+    { skipSpecialTokens, stop }: TextStreamOptions,
   ) {
-    this.ids = Array.from(promptIds.subarray(Math.max(0, promptIds.length - context)))
-    this.settled = this.ids.length
-    this.longest = Math.max(0, ...options.stop.map(stop => stop.length))
+    this.reader = tokenReader(tokenizer, { skipSpecialTokens, before: promptIds })
+    this.stop = stop
+    this.longest = Math.max(0, ...stop.map(one => one.length))
   }
 
-  /** Takes tokens; `last` also settles what may be part of a character. `stops: 'ignored'`: in their text nothing stops. */
-  async push(ids: ArrayLike<number>, options: { last?: boolean; stops?: 'ignored' } = {}): Promise<void> {
-    if (this.stopped !== undefined) return
-    for (let i = 0; i < ids.length; i++) this.ids.push(ids[i]!)
-    const { skipSpecialTokens } = this.options
-    const [before, all] = await Promise.all([
-      this.tokenizer.decode(this.ids.slice(this.from, this.settled), { skipSpecialTokens }),
-      this.tokenizer.decode(this.ids.slice(this.from), { skipSpecialTokens }),
-    ])
-    if (!options.last && (all.length <= before.length || all.endsWith(unfinished))) return
-    const searched = Math.max(this.floor, this.text.length - this.longest + 1)
-    this.text += all.slice(before.length)
-    this.from = this.settled
-    this.settled = this.ids.length
-    if (options.stops === 'ignored') {
-      this.floor = this.text.length
+  /** Everything that is certain, up to a stop string. */
+  get text(): string {
+    return this.given + this.free + this.held
+  }
+
+  /**
+   * Takes tokens; `last` also settles what may be part of a character. `stops: 'ignored'`: in their text nothing stops.
+   * A promise where the tokenizer has to be waited for.
+   */
+  push(
+    ids: ArrayLike<number>,
+    { last = false, stops }: { last?: boolean; stops?: 'ignored' } = {},
+  ): Promise<void> | undefined {
+    if (this.stopped !== undefined) return undefined
+    const read = this.reader.read(ids, { last })
+    if (typeof read !== 'string') return read.then(text => this.append(text, stops))
+    this.append(read, stops)
+    return undefined
+  }
+
+  private append(text: string, stops: 'ignored' | undefined): void {
+    if (text === '') return
+    const tail = this.held + text
+    if (stops === 'ignored' || this.longest === 0) {
+      this.free += tail
+      this.held = ''
       return
     }
-    let found = Number.POSITIVE_INFINITY
-    for (const stop of this.options.stop) {
-      const at = this.text.indexOf(stop, searched)
-      if (at >= 0 && at < found) {
-        found = at
+    let end = Number.POSITIVE_INFINITY
+    for (const stop of this.stop) {
+      const at = tail.indexOf(stop)
+      if (at >= 0 && at < end) {
+        end = at
         this.stopped = stop
       }
     }
-    if (this.stopped !== undefined) this.text = this.text.slice(0, found)
+    if (this.stopped === undefined) end = wholeCharacters(tail, Math.max(0, tail.length - this.longest + 1))
+    this.free += tail.slice(0, end)
+    this.held = this.stopped === undefined ? tail.slice(end) : ''
   }
 
   /** What can be shown and was not given yet. Text that may be the beginning of a stop string is held back until the end. */
-  take(options: { last?: boolean } = {}): string {
-    const whole = options.last || this.stopped !== undefined
-    const end = whole ? this.text.length : Math.max(this.given, this.text.length - Math.max(0, this.longest - 1))
-    const part = this.text.slice(this.given, end)
-    this.given = end
+  take({ last = false }: { last?: boolean } = {}): string {
+    if (last) {
+      this.free += this.held
+      this.held = ''
+    }
+    const part = this.free
+    this.given += part
+    this.free = ''
     return part
   }
+}
+
+/** `end`, or one less where it would part the two halves of a character. */
+function wholeCharacters(text: string, end: number): number {
+  const parts = end > 0 && end < text.length && text.codePointAt(end - 1)! > 0xffff
+  return parts ? end - 1 : end
 }

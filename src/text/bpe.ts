@@ -121,22 +121,3 @@ function mergePair(ids: readonly number[], left: number, right: number, merged: 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
-
-/**
- * The printable character byte-level tokenizers write for each byte: printable Latin-1 stands for itself, the rest
- * follow from U+0100 on. Part of the file format.
- */
-export const BYTE_CHARACTERS: readonly string[] = (() => {
-  const printable = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff)
-  let next = 0x100
-  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : next++))
-})()
-
-const utf8 = new TextEncoder()
-
-export function toByteCharacters(text: string): string {
-  let out = ''
-  for (const byte of utf8.encode(text)) out += BYTE_CHARACTERS[byte]!
-  return out
-}

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { AddedToken, Tokenizer as Library } from 'tokenizers'
 import { maskFromSpans, spansByPrefix } from './assistant-mask.js'
+import { ByteLevelTokens, isByteLevel } from './byte-level.js'
 import type { ChatMessage } from './chat-messages.js'
 import { type ChatOptions, ChatTemplate } from './chat-template.js'
 import { ChatTemplateError, TokenizerError } from './errors.js'
@@ -58,6 +59,8 @@ export class Tokenizer {
   readonly padId: number | undefined
   /** Where generation stops, found as `generate` finds it: `generation_config.json`, else `config.json`, else `eosId`. */
   readonly stopIds: readonly number[]
+  /** What each token stands for, where `decode` puts nothing but that together; other tokenizers have none. */
+  readonly byteLevel: ByteLevelTokens | undefined
 
   readonly #library: Library
   readonly #templateSources: ReadonlyMap<string, string>
@@ -97,6 +100,11 @@ export class Tokenizer {
     this.padId = own('pad_token') ?? configured('pad_token_id')[0]
     const stops = configured('eos_token_id')
     this.stopIds = stops.length > 0 ? stops : this.eosId === undefined ? [] : [this.eosId]
+    if (isByteLevel(files.tokenizer.decoder) && !this.#cleansUpSpaces) {
+      // Not `specialIds`: the library skips what is flagged, whatever a config calls special.
+      const skipped = new Set(flagged.map(token => token.content))
+      this.byteLevel = new ByteLevelTokens(id => this.tokenOf(id), skipped)
+    }
   }
 
   /** Loads a directory with a `tokenizer.json`; every other file in it is optional. */

@@ -79,7 +79,7 @@ describe('steps with prompts as graphs', () => {
     copyTo: new Int32Array(0),
     draws: draws([0, 3]),
   }
-  const limits = { rows: 4096, draws: 64, keys: 1000 }
+  const limits = { rows: 4096, draws: 64, keys: 1000, top: 5 }
 
   test('a batch is filled up to the next size, and is none of theirs beyond a limit', () => {
     expect(mixedLayoutFor(batch, limits)).toMatchObject({ rows: 32, draws: 32 })
@@ -90,7 +90,8 @@ describe('steps with prompts as graphs', () => {
     expect(mixedLayoutFor({ ...batch, draws: many }, { ...limits, draws: 32 })).toBeUndefined()
     expect(mixedLayoutFor(batch, { ...limits, rows: 31 })).toBeUndefined()
     // Tokens beside a draw are found by a program.
-    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 0 } }, limits)).toBeUndefined()
+    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 5 } }, limits)).toBeDefined()
+    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 6 } }, limits)).toBeUndefined()
     // Rows behind the first of their sequence: positions 1, 2 and 17.
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 18 })).toBeDefined()
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 17 })).toBeUndefined()
@@ -102,7 +103,7 @@ describe('steps with prompts as graphs', () => {
     for (let rows = 1; rows < 6000; rows += 97) {
       const sequences = new Int32Array(rows).fill(-1)
       const positions = new Int32Array(rows)
-      const layout = mixedLayoutFor({ ...batch, sequences, positions }, { rows: 1e4, draws: 64, keys: 1e9 })!
+      const layout = mixedLayoutFor({ ...batch, sequences, positions }, { ...limits, rows: 1e4, keys: 1e9 })!
       expect(layout.rows).toBeGreaterThanOrEqual(rows)
       for (const part of Object.values(layout)) if (typeof part === 'object') expect(part.at % 4).toBe(0)
       expect(layout.table + 10).toBeLessThanOrEqual(mixedWords(limits, 10))

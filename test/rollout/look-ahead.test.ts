@@ -18,19 +18,22 @@ const sample = (given: Partial<Ahead['job']['sampling']> & { made?: number; most
 }
 
 describe('how far ahead', () => {
+  const most = { steps: 8, top: 5 }
+
   test('as far as the device goes, and no further than the longest budget', () => {
-    expect(lookAhead([sample({}), sample({ made: 97 })], 8)).toEqual({ steps: 8, budgets: Int32Array.of(99, 3) })
-    expect(lookAhead([sample({ made: 98 }), sample({ made: 97 })], 8)?.steps).toBe(3)
+    expect(lookAhead([sample({}), sample({ made: 97 })], most)).toEqual({ steps: 8, budgets: Int32Array.of(99, 3) })
+    expect(lookAhead([sample({ made: 98 }), sample({ made: 97 })], most)?.steps).toBe(3)
   })
 
   test('until a sample is drawn in another way', () => {
-    expect(lookAhead([sample({}), sample({ minNewTokens: 5, made: 2 })], 8)?.steps).toBe(3)
-    expect(lookAhead([sample({ made: 0, firstTemperature: 2 })], 8)?.steps).toBe(1)
-    expect(lookAhead([sample({ made: 0 })], 8)?.steps).toBe(8)
+    expect(lookAhead([sample({}), sample({ minNewTokens: 5, made: 2 })], most)?.steps).toBe(3)
+    expect(lookAhead([sample({ made: 0, firstTemperature: 2 })], most)?.steps).toBe(1)
+    expect(lookAhead([sample({ made: 0 })], most)?.steps).toBe(8)
   })
 
-  test('not where likeliest tokens are wanted', () => {
-    expect(lookAhead([sample({}), sample({ topLogprobs: 0 })], 8)).toBeUndefined()
+  test('not where more of the likeliest tokens are wanted than the device can give', () => {
+    expect(lookAhead([sample({}), sample({ topLogprobs: 5 })], most)?.steps).toBe(8)
+    expect(lookAhead([sample({}), sample({ topLogprobs: 6 })], most)).toBeUndefined()
   })
 })
 
@@ -77,7 +80,7 @@ test('blocks ahead are taken only where they are free, never beyond a budget, an
 })
 
 /** Looks ahead by doing a device's steps one by one, as a graph would: each step's tokens are the next one's rows. */
-function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look: 3 }): StepDevice {
+function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look: 3, top: 2 }): StepDevice {
   const many = async (batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult> => {
     log.push(steps)
     const { count } = batch.draws
@@ -103,43 +106,35 @@ function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look:
         draws: { ...now.draws, streams: now.draws.streams.map((word, i) => (i % 3 === 2 ? word + 1 : word)) },
       }
     }
-    const join = <A extends Int32Array | Float32Array>(make: (length: number) => A, part: (r: StepResult) => A): A => {
-      const all = make(steps * count)
-      for (const [i, result] of found.entries()) all.set(part(result), i * count)
+    const join = <A extends Int32Array | Float32Array>(part: (r: StepResult) => A): A => {
+      const each = part(found[0]!).length
+      const all = new (part(found[0]!).constructor as new (length: number) => A)(steps * each)
+      for (const [i, result] of found.entries()) all.set(part(result), i * each)
       return all
     }
     return {
-      ids: join(
-        length => new Int32Array(length),
-        ({ ids }) => ids,
-      ),
-      raw: join(
-        length => new Float32Array(length),
-        ({ raw }) => raw,
-      ),
-      processed: join(
-        length => new Float32Array(length),
-        ({ processed }) => processed,
-      ),
-      topIds: new Int32Array(0),
-      topLogprobs: new Float32Array(0),
+      ids: join(({ ids }) => ids),
+      raw: join(({ raw }) => raw),
+      processed: join(({ processed }) => processed),
+      topIds: join(({ topIds }) => topIds),
+      topLogprobs: join(({ topLogprobs }) => topLogprobs),
     }
   }
   async function* decodeMany(batch: StepBatch, { steps, look, budgets }: DecodeAhead) {
-    const { count } = batch.draws
     const all = await many(batch, budgets, steps)
     // As a device that is one piece ahead of whoever takes them.
     let last = steps
     for (let first = 0; first < last; first += look) {
-      const part = <A extends Int32Array | Float32Array>(values: A): A =>
-        values.subarray(first * count, Math.min(first + look, steps) * count) as A
-      const { ids, raw, processed, topIds, topLogprobs } = all
+      const part = <A extends Int32Array | Float32Array>(values: A): A => {
+        const each = values.length / steps
+        return values.subarray(first * each, Math.min(first + look, steps) * each) as A
+      }
       const answer: 'more' | 'enough' = yield {
-        ids: part(ids),
-        raw: part(raw),
-        processed: part(processed),
-        topIds,
-        topLogprobs,
+        ids: part(all.ids),
+        raw: part(all.raw),
+        processed: part(all.processed),
+        topIds: part(all.topIds),
+        topLogprobs: part(all.topLogprobs),
       }
       if (answer === 'enough') last = Math.min(last, first + 2 * look)
     }
@@ -186,7 +181,7 @@ describe('an engine that looks ahead', () => {
       ...(next(3) === 0 ? { stopIds: [7, 9, 30, 40] } : {}),
       ...(next(3) === 0 ? { minNewTokens: next(20) } : {}),
       ...(next(4) === 0 ? { firstTemperature: 3 } : {}),
-      ...(i === 3 ? { topLogprobs: 2 } : {}),
+      ...(i === 3 ? { topLogprobs: 3 } : i % 4 === 0 ? { topLogprobs: i % 3 } : {}),
       ...(next(4) === 0 ? { topK: 5 } : {}),
     },
   }))
@@ -199,12 +194,13 @@ describe('an engine that looks ahead', () => {
     await engine.close()
     return [...found]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, { responseIds, finishReason, stopReason, logprobs }]) => ({
+      .map(([name, { responseIds, finishReason, stopReason, logprobs, topLogprobs }]) => ({
         name,
         ids: [...responseIds],
         finishReason,
         stopReason,
         raw: [...logprobs.raw],
+        topLogprobs,
       }))
   }
 
@@ -264,7 +260,7 @@ describe('an engine that looks ahead', () => {
 
   test('lets those in that come meanwhile, where there is a place', async () => {
     const log: number[] = []
-    wrap.device = device => looksAhead(device as StepDevice, log, { steps: 60, look: 3 })
+    wrap.device = device => looksAhead(device as StepDevice, log, { steps: 60, look: 3, top: 0 })
     const engine = new LocalEngine(model, { maxSequences: 2 })
     wrap.device = undefined
     const first = { id: 'first', promptIds: Int32Array.of(5, 6, 7), sampling: { seed: 1, maxNewTokens: 60 } }

@@ -1,7 +1,8 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseConfig, TokenModel } from '../../src/model/index.js'
 import { type Completion, LocalEngine, type SamplingParams } from '../../src/rollout/index.js'
-import { TextStream } from '../../src/rollout/text-stream.js'
+import { TextStream, type TextStreamOptions } from '../../src/rollout/text-stream.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { completed, directory } from './models.js'
 
@@ -11,11 +12,17 @@ beforeAll(async () => {
   tokenizer = await Tokenizer.load(tokenizerPath)
 })
 
-describe('text as tokens come', () => {
+describe.each(['of bytes', 'in windows'] as const)('text as tokens come, %s', kind => {
+  const start = (options: TextStreamOptions) => {
+    const source: Pick<Tokenizer, 'decode' | 'byteLevel'> =
+      kind === 'of bytes' ? tokenizer : { decode: (ids, given) => tokenizer.decode(ids, given), byteLevel: undefined }
+    return new TextStream(source, new Int32Array(0), options)
+  }
+
   const texts = ['Hello there, world!', 'naïve café 😀 日本語 ok', 'a\n\n  b\t<|im_end|>c']
   test.each(texts)('%j token by token is what decode gives', async text => {
     const ids = await tokenizer.encode(text, { addSpecialTokens: false })
-    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: false, stop: [] })
+    const stream = start({ skipSpecialTokens: false, stop: [] })
     let shown = ''
     for (const [i, id] of ids.entries()) {
       await stream.push([id], { last: i === ids.length - 1 })
@@ -28,7 +35,7 @@ describe('text as tokens come', () => {
 
   test('a stop string over token borders ends it before the string; what may become one is held back', async () => {
     const ids = await tokenizer.encode('one two three four', { addSpecialTokens: false })
-    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: true, stop: ['wo thr', 'zzz'] })
+    const stream = start({ skipSpecialTokens: true, stop: ['wo thr', 'zzz'] })
     let shown = ''
     let used = 0
     for (const id of ids) {
@@ -42,15 +49,57 @@ describe('text as tokens come', () => {
     const whole = await tokenizer.decode(ids.slice(0, used))
     expect(whole).toContain('wo thr')
     expect(await tokenizer.decode(ids.slice(0, used - 1))).not.toContain('wo thr')
+    await stream.push(ids)
+    expect(stream.text).toBe('one t')
+  })
+
+  test('a stop string does not begin in text where nothing stops', async () => {
+    const [a, b] = [tokenizer.idOf('a')!, tokenizer.idOf('b')!]
+    const stream = start({ skipSpecialTokens: true, stop: ['ab'] })
+    await stream.push([a, b, a], { stops: 'ignored' })
+    expect(stream.take()).toBe('aba')
+    await stream.push([b, a])
+    expect([stream.take(), stream.stopped]).toEqual(['b', undefined])
+    await stream.push([b])
+    expect([stream.take(), stream.stopped, stream.text]).toEqual(['', 'ab', 'abab'])
   })
 
   test('an unfinished character at the end is shown as what decode shows', async () => {
     const ids = (await tokenizer.encode('ab😀', { addSpecialTokens: false })).slice(0, -1)
-    const stream = new TextStream(tokenizer, new Int32Array(0), { skipSpecialTokens: true, stop: [] })
+    const stream = start({ skipSpecialTokens: true, stop: [] })
     for (const id of ids) await stream.push([id])
     expect(stream.take()).not.toContain('�')
     await stream.push([], { last: true })
     expect(stream.text).toBe(await tokenizer.decode(ids))
+  })
+
+  test('the first token of several that stop is where it ends, before the string that begins first', async () => {
+    const tokens = await Promise.all(['a', 'b', '😀'].map(text => tokenizer.encode(text, { addSpecialTokens: false })))
+    const stops = fc.array(fc.stringMatching(/^[ab😀]{1,4}$/u), { minLength: 1, maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...tokens), { maxLength: 30 }), stops, async (parts, stop) => {
+        const ids = parts.flatMap(part => [...part])
+        const plain = start({ skipSpecialTokens: true, stop: [] })
+        const stream = start({ skipSpecialTokens: true, stop })
+        let shown = ''
+        for (const [i, id] of ids.entries()) {
+          const last = i === ids.length - 1
+          await plain.push([id], { last })
+          await stream.push([id], { last })
+          const part = stream.take({ last })
+          expect(part).not.toMatch(/\p{Surrogate}/u)
+          shown += part
+          const ends = stop.map(one => plain.text.indexOf(one)).filter(at => at >= 0)
+          if (ends.length === 0) continue
+          expect(stream.text).toBe(plain.text.slice(0, Math.min(...ends)))
+          expect(stream.stopped).toBe(stop.find(one => plain.text.startsWith(one, stream.text.length)))
+          break
+        }
+        expect(shown).toBe(stream.text)
+        if (stream.stopped === undefined) expect(shown).toBe(plain.text)
+      }),
+      { numRuns: 200 },
+    )
   })
 })
 

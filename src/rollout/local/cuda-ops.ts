@@ -23,7 +23,7 @@ import {
   planAttention,
   type RopeTables,
 } from '../../tensor/kernels/paged-attention.js'
-import { type SampleRows, type SampleSteps, sampleKernel } from '../../tensor/kernels/sample.js'
+import { type SampleOptions, type SampleRows, sampleKernel } from '../../tensor/kernels/sample.js'
 import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
 import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kernels/stream-linear.js'
 import { decodeStep, type StepOps } from './decoder-step.js'
@@ -132,12 +132,7 @@ export class CudaOps {
   }
 
   /** Draws a token after each hidden state, as `sample` does of logits. */
-  draw(
-    hidden: Tensor,
-    rows: SampleRows & { count: number },
-    results: Tensor,
-    options: { filtered: boolean; steps: SampleSteps | undefined },
-  ): void {
+  draw(hidden: Tensor, rows: SampleRows & { count: number }, results: Tensor, options: SampleOptions): void {
     const { parts, device } = this
     const weight = headWeight(parts)
     if (!device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
@@ -210,17 +205,5 @@ export class CudaOps {
   /** The logits after each hidden state that `prefill` gave. */
   logits(hidden: Tensor): Tensor {
     return linear(hidden, headWeight(this.parts))
-  }
-
-  /** The chosen tokens' ranks and the likeliest tokens, int32 `[rows, top + 1]`, and their log-probabilities beside them. */
-  likeliest(logits: Tensor, results: Tensor, top: number): [ids: Tensor, logprobs: Tensor] {
-    const wide = logits.toCopy({ dtype: 'float32' })
-    const logprobs = wide.logSoftmax(1)
-    // A row that could not be drawn from has -1.
-    const chosen = results.select(0, 0).clamp(0).toCopy({ dtype: 'int64' }).unsqueeze(1)
-    const own = wide.gather(1, chosen)
-    const rank = wide.gt(own).sum([1], { keepdim: true }).add(1)
-    const [values, ids] = logprobs.topk(top, 1)
-    return [cat([rank, ids], 1).toCopy({ dtype: 'int32' }), cat([logprobs.gather(1, chosen), values], 1)]
   }
 }

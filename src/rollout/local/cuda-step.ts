@@ -21,6 +21,7 @@ import {
   unscoped,
 } from '../../tensor/index.js'
 import type { HalfDType, PagedCache, RopeTables } from '../../tensor/kernels/paged-attention.js'
+import { samplePlanes } from '../../tensor/kernels/sample.js'
 import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps, type Memory } from './cuda-ops.js'
 import { bucketFor, emptyState, fillState, type StateLayout, stateLayout, stateWords } from './decode-state.js'
@@ -56,8 +57,21 @@ interface Piece {
 const launchedWork = 1e11
 const launchedBytes = 2 ** 28
 
+/** How many of the likeliest tokens there are graphs for; -1: not even ranks. Results of more have no place. */
+const tops = [-1, 0, 5, 20] as const
+const topFor = (wanted: number): number => tops.find(top => top >= wanted)!
+
+/** Where results are: `[steps, planes, rows]`, of which rows the first `drawn` are somebody's. */
+interface Found {
+  first: number
+  count: number
+  rows: number
+  drawn: number
+  top: number
+}
+
 export class CudaStep implements StepDevice {
-  readonly ahead = { steps: 256, look: 8 }
+  readonly ahead = { steps: 256, look: 8, top: tops.at(-1)! }
   private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: RopeTables
@@ -68,7 +82,6 @@ export class CudaStep implements StepDevice {
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Programs()
-  /** They find `[steps, 3, rows]`. */
   private readonly graphs: StepGraphs
   private readonly mixedLimits: MixedLimits
 
@@ -92,13 +105,14 @@ export class CudaStep implements StepDevice {
       rows: Math.floor(launchedWork / layerWeights),
       draws: rows,
       keys: Math.floor(launchedBytes / (2 * kvHeads * headDim * dtypeBytes(dtype))),
+      top: this.ahead.top,
     }
     // Sequences, and prompts of others that wait.
     const tableWords = 2 * rows * width
     this.graphs = new StepGraphs({
       device,
       state: Math.max(stateWords(stateLayout(rows), tableWords), mixedWords(this.mixedLimits, tableWords)),
-      results: this.ahead.steps * 3 * rows,
+      results: this.ahead.steps * samplePlanes(-1) * rows,
       moves: () => parts.moves?.() ?? 0,
     })
     this.decodes = new Stream(device)
@@ -149,12 +163,15 @@ export class CudaStep implements StepDevice {
     const { draws } = batch
     const layout = stateLayout(bucketFor(draws.count))
     const state = fillState(layout, batch, budgets)
+    const { rows } = layout
+    const top = topFor(draws.top)
+    const most = Math.min(steps, Math.floor(this.graphs.results.numel / (samplePlanes(top) * rows)))
     // This waits until all is there; copies of blocks are ordered by the stream.
     const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, draws.bannedIds)
     await this.decodes.use(() => this.copyBlocks(batch))
     const launch = (number: number): Piece | undefined => {
       const first = number * look
-      const count = Math.min(look, steps - first)
+      const count = Math.min(look, most - first)
       if (count <= 0) return undefined
       this.decodes.use(() => {
         for (let i = 0; i < count; i++) graph.replay()
@@ -169,7 +186,8 @@ export class CudaStep implements StepDevice {
     try {
       while (under) {
         const next: Piece | undefined = more ? launch(under.number + 1) : undefined
-        const result = await this.readPiece(under, layout.rows, draws.count)
+        const { first, count, stream }: Piece = under
+        const result = await stream.use(() => this.readResults({ first, count, rows, drawn: draws.count, top }))
         under = next
         more = (yield result) === 'more'
       }
@@ -180,15 +198,11 @@ export class CudaStep implements StepDevice {
     return undefined
   }
 
-  private readPiece({ first, count, stream }: Piece, rows: number, drawn: number): Promise<StepResult> {
-    return stream.use(() => this.readResults({ first, count, rows, drawn }))
-  }
-
-  private async readResults(which: { first: number; count: number; rows: number; drawn: number }): Promise<StepResult> {
-    const { first, count, rows, drawn } = which
-    const found = unscoped(() => this.graphs.results.narrow(0, first * 3 * rows, count * 3 * rows))
+  private async readResults(which: Found): Promise<StepResult> {
+    const words = samplePlanes(which.top) * which.rows
+    const found = unscoped(() => this.graphs.results.narrow(0, which.first * words, which.count * words))
     try {
-      return unpack(await found.data<'int32'>(), count, rows, drawn)
+      return unpack(await found.data<'int32'>(), which)
     } finally {
       found.dispose()
     }
@@ -197,16 +211,17 @@ export class CudaStep implements StepDevice {
   private decodeGraph(layout: StateLayout, batch: StepBatch): StepGraph {
     const { rows: count } = layout
     const filtered = hasFilters(batch.draws)
+    const top = topFor(batch.draws.top)
     const plan = this.ops.planAttention(count, batch.tableWidth * blockSize)
     return {
-      key: ['decode', count, filtered, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
+      key: ['decode', count, filtered, top, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
       empty: emptyState(layout),
       record: ({ part, rest, draws, results }) => {
         const [ids, positions] = [part(layout.ids), part(layout.positions)]
         const rows = { count, positions, sequences: null, table: rest(layout.table), width: part(layout.width) }
         const hidden = this.ops.decode(ids, { ...this.memory, plan, rows })
         const steps = { ids, budgets: part(layout.budgets), left: part(layout.left) }
-        this.ops.draw(hidden, draws(count, positions, layout), results, { filtered, steps })
+        this.ops.draw(hidden, draws(count, positions, layout), results, { filtered, steps, top })
       },
     }
   }
@@ -251,16 +266,18 @@ export class CudaStep implements StepDevice {
     const graph = await this.graphs.ready(this.mixedGraph(layout, batch), fillMixed(layout, batch), draws.bannedIds)
     await this.copyBlocks(batch)
     graph.replay()
-    if (draws.count > 0) return this.readResults({ first: 0, count: 1, rows: layout.draws, drawn: draws.count })
+    const found = { first: 0, count: 1, rows: layout.draws, drawn: draws.count, top: topFor(draws.top) }
+    if (draws.count > 0) return this.readResults(found)
     // What comes next may be on another stream.
     await synchronize(this.options.device)
-    return unpack(new Int32Array(0), 0, 0, 0)
+    return unpack(new Int32Array(0), { ...found, count: 0 })
   }
 
   private mixedGraph(layout: MixedLayout, batch: StepBatch): StepGraph {
     const filtered = hasFilters(batch.draws)
+    const top = topFor(batch.draws.top)
     return {
-      key: ['mixed', layout.rows, layout.draws, filtered, this.parts.adapter !== undefined].join(' '),
+      key: ['mixed', layout.rows, layout.draws, filtered, top, this.parts.adapter !== undefined].join(' '),
       empty: emptyMixed(layout),
       record: ({ part, rest, draws, results }) => {
         const rows = {
@@ -280,7 +297,7 @@ export class CudaStep implements StepDevice {
         })
         if (!hidden) return
         const drawn = draws(layout.draws, part(layout.drawPositions), layout)
-        this.ops.draw(hidden, drawn, results, { filtered, steps: undefined })
+        this.ops.draw(hidden, drawn, results, { filtered, steps: undefined, top })
       },
     }
   }
@@ -308,22 +325,15 @@ export class CudaStep implements StepDevice {
       })
       const fresh = rows.offsets.at(-1)!
       const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), draws.count]
-      const outputs = (await program.run(...inputs, ...numbers)) ?? []
-      made.push(...outputs)
-      // What comes next may be on another stream.
-      if (outputs.length === 0) await synchronize(this.options.device)
-      const [found, ...top] = await Promise.all(outputs.map(output => output.data()))
-      const result = unpack(
-        (found ?? new Int32Array(0)) as Int32Array,
-        draws.count > 0 ? 1 : 0,
-        draws.count,
-        draws.count,
-      )
-      if (top.length > 0) {
-        result.topIds = top[0] as Int32Array
-        result.topLogprobs = top[1] as Float32Array
+      const [found] = (await program.run(...inputs, ...numbers)) ?? []
+      const where = { first: 0, count: found ? 1 : 0, rows: draws.count, drawn: draws.count, top: draws.top }
+      if (found) {
+        made.push(found)
+        return unpack(await found.data<'int32'>(), where)
       }
-      return result
+      // What comes next may be on another stream.
+      await synchronize(this.options.device)
+      return unpack(new Int32Array(0), where)
     } finally {
       for (const tensor of made) tensor.dispose()
     }
@@ -369,9 +379,9 @@ export class CudaStep implements StepDevice {
             Tensor,
           ]
           const rows = { count: drawCount!, positions: drawPositions, settings, keys, forced, bannedOffsets, banned }
-          const results = forced.newEmpty([3, drawCount!])
-          this.ops.sample(logits, rows, results, { filtered, steps: undefined })
-          return draws.top < 0 ? [results] : [results, ...this.ops.likeliest(logits, results, draws.top)]
+          const results = forced.newEmpty([samplePlanes(draws.top), drawCount!])
+          this.ops.sample(logits, rows, results, { filtered, steps: undefined, top: draws.top })
+          return [results]
         })
       }) as unknown as StepProgram
     })
@@ -394,21 +404,30 @@ function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: 
   })
 }
 
-/** `[steps, 3, rows]` without the rows that fill up. */
-function unpack(found: Int32Array, steps: number, rows: number, count: number): StepResult {
+/** Results without the rows that fill up. */
+function unpack(found: Int32Array, { count: steps, rows, drawn, top }: Found): StepResult {
   const floats = new Float32Array(found.buffer, found.byteOffset, found.length)
+  const columns = top + 1
   const result = {
-    ids: new Int32Array(steps * count),
-    raw: new Float32Array(steps * count),
-    processed: new Float32Array(steps * count),
-    topIds: new Int32Array(0),
-    topLogprobs: new Float32Array(0),
+    ids: new Int32Array(steps * drawn),
+    raw: new Float32Array(steps * drawn),
+    processed: new Float32Array(steps * drawn),
+    topIds: new Int32Array(steps * drawn * columns),
+    topLogprobs: new Float32Array(steps * drawn * columns),
   }
   for (let i = 0; i < steps; i++) {
-    const at = i * 3 * rows
-    result.ids.set(found.subarray(at, at + count), i * count)
-    result.raw.set(floats.subarray(at + rows, at + rows + count), i * count)
-    result.processed.set(floats.subarray(at + 2 * rows, at + 2 * rows + count), i * count)
+    const plane = (k: number): number => (i * samplePlanes(top) + k) * rows
+    result.ids.set(found.subarray(plane(0), plane(0) + drawn), i * drawn)
+    result.raw.set(floats.subarray(plane(1), plane(1) + drawn), i * drawn)
+    result.processed.set(floats.subarray(plane(2), plane(2) + drawn), i * drawn)
+    for (let column = 0; column < columns; column++) {
+      // The rank has the drawn token's own beside it.
+      const [ids, logprobs] = [plane(3 + column), plane(column === 0 ? 1 : 3 + top + column)]
+      for (let row = 0, at = i * drawn * columns + column; row < drawn; row++, at += columns) {
+        result.topIds[at] = found[ids + row]!
+        result.topLogprobs[at] = floats[logprobs + row]!
+      }
+    }
   }
   return result
 }

@@ -46,8 +46,6 @@ export interface EngineCounts {
   steps: number
 }
 
-/** Logits of prompt rows in one step take at most this. */
-const scoredBytes = 64 << 20
 export class LocalEngine implements Generator {
   private readonly device: StepDevice
   private readonly scheduler: Scheduler<Sample>
@@ -75,7 +73,7 @@ export class LocalEngine implements Generator {
     private readonly model: TokenModel<'language'>,
     options: LocalEngineOptions = {},
   ) {
-    const { maxSequences, cacheBytes, tokenBudget } = { ...deviceDefaults(model.device), ...options }
+    const { maxSequences, cacheBytes, tokenBudget, scoredBytes } = { ...deviceDefaults(model.device), ...options }
     const { context, vocabSize } = model.config.decoder
     const maxLength = Math.min(context, options.maxLength ?? context)
     this.device = openStepDevice(model, { cacheBytes, maxSequences, maxLength })
@@ -283,10 +281,11 @@ export class LocalEngine implements Generator {
   private lookAhead(plan: Plan<Sample>): DecodeAhead | undefined {
     const { device, scheduler } = this
     if (!device.ahead || !device.decodeMany || !decodesOnly(plan)) return undefined
-    const { steps, look } = device.ahead
+    const { steps, look, top } = device.ahead
     const samples = plan.work.map(({ of }) => of as Sample)
     // Blocks that others wait for are not taken far ahead.
-    const found = lookAhead(samples, scheduler.counts.waiting > 0 ? Math.min(steps, 4 * look) : steps)
+    const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * look) : steps
+    const found = lookAhead(samples, { steps: most, top })
     return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
   }
 

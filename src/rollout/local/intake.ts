@@ -26,7 +26,7 @@ export class Intake {
    * end is dropped. Answers with the number of tokens that were taken.
    */
   async take(drawn: readonly Drawn[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
-    const columns = drawn.length === 0 ? 0 : result.topIds.length / drawn.length
+    const columns = drawn.length === 0 ? 0 : result.topIds.length / result.ids.length
     const texts: Promise<void>[] = []
     let tokens = 0
     for (const [row, { draw, of }] of drawn.entries()) {
@@ -47,23 +47,23 @@ export class Intake {
       const token = { id, raw: result.raw[i]!, processed: result.processed[i]!, top }
       sample.append(id, token.raw, token.processed, top, version)
       tokens++
-      if (sample.text) texts.push(this.read(sample, token, version))
+      const reading = sample.text && this.read(sample, token)
+      if (reading) texts.push(reading.then(() => this.settle(sample, token, version)))
       else this.settle(sample, token, version)
     }
     if (texts.length > 0) await Promise.all(texts)
     return tokens
   }
 
-  /** Decodes a new token, and then says what it means. */
-  private async read(sample: Sample, token: Token, version: PolicyVersion): Promise<void> {
+  /** Gives a new token to its sample's text; a promise where that takes time. */
+  private read(sample: Sample, token: Token): Promise<void> | undefined {
     const { job, response } = sample
     const stopsHere = job.isStop(token.id)
     const early = response.length < job.sampling.minNewTokens
-    await sample.text!.push(stopsHere ? [] : [token.id], {
+    return sample.text!.push(stopsHere ? [] : [token.id], {
       last: stopsHere || response.length >= sample.maxNewTokens,
       ...(early ? { stops: 'ignored' as const } : {}),
     })
-    this.settle(sample, token, version)
   }
 
   /** What a new token means for its sample. */
@@ -98,7 +98,8 @@ export class Intake {
       text = textStream(job, this.tokenizer!)
       const shown = reason === 'stop' ? completion.responseIds.subarray(0, -1) : completion.responseIds
       try {
-        await text.push(shown, { last: true })
+        const reading = text.push(shown, { last: true })
+        if (reading) await reading
       } catch (error) {
         job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason: 'engine', message: String(error) })
         return

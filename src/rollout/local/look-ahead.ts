@@ -25,15 +25,15 @@ function steady({ response, job: { sampling } }: Ahead): number {
 }
 
 /**
- * Steps for samples that have one row each; undefined where a sample wants more than its token. Tokens behind the end of a
- * response are computed for nothing, so nothing is gained beyond the longest budget.
+ * Steps for samples that have one row each; undefined where a sample wants more of the likeliest tokens than `most.top`. Tokens
+ * behind the end of a response are computed for nothing, so nothing is gained beyond the longest budget.
  */
-export function lookAhead(samples: readonly Ahead[], most: number): LookAhead | undefined {
+export function lookAhead(samples: readonly Ahead[], most: { steps: number; top: number }): LookAhead | undefined {
   const budgets = new Int32Array(samples.length)
-  let steps = most
+  let { steps } = most
   let longest = 1
   for (const [i, sample] of samples.entries()) {
-    if (sample.job.sampling.topLogprobs !== undefined) return undefined
+    if ((sample.job.sampling.topLogprobs ?? -1) > most.top) return undefined
     budgets[i] = sample.maxNewTokens - sample.response.length
     longest = Math.max(longest, budgets[i]!)
     steps = Math.min(steps, steady(sample))

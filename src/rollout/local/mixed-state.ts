@@ -20,6 +20,8 @@ export interface MixedLimits {
   draws: number
   /** Keys that rows of prompts read, together. */
   keys: number
+  /** Of the likeliest tokens. */
+  top: number
 }
 
 /** Parts of the array. */
@@ -43,7 +45,7 @@ export interface MixedLayout extends DrawParts {
 export function mixedLayoutFor(batch: StepBatch, limits: MixedLimits): MixedLayout | undefined {
   const { sequences, positions, draws } = batch
   const rows = sizes.find(size => size >= sequences.length)
-  if (!rows || rows > limits.rows || draws.count > limits.draws || draws.top >= 0) return undefined
+  if (!rows || rows > limits.rows || draws.count > limits.draws || draws.top > limits.top) return undefined
   let keys = 0
   for (let row = 1; row < sequences.length; row++) {
     if (sequences[row]! >= 0 && sequences[row] === sequences[row - 1]) keys += positions[row]! + 1

@@ -17,11 +17,17 @@ export interface StepDeviceOptions {
  * What an engine takes where nobody says otherwise. A GPU wants many rows at once; of its memory, what is free when the
  * engine is made is shared with a training step, so the cache takes at most two fifths.
  */
-export function deviceDefaults(device: Device): { maxSequences: number; cacheBytes: number; tokenBudget: number } {
-  if (device === 'cpu') return { maxSequences: 128, cacheBytes: 1 << 30, tokenBudget: 1024 }
+export function deviceDefaults(device: Device): {
+  maxSequences: number
+  cacheBytes: number
+  tokenBudget: number
+  /** Logits of prompt rows in one step take at most this, as float32. */
+  scoredBytes: number
+} {
+  if (device === 'cpu') return { maxSequences: 128, cacheBytes: 2 ** 30, tokenBudget: 1024, scoredBytes: 2 ** 26 }
   const total = cudaDevice(device)?.totalBytes ?? 0
   const free = Math.max(0, total - memoryUse(device).reservedBytes)
-  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768 }
+  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768, scoredBytes: 2 ** 31 }
 }
 
 export function openStepDevice(model: TokenModel<'language'>, options: StepDeviceOptions): StepDevice {

@@ -60,14 +60,15 @@ export interface StepDevice {
   /** Blocks the KV cache has; 0 while it is released. */
   readonly blocks: number
   step(batch: StepBatch): Promise<StepResult>
-  /** How many steps `decodeMany` takes at most, and how many between two looks. */
-  readonly ahead?: { steps: number; look: number }
+  /** How many steps `decodeMany` takes at most, how many between two looks, and how many of the likeliest tokens it can give. */
+  readonly ahead?: { steps: number; look: number; top: number }
   /**
    * Several steps of a batch whose rows are the last tokens of sequences, each drawing the next: every step's tokens are the
    * rows of the next, so the device need not wait for anyone. Results come `look` steps at a time, those of one step after
    * those of the step before; by then the next steps are under way. Told `enough`, it starts no more, and gives what is
    * under way. A row takes part in as many steps as its budget has, and its blocks reach as far; what it has afterwards
-   * means nothing. A device without this is asked step by step.
+   * means nothing. It may end sooner than asked. A device without this is asked
+   * step by step.
    */
   decodeMany?(batch: StepBatch, ahead: DecodeAhead): AsyncGenerator<StepResult, undefined, 'more' | 'enough'>
   /** Takes the memory of the KV cache, and gives it back. */

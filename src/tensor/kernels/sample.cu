@@ -4,7 +4,7 @@
 //
 // sample_sums reads the logits once (sums.cuh); where the head has made the sums, it is not needed. sample_filter, only where a row
 // has filters, finds the least logit they leave, and what is kept of each chunk; by the sums it knows which chunks it need not
-// read. sample_pick joins the sums, finds the chunk, and reads that one again.
+// read. sample_pick joins the sums, finds the chunk, and reads that one again. sample_top adds what is wanted of the likeliest.
 //
 // Rows with position -1 are not there. Settings are temperature (0: the likeliest token), topK, topP, minP of each row.
 //
@@ -16,6 +16,8 @@ constexpr bool kWhole = VOCABULARY % kSize == 0;  // rows start on a 16-byte bou
 constexpr int kWarps = 8;
 constexpr int kGroup = 4;
 
+typedef unsigned long long Whole;
+
 __device__ __forceinline__ float minusInfinity() { return __uint_as_float(0xff800000u); }
 
 __device__ __forceinline__ float warpMax(float value) {
@@ -23,10 +25,28 @@ __device__ __forceinline__ float warpMax(float value) {
   for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(~0u, value, offset));
   return value;
 }
+__device__ __forceinline__ Whole warpMax(Whole value) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) value = max(value, __shfl_xor_sync(~0u, value, offset));
+  return value;
+}
 __device__ __forceinline__ float warpSum(float value) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(~0u, value, offset);
   return value;
+}
+
+// 16-bit logits as numbers in the same order.
+__device__ __forceinline__ unsigned orderOf(float value) {
+  T narrowed;
+  narrow(narrowed, value);
+  const unsigned bits = narrowed.bits;
+  return bits & 0x8000u ? ~bits & 0xffffu : bits | 0x8000u;
+}
+__device__ __forceinline__ float valueOf(unsigned order) {
+  T value;
+  value.bits = static_cast<unsigned short>(order & 0x8000u ? order & 0x7fffu : ~order & 0xffffu);
+  return widen(value);
 }
 
 // The thread's logits of a chunk, those beyond the last -infinity.
@@ -165,11 +185,12 @@ __device__ int pickIn(const T *x, int chunk, float best, float scale, float leas
   return __shfl_sync(~0u, found, owner);
 }
 
-// grid: rows. results: [steps, 3, rows] of ids, raw and processed log-probabilities. Where there are several steps, ids,
-// positions and left go on to the next: the token becomes the row's input, until it has none of its budget left; a row is
-// written at the step it is at, and its position is -1 after its last.
+// grid: rows. results: [steps, planes, rows], first of the planes ids, raw and processed log-probabilities. Where there are several
+// steps, ids, positions and left go on to the next: the token becomes the row's input, until it has none of its budget left; a
+// row is written at the step it is at, and its position is -1 after its last. places: where in the results each row is written;
+// -1: nowhere.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const Sums *sums, const float *leasts, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int rows) {
+sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const Sums *sums, const float *leasts, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int *places, int rows, int planes) {
   allowNext();
   waitForPrevious();
   __shared__ float floats[kWarps];
@@ -177,9 +198,10 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
   __shared__ int ints[kWarps];
   __shared__ double kept[kChunks];
   const long long row = blockIdx.x;
-  const int position = positions[row];
+  const int position = positions[row], place = position < 0 ? -1 : (ids ? budgets[row] - left[row] : 0) * planes * rows + static_cast<int>(row);
+  if (places && threadIdx.x == 0) places[row] = place;
   if (position < 0) return;
-  int *result = results + (ids ? budgets[row] - left[row] : 0) * 3 * rows + row;
+  int *result = results + place;
   const T *x = logits + row * VOCABULARY;
   const Settings want = settings[row];
   const float scale = want.scale(), least = leasts ? leasts[row] : minusInfinity();
@@ -278,23 +300,81 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
   }
 }
 
-// 16-bit logits as numbers in the same order.
-__device__ __forceinline__ unsigned orderOf(float value) {
-  T narrowed;
-  narrow(narrowed, value);
-  const unsigned bits = narrowed.bits;
-  return bits & 0x8000u ? ~bits & 0xffffu : bits | 0x8000u;
+// Hands the likeliest tokens to one thread, in turn, those that are as likely in the order of their ids; by one warp. `bests`
+// is where it writes.
+template <class F> __device__ __forceinline__ void likeliest(const T *x, const Sums *sums, float (&bests)[kChunks], int top, F use) {
+  const int lane = threadIdx.x % 32;
+  const auto keyOf = [](float value, int index) { return static_cast<Whole>(orderOf(value)) << 32 | ~static_cast<unsigned>(index); };
+  for (int i = lane; i < kChunks; i += 32) bests[i] = sums[i].most;
+  __syncwarp();
+  Whole last = ~0ull;  // keys from here on are taken
+  for (int n = 0; n < top; ++n) {
+    Whole best = 0;
+    for (int i = lane; i < kChunks; i += 32) best = max(best, keyOf(bests[i], i));
+    const int chunk = static_cast<int>(~static_cast<unsigned>(warpMax(best)));
+    float held[kSize];
+    loadChunk(x, chunk, lane, held);
+    Whole keys[kSize], found = 0, next = 0;
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) {
+      keys[i] = keyOf(held[i], chunk * kChunk + lane * kSize + i);
+      if (keys[i] < last) found = max(found, keys[i]);
+    }
+    last = warpMax(found);
+#pragma unroll
+    for (int i = 0; i < kSize; ++i)
+      if (keys[i] < last) next = max(next, keys[i]);
+    next = warpMax(next);
+    if (lane == 0) {
+      bests[chunk] = next > 0 ? valueOf(static_cast<unsigned>(next >> 32)) : minusInfinity();
+      use(n, static_cast<int>(~static_cast<unsigned>(last)), valueOf(static_cast<unsigned>(last >> 32)));
+    }
+    __syncwarp();
+  }
 }
-__device__ __forceinline__ float valueOf(unsigned order) {
-  T value;
-  value.bits = static_cast<unsigned short>(order & 0x8000u ? order & 0x7fffu : ~order & 0xffffu);
-  return widen(value);
+
+// grid: rows. After sample_pick, of the logits as they are, in the planes behind its three: the token's rank, `top` of the likeliest
+// tokens, and their log-probabilities.
+extern "C" __global__ void __launch_bounds__(kWarps * 32)
+sample_top(const T *logits, const Sums *sums, const int *places, int *results, int rows, int top) {
+  allowNext();
+  waitForPrevious();
+  __shared__ float floats[kWarps];
+  __shared__ double doubles[kWarps];
+  __shared__ int ints[kWarps];
+  __shared__ float bests[kChunks];
+  const long long row = blockIdx.x;
+  if (places[row] < 0) return;
+  int *result = results + places[row];
+  const T *x = logits + row * VOCABULARY;
+  const Sums *mine = sums + row * kChunks;
+  const float value = widen(x[max(result[0], 0)]);
+  int above = 0;
+  for (int chunk = threadIdx.x / 32; chunk < kChunks; chunk += kWarps) {
+    if (!(mine[chunk].most > value)) continue;
+    float held[kSize];
+    loadChunk(x, chunk, threadIdx.x % 32, held);
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) above += held[i] > value ? 1 : 0;
+  }
+  above = blockReduce(above, ints, plus<int>);
+  float most = kNothing;
+  for (int i = threadIdx.x; i < kChunks; i += kWarps * 32) most = fmaxf(most, mine[i].most);
+  most = blockReduce(most, floats, larger);
+  double total = 0;
+  for (int i = threadIdx.x; i < kChunks; i += kWarps * 32) total += static_cast<double>(mine[i].total) * power2((mine[i].most - most) * kLog2);
+  total = blockReduce(total, doubles, plus<double>);
+  if (threadIdx.x >= 32) return;
+  if (threadIdx.x == 0) result[3 * rows] = above + 1;
+  likeliest(x, mine, bests, top, [&](int n, int id, float logit) {
+    result[(4 + n) * rows] = id;
+    result[(4 + top + n) * rows] = __float_as_int(static_cast<float>(static_cast<double>(logit - most) - log(total)));
+  });
 }
 
 constexpr int kThreads = 512;
 constexpr int kFine = 32, kCoarse = 65536 / kFine;
 // Weights as whole numbers, whose sum does not depend on the order.
-typedef unsigned long long Whole;
 constexpr float kUnit = 68719476736.f;
 
 // Tokens, or weights in two halves: shared memory adds 32 bits at once, not 64.

@@ -27,6 +27,17 @@ export interface SampleSteps {
   left: Tensor
 }
 
+export interface SampleOptions {
+  /** Whether a row has topK, topP or minP. */
+  filtered: boolean
+  steps: SampleSteps | undefined
+  /** How many of the likeliest tokens are wanted; -1: not even the drawn one's rank. */
+  top: number
+}
+
+/** Words of a row's result. */
+export const samplePlanes = (top: number): number => (top < 0 ? 3 : 4 + 2 * top)
+
 const WARPS = 8
 const FILTER_THREADS = 512
 /** As sums.cuh and sample.cu have them. */
@@ -41,39 +52,42 @@ export function logitSums(logits: Tensor, rows: NumberLike, vocabSize: number): 
 export function sampleKernel(dtype: HalfDType, vocabSize: number) {
   const elements: KernelParameter = `tensor:${dtype}`
   const [wide, ints]: KernelParameter[] = ['tensor:float32', 'tensor:int32']
+  const source = (entry: string) => ({
+    file: new URL('./sample.cu', import.meta.url),
+    entry,
+    define: { T: dtype, VOCABULARY: vocabSize },
+  })
   const kernel = (entry: string, ...more: KernelParameter[]) =>
-    new Kernel({
-      file: new URL('./sample.cu', import.meta.url),
-      entry,
-      parameters: [elements, ints!, wide!, ints!, ints!, wide!, ...more],
-      define: { T: dtype, VOCABULARY: vocabSize },
-    })
+    new Kernel({ ...source(entry), parameters: [elements, ints!, wide!, ints!, ints!, wide!, ...more] })
   const sums = kernel('sample_sums')
   const filter = kernel('sample_filter', wide!)
-  const pick = kernel('sample_pick', wide!, ints!, ints!, ints!, ints!, ints!, ints!, 'int32')
+  const pick = kernel('sample_pick', wide!, ints!, ints!, ints!, ints!, ints!, ints!, ints!, 'int32', 'int32')
+  const likeliest = new Kernel({
+    ...source('sample_top'),
+    parameters: [elements, wide!, ints!, ints!, 'int32', 'int32'],
+  })
   const groups = Math.ceil(vocabSize / (CHUNK * GROUP))
   /**
-   * Writes `results`, int32 `[steps, 3, rows]`: ids, and the bits of raw and processed log-probabilities. `known`: the sums,
-   * where whoever made the logits has them.
+   * Writes `results`, int32 `[steps, samplePlanes(top), rows]`: ids, and the bits of raw and processed log-probabilities; where
+   * `top` is 0 or more, ranks, that many of the likeliest tokens, and the bits of their log-probabilities. `known`: the sums, where
+   * whoever made the logits has them.
    */
-  return (
-    logits: Tensor,
-    rows: SampleRows,
-    results: Tensor,
-    options: { filtered: boolean; steps: SampleSteps | undefined; known?: Tensor },
-  ): void => {
+  return (logits: Tensor, rows: SampleRows, results: Tensor, options: SampleOptions & { known?: Tensor }): void => {
     const { count, positions, settings, keys, forced, bannedOffsets, banned } = rows
-    const { filtered, steps, known } = options
+    const { filtered, steps, top, known } = options
     const found = known ?? logitSums(logits, count, vocabSize)
     const shared = [logits, positions, settings, bannedOffsets, banned, found]
     const block = [WARPS * 32] as const
     if (!known) sums.launch({ grid: [Math.ceil(groups / WARPS), count], block, overlap: true }, ...shared)
     const leasts = filtered ? logits.newEmpty([count], { dtype: 'float32' }) : null
     if (leasts) filter.launch({ grid: [count], block: [FILTER_THREADS], overlap: true }, ...shared, leasts)
+    const places = top < 0 ? null : logits.newEmpty([count], { dtype: 'int32' })
     pick.launch(
       { grid: [count], block, overlap: true },
       ...[...shared, leasts, keys, forced],
-      ...[steps?.ids ?? null, steps?.budgets ?? null, steps?.left ?? null, results, count],
+      ...[steps?.ids ?? null, steps?.budgets ?? null, steps?.left ?? null, results, places, count, samplePlanes(top)],
     )
+    if (places)
+      likeliest.launch({ grid: [count], block, overlap: true }, ...[logits, found, places, results, count, top])
   }
 }
