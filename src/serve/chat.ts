@@ -8,7 +8,7 @@ import { checkPrompts, type Generation, runGeneration, usage } from './run-reque
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { stopText } from './stop-text.js'
 import { streamChoices } from './stream-choices.js'
-import { chatLogprobs, promptLogprobs, scoreOf, scoresOf, tokenShow } from './token-text.js'
+import { chatLogprobs, promptLogprobs, scoreOf, scoresOf } from './token-text.js'
 
 interface ChatRequest extends Generation {
   fields: Fields
@@ -63,7 +63,7 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
   }
   await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
   const { returnIds, logprobs, sampling, fields } = request
-  const show = tokenShow(served.tokenizer, fields.flag('return_tokens_as_token_ids') ?? false)
+  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
   const choices = found.map(async (completion, index) => ({
     index,
     message: {
@@ -90,7 +90,7 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
 
 async function stream(served: Served, exchange: Exchange, request: ChatRequest): Promise<void> {
   const { returnIds, logprobs, sampling, fields } = request
-  const show = tokenShow(served.tokenizer, fields.flag('return_tokens_as_token_ids') ?? false)
+  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
   const head = { id: request.id, object: 'chat.completion.chunk', created: exchange.created, model: served.name }
   await streamChoices(served, exchange, request, {
     head,

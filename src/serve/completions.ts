@@ -7,7 +7,7 @@ import { checkPrompts, type Generation, runGeneration, usage } from './run-reque
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { stopText } from './stop-text.js'
 import { streamChoices } from './stream-choices.js'
-import { completionLogprobs, promptLogprobs, scoreOf, scoresOf, type TokenScore, tokenShow } from './token-text.js'
+import { completionLogprobs, promptLogprobs, scoreOf, scoresOf, type TokenScore } from './token-text.js'
 
 interface CompletionRequest extends Generation {
   fields: Fields
@@ -101,12 +101,12 @@ async function answer(served: Served, exchange: Exchange, request: CompletionReq
 }
 
 async function choice(
-  { tokenizer }: Served,
+  { tokenizer, texts }: Served,
   { sampling, logprobs, returnIds, echo, dropped, fields }: CompletionRequest,
   completion: Completion,
   index: number,
 ): Promise<object> {
-  const show = tokenShow(tokenizer, fields.flag('return_tokens_as_token_ids') ?? false)
+  const show = texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
   const { promptIds, responseIds, finishReason, stopReason } = completion
   let text = dropped ? '' : (completion.text ?? '') + (await stopText(tokenizer, completion, sampling))
   let scores = dropped ? [] : scoresOf(completion)
@@ -141,7 +141,7 @@ async function choice(
 
 async function stream(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
   const { fields, returnIds, logprobs, sampling } = request
-  const show = tokenShow(served.tokenizer, fields.flag('return_tokens_as_token_ids') ?? false)
+  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
   const head = { id: request.id, object: 'text_completion', created: exchange.created, model: served.name }
   const offsets = new Map<number, number>()
   await streamChoices(served, exchange, request, {

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 export class EventStream {
   private readonly pending: string[] = []
   private blocked = false
+  private later: NodeJS.Immediate | undefined
 
   constructor(private readonly response: ServerResponse) {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
@@ -16,24 +17,23 @@ export class EventStream {
     })
   }
 
+  /** Goes out at the end of the turn, in one piece with what else comes in it. */
   send(event: object): void {
-    this.write(`data: ${JSON.stringify(event)}\n\n`)
+    this.pending.push(`data: ${JSON.stringify(event)}\n\n`)
+    this.later ??= setImmediate(() => this.flush())
   }
 
   end(): void {
-    this.write('data: [DONE]\n\n')
+    this.pending.push('data: [DONE]\n\n')
+    this.flush()
     if (!this.blocked) this.response.end()
     else this.response.once('drain', () => this.response.end())
   }
 
-  private write(text: string): void {
-    this.pending.push(text)
-    if (!this.blocked) this.flush()
-  }
-
   private flush(): void {
-    if (this.pending.length === 0 || this.response.destroyed) return
-    // What piled up goes out in one piece.
+    clearImmediate(this.later)
+    this.later = undefined
+    if (this.blocked || this.pending.length === 0 || this.response.destroyed) return
     this.blocked = !this.response.write(this.pending.splice(0).join(''))
   }
 }

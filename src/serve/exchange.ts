@@ -6,12 +6,14 @@ import type { Tokenizer } from '../text/index.js'
 import { ApiError, malformed } from './errors.js'
 import type { Fields } from './fields.js'
 import type { Limits } from './run-request.js'
+import type { TokenTexts } from './token-text.js'
 
 export interface Served {
   /** The model's name in requests and answers. */
   name: string
   engine: LocalEngine
   tokenizer: Tokenizer | undefined
+  texts: TokenTexts
   limits: Limits
   started: number
   checkModel(fields: Fields): void

@@ -6,7 +6,7 @@ import { Fields } from './fields.js'
 import { checkPrompts, type Generation, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { streamChoices } from './stream-choices.js'
-import { finite, promptLogprobs, scoreOf, scoresOf, type TokenScore, tokenShow } from './token-text.js'
+import { finite, promptLogprobs, scoreOf, scoresOf, type TokenScore } from './token-text.js'
 
 export async function generateTokens(served: Served, exchange: Exchange): Promise<void> {
   const fields = new Fields(exchange.body)
@@ -52,7 +52,7 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
     found[completion.sample] = completion
   }
   await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
-  const show = tokenShow(served.tokenizer, false)
+  const show = served.texts.show(false)
   exchange.json(200, {
     request_id: request.id,
     model: served.name,

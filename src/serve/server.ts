@@ -15,6 +15,7 @@ import { Exchange, type Served } from './exchange.js'
 import { Fields } from './fields.js'
 import { generateTokens } from './generate-tokens.js'
 import { metricsText } from './metrics.js'
+import { TokenTexts } from './token-text.js'
 
 export interface ServeOptions {
   engine: LocalEngine
@@ -68,6 +69,7 @@ export class ModelServer {
       name,
       engine,
       tokenizer,
+      texts: new TokenTexts(tokenizer),
       limits: { vocabSize, maxLength: engine.maxLength },
       started: Math.floor(Date.now() / 1000),
       checkModel: fields => {

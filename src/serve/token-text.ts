@@ -2,18 +2,25 @@
 import type { Completion, TokenEvent, TopLogprobs } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 
-export type TokenShow = (id: number) => Promise<string>
+/** How tokens read, once all of these are known. */
+export type TokenShow = (ids: Iterable<number>) => Promise<(id: number) => string>
 
-/** A token as text; as `token_id:N` where that was asked for, or where there is no tokenizer. */
-export function tokenShow(tokenizer: Tokenizer | undefined, asIds: boolean): TokenShow {
-  const known = new Map<number, Promise<string>>()
-  return id => {
-    let text = known.get(id)
-    if (!text) {
-      text = asIds || !tokenizer ? Promise.resolve(`token_id:${id}`) : tokenizer.decode([id])
-      known.set(id, text)
+/** Tokens as text, each decoded once for all requests. */
+export class TokenTexts {
+  private readonly known = new Map<number, string>()
+
+  constructor(private readonly tokenizer: Tokenizer | undefined) {}
+
+  /** As `token_id:N` where that was asked for, or where there is no tokenizer. */
+  show(asIds: boolean): TokenShow {
+    const { tokenizer, known } = this
+    if (asIds || !tokenizer) return async () => id => `token_id:${id}`
+    return async ids => {
+      const missing = new Set<number>()
+      for (const id of ids) if (!known.has(id)) missing.add(id)
+      await Promise.all(Array.from(missing, async id => known.set(id, await tokenizer.decode([id]))))
+      return id => known.get(id)!
     }
-    return text
   }
 }
 
@@ -32,9 +39,16 @@ export function scoresOf({ responseIds, logprobs, topLogprobs }: Completion): To
 
 export const scoreOf = ({ id, raw, top }: TokenEvent): TokenScore => ({ id, logprob: raw, top })
 
+function idsOf(scores: readonly TokenScore[]): number[] {
+  const ids: number[] = []
+  for (const { id, top } of scores) ids.push(id, ...(top?.ids ?? []))
+  return ids
+}
+
 /** The log-probabilities of `/v1/completions`. `offset` is where the text of the first token begins. */
 export async function completionLogprobs(scores: readonly TokenScore[], show: TokenShow, offset = 0): Promise<object> {
-  const tokens = await Promise.all(scores.map(({ id }) => show(id)))
+  const textOf = await show(idsOf(scores))
+  const tokens = scores.map(({ id }) => textOf(id))
   let at = offset
   return {
     text_offset: tokens.map(token => {
@@ -44,28 +58,25 @@ export async function completionLogprobs(scores: readonly TokenScore[], show: To
     }),
     token_logprobs: scores.map(({ logprob }) => finite(logprob)),
     tokens,
-    top_logprobs: await Promise.all(
-      scores.map(async ({ logprob, top }, i) => {
-        const entries: [string, number][] = [[tokens[i]!, finite(logprob)]]
-        for (const [k, id] of (top?.ids ?? new Int32Array(0)).entries())
-          entries.push([await show(id), finite(top!.logprobs[k]!)])
-        return Object.fromEntries(entries)
-      }),
-    ),
+    top_logprobs: scores.map(({ logprob, top }, i) => {
+      const likeliest = Array.from(top?.ids ?? [], (id, k): [string, number] => [textOf(id), finite(top!.logprobs[k]!)])
+      return Object.fromEntries([[tokens[i]!, finite(logprob)], ...likeliest])
+    }),
   }
 }
 
 /** The log-probabilities of `/v1/chat/completions`. */
 export async function chatLogprobs(scores: readonly TokenScore[], show: TokenShow): Promise<object> {
-  const entry = async (id: number, logprob: number): Promise<object> => {
-    const token = await show(id)
+  const textOf = await show(idsOf(scores))
+  const entry = (id: number, logprob: number): object => {
+    const token = textOf(id)
     return { token, logprob: finite(logprob), bytes: Array.from(Buffer.from(token)) }
   }
-  const content = scores.map(async ({ id, logprob, top }) => ({
-    ...(await entry(id, logprob)),
-    top_logprobs: await Promise.all(Array.from(top?.ids ?? [], (each, k) => entry(each, top!.logprobs[k]!))),
+  const content = scores.map(({ id, logprob, top }) => ({
+    ...entry(id, logprob),
+    top_logprobs: Array.from(top?.ids ?? [], (each, k) => entry(each, top!.logprobs[k]!)),
   }))
-  return { content: await Promise.all(content) }
+  return { content }
 }
 
 /** `prompt_logprobs`: null for the first token, then each token's own and the likeliest, by id. */
@@ -73,13 +84,16 @@ export async function promptLogprobs(
   { promptIds, promptLogprobs: found }: Completion,
   show: TokenShow,
 ): Promise<unknown[]> {
-  const rows = Array.from(promptIds.subarray(1), async (id, i) => {
-    const { rank, ids, logprobs } = found!.top[i]!
+  const later = promptIds.subarray(1)
+  const scores = Array.from(later, (id, i) => ({ id, logprob: found!.logprobs[i]!, top: found!.top[i]! }))
+  const textOf = await show(idsOf(scores))
+  const rows = scores.map(({ id, logprob, top: { rank, ids, logprobs } }) => {
     const row: Record<string, object> = {}
-    for (const [k, each] of ids.entries())
-      row[each] = { logprob: finite(logprobs[k]!), rank: k + 1, decoded_token: await show(each) }
-    row[id] ??= { logprob: finite(found!.logprobs[i]!), rank, decoded_token: await show(id) }
+    ids.forEach((each, k) => {
+      row[each] = { logprob: finite(logprobs[k]!), rank: k + 1, decoded_token: textOf(each) }
+    })
+    row[id] ??= { logprob: finite(logprob), rank, decoded_token: textOf(id) }
     return row
   })
-  return [null, ...(await Promise.all(rows))]
+  return [null, ...rows]
 }
