@@ -20,8 +20,9 @@ export class LiveWeights {
   /** Counts the changes. */
   version = 0
   private readonly device: Device
+  private state: 'apart' | 'merged' | 'merged for good' = 'apart'
   /** What `merge` changed, as it was before. */
-  private originals: ReadonlyMap<string, Tensor> | undefined
+  private originals: ReadonlyMap<string, Tensor> = new Map()
   private away = false
   private moves = 0
 
@@ -48,7 +49,7 @@ export class LiveWeights {
   }
 
   get merged(): boolean {
-    return this.originals !== undefined
+    return this.state !== 'apart'
   }
 
   get offloaded(): boolean {
@@ -79,29 +80,32 @@ export class LiveWeights {
     return found
   }
 
-  async merge(): Promise<void> {
+  async merge({ forGood = false }: { forGood?: boolean } = {}): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     if (this.merged) return
     const products = this.products(this.adapter)
-    const names = [...new Set(products.map(({ name }) => name))]
+    const kept = forGood ? [] : [...new Set(products.map(({ name }) => name))]
     const before = await once(() => {
-      const copies = names.map(name => this.tensors.get(name)!.clone())
+      const copies = kept.map(name => this.tensors.get(name)!.clone())
       for (const { name, start, low } of products)
         this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
       return copies
     })
-    this.originals = new Map(names.map((name, i) => [name, before[i]!]))
+    this.originals = new Map(kept.map((name, i) => [name, before[i]!]))
+    this.state = forGood ? 'merged for good' : 'merged'
     this.version++
   }
 
   async unmerge(): Promise<void> {
     const { originals } = this
-    if (!originals) return
+    if (!this.merged) return
+    if (this.state === 'merged for good') throw new ModelError('the adapter was merged into the weights for good')
     await once(() => {
       for (const [name, original] of originals) this.tensors.get(name)!.copy_(original)
     })
     for (const original of originals.values()) original.dispose()
-    this.originals = undefined
+    this.originals = new Map()
+    this.state = 'apart'
     this.version++
   }
 
@@ -157,7 +161,7 @@ export class LiveWeights {
 
   dispose(): void {
     this.adapter?.dispose()
-    for (const tensor of this.originals?.values() ?? []) tensor.dispose()
+    for (const tensor of this.originals.values()) tensor.dispose()
     for (const tensor of this.tensors.values()) tensor.dispose()
   }
 }

@@ -227,9 +227,12 @@ export class TokenModel<R extends Role = Role> {
     await this.adapter.save(directory, { base: this.source ?? '', head: this.weights.tensors.get('score.weight') })
   }
 
-  /** Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly. */
-  merge(): Promise<void> {
-    return this.weights.merge()
+  /**
+   * Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly, unless it was
+   * `forGood`, which takes no memory for that.
+   */
+  merge(options: { forGood?: boolean } = {}): Promise<void> {
+    return this.weights.merge(options)
   }
 
   unmerge(): Promise<void> {

@@ -29,6 +29,8 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
     ...(onProgress ? { onProgress } : {}),
   })
   try {
+    // Nothing is trained here.
+    if (adapter !== undefined) await model.merge({ forGood: true })
     const stops = tokenizer ? { tokenizer } : { eosIds: await configuredStops(directory, model.config.raw) }
     const engine = new LocalEngine(model, { ...rest, ...stops })
     const close = async (): Promise<void> => {
