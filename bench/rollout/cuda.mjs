@@ -53,7 +53,7 @@ async function bandwidth() {
 
 let seed = 0
 /** Prompts that no run had before; `lengths` are the responses'. */
-function requestsOf(lengths, { promptLength = () => prompt, n = 1, topK = -1 } = {}) {
+function requestsOf(lengths, { promptLength = () => prompt, n = 1, sampling = {} } = {}) {
   seed++
   return lengths.map((length, k) => ({
     id: `${seed}-${k}`,
@@ -62,7 +62,7 @@ function requestsOf(lengths, { promptLength = () => prompt, n = 1, topK = -1 } =
       { length: promptLength(k) },
       (_, i) => (i * 7919 + k * 104729 + seed * 1299709) % vocabSize,
     ),
-    sampling: { seed, maxNewTokens: length, ignoreEos: true, topK },
+    sampling: { seed, maxNewTokens: length, ignoreEos: true, ...sampling },
   }))
 }
 
@@ -86,7 +86,11 @@ const show = tokens => (tokens >= 1e4 ? `${(tokens / 1e3).toFixed(1)}k` : tokens
 /** Weights once a step, and every sequence's keys and values. */
 const floorOf = (concurrent, meanLength) => (parameters * 2 + concurrent * meanLength * cacheBytes) / rate
 
-/** What is generated at once: prompts, samples of each. Top-k 50 is what transformers does where nobody says otherwise. */
+/**
+ * What is generated at once: prompts, samples of each. Top-k 50 is what transformers does where nobody says otherwise; what other
+ * options cost is seen beside 256.
+ */
+const special = Array.from({ length: 300 }, (_, i) => vocabSize - 300 + i)
 const cases = [
   { prompts: 1 },
   { prompts: 8 },
@@ -95,14 +99,17 @@ const cases = [
   { prompts: 256, peer: true },
   { prompts: 256, topK: 50, peer: true },
   { prompts: 32, samples: 8, peer: true },
+  { prompts: 256, more: 'top-p 0.9', sampling: { topP: 0.9 } },
+  { prompts: 256, topK: 50, more: '300 ids forbidden', sampling: { forbiddenIds: special } },
+  { prompts: 256, more: '5 log-probabilities', sampling: { topLogprobs: 5 } },
   { prompts: 1024 },
 ].filter(({ prompts, samples = 1 }) => !options.only || options.only.split(',').includes(`${prompts * samples}`))
-for (const { prompts, samples = 1, topK, peer: compared } of cases) {
+for (const { prompts, samples = 1, topK, more, sampling, peer: compared } of cases) {
   const concurrent = prompts * samples
   const engine = new LocalEngine(model, { maxSequences: concurrent, maxLength: prompt + response })
   const run = async (length = response) => {
     const lengths = Array.from({ length: prompts }, () => length)
-    const { seconds } = await generate(engine, requestsOf(lengths, { n: samples, topK }))
+    const { seconds } = await generate(engine, requestsOf(lengths, { n: samples, sampling: { topK, ...sampling } }))
     return seconds
   }
   // The host's own code is compiled as it runs, too.
@@ -121,7 +128,7 @@ for (const { prompts, samples = 1, topK, peer: compared } of cases) {
   const tokens = concurrent * response
   const ratio = whole.peer && whole.peer / whole.ours
   rows.push({
-    name: `${concurrent}${samples > 1 ? ` (${prompts} prompts x ${samples})` : ''}${topK ? `, top-k ${topK}` : ''}`,
+    name: `${concurrent}${samples > 1 ? ` (${prompts} prompts x ${samples})` : ''}${topK ? `, top-k ${topK}` : ''}${more ? `, ${more}` : ''}`,
     cells: [
       show(tokens / whole.ours),
       whole.peer ? show(tokens / whole.peer) : '-',

@@ -28,7 +28,8 @@ export async function chatCompletions(served: Served, exchange: Exchange): Promi
     prompts: [promptIds],
     sampling,
     maxTokens: fields.integer('max_completion_tokens') ?? fields.integer('max_tokens'),
-    topLogprobs: logprobs,
+    // Of 0 only the token's own is shown.
+    topLogprobs: logprobs || undefined,
     logprobs,
     fields,
     returnIds: fields.flag('return_token_ids') ?? false,

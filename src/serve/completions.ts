@@ -42,7 +42,8 @@ async function readRequest(served: Served, fields: Fields, exchange: Exchange): 
     prompts,
     sampling,
     maxTokens: dropped ? 1 : asked,
-    topLogprobs: logprobs,
+    // Of 0 only the token's own is shown.
+    topLogprobs: logprobs || undefined,
     logprobs,
     echo,
     dropped,

@@ -57,15 +57,14 @@ export class Exchange {
     const { headers } = this.request
     if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
       throw malformed('the Content-Type must be application/json')
-    const tooLarge = new ApiError(413, `the body is larger than ${maxBytes} bytes`, {
-      headers: { connection: 'close' },
-    })
-    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge
+    const tooLarge = (): ApiError =>
+      new ApiError(413, `the body is larger than ${maxBytes} bytes`, { headers: { connection: 'close' } })
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
     const parts: Buffer[] = []
     let size = 0
     for await (const part of this.request) {
       size += (part as Buffer).length
-      if (size > maxBytes) throw tooLarge
+      if (size > maxBytes) throw tooLarge()
       parts.push(part as Buffer)
     }
     let value: unknown
