@@ -146,6 +146,8 @@ async function sampling(checks, dtype) {
     [64, 32001, 3],
     [256, 151936, 2],
     [16, 151936, 0.01],
+    [64, 151936, 12],
+    [64, 1000, 12],
   ]) {
     // biome-ignore format: steps of one check
     for (const kind of ['plain', 'temperature', 'banned', 'filtered', 'forced', 'broken']) {

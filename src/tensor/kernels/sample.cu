@@ -325,6 +325,7 @@ template <class F> __device__ __forceinline__ void likeliest(const T *x, const S
     for (int i = 0; i < kSize; ++i)
       if (keys[i] < last) next = max(next, keys[i]);
     next = warpMax(next);
+    __syncwarp();
     if (lane == 0) {
       bests[chunk] = next > 0 ? valueOf(static_cast<unsigned>(next >> 32)) : minusInfinity();
       use(n, static_cast<int>(~static_cast<unsigned>(last)), valueOf(static_cast<unsigned>(last >> 32)));
