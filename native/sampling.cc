@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed inside this file only
@@ -59,34 +60,61 @@ struct Settings {
 };
 
 struct Scratch {
-  std::vector<float> logits, powers, sorted;
+  std::vector<float> logits, powers, bests, sorted;
+  std::vector<std::pair<float, float>> weighted;
 };
 
-// The k-th largest logit.
-float kthLargest(const float *x, int64_t count, int64_t k, std::vector<float> &sorted) {
-  sorted.assign(x, x + count);
+// The k-th largest logit. Each chunk's largest is a logit: where that many of these are, none below can be the one, and only
+// chunks with larger ones are looked at.
+float kthLargest(const Passes &passes, const float *x, int64_t count, int64_t k, Scratch &scratch) {
+  std::vector<float> &bests = scratch.bests, &sorted = scratch.sorted;
+  bests.clear();
+  for (int64_t begin = 0; begin < count; begin += kChunk) bests.push_back(passes.largest(x + begin, std::min(kChunk, count - begin)));
+  float bound = kNothing;
+  if (k <= static_cast<int64_t>(bests.size())) {
+    sorted = bests;
+    std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end(), std::greater<float>());
+    bound = sorted[k - 1];
+  }
+  sorted.clear();
+  for (size_t chunk = 0; chunk < bests.size(); ++chunk) {
+    if (bests[chunk] < bound) continue;
+    const int64_t begin = chunk * kChunk;
+    for (int64_t i = begin; i < std::min(begin + kChunk, count); ++i)
+      if (x[i] >= bound) sorted.push_back(x[i]);
+  }
   std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end(), std::greater<float>());
   return sorted[k - 1];
 }
 
 // The least logit of the smallest set of likeliest tokens whose probabilities reach `share`; those of equal logit stay
-// together. Only as many are sorted as it takes.
+// together. Weights are added up by how far from the best their logits are, and only those where the share is reached are
+// sorted.
 float nucleus(const Passes &passes, const float *x, int64_t count, float scale, float most, float least, double share, Scratch &scratch) {
-  const double target = share * passes.exponentials(x, nullptr, count, scale, most, least);
-  std::vector<float> &sorted = scratch.sorted;
-  sorted.clear();
+  constexpr int kBins = 1024;
+  constexpr float kPerUnit = 32;
+  const auto binOf = [&](float value) {
+    const float far = (most - value) * scale * kPerUnit;
+    return far < kBins - 1 ? static_cast<int>(far) : kBins - 1;
+  };
+  std::vector<float> &powers = scratch.powers;
+  if (powers.size() < static_cast<size_t>(count)) powers.resize(count);
+  const double target = share * passes.exponentials(x, powers.data(), count, scale, most, least);
+  double weights[kBins] = {};
   for (int64_t i = 0; i < count; ++i)
-    if (x[i] >= least && x[i] > kNothing) sorted.push_back(x[i]);
+    if (powers[i] > 0) weights[binOf(x[i])] += powers[i];
   double sum = 0;
-  size_t done = 0;
-  for (size_t want = 64; done < sorted.size(); want *= 4) {
-    const size_t end = std::min(sorted.size(), done + want);
-    if (end < sorted.size()) std::nth_element(sorted.begin() + done, sorted.begin() + end, sorted.end(), std::greater<float>());
-    std::sort(sorted.begin() + done, sorted.begin() + end, std::greater<float>());
-    for (; done < end; ++done) {
-      sum += std::exp(static_cast<double>((sorted[done] - most) * scale));
-      if (sum >= target) return sorted[done];
-    }
+  int bin = 0;
+  while (bin < kBins - 1 && sum + weights[bin] < target) sum += weights[bin++];
+  std::vector<std::pair<float, float>> &weighted = scratch.weighted;
+  weighted.clear();
+  for (int64_t i = 0; i < count; ++i)
+    if (powers[i] > 0 && binOf(x[i]) == bin) weighted.emplace_back(x[i], powers[i]);
+  std::sort(weighted.begin(), weighted.end(), std::greater<>());
+  for (const auto &[value, power] : weighted) {
+    least = value;
+    sum += power;
+    if (sum >= target) break;
   }
   return least;
 }
@@ -144,7 +172,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
     const bool greedy = want.temperature == 0;
     const float scale = greedy ? 1.0f : static_cast<float>(1 / want.temperature);
     float least = kNothing;
-    if (!greedy && want.topK > 0 && want.topK < count) least = kthLargest(allowed, count, static_cast<int64_t>(want.topK), scratch.sorted);
+    if (!greedy && want.topK > 0 && want.topK < count) least = kthLargest(passes, allowed, count, static_cast<int64_t>(want.topK), scratch);
     if (!greedy && want.topP < 1) least = std::max(least, nucleus(passes, allowed, count, scale, best, least, want.topP, scratch));
     if (!greedy && want.minP > 0) least = std::max(least, best + static_cast<float>(std::log(want.minP)) / scale);
     if (least > best) least = best;

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { callOperator, scope, Tensor } from '../../src/tensor/index.js'
 import { numbers } from './models.js'
@@ -9,8 +10,14 @@ interface Settings {
   minP?: number
 }
 
-/** `draws` tokens from one row of logits, each with a stream of its own. */
-function draw(logits: readonly number[], settings: Settings, draws: number, banned: readonly number[] = []) {
+/** `draws` tokens from one row of logits, each with a stream of its own; or those that are `forced`. */
+function draw(
+  logits: readonly number[],
+  settings: Settings,
+  draws: number,
+  banned: readonly number[] = [],
+  forced = new Int32Array(draws).fill(-1),
+) {
   const { temperature = 1, topK = -1, topP = 1, minP = 0 } = settings
   return scope(() => {
     const rows = Tensor.from(Float32Array.from(logits)).unsqueeze(0).repeat([draws, 1])
@@ -20,7 +27,7 @@ function draw(logits: readonly number[], settings: Settings, draws: number, bann
       rows,
       Tensor.from(Float64Array.from(each([temperature, topK, topP, minP])), { shape: [draws, 4] }),
       Tensor.from(Int32Array.from({ length: 3 * draws }, (_, i) => (i % 3 === 0 ? Math.floor(i / 3) * 7919 : i % 3))),
-      Tensor.from(new Int32Array(draws).fill(-1)),
+      Tensor.from(forced),
       Tensor.from(Int32Array.from({ length: draws + 1 }, (_, i) => i * banned.length)),
       Tensor.from(Int32Array.from(each(banned))),
       -1,
@@ -118,6 +125,27 @@ test.each<[string, Settings]>([
     expect(raw[i]).toBeCloseTo(Math.log(plain[ids[i]!]!), 4)
     expect(processed[i]).toBeCloseTo(Math.log(expected[ids[i]!]!), 4)
   }
+})
+
+test('filters keep exactly the tokens they should, however sharp or flat the logits are', () => {
+  const spread = fc.constantFrom(0.01, 0.5, 3, 20)
+  const settings = fc.record({
+    temperature: fc.constantFrom(0.6, 1, 1.7),
+    topK: fc.oneof(fc.constant(-1), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 13, max: 700 })),
+    topP: fc.oneof(fc.constant(1), fc.double({ min: 0.01, max: 0.999, noNaN: true })),
+    minP: fc.constantFrom(0, 0.01, 0.3),
+  })
+  fc.assert(
+    fc.property(spread, settings, fc.integer({ min: 1, max: 600 }), (spread, settings, count) => {
+      const logits = Array.from({ length: count }, () => Math.fround(spread * normal()))
+      const expected = filtered(logits, settings)
+      const { processed } = draw(logits, settings, count, [], Int32Array.from(logits.keys()))
+      const differ = expected.filter((p, i) => p > 0 !== processed[i]! > Number.NEGATIVE_INFINITY)
+      // A share that ends between two tokens may be rounded to either side.
+      expect(differ.length).toBeLessThanOrEqual(settings.topP < 1 ? 1 : 0)
+    }),
+    { numRuns: 200 },
+  )
 })
 
 test('banned tokens are not drawn, and their share goes to the others', () => {
