@@ -92,20 +92,30 @@ export async function takeGradients(model: TokenModel): Promise<Map<string, Numb
   return found
 }
 
+/** Relative to the largest: float32 sums in another order differ by rounding. */
+const scaleOf = (values: Numbers): number =>
+  Math.max(
+    1,
+    Array.from(values).reduce((most, value) => Math.max(most, Math.abs(value)), 0),
+  )
+
+/** How far gradients are from others, at most. */
+export function farthest(actual: ReadonlyMap<string, Numbers>, expected: ReadonlyMap<string, Numbers>): number {
+  let most = 0
+  for (const [name, values] of expected) {
+    const scale = scaleOf(values)
+    for (const [i, value] of actual.get(name)!.entries()) most = Math.max(most, Math.abs(value - values[i]!) / scale)
+  }
+  return most
+}
+
 export function expectSameGradients(
   actual: ReadonlyMap<string, Numbers>,
   expected: ReadonlyMap<string, Numbers>,
   tolerance = 1e-5,
 ): void {
   expect([...actual.keys()]).toEqual([...expected.keys()])
-  for (const [name, values] of expected) {
-    // Relative to the largest: float32 sums in another order differ by rounding.
-    const scale = Math.max(
-      1,
-      Array.from(values).reduce((most, value) => Math.max(most, Math.abs(value)), 0),
-    )
-    expectClose(actual.get(name)!, values, tolerance * scale, name)
-  }
+  for (const [name, values] of expected) expectClose(actual.get(name)!, values, tolerance * scaleOf(values), name)
 }
 
 /** A change of one weight, by the checkpoint's name in a fused or whole tensor. */
