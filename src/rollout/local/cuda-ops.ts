@@ -145,8 +145,8 @@ export class CudaOps {
   }
 
   /**
-   * The normalised hidden states of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`, then rows that
-   * read their sequences' blocks. `many`: as `isMany` says of them.
+   * The normalised hidden states of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`,
+   * then rows that read their sequences' blocks. `many`: as `isMany` says of them.
    */
   prefill(
     ids: Tensor,
