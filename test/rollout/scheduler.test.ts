@@ -26,7 +26,7 @@ function drain(scheduler: Scheduler<Sequence>, targets: Map<Sequence, number>): 
   return plans
 }
 
-/** No two rows of a step write one slot, and nothing is written where another sequence reads. */
+/** No two rows of a step write one slot, nothing is written where another sequence reads, and not too many logits are wanted. */
 function check(plan: Plan<Sequence>): void {
   // Plain throws: an expectation for every token would take most of the time.
   const demand = (holds: boolean, what: string): void => {
@@ -45,6 +45,8 @@ function check(plan: Plan<Sequence>): void {
   for (const { of, start } of plan.work)
     for (let position = 0; position < start; position++)
       demand((written.get(slot(of.blocks, position)) ?? of) === of, 'a row writes what another sequence reads')
+  const scored = plan.work.map(({ of, start, count }) => Math.max(0, Math.min(of.scoredTo - start, count)))
+  demand(scored.reduce((a, b) => a + b, 0) <= options.scoredRows, 'more logits than a step has room for')
   demand(new Set(plan.copies.filter((_, i) => i % 2 === 1)).size === plan.copies.length / 2, 'two copies to one block')
 }
 
@@ -60,7 +62,7 @@ test('a slot that becomes free is filled in the next step', () => {
 
 test('only a prompt that is longer than the budget is divided', () => {
   const { scheduler } = make(100, { tokenBudget: 20 })
-  const prefix = new Prefix(16, false)
+  const prefix = new Prefix(16)
   const samples = [new Sequence(17, prefix), new Sequence(17, prefix)]
   const [short, long, last] = [new Sequence(12, undefined), new Sequence(50, undefined), new Sequence(15, undefined)]
   for (const sequence of [short, ...samples, long, last]) scheduler.add(sequence)
@@ -133,7 +135,7 @@ describe('on a device that takes several steps at a time, those who found no pla
 
   test('are not those whose prompt is computed: they cost nothing more', () => {
     const { scheduler } = make(100, { refillAfter })
-    const prefix = new Prefix(39, false)
+    const prefix = new Prefix(39)
     const samples = Array.from({ length: 3 }, () => new Sequence(40, prefix))
     const others = sequencesOf(3)
     for (const sequence of [...others.slice(0, 1), ...samples, ...others.slice(1)]) scheduler.add(sequence)
@@ -146,7 +148,7 @@ describe('on a device that takes several steps at a time, those who found no pla
 describe('samples of one prompt', () => {
   test('compute it once and share its whole blocks', () => {
     const { pool, scheduler } = make(100)
-    const prefix = new Prefix(39, false)
+    const prefix = new Prefix(39)
     const samples = Array.from({ length: 4 }, () => new Sequence(40, prefix))
     for (const sample of samples) scheduler.add(sample)
     const first = scheduler.next()!
@@ -169,7 +171,7 @@ describe('samples of one prompt', () => {
 
   test('wait for slots without taking others’ place', () => {
     const { scheduler } = make(100, { maxSequences: 2 })
-    const prefix = new Prefix(20, false)
+    const prefix = new Prefix(20)
     const samples = Array.from({ length: 5 }, () => new Sequence(21, prefix))
     const other = new Sequence(5, undefined)
     for (const sequence of [...samples, other]) scheduler.add(sequence)
@@ -180,7 +182,7 @@ describe('samples of one prompt', () => {
 
   test('that are cancelled before they start let go of it', () => {
     const { pool, scheduler } = make(100)
-    const prefix = new Prefix(39, false)
+    const prefix = new Prefix(39)
     const samples = Array.from({ length: 2 }, () => new Sequence(40, prefix))
     for (const sample of samples) scheduler.add(sample)
     const plan = scheduler.next()!
@@ -226,7 +228,7 @@ test('under pressure the youngest gives way, and ends all the same', () => {
 
 test('forgetting makes everything start anew, on another pool too', () => {
   const { scheduler } = make(50)
-  const prefix = new Prefix(20, false)
+  const prefix = new Prefix(20)
   const sequences = [new Sequence(40, undefined), new Sequence(21, prefix), new Sequence(21, prefix)]
   for (const sequence of sequences) scheduler.add(sequence)
   scheduler.commit(scheduler.next()!)
@@ -235,6 +237,23 @@ test('forgetting makes everything start anew, on another pool too', () => {
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 3, blocks: 40, usedBlocks: 0 })
   drain(scheduler, new Map(sequences.map(sequence => [sequence, 50])))
   expect(pool.available).toBe(40)
+})
+
+test('prompts that are scored share the room a step has for logits; others go on beside them', () => {
+  const { scheduler } = make(100, { maxSequences: 6 })
+  const scored = [0, 1].map(() => new Sequence(13, new Prefix(12, 12), 12))
+  // Has lost its prefix: it scores its prompt itself.
+  const alone = new Sequence(6, undefined, 5)
+  const plain = new Sequence(20, undefined)
+  for (const sequence of [scored[0]!, scored[1]!, alone, plain]) scheduler.add(sequence)
+  const plans = drain(scheduler, new Map([...scored, alone, plain].map(sequence => [sequence, sequence.length + 1])))
+  const rows = plans.map(({ work }) => work.map(({ count }) => count))
+  expect(rows).toEqual([
+    [8, 20],
+    [4, 4],
+    [8, 1],
+    [1, 6],
+  ])
 })
 
 test('whatever comes: all of it ends, no step writes over another’s tokens, no block is lost', () => {
@@ -258,9 +277,10 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
         const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refillAfter })
         const targets = new Map<Sequence, number>()
         for (const { prompt, samples, more } of asked) {
-          const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, samples % 2 === 0) : undefined
+          const scoredTo = samples % 2 === 0 ? prompt - 1 : 0
+          const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, scoredTo) : undefined
           for (let i = 0; i < samples; i++) {
-            const sequence = new Sequence(prompt, prefix)
+            const sequence = new Sequence(prompt, prefix, scoredTo)
             targets.set(sequence, prompt + more)
             scheduler.add(sequence)
           }

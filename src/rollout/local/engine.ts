@@ -318,7 +318,7 @@ export class LocalEngine implements Generator {
     const { job } = owner
     // A sample that lost its prefix to others scores the prompt itself.
     if (job.scores) {
-      const end = Math.min(start + count, job.promptIds.length - 1)
+      const end = Math.min(start + count, job.scoredTo)
       for (let position = start; position < end; position++) draws.push(job.promptDraw(position))
     }
     if (owner instanceof Sample && samples) draws.push(owner.draw())

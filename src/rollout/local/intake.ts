@@ -120,7 +120,7 @@ function topOf(result: StepResult, row: number, columns: number, top: number): T
   const at = row * columns
   return {
     rank: result.topIds[at]!,
-    ids: result.topIds.slice(at + 1, at + 1 + top),
-    logprobs: result.topLogprobs.slice(at + 1, at + 1 + top),
+    ids: result.topIds.subarray(at + 1, at + 1 + top),
+    logprobs: result.topLogprobs.subarray(at + 1, at + 1 + top),
   }
 }

@@ -16,6 +16,8 @@ export interface Cached {
   blocks: number[]
   /** How many of its tokens are in the cache. */
   computed: number
+  /** The logits of its rows before this one are wanted. */
+  readonly scoredTo: number
 }
 
 /** All of a prompt but its last token, computed once for the samples that wait for it. */
@@ -28,8 +30,7 @@ export class Prefix implements Cached {
 
   constructor(
     readonly length: number,
-    /** The logits of its rows are wanted too. */
-    readonly scored: boolean,
+    readonly scoredTo = 0,
   ) {}
 }
 
@@ -43,6 +44,7 @@ export class Sequence implements Cached {
     /** Tokens there are: the prompt's and the generated ones. */
     public length: number,
     public prefix: Prefix | undefined,
+    readonly scoredTo = 0,
   ) {
     if (prefix) prefix.waiting++
   }
@@ -67,10 +69,28 @@ export interface SchedulerOptions {
   maxSequences: number
   /** Rows of a step that are not next tokens. A prompt that fits is not divided. */
   tokenBudget: number
-  /** Rows of a prompt whose logits are wanted, in one step. */
+  /** Rows of a step whose logits are wanted, besides those after which a token is sampled: logits take much memory. */
   scoredRows: number
   /** Steps after which sequences that found no place are let in at the earliest; 0: in the next. */
   refillAfter: number
+}
+
+/** What a step still has room for. */
+class Room {
+  constructor(
+    public rows: number,
+    private scored: number,
+  ) {}
+
+  /** The next rows of this. */
+  for(of: Cached): number {
+    return of.scoredTo - of.computed > this.scored ? Math.min(this.rows, this.scored) : this.rows
+  }
+
+  take(of: Cached, count: number, cost: number): void {
+    this.rows -= cost
+    this.scored -= Math.max(0, Math.min(of.scoredTo - of.computed, count))
+  }
 }
 
 export class Scheduler<S extends Sequence> {
@@ -143,23 +163,24 @@ export class Scheduler<S extends Sequence> {
   next(): Plan<S> | undefined {
     for (;;) {
       const plan: Plan<S> = { work: [], copies: [] }
-      let budget = this.options.tokenBudget
+      const room = new Room(this.options.tokenBudget, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
         plan.work.push({ of, start, count, samples: of instanceof Sequence && start + count === of.length })
-        budget -= cost
+        room.take(of, count, cost)
       }
       for (const sequence of [...this.running]) {
         const left = sequence.length - sequence.computed
         // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
-        const count = left === 1 ? 1 : Math.min(left, budget)
+        const count = left === 1 ? 1 : Math.min(left, room.for(sequence))
         if (sequence.state !== 'running' || count === 0) continue
         if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count, left === 1 ? 0 : count)
       }
       for (const prefix of this.prefixes) {
-        if (prefix.state === 'computing' && budget > 0) add(prefix, this.prefixRows(prefix, budget))
+        const count = Math.min(prefix.length - prefix.computed, room.for(prefix))
+        if (prefix.state === 'computing' && count > 0) add(prefix, count)
       }
-      this.admit(plan, () => budget, add)
+      this.admit(plan, room, add)
       if (plan.work.length > 0) return plan
       if (this.waiting.length === 0) return undefined
       // Prompts kept for samples that cannot start keep them from starting.
@@ -171,43 +192,42 @@ export class Scheduler<S extends Sequence> {
     }
   }
 
-  private prefixRows(prefix: Prefix, budget: number): number {
-    const left = Math.min(prefix.length - prefix.computed, budget)
-    return prefix.scored ? Math.min(left, this.options.scoredRows) : left
-  }
-
-  private admit(plan: Plan<S>, budget: () => number, add: (of: S | Prefix, count: number) => void): void {
+  private admit(plan: Plan<S>, room: Room, add: (of: S | Prefix, count: number) => void): void {
     const { holds } = this
-    const full = this.letIn(plan, budget, add, holds)
+    const full = this.letIn(plan, room, add, holds)
     if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
     if (!holds) this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
-  private letIn(
-    plan: Plan<S>,
-    budget: () => number,
-    add: (of: S | Prefix, count: number) => void,
-    ready: boolean,
-  ): boolean {
+  private letIn(plan: Plan<S>, room: Room, add: (of: S | Prefix, count: number) => void, ready: boolean): boolean {
     let free = this.options.maxSequences - this.running.length
     // Kept for those already running to grow into.
     const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
     const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
-    for (let i = 0; i < this.waiting.length && budget() > 0; ) {
+    for (let i = 0; i < this.waiting.length && room.rows > 0; ) {
       if (free === 0) return true
       const sequence = this.waiting[i]!
       const { prefix } = sequence
       if (ready && (!prefix || prefix.state === 'idle')) return true
-      // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache.
-      const rows = prefix ? (prefix.state === 'idle' && !prefix.scored ? prefix.length : 0) : sequence.length
-      if (rows > budget() && rows <= this.options.tokenBudget) return false
+      // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache. One that is scored
+      // may take many steps as it is.
+      const first = prefix ?? sequence
+      const left = first.length - first.computed
+      const divides = first.scoredTo > 0 || left > this.options.tokenBudget
+      if (prefix?.state !== 'computing' && room.for(first) < (divides ? 1 : left)) {
+        if (first.scoredTo === 0) return false
+        // It waits for room for its logits, which others do not need; its place is kept.
+        free--
+        i++
+        continue
+      }
       if (prefix?.state === 'idle') {
         if (!fits(blocksFor(prefix.length))) return true
         this.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
-        add(prefix, this.prefixRows(prefix, budget()))
+        add(prefix, Math.min(prefix.length, room.for(prefix)))
       }
       if (prefix?.state === 'computing') {
         // It starts in a later step; its place is kept.
@@ -222,7 +242,7 @@ export class Scheduler<S extends Sequence> {
         sequence.computed = prefix.length
         this.leavePrefix(sequence)
       } else if (!fits(blocksFor(sequence.length))) return true
-      const count = Math.min(sequence.length - sequence.computed, budget())
+      const count = Math.min(sequence.length - sequence.computed, room.for(sequence))
       this.own(sequence, plan.copies)
       this.extend(sequence, sequence.computed + count)
       this.waiting.splice(i, 1)

@@ -27,7 +27,7 @@ export function deviceDefaults(device: Device): {
   if (device === 'cpu') return { maxSequences: 128, cacheBytes: 2 ** 30, tokenBudget: 1024, scoredBytes: 2 ** 26 }
   const total = cudaDevice(device)?.totalBytes ?? 0
   const free = Math.max(0, total - memoryUse(device).reservedBytes)
-  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768, scoredBytes: 2 ** 31 }
+  return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768, scoredBytes: 2 ** 30 }
 }
 
 export function openStepDevice(model: TokenModel<'language'>, options: StepDeviceOptions): StepDevice {
