@@ -1,7 +1,7 @@
 // The door to JavaScript: Node-API functions over the store, the recorder and the runner, each file's own at its end. Raw
 // Node-API rather than a wrapper, because a call of an operator is one of these functions and nothing else.
-#include "copies.h"
-#include "door.h"
+#include "single_load.h"
+#include "napi_call.h"
 #include "memory.h"
 
 namespace whetstone {

@@ -1,7 +1,7 @@
 // Operators of one step of generation on the CPU: rows of any sequences, attention over keys and values in blocks of a
 // shared cache. Composed of ATen's operators a step would copy every sequence's keys and values; these read them in place.
 // They know no gradients.
-#include "copies.h"
+#include "single_load.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>
@@ -25,14 +25,14 @@ constexpr int64_t kBlock = 16;
 struct Rotate {
   const void *qkv;
   const float *cos, *sin;
-  const int32_t *positions, *slots;
+  const int32_t *positions, *slotMapping;
   void *queries, *keys, *values;
   int64_t heads, kvHeads, headDim;
 };
 
 struct Attend {
   const void *queries, *keys, *values;
-  const int32_t *table, *sequences, *positions;
+  const int32_t *blockTable, *sequences, *positions;
   void *out;
   int64_t heads, kvHeads, headDim, tableWidth;
   float scale;
@@ -124,7 +124,7 @@ Tensor swiglu(const Tensor &gateUp) {
   return out;
 }
 
-Tensor rotateStore(const Tensor &qkv, const Tensor &cos, const Tensor &sin, const Tensor &positions, const Tensor &slots, const Tensor &cache) {
+Tensor rotateStore(const Tensor &qkv, const Tensor &cos, const Tensor &sin, const Tensor &positions, const Tensor &slotMapping, const Tensor &cache) {
   checkDense(qkv, "qkv", 2);
   checkDense(cos, "cos", 2);
   checkDense(sin, "sin", 2);
@@ -134,23 +134,23 @@ Tensor rotateStore(const Tensor &qkv, const Tensor &cos, const Tensor &sin, cons
   TORCH_CHECK(cos.scalar_type() == at::kFloat && sin.scalar_type() == at::kFloat && cos.sizes() == sin.sizes() && cos.size(1) == kv.headDim / 2, "cos and sin: float32 [positions, headDim / 2] expected");
   const Kernels kernels = kernelsFor(qkv, "rotate_store");
   Tensor queries = at::empty({rows, heads * kv.headDim}, qkv.options());
-  const Rotate args{qkv.const_data_ptr(), cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), indices(positions, "positions", rows, 0, cos.size(0)), indices(slots, "slots", rows, -1, kv.blocks * kBlock),
+  const Rotate args{qkv.const_data_ptr(), cos.const_data_ptr<float>(), sin.const_data_ptr<float>(), indices(positions, "positions", rows, 0, cos.size(0)), indices(slotMapping, "slot_mapping", rows, -1, kv.blocks * kBlock),
                     queries.mutable_data_ptr(), kv.keys(), kv.values(), heads, kv.kvHeads, kv.headDim};
   parallel(rows, 8 * qkv.size(1), [&](int64_t row) { kernels.rotateStore(args, row); });
   return queries;
 }
 
-// Row i is a token at positions[i] of the sequence whose blocks are row sequences[i] of the table; -1: a row that fills up
+// Row i is a token at positions[i] of the sequence whose blocks are row sequences[i] of the block table; -1: a row that fills up
 // the batch, whose result is zero.
-Tensor pagedAttention(const Tensor &queries, const Tensor &cache, const Tensor &table, const Tensor &sequences, const Tensor &positions, double scale) {
+Tensor pagedAttention(const Tensor &queries, const Tensor &cache, const Tensor &blockTable, const Tensor &sequences, const Tensor &positions, double scale) {
   checkDense(queries, "queries", 2);
-  checkDense(table, "table", 2);
+  checkDense(blockTable, "block_table", 2);
   const Cache kv(cache, queries);
-  const int64_t rows = queries.size(0), heads = queries.size(1) / kv.headDim, width = table.size(1);
+  const int64_t rows = queries.size(0), heads = queries.size(1) / kv.headDim, width = blockTable.size(1);
   TORCH_CHECK(heads * kv.headDim == queries.size(1) && heads % kv.kvHeads == 0, "queries: ", queries.sizes(), " do not fit the cache ", cache.sizes());
   const Kernels kernels = kernelsFor(queries, "paged_attention");
   Tensor out = at::empty_like(queries);
-  const Attend args{queries.const_data_ptr(), kv.keys(), kv.values(), indices(table, "table", table.numel(), 0, kv.blocks), indices(sequences, "sequences", rows, -1, table.size(0)),
+  const Attend args{queries.const_data_ptr(), kv.keys(), kv.values(), indices(blockTable, "block_table", blockTable.numel(), 0, kv.blocks), indices(sequences, "sequences", rows, -1, blockTable.size(0)),
                     indices(positions, "positions", rows, 0, width * kBlock), out.mutable_data_ptr(), heads, kv.kvHeads, kv.headDim, width, static_cast<float>(scale)};
   const int64_t group = heads / kv.kvHeads;
   const size_t bytes = queries.element_size() * group * kv.headDim;
@@ -177,8 +177,8 @@ TORCH_LIBRARY_FRAGMENT(whetstone, library) {
   library.def("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor");
   library.def("add_rms_norm(Tensor x, Tensor residual, Tensor weight, float eps) -> (Tensor, Tensor)");
   library.def("swiglu(Tensor gate_up) -> Tensor");
-  library.def("rotate_store(Tensor qkv, Tensor cos, Tensor sin, Tensor positions, Tensor slots, Tensor(a!) cache) -> Tensor");
-  library.def("paged_attention(Tensor queries, Tensor cache, Tensor table, Tensor sequences, Tensor positions, float scale) -> Tensor");
+  library.def("rotate_store(Tensor qkv, Tensor cos, Tensor sin, Tensor positions, Tensor slot_mapping, Tensor(a!) cache) -> Tensor");
+  library.def("paged_attention(Tensor queries, Tensor cache, Tensor block_table, Tensor sequences, Tensor positions, float scale) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(whetstone, CPU, library) {

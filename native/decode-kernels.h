@@ -52,7 +52,7 @@ static void swigluRow(const void *gateUps, void *outs, int64_t row, int64_t widt
 // dimensions apart, so that one load takes the same dimension of eight keys.
 static void rotateStoreRow(const Rotate &a, int64_t row) {
   const int64_t half = a.headDim / 2;
-  const int64_t position = a.positions[row], slot = a.slots[row];
+  const int64_t position = a.positions[row], slot = a.slotMapping[row];
   const float *cos = a.cos + position * half, *sin = a.sin + position * half;
   const Element *from = (const Element *)a.qkv + row * (a.heads + 2 * a.kvHeads) * a.headDim;
   Element *query = (Element *)a.queries + row * a.heads * a.headDim;
@@ -79,7 +79,7 @@ static void rotateStoreRow(const Rotate &a, int64_t row) {
 // One row's query heads of one KV head over the keys up to its position, a block of 16 at a time, softmax as it goes.
 static void attendRow(const Attend &a, int64_t row, int64_t kvHead, float *scratch) {
   const int64_t group = a.heads / a.kvHeads, dim = a.headDim, perHead = dim * kBlock, whole = dim & ~7;
-  const int32_t *table = a.table + (int64_t)a.sequences[row] * a.tableWidth;
+  const int32_t *blockTable = a.blockTable + (int64_t)a.sequences[row] * a.tableWidth;
   const int64_t length = (int64_t)a.positions[row] + 1, blocks = (length + kBlock - 1) / kBlock;
   const Element *query = (const Element *)a.queries + (row * a.heads + kvHead * group) * dim;
   float *scaled = scratch, *sums = scratch + group * dim, *most = sums + group * dim, *total = most + group;
@@ -92,7 +92,7 @@ static void attendRow(const Attend &a, int64_t row, int64_t kvHead, float *scrat
     total[g] = 0;
   }
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t base = ((int64_t)table[b] * a.kvHeads + kvHead) * perHead;
+    const int64_t base = ((int64_t)blockTable[b] * a.kvHeads + kvHead) * perHead;
     const Element *keys = (const Element *)a.keys + base, *values = (const Element *)a.values + base;
     const int64_t count = length - b * kBlock < kBlock ? length - b * kBlock : kBlock;
     for (int64_t g = 0; g < group; ++g) {

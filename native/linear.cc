@@ -1,7 +1,7 @@
 // A linear map for the few rows of a generation step, whose result for a row is the same in any batch. BLAS libraries pack
 // the weights first, which pays for hundreds of rows, and choose kernels by shape, which makes a row's last bits depend on
 // how many others there are.
-#include "copies.h"
+#include "single_load.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>

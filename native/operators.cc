@@ -1,5 +1,5 @@
 // Operators as JavaScript calls them: the mailbox, binding by name, calls, and what their schemas say.
-#include "door.h"
+#include "napi_call.h"
 
 #include <sstream>
 

@@ -1,5 +1,5 @@
 // Recording: what JavaScript calls meanwhile becomes the instructions of a program.
-#include "door.h"
+#include "napi_call.h"
 
 namespace whetstone {
 

@@ -1,5 +1,5 @@
 // Running: programs and copies on the runner's thread, answered by promises; captured graphs, and the streams all of it runs on.
-#include "door.h"
+#include "napi_call.h"
 
 #include <ATen/Parallel.h>
 #include <c10/core/Event.h>

@@ -1,4 +1,4 @@
-// Passes over one row of logits. Included inside a namespace, once per instruction set.
+// ForwardPrograms over one row of logits. Included inside a namespace, once per instruction set.
 
 static float largest(const float *x, int64_t count) {
   const int64_t whole = count & ~7;

@@ -1,6 +1,6 @@
 // Sampling on the CPU: one row of logits for each sequence, each with its own parameters and its own stream of random
 // numbers, in one call. Every filter comes down to the least logit that stays, so that all of them and none share one path.
-#include "copies.h"
+#include "single_load.h"
 #include "cpu.h"
 
 #include <ATen/core/Tensor.h>
@@ -36,7 +36,7 @@ namespace wide {
 }
 WHETSTONE_WIDE_END
 
-struct Passes {
+struct ForwardPrograms {
   decltype(&portable::largest) largest;
   decltype(&portable::exponentials) exponentials;
   decltype(&portable::pick) pick;
@@ -66,7 +66,7 @@ struct Scratch {
 
 // The k-th largest logit. Each chunk's largest is a logit: where that many of these are, none below can be the one, and only
 // chunks with larger ones are looked at.
-float kthLargest(const Passes &passes, const float *x, int64_t count, int64_t k, Scratch &scratch) {
+float kthLargest(const ForwardPrograms &passes, const float *x, int64_t count, int64_t k, Scratch &scratch) {
   std::vector<float> &bests = scratch.bests, &sorted = scratch.sorted;
   bests.clear();
   for (int64_t begin = 0; begin < count; begin += kChunk) bests.push_back(passes.largest(x + begin, std::min(kChunk, count - begin)));
@@ -90,7 +90,7 @@ float kthLargest(const Passes &passes, const float *x, int64_t count, int64_t k,
 // The least logit of the smallest set of likeliest tokens whose probabilities reach `share`; those of equal logit stay
 // together. Weights are added up by how far from the best their logits are, and only those where the share is reached are
 // sorted.
-float nucleus(const Passes &passes, const float *x, int64_t count, float scale, float most, float least, double share, Scratch &scratch) {
+float nucleus(const ForwardPrograms &passes, const float *x, int64_t count, float scale, float most, float least, double share, Scratch &scratch) {
   constexpr int kBins = 1024;
   constexpr float kPerUnit = 32;
   const auto binOf = [&](float value) {
@@ -119,7 +119,7 @@ float nucleus(const Passes &passes, const float *x, int64_t count, float scale, 
   return least;
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Tensor &settings, const Tensor &streams, const Tensor &forced, const Tensor &bannedOffsets, const Tensor &bannedIds, int64_t top) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Tensor &settings, const Tensor &streams, const Tensor &forced, const Tensor &forbiddenOffsets, const Tensor &forbiddenIds, int64_t top) {
   const auto ints = [](const Tensor &tensor, const char *name, int64_t count) {
     TORCH_CHECK(tensor.device().is_cpu() && tensor.is_contiguous() && tensor.scalar_type() == at::kInt && (count < 0 || tensor.numel() == count), name, ": contiguous int32 on the CPU expected, ", count, " of them");
     return tensor.const_data_ptr<int32_t>();
@@ -129,10 +129,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
   const int64_t rows = settings.size(0), count = logits.size(1);
   TORCH_CHECK(rows <= logits.size(0), "settings: more rows than logits have");
   TORCH_CHECK(top <= count, "top: the vocabulary has ", count, " tokens");
-  const int32_t *stream = ints(streams, "streams", 3 * rows), *force = ints(forced, "forced", rows), *offsets = ints(bannedOffsets, "banned_offsets", rows + 1), *banned = ints(bannedIds, "banned_ids", -1);
-  TORCH_CHECK(offsets[0] == 0 && offsets[rows] <= bannedIds.numel(), "banned_offsets do not fit banned_ids");
+  const int32_t *stream = ints(streams, "streams", 3 * rows), *force = ints(forced, "forced", rows), *offsets = ints(forbiddenOffsets, "forbidden_offsets", rows + 1), *forbidden = ints(forbiddenIds, "forbidden_ids", -1);
+  TORCH_CHECK(offsets[0] == 0 && offsets[rows] <= forbiddenIds.numel(), "forbidden_offsets do not fit forbidden_ids");
   for (int64_t i = 0; i < rows; ++i) TORCH_CHECK(offsets[i] <= offsets[i + 1] && force[i] < count, "row ", i, ": offsets fall, or the token is not in the vocabulary");
-  for (int64_t i = 0; i < offsets[rows]; ++i) TORCH_CHECK(banned[i] >= 0 && banned[i] < count, "banned_ids[", i, "]: not in the vocabulary");
+  for (int64_t i = 0; i < offsets[rows]; ++i) TORCH_CHECK(forbidden[i] >= 0 && forbidden[i] < count, "forbidden_ids[", i, "]: not in the vocabulary");
 
   const int64_t columns = top < 0 ? 0 : top + 1;
   Tensor ids = at::empty({rows}, streams.options()), logprobs = at::empty({2, rows}, logits.options());
@@ -141,7 +141,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
   const auto *parameters = reinterpret_cast<const Settings *>(settings.const_data_ptr<double>());
   auto *id = ids.mutable_data_ptr<int32_t>(), *topId = topIds.mutable_data_ptr<int32_t>();
   auto *raw = logprobs.mutable_data_ptr<float>(), *processed = raw + rows, *topLogprob = topLogprobs.mutable_data_ptr<float>();
-  const Passes passes = wideVectors() ? Passes{wide::largest, wide::exponentials, wide::pick} : Passes{portable::largest, portable::exponentials, portable::pick};
+  const ForwardPrograms passes = wideVectors() ? ForwardPrograms{wide::largest, wide::exponentials, wide::pick} : ForwardPrograms{portable::largest, portable::exponentials, portable::pick};
 
   parallel(rows, 32 * count, [&](int64_t row) {
     thread_local Scratch scratch;
@@ -164,7 +164,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
     float best = most;
     if (offsets[row] < offsets[row + 1]) {
       scratch.logits.assign(x, x + count);
-      for (int32_t i = offsets[row]; i < offsets[row + 1]; ++i) scratch.logits[banned[i]] = kNothing;
+      for (int32_t i = offsets[row]; i < offsets[row + 1]; ++i) scratch.logits[forbidden[i]] = kNothing;
       allowed = scratch.logits.data();
       best = passes.largest(allowed, count);
       if (!(best > kNothing) && force[row] < 0) return fail();
@@ -222,7 +222,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> sample(const Tensor &logits, const Te
 
 TORCH_LIBRARY_FRAGMENT(whetstone, library) {
   if (registers("whetstone::sample"))
-    library.def("sample(Tensor logits, Tensor settings, Tensor streams, Tensor forced, Tensor banned_offsets, Tensor banned_ids, int top) -> (Tensor, Tensor, Tensor, Tensor)");
+    library.def("sample(Tensor logits, Tensor settings, Tensor streams, Tensor forced, Tensor forbidden_offsets, Tensor forbidden_ids, int top) -> (Tensor, Tensor, Tensor, Tensor)");
 }
 TORCH_LIBRARY_IMPL(whetstone, CPU, library) {
   if (!secondCopy) library.impl("sample", sample);

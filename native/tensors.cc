@@ -1,5 +1,5 @@
 // Tensors in JavaScript's hands: letting go of them, what they are made of, their bytes, their gradients.
-#include "door.h"
+#include "napi_call.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>

@@ -93,7 +93,7 @@ function tsType({ base, list, optional, fixed }) {
       str: 'string',
       ScalarType: 'DType',
       Device: 'Device',
-      Generator: 'Generator',
+      Generator: 'RandomGenerator',
     }[base.replace('?', '')] ?? 'never'
   if (!list) return optional && one === 'Tensor' ? 'Tensor | null' : one
   const element = base.endsWith('?') ? `${one} | null` : one
@@ -259,7 +259,7 @@ const version = native.machine().libtorchVersion.split('.').slice(0, 2).join('.'
 const output = `// Written by tools/generate-operators.mjs from operators.txt and the schemas of libtorch ${version}. Do not edit.
 import { arg, argDevice, argDtype, begin, type NumberLike, operator, Ref, Sym, toList, toNothing, toScalar, toSeveral, toTensor } from './call.js'
 import type { Device, DType } from './dtype.js'
-import type { Generator } from './random.js'
+import type { RandomGenerator } from './random.js'
 import type { Tensor } from './tensor.js'
 
 const isTensor = (value: unknown): boolean => value instanceof Ref && !(value instanceof Sym)

@@ -80,7 +80,7 @@ export async function run() {
   }
 
   const ops = fusedOps({ device, dtype })
-  const twin = fusedOps({ device: 'cpu', dtype }) // its operators run wherever their tensors are
+  const reference = fusedOps({ device: 'cpu', dtype }) // its operators run wherever their tensors are
   for (const hidden of [896, 4096]) {
     const shape = [ROWS, hidden]
     const given = sets([shape, shape, [hidden]])
@@ -88,19 +88,19 @@ export async function run() {
     const arriving = sets([shape, shape])
     const call = ops => set => ops.addRmsNorm(set[0], set[1], set[2], EPS)
     const fused = await pair(call(ops), given, arriving, true)
-    const other = await pair(call(twin), given, arriving, true)
+    const other = await pair(call(reference), given, arriving, true)
     add(`add + RMSNorm ${hidden}, forward`, 4, ROWS * hidden, fused.forward, other.forward, 0.8)
     add(`add + RMSNorm ${hidden}, backward`, 4, ROWS * hidden, fused.backward, other.backward, 0.6)
     for (const t of [...given, ...arriving].flat()) t.dispose()
   }
-  for (const inner of [4864]) {
-    const given = sets([[ROWS, 2 * inner]])
-    const arriving = sets([[ROWS, inner]])
+  for (const intermediate of [4864]) {
+    const given = sets([[ROWS, 2 * intermediate]])
+    const arriving = sets([[ROWS, intermediate]])
     const call = ops => set => [ops.swiglu(set[0])]
     const fused = await pair(call(ops), given, arriving, true)
-    const other = await pair(call(twin), given, arriving, true)
-    add(`SwiGLU ${inner}, forward`, 3, ROWS * inner, fused.forward, other.forward, 0.8)
-    add(`SwiGLU ${inner}, backward`, 5, ROWS * inner, fused.backward, other.backward, 0.8)
+    const other = await pair(call(reference), given, arriving, true)
+    add(`SwiGLU ${intermediate}, forward`, 3, ROWS * intermediate, fused.forward, other.forward, 0.8)
+    add(`SwiGLU ${intermediate}, backward`, 5, ROWS * intermediate, fused.backward, other.backward, 0.8)
     for (const t of [...given, ...arriving].flat()) t.dispose()
   }
   const kept = printTable([`${ROWS} rows, ${dtype}`, 'time', 'bandwidth', 'of copy', 'as operators'], rows)

@@ -7,12 +7,12 @@ import {
   ArgumentError,
   checkpoint,
   dropout,
-  Generator,
   gradients,
   Kernel,
   manualSeed,
   memoryUse,
   OutOfMemoryError,
+  RandomGenerator,
   randn,
   record,
   Stream,
@@ -48,13 +48,13 @@ export async function run() {
   })
 
   await checks.try('random', () => {
-    const draw = seed => {
-      const generator = new Generator({ seed, device })
+    const samplingRow = seed => {
+      const generator = new RandomGenerator({ seed, device })
       const values = JSON.stringify(randn([5], { generator, device }).tolist())
       generator.dispose()
       return values
     }
-    const [seven, sevenAgain, eight] = [7, 7, 8].map(draw)
+    const [seven, sevenAgain, eight] = [7, 7, 8].map(samplingRow)
     checks.is('a generator repeats its seed', seven === sevenAgain)
     checks.is('another seed, other numbers', seven !== eight)
     const seeded = seed => {
@@ -63,7 +63,7 @@ export async function run() {
     }
     const [three, threeAgain] = [3, 3].map(seeded)
     checks.is('manualSeed repeats on the device', three === threeAgain)
-    const generator = new Generator({ seed: 1, device })
+    const generator = new RandomGenerator({ seed: 1, device })
     const state = generator.state()
     const first = JSON.stringify(randn([5], { generator, device }).tolist())
     generator.setState(state)
@@ -78,7 +78,7 @@ export async function run() {
     const [a] = gradients([checkpoint(['tensor'], f)(x).sum()], [x])
     manualSeed(5)
     const [b] = gradients([f(x).sum()], [x])
-    checks.is('a checkpoint draws the same numbers again', a.equal(b))
+    checks.is('a checkpoint samplingRows the same numbers again', a.equal(b))
   })
 
   await checks.try('streams', async () => {
@@ -127,15 +127,15 @@ export async function run() {
     again.replay()
     await synchronize(device)
     checks.is('after a refused capture, another works', again.outputs.at(0, 0).item() === 8)
-    const draws = record(['tensor'], x => dropout(x, 0.5, { train: true }))
-    const random = await draws.capture([x.expand([64, 8, 8]).contiguous()])
+    const samplingRows = record(['tensor'], x => dropout(x, 0.5, { train: true }))
+    const random = await samplingRows.capture([x.expand([64, 8, 8]).contiguous()])
     const results = []
     for (let i = 0; i < 2; i++) {
       random.replay()
       await synchronize(device)
       results.push(random.outputs.clone())
     }
-    checks.is('every replay draws new numbers', !results[0].equal(results[1]))
+    checks.is('every replay samplingRows new numbers', !results[0].equal(results[1]))
     const big = randn([1024, 1024], { device })
     const heavy = record([], () => big.mul(3).add(1).mul(2).sum())
     const expected = big.mul(3).add(1).mul(2).sum().item()

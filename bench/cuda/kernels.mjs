@@ -1,5 +1,5 @@
 /**
- * The fused kernels against their twins in float64 on the CPU: every dtype, odd numbers of rows, fresh random inputs, memory
+ * The fused kernels against their references in float64 on the CPU: every dtype, odd numbers of rows, fresh random inputs, memory
  * that held NaN before. Eager, in a program and in a replayed graph give the same bits, every time.
  */
 import {
@@ -16,8 +16,8 @@ import {
   Tensor,
 } from '../../dist/tensor/index.js'
 import { gatedLinearKernel } from '../../dist/tensor/kernels/gated-linear.js'
-import { planStream, streamFits, streamKernels } from '../../dist/tensor/kernels/stream-linear.js'
-import { streamLinearTwin } from '../../dist/tensor/kernels/stream-linear-twin.js'
+import { planSkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from '../../dist/tensor/kernels/skinny-gemm.js'
+import { skinnyGemmReference } from '../../dist/tensor/kernels/skinny-gemm-reference.js'
 import { Checks } from './checks.mjs'
 
 const EPS = 1e-6
@@ -163,14 +163,18 @@ async function check(checks, name, dtype, shape) {
  */
 const streamCases = {
   begin: {
-    inputs: ({ rows, hidden, ids, make }) => ({ ids: ids(rows), table: make([1000, hidden]), norm: make([hidden]) }),
+    inputs: ({ rows, hidden, ids, make }) => ({
+      ids: ids(rows),
+      table: make([1000, hidden]),
+      norm: make([hidden]),
+    }),
     call: (ops, { ids, table, norm }) => {
       const { residual, normed } = ops.begin(ids, { table, norm })
       return [residual, ...halves(normed)]
     },
   },
   plain: {
-    product: ({ hidden, features }) => ({ features, inner: hidden }),
+    product: ({ hidden, features }) => ({ features, intermediate: hidden }),
     inputs: ({ rows, hidden, features, biased, make, normed }) => ({
       x: normed(rows, hidden),
       weight: make([features, hidden], hidden),
@@ -179,18 +183,18 @@ const streamCases = {
     call: (ops, { x, ...given }) => [ops.plain(x, given)],
   },
   gated: {
-    product: ({ hidden, inner }) => ({ features: 2 * inner, inner: hidden }),
-    inputs: ({ rows, hidden, inner, make, normed }) => ({
+    product: ({ hidden, intermediate }) => ({ features: 2 * intermediate, intermediate: hidden }),
+    inputs: ({ rows, hidden, intermediate, make, normed }) => ({
       x: normed(rows, hidden),
-      weight: make([2 * inner, hidden], hidden),
+      weight: make([2 * intermediate, hidden], hidden),
     }),
     call: (ops, { x, ...given }) => [ops.gated(x, given)],
   },
   stream: {
-    product: ({ hidden, inner }) => ({ features: hidden, inner }),
-    inputs: ({ rows, hidden, inner, biased, make }) => ({
-      x: make([rows, inner]),
-      weight: make([hidden, inner], inner),
+    product: ({ hidden, intermediate }) => ({ features: hidden, intermediate }),
+    inputs: ({ rows, hidden, intermediate, biased, make }) => ({
+      x: make([rows, intermediate]),
+      weight: make([hidden, intermediate], intermediate),
       bias: biased ? make([hidden]) : null,
       residual: make([rows, hidden]),
       norm: make([hidden]),
@@ -215,17 +219,21 @@ function halves({ values, squares }) {
 function mapTensors(value, change) {
   if (value instanceof Tensor) return change(value)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapTensors(inner, change)]))
+  return Object.fromEntries(Object.entries(value).map(([key, intermediate]) => [key, mapTensors(intermediate, change)]))
 }
 
 /** Random values on the device; those of a weight smaller the more of them are summed. */
-const streamMake = (shape, inner = 1) =>
-  scope(() => randn(shape, { device: 'cuda' }).div(Math.sqrt(inner)).cast('bfloat16'))
+const streamMake = (shape, intermediate = 1) =>
+  scope(() => randn(shape, { device: 'cuda' }).div(Math.sqrt(intermediate)).cast('bfloat16'))
 const streamIds = count => randint(0, 1000, [count], { dtype: 'int32', device: 'cuda' })
 
 async function checkStream(checks, kernels, name, shape) {
-  const { rows, hidden, inner, features, biased } = shape
-  const widths = { plain: `${hidden} to ${features}`, gated: `${hidden} to ${inner}`, stream: `${inner} to ${hidden}` }
+  const { rows, hidden, intermediate, features, biased } = shape
+  const widths = {
+    plain: `${hidden} to ${features}`,
+    gated: `${hidden} to ${intermediate}`,
+    stream: `${intermediate} to ${hidden}`,
+  }
   const label = `stream ${name} ${rows} rows, ${widths[name] ?? hidden}${biased ? ', biased' : ''}`
   const dtype = 'bfloat16'
   // Squares of any size, of columns in several parts: what makes them is checked by itself.
@@ -237,7 +245,7 @@ async function checkStream(checks, kernels, name, shape) {
   const { inputs, call } = streamCases[name]
   const given = inputs({ ...shape, make: streamMake, ids: streamIds, normed })
   const wide = tensor => (tensor.dtype === 'int32' ? tensor : tensor.cast('float64'))
-  const exact = scope(() => call(streamLinearTwin('float64', EPS), mapTensors(given, wide)))
+  const exact = scope(() => call(skinnyGemmReference('float64', EPS), mapTensors(given, wide)))
   const ops = kernels(rows)
   const squares = Tensor.empty([Math.ceil(hidden / 64), rows], { device: 'cuda' })
   poison([...exact.map(tensor => tensor.cast(dtype)), squares])
@@ -272,8 +280,8 @@ async function checkStream(checks, kernels, name, shape) {
  * Other tokens every time, because what the last step left in memory would be right for the same ones.
  */
 async function checkStreamChain(checks, kernels, shape) {
-  const { rows, hidden, inner, features, biased } = shape
-  const label = `a chain of streams, ${rows} rows of ${hidden}, ${inner} and ${features}`
+  const { rows, hidden, intermediate, features, biased } = shape
+  const label = `a chain of streams, ${rows} rows of ${hidden}, ${intermediate} and ${features}`
   const make = streamMake
   const bias = width => (biased ? make([width]) : null)
   const table = make([1000, hidden])
@@ -281,8 +289,8 @@ async function checkStreamChain(checks, kernels, shape) {
   const layers = [0, 1].map(() => ({
     plain: { weight: make([features, hidden], hidden), bias: bias(features) },
     out: { weight: make([hidden, features], features), bias: bias(hidden) },
-    gated: { weight: make([2 * inner, hidden], hidden) },
-    down: { weight: make([hidden, inner], inner), bias: bias(hidden) },
+    gated: { weight: make([2 * intermediate, hidden], hidden) },
+    down: { weight: make([hidden, intermediate], intermediate), bias: bias(hidden) },
   }))
   const ids = streamIds(rows)
   const chain = ops =>
@@ -328,23 +336,23 @@ async function checkStreamChain(checks, kernels, shape) {
 
 async function checkStreams(checks) {
   const device = backend().cuda.devices[0]
-  const decoder = { hidden: 896, inner: 4864, heads: 14, kvHeads: 2, headDim: 64 }
-  if (!streamFits(1, decoder, 'bfloat16', device)) {
+  const decoder = { hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }
+  if (!skinnyGemmFits(1, decoder, 'bfloat16', device)) {
     console.log(`projections that stream are for compute capability 9.0, not ${device.capability}: not checked`)
     return
   }
   const blocks = device.multiprocessors
-  const kernels = streamKernels(EPS, blocks)
+  const kernels = skinnyGemmKernels(EPS, blocks)
   const planned = (name, shape) => {
     const product = streamCases[name].product?.(shape)
-    return !product || planStream(name, { rows: shape.rows, ...product, blocks }) !== undefined
+    return !product || planSkinnyGemm(name, { rows: shape.rows, ...product, blocks }) !== undefined
   }
   const shapes = [
-    { hidden: 896, inner: 4864, features: 1152, biased: true },
-    { hidden: 128, inner: 328, features: 136, biased: false },
-    { hidden: 72, inner: 40, features: 8, biased: true },
+    { hidden: 896, intermediate: 4864, features: 1152, biased: true },
+    { hidden: 128, intermediate: 328, features: 136, biased: false },
+    { hidden: 72, intermediate: 40, features: 8, biased: true },
   ].flatMap(shape => [4, 8, 33, 64, 96, 128, 200, 256].map(rows => ({ ...shape, rows })))
-  shapes.push({ hidden: 2048, inner: 8192, features: 3072, biased: false, rows: 48 })
+  shapes.push({ hidden: 2048, intermediate: 8192, features: 3072, biased: false, rows: 48 })
   for (const shape of shapes) {
     const possible = Object.keys(streamCases).filter(name => planned(name, shape))
     for (const name of possible)
@@ -370,10 +378,10 @@ async function checkGatedLinear(checks) {
     [130, 136, 328],
     [1500, 2048, 8192],
   ]
-  for (const [rows, hidden, inner] of sizes) {
-    const label = `SwiGLU of ${rows} rows, ${hidden} to ${inner}`
+  for (const [rows, hidden, intermediate] of sizes) {
+    const label = `SwiGLU of ${rows} rows, ${hidden} to ${intermediate}`
     await checks.try(label, async () => {
-      const [x, weight] = [streamMake([rows, hidden]), streamMake([2 * inner, hidden], hidden)]
+      const [x, weight] = [streamMake([rows, hidden]), streamMake([2 * intermediate, hidden], hidden)]
       const expected = scope(() => swiglu(linear(x, weight)))
       poison([expected])
       const first = gated(x, weight)

@@ -1,9 +1,9 @@
 /**
  * Models on the device: transformers' recorded numbers in float32, training in bfloat16 through float32 copies, weights moved
- * to the CPU and back; and the two kernels of a model's ends (rope, log-probabilities) against their twins in float64.
+ * to the CPU and back; and the two kernels of a model's ends (rope, log-probabilities) against their references in float64.
  */
 import { readFileSync } from 'node:fs'
-import { TokenModel } from '../../dist/model/index.js'
+import { LocalModel } from '../../dist/model/index.js'
 import {
   AdamW,
   fusedOps,
@@ -48,8 +48,8 @@ async function rope(checks, dtype) {
       const run = (device, kind) => {
         const input = whole.to(device, kind)
         input.requiresGrad = true
-        const [cos, sin] = [angles.cos(), angles.sin()].map(table =>
-          table.to(device, device === 'cpu' ? 'float64' : 'float32'),
+        const [cos, sin] = [angles.cos(), angles.sin()].map(blockTable =>
+          blockTable.to(device, device === 'cpu' ? 'float64' : 'float32'),
         )
         const outputs = fusedOps({ device, dtype: kind }).rope({ turned, rest, headDim })(input, cos, sin)
         const given = arriving.map(gradient => gradient.to(device, kind))
@@ -119,7 +119,7 @@ async function numbers(checks, name) {
   ]) {
     // biome-ignore format: pairs
     await checks.try(`${name} ${dtype}`, async () => {
-      const model = await TokenModel.load(fixture(name), { role: 'language', device: 'cuda', dtype, optimizer: { weightDecay: 0.01 } })
+      const model = await LocalModel.load(fixture(name), { role: 'language', device: 'cuda', dtype, optimizer: { weightDecay: 0.01 } })
       for (const packing of ['on', 'off']) {
         const scored = await model.score(given, { packing })
         const worst = Math.max(...scored.flatMap(({ logprobs }, i) => [...logprobs].map((value, t) => Math.abs(value - rows[i].token_logprobs[t]))))

@@ -1,9 +1,9 @@
 /**
- * Generation on the device: its kernels against their twins in float64 and the CPU's own sampling, and the engine against
+ * Generation on the device: its kernels against their references in float64 and the CPU's own sampling, and the engine against
  * recorded continuations and `score`.
  */
 import { readFileSync } from 'node:fs'
-import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalModel, parseConfig } from '../../dist/model/index.js'
 import { LocalEngine } from '../../dist/rollout/local/engine.js'
 import {
   backend,
@@ -20,9 +20,13 @@ import {
 } from '../../dist/tensor/index.js'
 import { headLinearFits, headLinearKernel } from '../../dist/tensor/kernels/head-linear.js'
 import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
-import { decodeAttentionTwin, pagedRopeTwin, slotOf } from '../../dist/tensor/kernels/paged-attention-twin.js'
+import {
+  decodeAttentionReference,
+  pagedRopeReference,
+  slotOf,
+} from '../../dist/tensor/kernels/paged-attention-reference.js'
 import { sampleKernel, samplePlanes } from '../../dist/tensor/kernels/sample.js'
-import { splitLinearKernel } from '../../dist/tensor/kernels/split-linear.js'
+import { splitKLinearKernel } from '../../dist/tensor/kernels/split-k-linear.js'
 import { Checks } from './checks.mjs'
 
 const device = 'cuda'
@@ -66,29 +70,29 @@ async function attention(checks, dtype) {
       const width = Math.max(...positions.map(p => Math.floor(p / 16) + 1))
       const total = rows * width + 3
       const order = randperm(total, { dtype: 'int32' }).toArray()
-      const table = positions.map((_, row) => Array.from(order.slice(row * width, (row + 1) * width)))
+      const blockTable = positions.map((_, row) => Array.from(order.slice(row * width, (row + 1) * width)))
       const qkv = randn([rows, (heads + 2 * kvHeads) * headDim], { device }).cast(dtype)
       const angles = randn([Math.max(...positions) + 1, headDim / 2])
       const tables = { cos: angles.cos().to(device), sin: angles.sin().to(device) }
       const exactTables = { cos: angles.cos().cast('float64'), sin: angles.sin().cast('float64') }
       const make = () => randn([total, kvHeads, 16, headDim], { device }).cast(dtype)
       const filled = { keys: make(), values: make() }
-      const slots = positions.map((position, row) => (position < 0 ? -1 : slotOf(table[row], position)))
+      const slotMapping = positions.map((position, row) => (position < 0 ? -1 : slotOf(blockTable[row], position)))
       // What lies behind a sequence's end may be anything.
       for (const [row, position] of positions.entries()) {
         if (position < 0) continue
         for (const cache of [filled.keys, filled.values])
           for (let p = position + 1; p < (Math.floor(position / 16) + 1) * 16; p++)
-            cache.select(0, Math.floor(slotOf(table[row], p) / 16)).select(1, p % 16).fill_(Number.NaN)
+            cache.select(0, Math.floor(slotOf(blockTable[row], p) / 16)).select(1, p % 16).fill_(Number.NaN)
       }
-      const rowsOf = { count: rows, positions: ints(positions), sequences: null, table: ints(table.flat()), width: ints([width]) }
+      const rowsOf = { count: rows, positions: ints(positions), sequences: null, blockTable: ints(blockTable.flat()), width: ints([width]) }
       const real = Int32Array.from(positions, p => Math.max(p, 0))
-      const turnedExact = pagedRopeTwin(qkv.to('cpu', 'float64'), exactTables, real, shape)
+      const turnedExact = pagedRopeReference(qkv.to('cpu', 'float64'), exactTables, real, shape)
 
       // Turned and stored by one kernel, then read by the other; and all in one.
       const caches = [0, 1].map(() => ({ keys: filled.keys.clone(), values: filled.values.clone() }))
       const turned = qkv.clone()
-      pagedRopeKernel(dtype, shape)(turned, tables, rowsOf, ints(slots), caches[0])
+      pagedRopeKernel(dtype, shape)(turned, tables, rowsOf, ints(slotMapping), caches[0])
       const apart = decodeAttentionKernel(dtype, shape, { splits, warps, fused: false })(turned, tables, rowsOf, caches[0])
       const together = decodeAttentionKernel(dtype, shape, { splits, warps, fused: true })(qkv, tables, rowsOf, caches[1])
       await synchronize()
@@ -99,7 +103,7 @@ async function attention(checks, dtype) {
       const same = (a, b) => a.nanToNum(7).equal(b.nanToNum(7))
       checks.is(`${name}: both store the same`, same(caches[0].keys, caches[1].keys) && same(caches[0].values, caches[1].values))
       const wide = { keys: caches[0].keys.to('cpu', 'float64'), values: caches[0].values.to('cpu', 'float64') }
-      const exact = decodeAttentionTwin(only(turned.to('cpu', 'float64')), Int32Array.from(there, i => positions[i]), there.map(i => table[i]), wide, shape)
+      const exact = decodeAttentionReference(only(turned.to('cpu', 'float64')), Int32Array.from(there, i => positions[i]), there.map(i => blockTable[i]), wide, shape)
       for (const [kind, found] of Object.entries({ apart, together })) {
         const off = relativeError(only(found), exact)
         checks.is(`${name}: ${kind}`, off < tolerance[dtype], String(off))
@@ -111,21 +115,21 @@ async function attention(checks, dtype) {
 }
 
 /** @param {Checks} checks */
-async function splitLinear(checks, dtype) {
+async function splitKLinear(checks, dtype) {
   const exactOps = fusedOps({ device: 'cpu', dtype: 'float64' })
-  for (const [rows, hidden, inner, parts, biased] of [
+  for (const [rows, hidden, intermediate, parts, biased] of [
     [64, 896, 4864, 8, false],
     [1, 896, 896, 4, true],
     [257, 896, 4864, 4, false],
     [7, 4096, 2048, 2, true],
   ]) {
-    const name = `split linear ${dtype} ${rows}x${inner}x${hidden} in ${parts}`
+    const name = `split linear ${dtype} ${rows}x${intermediate}x${hidden} in ${parts}`
     await checks.try(name, async () => {
       const make = (...shape) => scope(() => randn(shape, { device }).cast(dtype))
-      const weight = scope(() => randn([hidden, inner], { device }).div(Math.sqrt(inner)).cast(dtype))
-      const [x, residual, norm] = [make(rows, inner), make(rows, hidden), make(hidden)]
+      const weight = scope(() => randn([hidden, intermediate], { device }).div(Math.sqrt(intermediate)).cast(dtype))
+      const [x, residual, norm] = [make(rows, intermediate), make(rows, hidden), make(hidden)]
       const bias = biased ? make(hidden) : null
-      const found = splitLinearKernel(dtype, hidden, parts)(rows, x, weight, bias, residual, norm, 1e-6)
+      const found = splitKLinearKernel(dtype, hidden, parts)(rows, x, weight, bias, residual, norm, 1e-6)
       await synchronize()
       const wide = tensor => tensor.to('cpu', 'float64')
       const product = linear(wide(x), wide(weight), bias && wide(bias))
@@ -150,7 +154,7 @@ async function sampling(checks, dtype) {
     [64, 1000, 12],
   ]) {
     // biome-ignore format: steps of one check
-    for (const kind of ['plain', 'temperature', 'banned', 'filtered', 'forced', 'broken']) {
+    for (const kind of ['plain', 'temperature', 'forbidden', 'filtered', 'targetIds', 'broken']) {
       const name = `sample ${dtype} ${rows}x${vocabSize} spread ${spread} ${kind}`
       await checks.try(name, async () => {
         const logits = randn([rows, vocabSize], { device }).mul(spread).cast(dtype)
@@ -165,29 +169,29 @@ async function sampling(checks, dtype) {
         const settings = Float64Array.from({ length: rows * 4 }, (_, i) => {
           const row = i >> 2
           const filtered = kind === 'filtered'
-          if (i % 4 === 0) return kind === 'plain' || kind === 'forced' ? 1 : row % 5 === 0 ? 0 : [1, 0.7, 1.3][row % 3]
+          if (i % 4 === 0) return kind === 'plain' || kind === 'targetIds' ? 1 : row % 5 === 0 ? 0 : [1, 0.7, 1.3][row % 3]
           if (i % 4 === 1) return filtered && row % 2 ? 1 + next(60) : -1
           if (i % 4 === 2) return filtered && row % 3 ? 0.3 + next(60) / 100 : 1
           return filtered && row % 4 === 0 ? 0.05 : 0
         })
         const streams = Int32Array.from({ length: rows * 3 }, (_, i) => (i % 3 === 2 ? next(1000) : next(2 ** 32) | 0))
-        const forced = Int32Array.from({ length: rows }, () => (kind === 'forced' ? next(vocabSize) : -1))
+        const targetIds = Int32Array.from({ length: rows }, () => (kind === 'targetIds' ? next(vocabSize) : -1))
         const offsets = new Int32Array(rows + 1)
-        const banned = []
+        const forbidden = []
         // Among them the likeliest, which matters.
         const best = logits.argmax(1).to('cpu', 'int32').toArray()
         for (let row = 0; row < rows; row++) {
-          const ids = kind === 'banned' || (kind === 'filtered' && row % 7 === 0) ? [best[row], next(vocabSize), next(vocabSize)] : []
+          const ids = kind === 'forbidden' || (kind === 'filtered' && row % 7 === 0) ? [best[row], next(vocabSize), next(vocabSize)] : []
           // Some as many as a vocabulary has that are not text, side by side.
           if (ids.length > 0 && row % 14 === 7) ids.push(...Array.from({ length: 300 }, (_, i) => i))
-          banned.push(...ids.sort((a, b) => a - b))
-          offsets[row + 1] = banned.length
+          forbidden.push(...ids.sort((a, b) => a - b))
+          offsets[row + 1] = forbidden.length
         }
         const cpu = array => Tensor.from(array)
-        const top = { plain: 5, filtered: 2, forced: 0, broken: 1 }[kind] ?? -1
+        const top = { plain: 5, filtered: 2, targetIds: 0, broken: 1 }[kind] ?? -1
         const [ids, logprobs, likeliest, theirs] = callOperator(
           'whetstone::sample',
-          logits.to('cpu', 'float32'), Tensor.from(settings, { shape: [rows, 4] }), cpu(streams), cpu(forced), cpu(offsets), cpu(Int32Array.from(banned)), top,
+          logits.to('cpu', 'float32'), Tensor.from(settings, { shape: [rows, 4] }), cpu(streams), cpu(targetIds), cpu(offsets), cpu(Int32Array.from(forbidden)), top,
         )
         const [expected, both] = [ids.toArray(), logprobs.toArray()]
         const results = Tensor.empty([samplePlanes(top), rows], { dtype: 'int32', device })
@@ -198,9 +202,9 @@ async function sampling(checks, dtype) {
           positions: up(Int32Array.from({ length: rows }, (_, i) => streams[3 * i + 2])),
           settings: up(Float32Array.from(settings)),
           keys: up(Int32Array.from({ length: 2 * rows }, (_, i) => streams[(i >> 1) * 3 + (i & 1)])),
-          forced: up(forced),
-          bannedOffsets: up(offsets),
-          banned: up(Int32Array.from(banned.length ? banned : [0])),
+          targetIds: up(targetIds),
+          forbiddenOffsets: up(offsets),
+          forbidden: up(Int32Array.from(forbidden.length ? forbidden : [0])),
         }
         sampleKernel(dtype, vocabSize)(logits, sampled, results, { filtered: kind === 'filtered', steps: undefined, top })
         await synchronize()
@@ -264,11 +268,11 @@ async function heads(checks) {
       if (rows > 8) x.select(0, 7).fill_(Number.NaN)
       const exact = linear(x, weight)
       const best = exact.argmax(1).to('cpu', 'int32').toArray()
-      const banned = []
+      const forbidden = []
       const offsets = new Int32Array(rows + 1)
       for (let row = 0; row < rows; row++) {
-        if (row % 3 === 1) banned.push(...[best[row], next(vocabSize)].sort((a, b) => a - b))
-        offsets[row + 1] = banned.length
+        if (row % 3 === 1) forbidden.push(...[best[row], next(vocabSize)].sort((a, b) => a - b))
+        offsets[row + 1] = forbidden.length
       }
       const words = count => up(Int32Array.from({ length: count }, () => next(2 ** 32) | 0))
       const sampled = {
@@ -278,9 +282,9 @@ async function heads(checks) {
           Float32Array.from({ length: 4 * rows }, (_, i) => [[1, 0.7, 1, 0][(i >> 2) % 4], -1, 1, 0][i % 4]),
         ),
         keys: words(2 * rows),
-        forced: up(new Int32Array(rows).fill(-1)),
-        bannedOffsets: up(offsets),
-        banned: up(Int32Array.from([...banned, 0])),
+        targetIds: up(new Int32Array(rows).fill(-1)),
+        forbiddenOffsets: up(offsets),
+        forbidden: up(Int32Array.from([...forbidden, 0])),
       }
       const { logits, sums } = kernel(x, weight, sampled)
       const there = Array.from({ length: rows }, (_, i) => i).filter(i => i % 11 !== 5 && !(rows > 8 && i === 7))
@@ -288,7 +292,7 @@ async function heads(checks) {
       const off = a.sub(b).abs().amax().item() / b.abs().amax().item()
       checks.is(`${name}: logits`, off < 0.01, String(off))
       const sample = sampleKernel('bfloat16', vocabSize)
-      const draw = async (options, settings = sampled.settings) => {
+      const samplingRow = async (options, settings = sampled.settings) => {
         const results = Tensor.empty([3, rows], { dtype: 'int32', device }).fill_(-7)
         sample(logits, { ...sampled, settings }, results, { filtered: false, steps: undefined, top: -1, ...options })
         await synchronize()
@@ -314,16 +318,16 @@ async function heads(checks) {
         checks.is(`${name}: ${kind}log-probabilities`, worst < 2e-5, String(worst))
       }
       const all = Array.from({ length: rows }, (_, i) => i)
-      const [found, expected] = [await draw({ known: sums }), await draw({})]
+      const [found, expected] = [await samplingRow({ known: sums }), await samplingRow({})]
       compare('', found, expected, all)
-      const own = await draw({ filtered: true }, filters)
+      const own = await samplingRow({ filtered: true }, filters)
       compare(
         'without filters, ',
         own,
         expected,
         all.filter(i => i % 4 > 1),
       )
-      compare('filtered ', await draw({ filtered: true, known: sums }, filters), own, all)
+      compare('filtered ', await samplingRow({ filtered: true, known: sums }, filters), own, all)
       if (rows > 8) checks.is(`${name}: a row that is not finite`, found[7] === -1)
     })
   }
@@ -342,8 +346,8 @@ async function collect(engine, requests) {
 async function greedy(checks, name, dtype) {
   await checks.try(`${name} ${dtype}`, async () => {
     const { sequences, greedy_24: expected } = golden(name)
-    const model = await TokenModel.load(fixture(name), { role: 'language', device, dtype })
-    const exact = await TokenModel.load(fixture(name), { role: 'language' })
+    const model = await LocalModel.load(fixture(name), { role: 'language', device, dtype })
+    const exact = await LocalModel.load(fixture(name), { role: 'language' })
     const engine = new LocalEngine(model, { maxSequences: 8 })
     const requests = sequences.map((ids, i) => ({
       id: `${i}`,
@@ -375,11 +379,11 @@ async function greedy(checks, name, dtype) {
 
 /** A fixture, or the layers of a 0.5B Qwen2, a few of them. */
 function modelOf(name, dtype, { vocabSize = 2001, ...options } = {}) {
-  if (name !== 'wide') return TokenModel.load(fixture(name), { role: 'language', device, dtype, ...options })
+  if (name !== 'wide') return LocalModel.load(fixture(name), { role: 'language', device, dtype, ...options })
   const shape = { hidden_size: 896, intermediate_size: 4864, num_attention_heads: 14, num_key_value_heads: 2 }
   const rest = { num_hidden_layers: 3, vocab_size: vocabSize, max_position_embeddings: 512, tie_word_embeddings: true }
   const config = parseConfig({ architectures: ['Qwen2ForCausalLM'], ...shape, ...rest }, 'config.json')
-  return TokenModel.create(config, { role: 'language', seed: 3, device, dtype, ...options })
+  return LocalModel.create(config, { role: 'language', seed: 3, device, dtype, ...options })
 }
 
 /** Log-probabilities of what was sampled are `score`'s, however it was batched. @param {Checks} checks */
@@ -555,7 +559,7 @@ export async function run() {
   const checks = new Checks()
   for (const dtype of ['bfloat16', 'float16']) {
     await attention(checks, dtype)
-    await splitLinear(checks, dtype)
+    await splitKLinear(checks, dtype)
     await sampling(checks, dtype)
     for (const name of ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']) await greedy(checks, name, dtype)
   }

@@ -18,7 +18,7 @@ export const shape = {
   heads: 14,
   kvHeads: 2,
   dim: 64,
-  inner: 4864,
+  intermediate: 4864,
   vocab: 151936,
   context: 256,
 }
@@ -30,7 +30,7 @@ const random = (...size) => scope(() => randn(size, { device }).mul(0.02).cast(d
 const ones = (...size) => Tensor.empty(size, { device, dtype }).fill_(1)
 
 export function makeModel() {
-  const { layers, hidden, heads, kvHeads, dim, inner, vocab } = shape
+  const { layers, hidden, heads, kvHeads, dim, intermediate, vocab } = shape
   return {
     embed: random(vocab, hidden),
     norm: ones(hidden),
@@ -46,9 +46,9 @@ export function makeModel() {
       vBias: random(kvHeads * dim),
       o: random(hidden, heads * dim),
       norm2: ones(hidden),
-      gate: random(inner, hidden),
-      up: random(inner, hidden),
-      down: random(hidden, inner),
+      gate: random(intermediate, hidden),
+      up: random(intermediate, hidden),
+      down: random(hidden, intermediate),
     })),
   }
 }

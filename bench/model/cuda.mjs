@@ -4,7 +4,7 @@
  *   npm run bench:model:cuda [-- --check]
  */
 import { parseArgs } from 'node:util'
-import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalModel, parseConfig } from '../../dist/model/index.js'
 import { backend, memoryUse, noGrad, randn, scope, synchronize } from '../../dist/tensor/index.js'
 import { inTurns, printTable, startPython } from '../harness.mjs'
 
@@ -29,7 +29,7 @@ const config = parseConfig(
   },
   'config.json',
 )
-const model = await TokenModel.create(config, { role: 'language', seed: 1, device: 'cuda' })
+const model = await LocalModel.create(config, { role: 'language', seed: 1, device: 'cuda' })
 const parameters = 494_032_768
 /** Products of weights forward and backward, and of causal attention. */
 const flops = lengths => lengths.reduce((sum, n) => sum + n * (6 * parameters + 6 * 24 * 896 * n), 0)

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalModel, parseConfig } from '../../dist/model/index.js'
 import { backend, linear, memoryUse, noGrad, randn, scope, threads } from '../../dist/tensor/index.js'
 import { inTurns, printTable, startPython } from '../harness.mjs'
 
@@ -48,7 +48,7 @@ async function makeModel(name) {
     },
     'config.json',
   )
-  return TokenModel.create(config, { role: 'language', seed: 1 })
+  return LocalModel.create(config, { role: 'language', seed: 1 })
 }
 
 function makeSequences(name, lengths) {

@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalModel, parseConfig } from '../../dist/model/index.js'
 import { LocalEngine } from '../../dist/rollout/local/engine.js'
 import { backend, Tensor } from '../../dist/tensor/index.js'
 import { deviceTime } from '../cuda/timing.mjs'
@@ -38,7 +38,7 @@ const config = parseConfig(
   },
   'config.json',
 )
-const model = await TokenModel.create(config, { role: 'language', seed: 1, device: 'cuda', dtype: 'bfloat16' })
+const model = await LocalModel.create(config, { role: 'language', seed: 1, device: 'cuda', dtype: 'bfloat16' })
 const parameters = 494_032_768
 const cacheBytes = 24 * 2 * 2 * 64 * 2 // of a token
 

@@ -7,15 +7,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseConfig, TokenModel } from '../../dist/model/index.js'
+import { LocalModel, parseConfig } from '../../dist/model/index.js'
 import { LocalEngine } from '../../dist/rollout/index.js'
 import { backend } from '../../dist/tensor/index.js'
 import { inTurns, Peer, printTable } from '../harness.mjs'
 
 const rounds = Number(process.env.WHETSTONE_BENCH_ROUNDS ?? 2)
 const shapes = {
-  '2.0M': { hidden: 128, inner: 512, layers: 6, heads: 4, kvHeads: 2, headDim: 32, vocabSize: 4096 },
-  '25.7M': { hidden: 512, inner: 1328, layers: 8, heads: 8, kvHeads: 2, headDim: 64, vocabSize: 8192 },
+  '2.0M': { hidden: 128, intermediate: 512, layers: 6, heads: 4, kvHeads: 2, headDim: 32, vocabSize: 4096 },
+  '25.7M': { hidden: 512, intermediate: 1328, layers: 8, heads: 8, kvHeads: 2, headDim: 64, vocabSize: 8192 },
 }
 const eos = 2
 const [prompts, samples, promptLength, meanLength] = [16, 8, 64, 32]
@@ -29,13 +29,13 @@ function numbers(seed) {
   }
 }
 
-function configOf({ hidden, inner, layers, heads, kvHeads, headDim, vocabSize }) {
+function configOf({ hidden, intermediate, layers, heads, kvHeads, headDim, vocabSize }) {
   return {
     architectures: ['Qwen2ForCausalLM'],
     model_type: 'qwen2',
     vocab_size: vocabSize,
     hidden_size: hidden,
-    intermediate_size: inner,
+    intermediate_size: intermediate,
     num_hidden_layers: layers,
     num_attention_heads: heads,
     num_key_value_heads: kvHeads,
@@ -88,7 +88,7 @@ console.log(`libtorch ${libtorchVersion}, ${threads} threads, float32, ${prompts
 try {
   for (const [size, shape] of Object.entries(shapes)) {
     const directory = join(scratch, size)
-    const model = await TokenModel.create(parseConfig(configOf(shape), 'config.json'), { role: 'language', seed: 1 })
+    const model = await LocalModel.create(parseConfig(configOf(shape), 'config.json'), { role: 'language', seed: 1 })
     await model.save(directory)
     for (const [name, { target, prompts: promptLengths, lengths }] of Object.entries(work)) {
       const ids = promptLengths.map(length =>
@@ -114,11 +114,11 @@ try {
         if (made !== tokens) throw new Error(`${made} tokens instead of ${tokens}`)
         return (performance.now() - start) / 1e3 / tokens
       }
-      const job = { model: directory, dtype: 'float32', device: 'cpu', prompts: ids, n: samples, lengths, eos }
+      const requestState = { model: directory, dtype: 'float32', device: 'cpu', prompts: ids, n: samples, lengths, eos }
       const theirs =
         peer &&
         (async () => {
-          const seconds = await peer.ask(JSON.stringify(job))
+          const seconds = await peer.ask(JSON.stringify(requestState))
           return typeof seconds === 'number' ? seconds / tokens : null
         })
       const best = await inTurns({ ours, theirs }, rounds)

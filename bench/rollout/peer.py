@@ -1,4 +1,4 @@
-"""transformers' generate on a model directory: asked by a line with a JSON job, answers with the seconds it took."""
+"""transformers' generate on a model directory: asked by a line with a JSON requestState, answers with the seconds it took."""
 
 import json
 import sys
@@ -34,17 +34,17 @@ class EndAt(LogitsProcessor):
         return scores
 
 
-def run(job):
-    model = load(job["model"], job["dtype"], job["device"])
-    prompts = job["prompts"]
-    n = job["n"]
+def run(requestState):
+    model = load(requestState["model"], requestState["dtype"], requestState["device"])
+    prompts = requestState["prompts"]
+    n = requestState["n"]
     width = max(len(prompt) for prompt in prompts)
-    ids = torch.tensor([[0] * (width - len(p)) + p for p in prompts], device=job["device"])
-    mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=job["device"])
-    lengths = torch.tensor(job["lengths"], device=job["device"])
-    processor = EndAt(lengths, width, job["eos"])
+    ids = torch.tensor([[0] * (width - len(p)) + p for p in prompts], device=requestState["device"])
+    mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=requestState["device"])
+    lengths = torch.tensor(requestState["lengths"], device=requestState["device"])
+    processor = EndAt(lengths, width, requestState["eos"])
     torch.manual_seed(0)
-    if job["device"] != "cpu":
+    if requestState["device"] != "cpu":
         torch.cuda.synchronize()
     start = time.perf_counter()
     out = model.generate(
@@ -55,12 +55,12 @@ def run(job):
         top_k=0,
         top_p=1.0,
         num_return_sequences=n,
-        max_new_tokens=max(job["lengths"]),
-        eos_token_id=job["eos"],
+        max_new_tokens=max(requestState["lengths"]),
+        eos_token_id=requestState["eos"],
         pad_token_id=0,
         logits_processor=[processor],
     )
-    if job["device"] != "cpu":
+    if requestState["device"] != "cpu":
         torch.cuda.synchronize()
     took = time.perf_counter() - start
     assert out.shape[0] == len(prompts) * n

@@ -5,7 +5,7 @@ import { didYouMean, parseOptions, UsageError } from './usage.js'
 const sizeTable = Object.entries(sizes)
   .map(
     ([name, s]) =>
-      `  ${name.padEnd(6)} hidden ${s.hidden}, inner ${s.inner}, layers ${s.layers}, heads ${s.heads}, kv-heads ${s.kvHeads}, head-dim ${s.headDim}, context ${s.context}${s.tied ? ', tied' : ''}`,
+      `  ${name.padEnd(6)} hidden ${s.hidden}, intermediate ${s.intermediate}, layers ${s.layers}, heads ${s.heads}, kv-heads ${s.kvHeads}, head-dim ${s.headDim}, context ${s.context}${s.tied ? ', tied' : ''}`,
   )
   .join('\n')
 
@@ -22,7 +22,7 @@ model.safetensors and the tokenizer's files. The vocabulary is the tokenizer's.
   --dtype DTYPE       float32 (default), bfloat16 or float16
 
 One by one, instead of a size or on top of it:
-  --hidden N  --inner N  --layers N  --heads N  --kv-heads N  --head-dim N  --context N  --tie | --no-tie
+  --hidden N  --intermediate N  --layers N  --heads N  --kv-heads N  --head-dim N  --context N  --tie | --no-tie
 
 Sizes:
 ${sizeTable}
@@ -30,7 +30,7 @@ ${sizeTable}
 
 const counts = {
   hidden: 'hidden',
-  inner: 'inner',
+  intermediate: 'intermediate',
   layers: 'layers',
   heads: 'heads',
   'kv-heads': 'kvHeads',
@@ -47,7 +47,7 @@ export async function run(args: string[]): Promise<number> {
     seed: { type: 'string', default: '0' },
     dtype: { type: 'string', default: 'float32' },
     hidden: { type: 'string' },
-    inner: { type: 'string' },
+    intermediate: { type: 'string' },
     layers: { type: 'string' },
     heads: { type: 'string' },
     'kv-heads': { type: 'string' },
@@ -89,7 +89,7 @@ export async function run(args: string[]): Promise<number> {
 
 /** Fills in what follows from the rest; anything else that is missing is named. */
 function complete(shape: Partial<ModelShape>): ModelShape {
-  const missing = (['hidden', 'inner', 'layers', 'heads'] as const).filter(field => shape[field] === undefined)
+  const missing = (['hidden', 'intermediate', 'layers', 'heads'] as const).filter(field => shape[field] === undefined)
   if (missing.length > 0)
     throw new UsageError(`expected --size, or else ${missing.map(field => `--${field}`).join(', ')} too`)
   const { hidden, heads } = shape as ModelShape

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions, TokenModel } from '../model/index.js'
+import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
 import { count, type Report, reportFor } from '../setup/report.js'
 import { backend, type Device, writeFileAtomic } from '../tensor/index.js'
 import { interruptible } from './interrupt.js'
@@ -82,7 +82,7 @@ async function score(settings: Settings, report: Report, signal: AbortSignal): P
     throw new InputError(`--device ${device}: no usable CUDA device; \`whetstone doctor\` shows what there is`)
 
   const loading = report.transfer('loading')
-  const model = await TokenModel.load<Role>(directory, {
+  const model = await LocalModel.load<Role>(directory, {
     device,
     signal,
     ...(adapter === undefined ? {} : { adapter }),
@@ -151,7 +151,7 @@ async function* windows(file: string, input: ScoreInput, signal: AbortSignal): A
 }
 
 async function scoreWindow(
-  model: TokenModel,
+  model: LocalModel,
   requests: readonly ScoreRequest[],
   options: Pick<ScoreOptions, 'packing' | 'signal' | 'onProgress'>,
 ): Promise<string> {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import {
   type Device,
   type DType,
-  Generator,
   noGrad,
+  RandomGenerator,
   randn,
   SafetensorsFile,
   scope,
@@ -18,7 +18,7 @@ import {
 import type { DecoderConfig } from './config.js'
 import type { LowRank } from './decoder.js'
 import { ModelError } from './errors.js'
-import { type Projection, projectionPath, projectionShape, projections } from './layout.js'
+import { type Projection, projectionPath, projectionShape, projections } from './weight-map.js'
 
 export interface AdapterOptions {
   rank: number
@@ -58,7 +58,7 @@ export class Adapter {
       throw new RangeError(`an adapter's rank is a positive integer, got ${rank}`)
     if (!(dropout >= 0 && dropout < 1)) throw new RangeError(`an adapter's dropout is in [0, 1), got ${dropout}`)
     if (targets.length === 0) throw new RangeError('an adapter needs at least one target module')
-    const generator = new Generator({ seed })
+    const generator = new RandomGenerator({ seed })
     const pairs = unscoped(() => {
       const made = new Map<string, Pair>()
       for (let layer = 0; layer < config.layers; layer++) {

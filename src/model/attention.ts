@@ -16,12 +16,12 @@ export type Rows =
   /** Every sequence has `length` rows, one after another. */
   | { kind: 'uniform'; length: NumberLike; mask?: Tensor | undefined }
   /**
-   * Sequences of unequal length one after another. Attention spreads them over a grid of `length` columns: `spread` holds
-   * the row for every cell of the grid, `gather` the cell of every row.
+   * Sequences of unequal length one after another. Attention spreads them over a grid of `length` columns: `pad` holds
+   * the row for every cell of the grid, `unpad` the cell of every row.
    */
-  | { kind: 'packed'; length: NumberLike; spread: Tensor; gather: Tensor; mask?: Tensor | undefined }
+  | { kind: 'packed'; length: NumberLike; pad: Tensor; unpad: Tensor; mask?: Tensor | undefined }
   /** As packed, for an attention kernel that takes sequences as they lie: where each begins, and the end of the last. */
-  | { kind: 'varlen'; length: NumberLike; offsets: Tensor }
+  | { kind: 'varlen'; length: NumberLike; cuSeqlens: Tensor }
 
 /**
  * On the CPU, sequences up to this long are faster as plain matrix products than by libtorch's tiled attention; then `mask`,
@@ -31,33 +31,33 @@ export const shortLength = 128
 
 /** The tensors of `rows`, to hand them into a recording. */
 export function rowTensors(rows: Rows): Tensor[] {
-  if (rows.kind === 'varlen') return [rows.offsets]
-  return [...(rows.kind === 'packed' ? [rows.spread, rows.gather] : []), ...(rows.mask ? [rows.mask] : [])]
+  if (rows.kind === 'varlen') return [rows.cuSeqlens]
+  return [...(rows.kind === 'packed' ? [rows.pad, rows.unpad] : []), ...(rows.mask ? [rows.mask] : [])]
 }
 
 /** And back. */
 export function rowsOf(kind: Rows['kind'], length: NumberLike, tensors: readonly Tensor[]): Rows {
-  if (kind === 'varlen') return { kind, length, offsets: tensors[0]! }
+  if (kind === 'varlen') return { kind, length, cuSeqlens: tensors[0]! }
   if (kind === 'uniform') return { kind, length, mask: tensors[0] }
-  return { kind, length, spread: tensors[0]!, gather: tensors[1]!, mask: tensors[2] }
+  return { kind, length, pad: tensors[0]!, unpad: tensors[1]!, mask: tensors[2] }
 }
 
 /**
  * Rows to grid cells. A cell past its sequence's end repeats some row; it comes after every real one, so causal attention
  * never reads it.
  */
-const spreadRows = customFunction({
+const padRows = customFunction({
   inputs: ['tensor', 'tensor', 'tensor'],
-  forward: (rows, spread, gather) => ({ outputs: rows.indexSelect(0, spread), saved: [gather] }),
-  backward: ({ saved: [gather], gradients: [gradient] }) => [gradient!.indexSelect(0, gather!), null, null],
+  forward: (rows, pad, unpad) => ({ outputs: rows.indexSelect(0, pad), saved: [unpad] }),
+  backward: ({ saved: [unpad], gradients: [gradient] }) => [gradient!.indexSelect(0, unpad!), null, null],
 })
 
 /** Grid cells back to rows. Cells past a sequence's end get no gradient, or they would pass one on to its keys and values. */
-const gatherRows = customFunction({
+const unpadRows = customFunction({
   inputs: ['tensor', 'tensor', 'tensor'],
-  forward: (cells, spread, gather) => ({ outputs: cells.indexSelect(0, gather), saved: [spread, gather] }),
-  backward: ({ saved: [spread, gather], gradients: [gradient] }) => [
-    gradient!.newZeros([spread!.size(0), gradient!.size(1)]).indexCopy_(0, gather!, gradient!),
+  forward: (cells, pad, unpad) => ({ outputs: cells.indexSelect(0, unpad), saved: [pad, unpad] }),
+  backward: ({ saved: [pad, unpad], gradients: [gradient] }) => [
+    gradient!.newZeros([pad!.size(0), gradient!.size(1)]).indexCopy_(0, unpad!, gradient!),
     null,
     null,
   ],
@@ -66,7 +66,7 @@ const gatherRows = customFunction({
 type HeadCounts = Pick<DecoderConfig, 'heads' | 'kvHeads' | 'headDim'>
 
 /**
- * Attention of short sequences as batched products, the query heads of one key head side by side. `both` is
+ * Attention of short sequences as batched products, the query heads of one key head side by side. `qk` is
  * `[cells, heads + kvHeads, headDim]`, `value` `[cells, kvHeads, headDim]`; out come `[cells, heads * headDim]`.
  */
 function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
@@ -83,9 +83,9 @@ function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
   }
   return customFunction({
     inputs: ['tensor', 'tensor', 'tensor', 'number'],
-    forward: (both, value, mask, length) => {
-      const query = fold(both.narrow(1, 0, heads), group, length)
-      const key = fold(both.narrow(1, heads, kvHeads), 1, length)
+    forward: (qk, value, mask, length) => {
+      const query = fold(qk.narrow(1, 0, heads), group, length)
+      const key = fold(qk.narrow(1, heads, kvHeads), 1, length)
       const values = fold(value, 1, length)
       const weights = mask.repeat([group, 1]).baddbmm(query, key.transpose(1, 2), { alpha: scale }).softmax(-1)
       const out = unfold(weights.bmm(values), group, length).flatten(1)
@@ -105,21 +105,21 @@ function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
 
 const shortAttention = memoized(makeShortAttention)
 
-/** `both` holds the queries' heads, then the keys'; `[rows, heads, headDim]`. Out come `[rows, heads * headDim]`. */
-export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value: Tensor): Tensor {
+/** `qk` holds the queries' heads, then the keys'; `[rows, heads, headDim]`. Out come `[rows, heads * headDim]`. */
+export function attention(rows: Rows, config: DecoderConfig, qk: Tensor, value: Tensor): Tensor {
   const { heads, kvHeads, headDim } = config
   const width = heads * headDim
   if (rows.kind === 'varlen') {
-    const [query, key] = [both.narrow(1, 0, heads), both.narrow(1, heads, kvHeads)]
-    const { length, offsets } = rows
-    const [out] = flashAttentionForward(query, key, value, offsets, offsets, length, length, 0, {
+    const [query, key] = [qk.narrow(1, 0, heads), qk.narrow(1, heads, kvHeads)]
+    const { length, cuSeqlens } = rows
+    const [out] = flashAttentionForward(query, key, value, cuSeqlens, cuSeqlens, length, length, 0, {
       isCausal: true,
       returnDebugMask: false,
     })
     return out.reshape([-1, width])
   }
-  const spread = (x: Tensor): Tensor => (rows.kind === 'uniform' ? x : spreadRows(x, rows.spread, rows.gather))
-  const [pairs, values] = [spread(both), spread(value)]
+  const toGrid = (x: Tensor): Tensor => (rows.kind === 'uniform' ? x : padRows(x, rows.pad, rows.unpad))
+  const [pairs, values] = [toGrid(qk), toGrid(value)]
   let out: Tensor
   if (rows.mask) {
     out = shortAttention({ heads, kvHeads, headDim })(pairs, values, rows.mask, rows.length)
@@ -135,5 +135,5 @@ export function attention(rows: Rows, config: DecoderConfig, both: Tensor, value
     })
     out = attended.transpose(1, 2).reshape([-1, width])
   }
-  return rows.kind === 'uniform' ? out : gatherRows(out, rows.spread, rows.gather)
+  return rows.kind === 'uniform' ? out : unpadRows(out, rows.pad, rows.unpad)
 }

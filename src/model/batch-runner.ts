@@ -3,16 +3,16 @@ import type { Tensor } from '../tensor/index.js'
 import { shortLength } from './attention.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
 import { ModelError } from './errors.js'
+import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
-import type { LiveWeights } from './live-weights.js'
 import type { Settings } from './loading.js'
 import type { Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
-import type { Passes, PassHead, PassOptions } from './passes.js'
+import type { Parameters } from './parameters.js'
 
 /** What is asked of the model in one call. */
 interface Call
   extends Pick<ScoreOptions, 'entropy' | 'temperature' | 'adapter' | 'packing' | 'signal'>,
-    Pick<TrainOptions, 'together'> {
+    Pick<TrainOptions, 'groupSize'> {
   /** The positions of a sequence whose output is wanted. */
   wanted: (sequence: number) => { start: number; end: number }
   /** What the role answers with, the same with gradients recorded, or all logits. */
@@ -29,27 +29,27 @@ interface Batch {
 
 export class BatchRunner {
   constructor(
-    private readonly passes: Passes,
-    private readonly weights: LiveWeights,
+    private readonly forwardPrograms: ForwardPrograms,
+    private readonly weights: Parameters,
     private readonly role: Role,
     private readonly settings: Settings,
   ) {}
 
   /** Each batch starts when the one before has been dealt with. */
   async *run(sequences: readonly Sequence[], call: Call): AsyncGenerator<Batch, void> {
-    const { temperature = 1, packing = 'on', together = 1, adapter = 'on', signal } = call
+    const { temperature = 1, packing = 'on', groupSize = 1, adapter = 'on', signal } = call
     this.check(sequences, temperature)
     const lengths = sequences.map(ids => ids.length)
-    for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, together })) {
+    for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
       signal?.throwIfAborted()
       const arrays = fillBatch(plan, sequences, call.wanted)
-      const pass: PassOptions = {
+      const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
         training: call.answer === 'training',
         adapter: this.adapts(adapter),
         head: this.head(arrays.rows.length, call),
       }
-      const tensors = await this.passes.run(plan, arrays, pass, temperature)
+      const tensors = await this.forwardPrograms.run(plan, arrays, forward, temperature)
       try {
         yield { plan, counts: arrays.counts, tensors }
       } finally {
@@ -73,7 +73,7 @@ export class BatchRunner {
   }
 
   /** Half precision on CUDA has an attention kernel for sequences of unequal length; elsewhere they are spread over a grid. */
-  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Pick<PassOptions, 'rows' | 'short'> {
+  private rowKind(plan: BatchPlan, packing: 'on' | 'off'): Pick<ForwardOptions, 'rows' | 'short'> {
     const { device, dtype } = this.settings
     const half = dtype === 'bfloat16' || dtype === 'float16'
     if (packing === 'on' && device !== 'cpu' && half) return { rows: 'varlen', short: false }
@@ -89,7 +89,7 @@ export class BatchRunner {
     return this.weights.adapter !== undefined && !merged && adapter === 'on'
   }
 
-  private head(rows: number, { answer, entropy = false, temperature = 1 }: Call): PassHead {
+  private head(rows: number, { answer, entropy = false, temperature = 1 }: Call): ForwardHead {
     if (answer === 'logits') return { kind: 'logits' }
     if (this.role !== 'language') return { kind: 'score' }
     return {

@@ -15,7 +15,7 @@ interface PlanOptions {
   /** `off`: pad every sequence to the batch's longest. */
   packing: 'on' | 'off'
   /** This many consecutive sequences stay in one batch (pairs of a preference, samples of a prompt). */
-  together?: number
+  groupSize?: number
 }
 
 /**
@@ -24,12 +24,12 @@ interface PlanOptions {
  */
 export function planBatches(
   lengths: readonly number[],
-  { tokenBudget, packing, together = 1 }: PlanOptions,
+  { tokenBudget, packing, groupSize = 1 }: PlanOptions,
 ): BatchPlan[] {
-  if (lengths.length % together !== 0)
-    throw new RangeError(`${lengths.length} sequences do not make whole groups of ${together}`)
-  const groups = Array.from({ length: lengths.length / together }, (_, g) => {
-    const sequences = Array.from({ length: together }, (_, i) => g * together + i)
+  if (lengths.length % groupSize !== 0)
+    throw new RangeError(`${lengths.length} sequences do not make whole groups of ${groupSize}`)
+  const groups = Array.from({ length: lengths.length / groupSize }, (_, g) => {
+    const sequences = Array.from({ length: groupSize }, (_, i) => g * groupSize + i)
     return { sequences, longest: Math.max(...sequences.map(i => lengths[i]!)) }
   })
   groups.sort((a, b) => b.longest - a.longest || a.sequences[0]! - b.sequences[0]!)
@@ -64,10 +64,10 @@ export interface BatchArrays {
   ids: Int32Array
   positions: Int32Array
   /** Grid cell to row, and row to grid cell; only of a packed batch. */
-  spread: Int32Array | undefined
-  gather: Int32Array | undefined
+  pad: Int32Array | undefined
+  unpad: Int32Array | undefined
   /** Where each sequence's rows begin, and the end of the last. */
-  offsets: Int32Array
+  cuSeqlens: Int32Array
   /** The rows whose output is wanted, in the order of sequences, and the token that follows each. */
   rows: Int32Array
   targets: Int32Array
@@ -93,9 +93,9 @@ export function fillBatch(
   const arrays: BatchArrays = {
     ids: new Int32Array(total),
     positions: new Int32Array(total),
-    spread: packed ? new Int32Array(length * lengths.length) : undefined,
-    gather: packed ? new Int32Array(total) : undefined,
-    offsets: new Int32Array(lengths.length + 1),
+    pad: packed ? new Int32Array(length * lengths.length) : undefined,
+    unpad: packed ? new Int32Array(total) : undefined,
+    cuSeqlens: new Int32Array(lengths.length + 1),
     rows: new Int32Array(outputs),
     targets: new Int32Array(outputs),
     counts,
@@ -106,12 +106,12 @@ export function fillBatch(
     const ids = sequences[index]!
     const first = packed ? row : k * length
     arrays.ids.set(ids, first)
-    arrays.offsets[k + 1] = first + ids.length
+    arrays.cuSeqlens[k + 1] = first + ids.length
     for (let t = 0; t < ids.length; t++) {
       arrays.positions[first + t] = t
       if (packed) {
-        arrays.spread![k * length + t] = first + t
-        arrays.gather![first + t] = k * length + t
+        arrays.pad![k * length + t] = first + t
+        arrays.unpad![first + t] = k * length + t
       }
     }
     const { start, end } = ranges[k]!

@@ -21,7 +21,7 @@ export interface DecoderConfig {
   family: Family
   vocabSize: number
   hidden: number
-  inner: number
+  intermediate: number
   layers: number
   heads: number
   kvHeads: number
@@ -185,7 +185,7 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
       family,
       vocabSize: count('vocab_size'),
       hidden,
-      inner: count('intermediate_size'),
+      intermediate: count('intermediate_size'),
       layers: count('num_hidden_layers'),
       heads,
       kvHeads,

@@ -6,7 +6,7 @@ import { cat, checkpoint, dropout, embedding, linear, type Sym, type Tensor } fr
 import type { FusedOps } from '../tensor/kernels/fused-ops.js'
 import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
 import type { DecoderConfig } from './config.js'
-import type { Projection } from './layout.js'
+import type { Projection } from './weight-map.js'
 
 /** What an adapter adds to a projection: `scale * b(a(x))`. */
 export interface LowRank {
@@ -24,9 +24,9 @@ export interface DecoderParts {
   /** Undefined: no adapter, or the adapter is off. */
   adapter?: ((layer: number, projection: Projection) => LowRank | undefined) | undefined
   /** How often the weights have moved to other memory: graphs hold addresses, and are void then. */
-  moves?: () => number
+  storageGeneration?: () => number
   /** Keep only each layer's input for the backward pass. */
-  recompute?: boolean
+  gradientCheckpointing?: boolean
   /** Adapters drop inputs at random. */
   training?: boolean
 }
@@ -54,13 +54,13 @@ export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tenso
   const { config, weights } = parts
   let stream: Stream = { added: embedding(weights.get('model.embed_tokens.weight')!, ids), sum: undefined }
   for (let i = 0; i < config.layers; i++) {
-    stream = (parts.recompute ? recomputedLayer : layer)(parts, i, stream, cos, sin, rows)
+    stream = (parts.gradientCheckpointing ? checkpointedLayer : layer)(parts, i, stream, cos, sin, rows)
   }
   return normalize(parts, stream, weights.get('model.norm.weight')!)[0]
 }
 
 /** The layer as a checkpoint: its inputs are what the backward pass keeps. */
-function recomputedLayer(
+function checkpointedLayer(
   parts: DecoderParts,
   index: number,
   stream: Stream,
@@ -83,7 +83,7 @@ function recomputedLayer(
 
 function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, sin: Tensor, rows: Rows): Stream {
   const { config, weights, ops } = parts
-  const { heads, kvHeads, headDim, inner } = config
+  const { heads, kvHeads, headDim, intermediate } = config
   const at = `model.layers.${index}`
   const weight = (name: string): Tensor => weights.get(`${at}.${name}`)!
   const adapts = (projection: Projection): boolean => parts.adapter?.(index, projection) !== undefined
@@ -97,7 +97,7 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
   const [normed, sum] = normalize(parts, stream, weight('input_layernorm.weight'))
   const qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`) ?? null)
   const [queries, keys] = [heads * headDim, kvHeads * headDim]
-  let both: Tensor
+  let qk: Tensor
   let value: Tensor
   if (config.qkNorm || adapts('q_proj') || adapts('k_proj') || adapts('v_proj')) {
     let q = adapted(qkv.narrow(1, 0, queries), normed, 'q_proj').reshape([-1, heads, headDim])
@@ -107,11 +107,11 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
       q = ops.rmsNorm(q, weight('self_attn.q_norm.weight'), config.normEps)
       k = ops.rmsNorm(k, weight('self_attn.k_norm.weight'), config.normEps)
     }
-    both = ops.rope({ turned: heads + kvHeads, rest: 0, headDim })(cat([q, k], 1).flatten(1), cos, sin)[0]
+    qk = ops.rope({ rotated: heads + kvHeads, rest: 0, headDim })(cat([q, k], 1).flatten(1), cos, sin)[0]
   } else {
-    ;[both, value] = ops.rope({ turned: heads + kvHeads, rest: kvHeads, headDim })(qkv, cos, sin)
+    ;[qk, value] = ops.rope({ rotated: heads + kvHeads, rest: kvHeads, headDim })(qkv, cos, sin)
   }
-  const mixed = attention(rows, config, both, value)
+  const mixed = attention(rows, config, qk, value)
   const output = ops.linear(
     mixed,
     weight('self_attn.o_proj.weight'),
@@ -127,8 +127,8 @@ function layer(parts: DecoderParts, index: number, stream: Stream, cos: Tensor, 
   if (adapts('gate_proj') || adapts('up_proj')) {
     gateUp = cat(
       [
-        adapted(gateUp.narrow(1, 0, inner), again, 'gate_proj'),
-        adapted(gateUp.narrow(1, inner, inner), again, 'up_proj'),
+        adapted(gateUp.narrow(1, 0, intermediate), again, 'gate_proj'),
+        adapted(gateUp.narrow(1, intermediate, intermediate), again, 'up_proj'),
       ],
       1,
     )

@@ -69,7 +69,7 @@ function chunked({ chunks, rowsPerChunk }: HeadPlan): Chunked {
 const join = (parts: Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts))
 
 /** The gradients of the hidden states and, summed over chunks, of the weight. */
-function spreadGradient(plan: HeadPlan, ops: FusedOps, weight: Tensor) {
+function headGradient(plan: HeadPlan, ops: FusedOps, weight: Tensor) {
   let dWeight: Tensor | null = null
   return {
     hidden(dLogits: Tensor, h: Tensor): Tensor {
@@ -104,7 +104,7 @@ function composedHead(plan: HeadPlan, ops: FusedOps): LanguageHead {
     },
     backward: ({ saved: [hidden, weight, targets, ...rest], gradients, numbers: [inverseTemperature] }) => {
       const entropy = plan.entropy ? rest.shift() : undefined
-      const spread = spreadGradient(plan, ops, weight!)
+      const gradient = headGradient(plan, ops, weight!)
       const dHidden = each((chunk, i) => {
         const h = chunk(hidden!)
         const logp = plan.keep ? rest[i]! : logSoftmax(h, weight!, inverseTemperature!)
@@ -117,9 +117,9 @@ function composedHead(plan: HeadPlan, ops: FusedOps): LanguageHead {
         }
         let dLogits = logp.exp().mul_(factor.neg()).scatterAdd_(1, chunk(targets!).unsqueeze(1), dLogprobs)
         if (plan.scaled) dLogits = dLogits.mul_(inverseTemperature!)
-        return spread.hidden(dLogits.typeAs(weight!), h)
+        return gradient.hidden(dLogits.typeAs(weight!), h)
       })
-      return [join(dHidden), spread.weight(), null]
+      return [join(dHidden), gradient.weight(), null]
     },
   }) as LanguageHead
 }
@@ -140,18 +140,18 @@ function fusedHead(plan: HeadPlan, ops: FusedOps, fused: LogprobOps): LanguageHe
       }
     },
     backward: ({ saved: [hidden, weight, targets, entropy, normalizer], gradients, numbers: [inverseTemperature] }) => {
-      const spread = spreadGradient(plan, ops, weight!)
+      const gradient = headGradient(plan, ops, weight!)
       const dHidden = each(chunk => {
         const h = chunk(hidden!)
         const scored = { entropy: chunk(entropy!), normalizer: chunk(normalizer!) }
         const dEntropy = gradients[1] ? chunk(gradients[1]) : null
         const logits = ops.product(h, weight!)
-        return spread.hidden(
+        return gradient.hidden(
           fused.gradient_(logits, chunk(targets!), inverseTemperature!, scored, chunk(gradients[0]!), dEntropy),
           h,
         )
       })
-      return [join(dHidden), spread.weight(), null]
+      return [join(dHidden), gradient.weight(), null]
     },
   }) as LanguageHead
 }

@@ -18,8 +18,8 @@ export {
   sizes,
   type TokenRoles,
 } from './init.js'
-export { type Projection, projections } from './layout.js'
 export type { LoadOptions, OptimizerOptions } from './loading.js'
+export { LocalModel } from './local-model.js'
 export type { Gradients, Outputs, Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
-export { TokenModel } from './token-model.js'
+export { type Projection, projections } from './weight-map.js'
 export type { LoadProgress } from './weights.js'

@@ -5,13 +5,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { type DType, dtypeBytes } from '../tensor/index.js'
 import { architectureName, type DecoderConfig, type Family, type ModelConfig, parseConfig } from './config.js'
 import { ModelError } from './errors.js'
-import { layout, parameterCount } from './layout.js'
+import { LocalModel } from './local-model.js'
 import { tokenizerFiles } from './save.js'
-import { TokenModel } from './token-model.js'
+import { parameterCount, weightMap } from './weight-map.js'
 
 export type ModelShape = Pick<
   DecoderConfig,
-  'hidden' | 'inner' | 'layers' | 'heads' | 'kvHeads' | 'headDim' | 'context'
+  'hidden' | 'intermediate' | 'layers' | 'heads' | 'kvHeads' | 'headDim' | 'context'
 > & {
   /** The output matrix is the embedding. */
   tied: boolean
@@ -19,12 +19,39 @@ export type ModelShape = Pick<
 
 /** The first two for trying things out, with vocabularies of about 4k and 8k; the others are shapes of released models. */
 export const sizes = {
-  '2m': { hidden: 128, inner: 512, layers: 6, heads: 4, kvHeads: 2, headDim: 32, context: 2048, tied: true },
-  '26m': { hidden: 512, inner: 1328, layers: 8, heads: 8, kvHeads: 2, headDim: 64, context: 2048, tied: true },
-  '0.5b': { hidden: 896, inner: 4864, layers: 24, heads: 14, kvHeads: 2, headDim: 64, context: 32768, tied: true },
-  '0.6b': { hidden: 1024, inner: 3072, layers: 28, heads: 16, kvHeads: 8, headDim: 128, context: 40960, tied: true },
-  '1b': { hidden: 2048, inner: 8192, layers: 16, heads: 32, kvHeads: 8, headDim: 64, context: 8192, tied: true },
-  '1.5b': { hidden: 1536, inner: 8960, layers: 28, heads: 12, kvHeads: 2, headDim: 128, context: 32768, tied: true },
+  '2m': { hidden: 128, intermediate: 512, layers: 6, heads: 4, kvHeads: 2, headDim: 32, context: 2048, tied: true },
+  '26m': { hidden: 512, intermediate: 1328, layers: 8, heads: 8, kvHeads: 2, headDim: 64, context: 2048, tied: true },
+  '0.5b': {
+    hidden: 896,
+    intermediate: 4864,
+    layers: 24,
+    heads: 14,
+    kvHeads: 2,
+    headDim: 64,
+    context: 32768,
+    tied: true,
+  },
+  '0.6b': {
+    hidden: 1024,
+    intermediate: 3072,
+    layers: 28,
+    heads: 16,
+    kvHeads: 8,
+    headDim: 128,
+    context: 40960,
+    tied: true,
+  },
+  '1b': { hidden: 2048, intermediate: 8192, layers: 16, heads: 32, kvHeads: 8, headDim: 64, context: 8192, tied: true },
+  '1.5b': {
+    hidden: 1536,
+    intermediate: 8960,
+    layers: 28,
+    heads: 12,
+    kvHeads: 2,
+    headDim: 128,
+    context: 32768,
+    tied: true,
+  },
 } as const satisfies Record<string, ModelShape>
 export type Size = keyof typeof sizes
 
@@ -60,7 +87,7 @@ const roleFields = ({ bos, eos, pad }: TokenRoles) => ({
  *
  * ```ts
  * const config = newConfig('qwen2', { ...sizes['2m'], vocabSize: 4096 })
- * const model = await TokenModel.create(config, { role: 'language', seed: 0 })
+ * const model = await LocalModel.create(config, { role: 'language', seed: 0 })
  * ```
  */
 export function newConfig(
@@ -73,7 +100,7 @@ export function newConfig(
     model_type: family,
     vocab_size: shape.vocabSize,
     hidden_size: shape.hidden,
-    intermediate_size: shape.inner,
+    intermediate_size: shape.intermediate,
     num_hidden_layers: shape.layers,
     num_attention_heads: shape.heads,
     num_key_value_heads: shape.kvHeads,
@@ -106,7 +133,7 @@ export async function initModel(options: InitModelOptions): Promise<{ parameters
   const { config, seed, dtype, tokens } = options
   const target = resolve(options.out)
   await refuseToOverwrite(target)
-  const model = await TokenModel.create(config, { role: 'language', seed, dtype })
+  const model = await LocalModel.create(config, { role: 'language', seed, dtype })
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
     await mkdir(temporary, { recursive: true })
@@ -122,7 +149,7 @@ export async function initModel(options: InitModelOptions): Promise<{ parameters
   } finally {
     model.dispose()
   }
-  const parameters = parameterCount(layout(config.decoder, 'language'))
+  const parameters = parameterCount(weightMap(config.decoder, 'language'))
   return { parameters, bytes: parameters * dtypeBytes(dtype) }
 }
 

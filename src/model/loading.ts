@@ -3,8 +3,8 @@ import {
   type AdamWOptions,
   type Device,
   type DType,
-  Generator,
   noGrad,
+  RandomGenerator,
   randn,
   scope,
   type Tensor,
@@ -13,8 +13,8 @@ import {
 import { Adapter, type AdapterOptions } from './adapter.js'
 import { type HeadLayout, type ModelConfig, readConfig } from './config.js'
 import { ModelError } from './errors.js'
-import { layout, type Weight } from './layout.js'
 import type { Role } from './outputs.js'
+import { type Weight, weightMap } from './weight-map.js'
 import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {
@@ -26,7 +26,7 @@ export interface LoadOptions<R extends Role> {
   /** A directory with an adapter in PEFT's format, or a new one. */
   adapter?: string | (AdapterOptions & { seed: number })
   /** Keep only each layer's input for the backward pass, and compute the rest again. */
-  recompute?: boolean
+  gradientCheckpointing?: boolean
   /** Train the head alone. */
   freezeBackbone?: boolean
   optimizer?: OptimizerOptions
@@ -40,14 +40,14 @@ export interface LoadOptions<R extends Role> {
 
 export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | 'weightDecay'> {
   /** Kinds of weights that do not decay. */
-  exempt?: readonly Weight['kind'][]
+  noDecay?: readonly Weight['kind'][]
 }
 
 export interface Settings {
   device: Device
   dtype: DType
   tokenBudget: number
-  recompute: boolean
+  gradientCheckpointing: boolean
   freezeBackbone: boolean
   optimizer: OptimizerOptions
 }
@@ -71,7 +71,7 @@ export async function readModel<R extends Role>(directory: string, options: Load
     throw new ModelError(`${directory} holds a reward model, which has no logits`)
   const settings = settingsOf(options)
   refuseNothingToTrain(role, config, settings)
-  const { tensors, missing } = await readWeights(directory, layout(config.decoder, headOf(role)), {
+  const { tensors, missing } = await readWeights(directory, weightMap(config.decoder, headOf(role)), {
     ...settings,
     optional: name => name === 'score.weight' && config.head === 'language',
     // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
@@ -92,7 +92,7 @@ export async function randomModel<R extends Role>(
   const { role, seed } = options
   const settings = settingsOf(options)
   refuseNothingToTrain(role, config, settings)
-  const weights = layout(config.decoder, headOf(role))
+  const weights = weightMap(config.decoder, headOf(role))
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
   return { role, config, tensors, adapter, settings, source: undefined }
@@ -122,7 +122,7 @@ function settingsOf(options: LoadOptions<Role>): Settings {
     device,
     dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
     tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 2048 : 32768),
-    recompute: options.recompute ?? false,
+    gradientCheckpointing: options.gradientCheckpointing ?? false,
     freezeBackbone: options.freezeBackbone ?? false,
     optimizer: options.optimizer ?? {},
   }
@@ -155,7 +155,7 @@ function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: num
 }
 
 function seeded(shape: readonly number[], scale: number, seed: number): Tensor {
-  const generator = new Generator({ seed })
+  const generator = new RandomGenerator({ seed })
   try {
     return randn(shape, { generator }).mul(scale)
   } finally {

@@ -45,7 +45,7 @@ export interface ScoreOptions {
 
 export interface TrainOptions extends Pick<ScoreOptions, 'from' | 'entropy' | 'temperature' | 'packing' | 'signal'> {
   /** This many consecutive sequences come to the callback together. */
-  together?: number
+  groupSize?: number
 }
 
 /** The positions whose output is wanted: those before each predicted token, or the last one. */

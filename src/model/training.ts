@@ -1,17 +1,17 @@
 /** What a training step needs beside the gradients: the optimiser, and whom to blame where they are not finite. */
 import { AdamW, type NonFiniteGradientError, scope } from '../tensor/index.js'
 import { NonFiniteError } from './errors.js'
-import type { LiveWeights } from './live-weights.js'
 import type { OptimizerOptions } from './loading.js'
+import type { LocalModel } from './local-model.js'
 import type { Gradients, Role, Sequence, TrainOptions } from './outputs.js'
-import type { TokenModel } from './token-model.js'
+import type { Parameters } from './parameters.js'
 
-/** Of the weights that are trained; those of the exempt kinds do not decay. */
-export function makeAdamW(weights: LiveWeights, settings: OptimizerOptions): AdamW {
-  const { exempt = [], weightDecay = 0, ...options } = settings
-  const kinds = new Map(weights.layout.map(({ name, kind }) => [name, kind]))
+/** Of the weights that are trained; those of the noDecay kinds do not decay. */
+export function makeAdamW(weights: Parameters, settings: OptimizerOptions): AdamW {
+  const { noDecay = [], weightDecay = 0, ...options } = settings
+  const kinds = new Map(weights.weightMap.map(({ name, kind }) => [name, kind]))
   const trained = [...weights.trained()]
-  const decays = (name: string): boolean => !exempt.includes(kinds.get(name) ?? 'matrix')
+  const decays = (name: string): boolean => !noDecay.includes(kinds.get(name) ?? 'matrix')
   const group = (wanted: boolean) => new Map(trained.filter(([name]) => decays(name) === wanted))
   // The rate of each step comes in as the scale of a rate of 1.
   return new AdamW([
@@ -33,12 +33,12 @@ export interface TrainCall<R extends Role> {
  * gradients are lost on the way.
  */
 export async function blame<R extends Role>(
-  model: TokenModel<R>,
+  model: LocalModel<R>,
   calls: readonly TrainCall<R>[],
   error: NonFiniteGradientError,
 ): Promise<Error> {
   for (const [number, { sequences, options, gradients }] of calls.entries()) {
-    const { from, together: _, ...rest } = options
+    const { from, groupSize: _, ...rest } = options
     for (const [index, gradient] of gradients) {
       model.zeroGrad()
       const first = typeof from === 'object' ? from[index] : from

@@ -4,9 +4,9 @@ import {
   Checkpoint,
   type Device,
   type DType,
-  Generator,
   noGrad,
   ones,
+  RandomGenerator,
   randn,
   record,
   Tensor,
@@ -15,7 +15,7 @@ import {
 } from '../tensor/index.js'
 import type { DecoderConfig } from './config.js'
 import { ModelError } from './errors.js'
-import { checkpointViews, type Weight } from './layout.js'
+import { checkpointViews, type Weight } from './weight-map.js'
 
 export interface LoadProgress {
   loadedBytes: number
@@ -113,7 +113,7 @@ export async function initializeWeights(
   options: { seed: number; dtype: DType; device: Device },
 ): Promise<Map<string, Tensor>> {
   // Drawn on the CPU in float32, so that a seed gives the same model everywhere.
-  const generator = new Generator({ seed: options.seed })
+  const generator = new RandomGenerator({ seed: options.seed })
   const { device, dtype } = options
   const tensors = new Map<string, Tensor>()
   try {

@@ -45,7 +45,7 @@ interface OfSample {
   seed: number
 }
 
-export interface Completion extends OfSample {
+export interface Sample extends OfSample {
   kind: 'completed'
   /** As the model saw it: after truncation, where the request asked for it. */
   promptIds: Int32Array
@@ -97,7 +97,7 @@ export interface Failure extends OfSample {
   message: string
 }
 
-export type Outcome = Completion | Rejection | Failure
+export type Outcome = Sample | Rejection | Failure
 
 export interface Generator {
   /** One outcome for every sample of every request, as each finishes. Leaving the loop early cancels the rest. */

@@ -7,19 +7,19 @@
  * for await (const outcome of engine.generate(requests)) if (outcome.kind === 'completed') score(outcome)
  */
 export type {
-  Completion,
   Failure,
   GenerationRequest,
   Generator,
   Outcome,
   PolicyVersion,
   Rejection,
+  Sample,
   Timings,
   TopLogprobs,
   VersionSpan,
 } from './generator.js'
 export { type EngineCounts, LocalEngine, type LocalEngineOptions } from './local/engine.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
-export type { Listener, TokenEvent } from './local/sample.js'
+export type { Listener, TokenEvent } from './local/request-state.js'
 export type { StepBatch, StepDevice, StepResult } from './local/step.js'
 export { type ResolvedSampling, resolveSampling, type SamplingParams } from './sampling.js'

@@ -1,5 +1,5 @@
 /** `POST /v1/chat/completions`. */
-import type { Completion } from '../rollout/index.js'
+import type { Sample } from '../rollout/index.js'
 import { type ChatMessage, ChatTemplateError } from '../text/index.js'
 import { badRequest } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
@@ -58,8 +58,8 @@ export async function encodeMessages({ tokenizer }: Served, fields: Fields): Pro
 }
 
 async function answer(served: Served, exchange: Exchange, request: ChatRequest): Promise<object> {
-  const found: Completion[] = []
-  const onCompletion = (_: number, completion: Completion): void => {
+  const found: Sample[] = []
+  const onCompletion = (_: number, completion: Sample): void => {
     found[completion.sample] = completion
   }
   await runGeneration(served.engine, request, { onCompletion }, exchange.signal)

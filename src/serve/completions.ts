@@ -1,5 +1,5 @@
 /** `POST /v1/completions`. */
-import type { Completion, TokenEvent } from '../rollout/index.js'
+import type { Sample, TokenEvent } from '../rollout/index.js'
 import { badRequest, malformed } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
 import { Fields } from './fields.js'
@@ -85,8 +85,8 @@ async function readPrompts({ tokenizer }: Served, fields: Fields): Promise<Int32
 
 async function answer(served: Served, exchange: Exchange, request: CompletionRequest): Promise<object> {
   const { n } = request.sampling
-  const found: Completion[] = []
-  const onCompletion = (prompt: number, completion: Completion): void => {
+  const found: Sample[] = []
+  const onCompletion = (prompt: number, completion: Sample): void => {
     found[prompt * n + completion.sample] = completion
   }
   await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
@@ -104,7 +104,7 @@ async function answer(served: Served, exchange: Exchange, request: CompletionReq
 async function choice(
   { tokenizer, texts }: Served,
   { sampling, logprobs, returnIds, echo, dropped, fields }: CompletionRequest,
-  completion: Completion,
+  completion: Sample,
   index: number,
 ): Promise<object> {
   const show = texts.show(fields.flag('return_tokens_as_token_ids') ?? false)

@@ -1,5 +1,5 @@
 /** `POST /inference/v1/generate`: tokens in, tokens out, no text, and which weights made them. */
-import type { Completion } from '../rollout/index.js'
+import type { Sample } from '../rollout/index.js'
 import { badRequest, malformed } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
 import { Fields } from './fields.js'
@@ -47,8 +47,8 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
     })
     return
   }
-  const found: Completion[] = []
-  const onCompletion = (_: number, completion: Completion): void => {
+  const found: Sample[] = []
+  const onCompletion = (_: number, completion: Sample): void => {
     found[completion.sample] = completion
   }
   await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
@@ -70,7 +70,7 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
   })
 }
 
-const versions = (completion: Completion): object[] =>
+const versions = (completion: Sample): object[] =>
   completion.versions.map(({ version, start, end }) => ({ version: `${version}`, start, end }))
 
 function entry({ id, logprob, top }: TokenScore): object {

@@ -1,6 +1,6 @@
 /** One HTTP request's prompts through the engine: outcomes for a plain answer, tokens as they come for a stream. */
 import { randomUUID } from 'node:crypto'
-import type { Completion, LocalEngine, Outcome, SamplingParams, TokenEvent } from '../rollout/index.js'
+import type { LocalEngine, Outcome, Sample, SamplingParams, TokenEvent } from '../rollout/index.js'
 import { ApiError, badRequest } from './errors.js'
 import { anySeed, type SamplingRequest } from './sampling-fields.js'
 
@@ -65,7 +65,7 @@ export function checkPrompts({ prompts, maxTokens, sampling }: Generation, { voc
 
 export interface Progress {
   onToken?: (prompt: number, event: TokenEvent) => void
-  onCompletion: (prompt: number, completion: Completion) => void
+  onCompletion: (prompt: number, completion: Sample) => void
 }
 
 /** Resolves when every sample has ended; a signal cancels them. Throws where a sample failed. */
@@ -125,7 +125,7 @@ export function runGeneration(
 }
 
 /** A prompt counts once, however many samples it has. */
-export function usage(found: readonly Completion[], { sampling: { n } }: Generation, tokens?: number): object {
+export function usage(found: readonly Sample[], { sampling: { n } }: Generation, tokens?: number): object {
   const prompt = found.reduce((sum, { promptIds }, i) => sum + (i % n === 0 ? promptIds.length : 0), 0)
   const completion = tokens ?? found.reduce((sum, { responseIds }) => sum + responseIds.length, 0)
   return { prompt_tokens: prompt, total_tokens: prompt + completion, completion_tokens: completion }

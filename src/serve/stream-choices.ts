@@ -1,5 +1,5 @@
 /** The events of a streamed answer: one for each token, in the order of each choice, then the usage, then the end. */
-import type { Completion, TokenEvent } from '../rollout/index.js'
+import type { Sample, TokenEvent } from '../rollout/index.js'
 import { ApiError } from './errors.js'
 import { EventStream } from './event-stream.js'
 import type { Exchange, Served } from './exchange.js'
@@ -11,7 +11,7 @@ export interface Chunk {
   /** Undefined where a choice ends without a token, cancelled. */
   event: TokenEvent | undefined
   /** With the last token. */
-  completion: Completion | undefined
+  completion: Sample | undefined
   /** Of this choice. */
   first: boolean
   promptIds: Int32Array
@@ -35,12 +35,12 @@ export async function streamChoices(
   const wantsUsage = options.flag('include_usage') ?? false
   const events = new EventStream(exchange.response)
   for (const choice of opening) events.send({ ...head, choices: [choice] })
-  const found: Completion[] = []
+  const found: Sample[] = []
   const started = new Set<number>()
   // A token waits for the end of the turn it came in: if it was the last, that is said with it.
   const waiting = new Map<number, TokenEvent>()
   let sent: Promise<void> = Promise.resolve()
-  const send = (index: number, completion: Completion | undefined): void => {
+  const send = (index: number, completion: Sample | undefined): void => {
     const event = waiting.get(index)
     if (!event && !completion) return
     waiting.delete(index)

@@ -1,5 +1,5 @@
 /** Tokens and log-probabilities as the API writes them. */
-import type { Completion, TokenEvent, TopLogprobs } from '../rollout/index.js'
+import type { Sample, TokenEvent, TopLogprobs } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 
 /** How tokens read, once all of these are known. */
@@ -33,7 +33,7 @@ export interface TokenScore {
   top: TopLogprobs | undefined
 }
 
-export function scoresOf({ responseIds, logprobs, topLogprobs }: Completion): TokenScore[] {
+export function scoresOf({ responseIds, logprobs, topLogprobs }: Sample): TokenScore[] {
   return Array.from(responseIds, (id, i) => ({ id, logprob: logprobs.raw[i]!, top: topLogprobs?.[i] }))
 }
 
@@ -81,7 +81,7 @@ export async function chatLogprobs(scores: readonly TokenScore[], show: TokenSho
 
 /** `prompt_logprobs`: null for the first token, then each token's own and the likeliest, by id. */
 export async function promptLogprobs(
-  { promptIds, promptLogprobs: found }: Completion,
+  { promptIds, promptLogprobs: found }: Sample,
   show: TokenShow,
 ): Promise<unknown[]> {
   const later = promptIds.subarray(1)

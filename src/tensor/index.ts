@@ -29,7 +29,7 @@ export {
   type Update,
 } from './optim.js'
 export { CapturedProgram, type InputKind, Program, record } from './program.js'
-export { Generator, manualSeed } from './random.js'
+export { manualSeed, RandomGenerator } from './random.js'
 export * from './safetensors/index.js'
 export { createSchedule, type Schedule, type ScheduleOptions } from './schedule.js'
 export { keep, scope, scopeAsync, unscoped } from './scope.js'

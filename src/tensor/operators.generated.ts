@@ -1,7 +1,7 @@
 // Written by tools/generate-operators.mjs from operators.txt and the schemas of libtorch 2.13. Do not edit.
 import { arg, argDevice, argDtype, begin, type NumberLike, operator, Ref, Sym, toList, toNothing, toScalar, toSeveral, toTensor } from './call.js'
 import type { Device, DType } from './dtype.js'
-import type { Generator } from './random.js'
+import type { RandomGenerator } from './random.js'
 import type { Tensor } from './tensor.js'
 
 const isTensor = (value: unknown): boolean => value instanceof Ref && !(value instanceof Sym)
@@ -2082,7 +2082,7 @@ export abstract class TensorOperators extends Ref {
   /**
    * aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
    */
-  multinomial(numSamples: NumberLike, options: { replacement?: boolean | undefined; generator?: Generator | undefined } = {}): Tensor {
+  multinomial(numSamples: NumberLike, options: { replacement?: boolean | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
     begin(op_multinomial)
     arg(this)
     arg(numSamples)
@@ -2095,7 +2095,7 @@ export abstract class TensorOperators extends Ref {
    * aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor
    * aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor
    */
-  bernoulli(p?: NumberLike | undefined, options: { generator?: Generator | undefined } = {}): Tensor {
+  bernoulli(p?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): Tensor {
     if (p === undefined) {
       begin(op_bernoulli)
       arg(this)
@@ -2112,7 +2112,7 @@ export abstract class TensorOperators extends Ref {
   /**
    * aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)
    */
-  uniform_(from?: NumberLike | undefined, to?: NumberLike | undefined, options: { generator?: Generator | undefined } = {}): this {
+  uniform_(from?: NumberLike | undefined, to?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_uniform_)
     arg(this)
     arg(from)
@@ -2125,7 +2125,7 @@ export abstract class TensorOperators extends Ref {
   /**
    * aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)
    */
-  normal_(mean?: NumberLike | undefined, std?: NumberLike | undefined, options: { generator?: Generator | undefined } = {}): this {
+  normal_(mean?: NumberLike | undefined, std?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_normal_)
     arg(this)
     arg(mean)
@@ -2138,7 +2138,7 @@ export abstract class TensorOperators extends Ref {
   /**
    * aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)
    */
-  exponential_(lambd?: NumberLike | undefined, options: { generator?: Generator | undefined } = {}): this {
+  exponential_(lambd?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_exponential_)
     arg(this)
     arg(lambd)
@@ -2471,7 +2471,7 @@ export function arange(start: NumberLike, end: NumberLike, step?: NumberLike | u
  * aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  * aten::rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  */
-export function rand(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: Generator | undefined } = {}): Tensor {
+export function rand(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
   if (Array.isArray(size) && options.generator === undefined) {
     begin(op_rand)
     arg(size)
@@ -2495,7 +2495,7 @@ export function rand(size: readonly NumberLike[], options: { dtype?: DType | und
  * aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  * aten::randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  */
-export function randn(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: Generator | undefined } = {}): Tensor {
+export function randn(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
   if (Array.isArray(size) && options.generator === undefined) {
     begin(op_randn)
     arg(size)
@@ -2519,7 +2519,7 @@ export function randn(size: readonly NumberLike[], options: { dtype?: DType | un
  * aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  * aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  */
-export function randint(low: NumberLike, high: NumberLike, size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: Generator | undefined } = {}): Tensor {
+export function randint(low: NumberLike, high: NumberLike, size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
   if (isNumber(low) && isNumber(high) && Array.isArray(size) && options.generator === undefined) {
     begin(op_randint_low)
     arg(low)
@@ -2547,7 +2547,7 @@ export function randint(low: NumberLike, high: NumberLike, size: readonly Number
  * aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  * aten::randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
  */
-export function randperm(n: NumberLike, options: { dtype?: DType | undefined; device?: Device | undefined; generator?: Generator | undefined } = {}): Tensor {
+export function randperm(n: NumberLike, options: { dtype?: DType | undefined; device?: Device | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
   if (isNumber(n) && options.generator === undefined) {
     begin(op_randperm)
     arg(n)

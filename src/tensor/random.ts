@@ -22,11 +22,11 @@ const finalized = new FinalizationRegistry<number>(generator => {
  * A stream of random numbers of its own.
  *
  * ```ts
- * const generator = new Generator({ seed: 7 })
+ * const generator = new RandomGenerator({ seed: 7 })
  * const noise = randn([2, 3], { generator })
  * ```
  */
-export class Generator extends GeneratorRef {
+export class RandomGenerator extends GeneratorRef {
   readonly device: Device
 
   constructor(options: { seed: number | bigint; device?: Device }) {

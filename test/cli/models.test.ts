@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TokenModel } from '../../src/model/index.js'
+import { LocalModel } from '../../src/model/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { expectClose, fixture, readCase } from '../model/models.js'
 import { type Binary, buildBinary } from './binary.js'
@@ -22,7 +22,7 @@ const read = <T>(name: string): T[] =>
     .split('\n')
     .map(line => JSON.parse(line) as T)
 
-const shape = '--hidden 32 --inner 48 --layers 2 --heads 4 --kv-heads 2 --context 512'.split(' ')
+const shape = '--hidden 32 --intermediate 48 --layers 2 --heads 4 --kv-heads 2 --context 512'.split(' ')
 
 beforeAll(async () => {
   binary = buildBinary()
@@ -61,7 +61,7 @@ describe('init', () => {
     expect(config).toMatchObject({ tie_word_embeddings: false, dtype: 'bfloat16', eos_token_id: 2, pad_token_id: 0 })
     const generation = JSON.parse(readFileSync(path('sized/generation_config.json'), 'utf8'))
     expect(generation).toEqual({ eos_token_id: 2, pad_token_id: 0 })
-    const model = await TokenModel.load(path('sized'), { role: 'language' })
+    const model = await LocalModel.load(path('sized'), { role: 'language' })
     const tokenizer = await Tokenizer.load(path('sized'))
     const [scored] = await model.score([await tokenizer.encode('What is 2 + 2?')])
     // Fresh weights know nothing: about the same for every token.
@@ -76,7 +76,7 @@ describe('init', () => {
       await binary.run(['init', ...args, '--out', `seed-${seed}`])
     }
     for (const directory of ['tiny', 'seed-7', 'seed-8']) {
-      const model = await TokenModel.load(path(directory))
+      const model = await LocalModel.load(path(directory))
       checksums.push(await model.checksum())
       model.dispose()
     }
@@ -107,7 +107,7 @@ describe('init', () => {
     [['--family', 'qwen2', '--size', '2m', '--tokenizer', 'x'], '--out: expected a directory'],
     [
       ['--family', 'qwen2', '--hidden', '64', '--tokenizer', 'x', '--out', 'y'],
-      'expected --size, or else --inner, --layers, --heads too',
+      'expected --size, or else --intermediate, --layers, --heads too',
     ],
     [
       ['--family', 'qwen2', '--size', '2m', '--layers', 'six', '--tokenizer', 'x', '--out', 'y'],
@@ -185,7 +185,7 @@ describe('score', () => {
     const lines = read<{ logprobs: number[]; entropy: number[] }>('texts.out')
 
     const tokenizer = await Tokenizer.load(tiny)
-    const model = await TokenModel.load(tiny, { role: 'language' })
+    const model = await LocalModel.load(tiny, { role: 'language' })
     const first = await tokenizer.encode(prompt)
     const second = await tokenizer.encode(response, { addSpecialTokens: false })
     const [pair] = await model.score([Int32Array.of(...first, ...second)], { from: first.length })
@@ -279,7 +279,7 @@ describe('score', () => {
     expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(/scoring 20 % of [\d,]+ tokens\n/) })
     const lines = read<{ logprobs: number[] }>('many.out')
     expect(lines.map(line => line.logprobs.length)).toEqual(rows.map(row => row.ids.length - 1))
-    const model = await TokenModel.load(tiny, { role: 'language' })
+    const model = await LocalModel.load(tiny, { role: 'language' })
     for (const i of [1, 700, 1499]) {
       const [expected] = await model.score([Int32Array.from(rows[i]!.ids)])
       expectClose(lines[i]!.logprobs, expected!.logprobs, 1e-5)

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { families, type LoadProgress, TokenModel } from '../../src/model/index.js'
+import { families, type LoadProgress, LocalModel } from '../../src/model/index.js'
 import { memoryUse, SafetensorsFile, type Tensor, writeSafetensors } from '../../src/tensor/index.js'
 import { expectHeld, heldMemory } from '../held-memory.js'
 import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from './models.js'
@@ -9,7 +9,7 @@ import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from
 const given = sequences([6, 11, 4])
 const json = (directory: string, name: string) => JSON.parse(readFileSync(join(directory, name), 'utf8'))
 
-async function train(model: TokenModel<'language'>, steps: number): Promise<void> {
+async function train(model: LocalModel<'language'>, steps: number): Promise<void> {
   for (let step = 0; step < steps; step++) {
     await model.forwardBackward(given, outputs =>
       outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -0.1) })),
@@ -20,7 +20,7 @@ async function train(model: TokenModel<'language'>, steps: number): Promise<void
 
 describe.each(families)('%s', family => {
   test('save and load: the same bits, whole or in shards', async () => {
-    const model = await TokenModel.create(tinyConfig(family), { role: 'language', seed: 1 })
+    const model = await LocalModel.create(tinyConfig(family), { role: 'language', seed: 1 })
     await train(model, 2)
     const whole = temporary(`${family}-whole`)
     const sharded = temporary(`${family}-sharded`)
@@ -32,7 +32,7 @@ describe.each(families)('%s', family => {
     const index = json(sharded, 'model.safetensors.index.json')
     expect(new Set(Object.values(index.weight_map))).toEqual(new Set(shards))
     for (const directory of [whole, sharded]) {
-      const back = await TokenModel.load(directory, { role: 'language' })
+      const back = await LocalModel.load(directory, { role: 'language' })
       expect(await back.checksum()).toBe(await model.checksum())
       expect(await back.score(given)).toEqual(await model.score(given))
       expect(back.config.decoder).toEqual({ ...model.config.decoder, initRange: 0.02 })
@@ -43,7 +43,7 @@ describe.each(families)('%s', family => {
 })
 
 test("transformers' file, loaded and saved, holds the same tensors", async () => {
-  const model = await TokenModel.load(fixture('qwen3'), { role: 'language' })
+  const model = await LocalModel.load(fixture('qwen3'), { role: 'language' })
   await model.save(temporary('again'))
   const [ours, theirs] = await Promise.all(
     [temporary('again'), fixture('qwen3')].map(directory => SafetensorsFile.open(join(directory, 'model.safetensors'))),
@@ -69,7 +69,7 @@ test('tokenizer and generation config travel with the weights; a save over an ea
   mkdirSync(join(source, 'additional_chat_templates'))
   writeFileSync(join(source, 'additional_chat_templates', 'tool_use.jinja'), 'tools')
   writeFileSync(join(source, 'notes.txt'), 'not part of a model')
-  const model = await TokenModel.load(source, { role: 'language' })
+  const model = await LocalModel.load(source, { role: 'language' })
   const target = temporary('saved')
   await model.save(target, { maxShardBytes: 50_000 })
   await train(model, 1)
@@ -85,17 +85,17 @@ test('tokenizer and generation config travel with the weights; a save over an ea
       'tokenizer_config.json',
     ].sort(),
   )
-  const back = await TokenModel.load(target, { role: 'language' })
+  const back = await LocalModel.load(target, { role: 'language' })
   expect(await back.checksum()).toBe(await model.checksum())
   // In place, where the model came from.
   await back.save(target)
-  const again = await TokenModel.load(target, { role: 'language' })
+  const again = await LocalModel.load(target, { role: 'language' })
   expect(await again.checksum()).toBe(await model.checksum())
   for (const each of [model, back, again]) each.dispose()
 })
 
 test('a save that fails leaves nothing behind', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
   const folder = temporary('failing')
   mkdirSync(folder)
   await expect(model.save(join(folder, 'model'), { maxShardBytes: 0 })).rejects.toThrow('maxShardBytes')
@@ -105,7 +105,7 @@ test('a save that fails leaves nothing behind', async () => {
 
 test('a checksum tells weights apart, by one bit, and not by how they are stored', async () => {
   const [a, b, c] = await Promise.all(
-    [1, 1, 2].map(seed => TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed })),
+    [1, 1, 2].map(seed => LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed })),
   )
   expect(await a!.checksum()).toBe(await b!.checksum())
   expect(await a!.checksum()).not.toBe(await c!.checksum())
@@ -117,7 +117,7 @@ test('a checksum tells weights apart, by one bit, and not by how they are stored
 
 test('bfloat16 on request: cast when loaded, written as such, near the numbers', async () => {
   const { sequences, rows } = readCase<{ sequences: number[][]; rows: { token_logprobs: number[] }[] }>('qwen2')
-  const model = await TokenModel.load(fixture('qwen2'), { role: 'language', dtype: 'bfloat16' })
+  const model = await LocalModel.load(fixture('qwen2'), { role: 'language', dtype: 'bfloat16' })
   const [scored] = await model.score([Int32Array.from(sequences[0]!)])
   expectClose(scored!.logprobs, rows[0]!.token_logprobs, 0.1)
   await model.save(temporary('narrow'))
@@ -131,7 +131,7 @@ test('bfloat16 on request: cast when loaded, written as such, near the numbers',
 test('optimiser state, saved and restored, continues as if never interrupted', async () => {
   const config = tinyConfig('qwen2')
   const create = () =>
-    TokenModel.create(config, { role: 'language', seed: 1, optimizer: { weightDecay: 0.1, exempt: ['norm', 'bias'] } })
+    LocalModel.create(config, { role: 'language', seed: 1, optimizer: { weightDecay: 0.1, noDecay: ['norm', 'bias'] } })
   const straight = await create()
   await train(straight, 6)
 
@@ -140,9 +140,9 @@ test('optimiser state, saved and restored, continues as if never interrupted', a
   await first.save(temporary('resumed'))
   await writeSafetensors(temporary('optimizer.safetensors'), first.optimizerState())
   first.dispose()
-  const second = await TokenModel.load(temporary('resumed'), {
+  const second = await LocalModel.load(temporary('resumed'), {
     role: 'language',
-    optimizer: { weightDecay: 0.1, exempt: ['norm', 'bias'] },
+    optimizer: { weightDecay: 0.1, noDecay: ['norm', 'bias'] },
   })
   const file = await SafetensorsFile.open(temporary('optimizer.safetensors'))
   const state = new Map<string, Tensor>()
@@ -159,7 +159,7 @@ test('optimiser state, saved and restored, continues as if never interrupted', a
 describe('loading', () => {
   test('shows progress, up to the whole', async () => {
     const seen: LoadProgress[] = []
-    const model = await TokenModel.load(fixture('qwen2'), { role: 'language', onProgress: at => seen.push(at) })
+    const model = await LocalModel.load(fixture('qwen2'), { role: 'language', onProgress: at => seen.push(at) })
     expect(seen.length).toBeGreaterThan(10)
     for (const [i, { loadedBytes, totalBytes }] of seen.entries()) {
       expect(loadedBytes).toBeGreaterThan(seen[i - 1]?.loadedBytes ?? 0)
@@ -175,7 +175,7 @@ describe('loading', () => {
       const stop = new AbortController()
       let parts = 0
       if (at === 0) stop.abort(new Error('not wanted any more'))
-      const work = TokenModel.load(fixture('qwen2'), {
+      const work = LocalModel.load(fixture('qwen2'), {
         role: 'language',
         signal: stop.signal,
         onProgress: () => {
@@ -190,7 +190,7 @@ describe('loading', () => {
 
   test('a model in use and disposed leaves nothing', async () => {
     const before = await heldMemory()
-    const model = await TokenModel.load(fixture('qwen2'), { role: 'language' })
+    const model = await LocalModel.load(fixture('qwen2'), { role: 'language' })
     await train(model, 2)
     await model.score(given, { entropy: true, packing: 'off' })
     await model.nextLogits(given)
@@ -211,7 +211,7 @@ describe('loading', () => {
     tensors.set('model.layers.0.mlp.up_proj.weight', tensors.get('model.layers.0.mlp.down_proj.weight')!)
     await writeSafetensors(join(directory, 'model.safetensors'), tensors)
     const { liveTensors } = await heldMemory()
-    await expect(TokenModel.load(directory, { role: 'language' })).rejects.toThrow(
+    await expect(LocalModel.load(directory, { role: 'language' })).rejects.toThrow(
       `${directory}: the weights do not fit config.json
   missing: model.layers.1.self_attn.k_proj.weight
   unexpected: model.layers.9.extra.weight
@@ -224,13 +224,13 @@ describe('loading', () => {
   test('a directory without a config, or with one that is no JSON, is named', async () => {
     const directory = temporary('broken')
     mkdirSync(directory)
-    await expect(TokenModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
+    await expect(LocalModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
     writeFileSync(join(directory, 'config.json'), '{')
-    await expect(TokenModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
+    await expect(LocalModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
     writeFileSync(join(directory, 'config.json'), '[]')
-    await expect(TokenModel.load(directory)).rejects.toThrow('expected an object')
+    await expect(LocalModel.load(directory)).rejects.toThrow('expected an object')
     cpSync(join(fixture('qwen2'), 'config.json'), join(directory, 'config.json'))
-    await expect(TokenModel.load(directory)).rejects.toThrow(
+    await expect(LocalModel.load(directory)).rejects.toThrow(
       'neither model.safetensors nor model.safetensors.index.json',
     )
     rmSync(directory, { recursive: true })
@@ -238,7 +238,7 @@ describe('loading', () => {
 })
 
 test('500 steps of training: tensors and bytes stay as they were', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2', { layers: 1 }), {
+  const model = await LocalModel.create(tinyConfig('qwen2', { layers: 1 }), {
     role: 'language',
     seed: 1,
     tokenBudget: 40,

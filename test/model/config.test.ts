@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { families, ModelError, newConfig, parseConfig, sizes } from '../../src/model/index.js'
-import { layout, parameterCount } from '../../src/model/layout.js'
+import { parameterCount, weightMap } from '../../src/model/weight-map.js'
 import { fixture } from './models.js'
 
 const raw = (name: string): Record<string, unknown> =>
@@ -72,7 +72,7 @@ test.each(families)('a new config reads as what was asked for: %s', family => {
 
 test('sizes are what they are called', () => {
   const count = (size: keyof typeof sizes, vocabSize: number) =>
-    parameterCount(layout(newConfig('qwen2', { ...sizes[size], vocabSize }).decoder, 'language'))
+    parameterCount(weightMap(newConfig('qwen2', { ...sizes[size], vocabSize }).decoder, 'language'))
   expect(count('2m', 4096) / 1e6).toBeCloseTo(2.0, 1)
   expect(count('26m', 8192) / 1e6).toBeCloseTo(25.8, 1)
   // Qwen2.5-0.5B and 1.5B as published.

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { families, type ScoreOptions, TokenModel, type TrainOptions } from '../../src/model/index.js'
+import { families, LocalModel, type ScoreOptions, type TrainOptions } from '../../src/model/index.js'
 import {
   expectClose,
   expectSameGradients,
@@ -15,7 +15,7 @@ import {
 
 /** Trains on both outputs, with weights that depend on the sequence and the token alone. */
 async function gradientsOf(
-  model: TokenModel<'language'>,
+  model: LocalModel<'language'>,
   given: readonly Int32Array[],
   options: TrainOptions & { offset?: number } = {},
 ) {
@@ -43,8 +43,8 @@ describe.each(families)('%s', family => {
     await fc.assert(
       fc.asyncProperty(shapes, raggedLengths, fc.nat(1000), async (shape, lengths, seed) => {
         const config = tinyConfig(family, shape)
-        const model = await TokenModel.create(config, { role: 'language', seed })
-        const exact = await TokenModel.create(config, { role: 'language', seed, dtype: 'float64' })
+        const model = await LocalModel.create(config, { role: 'language', seed })
+        const exact = await LocalModel.create(config, { role: 'language', seed, dtype: 'float64' })
         await exact.copyFrom(model)
         const given = sequences(lengths)
         const options: ScoreOptions = { entropy: true, temperature }
@@ -57,7 +57,7 @@ describe.each(families)('%s', family => {
             expectClose(other.entropy!, single!.entropy!, 1e-5)
           }
         }
-        const oneByOne = async (model: TokenModel<'language'>) => {
+        const oneByOne = async (model: LocalModel<'language'>) => {
           for (const [i, ids] of given.entries()) await gradientsOf(model, [ids], { offset: i, temperature })
           return takeGradients(model)
         }
@@ -78,7 +78,7 @@ describe.each(families)('%s', family => {
   })
 
   test('a neighbour in the same pack cannot be seen: changing it changes no bit', async () => {
-    const model = await TokenModel.create(tinyConfig(family), { role: 'language', seed: 1 })
+    const model = await LocalModel.create(tinyConfig(family), { role: 'language', seed: 1 })
     const [first, second, third] = sequences([9, 14, 5]) as [Int32Array, Int32Array, Int32Array]
     for (const packing of ['on', 'off'] as const) {
       const before = await model.score([first, second, third], { entropy: true, packing })
@@ -105,7 +105,7 @@ describe.each(families)('%s', family => {
     const given = sequences([7, 12, 12, 3])
     const [kept, recomputed] = await Promise.all(
       [false, true].map(async recompute => {
-        const model = await TokenModel.create(config, { role: 'language', seed: 4, recompute })
+        const model = await LocalModel.create(config, { role: 'language', seed: 4, gradientCheckpointing: recompute })
         await gradientsOf(model, given)
         await gradientsOf(model, given, { packing: 'off' })
         const gradients = await takeGradients(model)
@@ -122,7 +122,7 @@ test('the token budget does not change results, and groups stay together', async
   const given = sequences([3, 20, 7, 7, 15, 2, 9, 12])
   let expected: { scores: Float32Array[]; gradients: Awaited<ReturnType<typeof takeGradients>> } | undefined
   for (const tokenBudget of [4096, 40, 16, 1]) {
-    const model = await TokenModel.create(config, { role: 'language', seed: 3, tokenBudget })
+    const model = await LocalModel.create(config, { role: 'language', seed: 3, tokenBudget })
     const progress: number[] = []
     const scores = await model.score(given, { onProgress: done => progress.push(done) })
     expect(progress.at(-1)).toBe(given.length)
@@ -133,7 +133,7 @@ test('the token budget does not change results, and groups stay together', async
         groups.push([...indices])
         return outputs.map(({ logprobs }, k) => ({ logprobs: weights(indices[k]!, logprobs.length) }))
       },
-      { together: 2 },
+      { groupSize: 2 },
     )
     for (const indices of groups) for (const i of indices) expect(indices).toContain(i ^ 1)
     expect(groups.flat().sort((a, b) => a - b)).toEqual(given.map((_, i) => i))
@@ -149,7 +149,7 @@ test('the token budget does not change results, and groups stay together', async
 })
 
 test('gradients add up over calls', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen3'), { role: 'language', seed: 3 })
+  const model = await LocalModel.create(tinyConfig('qwen3'), { role: 'language', seed: 3 })
   const given = sequences([5, 9, 4])
   await gradientsOf(model, given)
   const whole = await takeGradients(model)
@@ -160,7 +160,7 @@ test('gradients add up over calls', async () => {
 })
 
 test('from: the same numbers, fewer of them', async () => {
-  const model = await TokenModel.create(tinyConfig('mistral'), { role: 'language', seed: 3 })
+  const model = await LocalModel.create(tinyConfig('mistral'), { role: 'language', seed: 3 })
   const given = sequences([5, 9, 4])
   const all = await model.score(given, { entropy: true })
   const late = await model.score(given, { entropy: true, from: [5, 3, 1] })
@@ -184,8 +184,8 @@ test('from: the same numbers, fewer of them', async () => {
 })
 
 test('work runs off the event loop', async () => {
-  const config = tinyConfig('qwen2', { hidden: 128, inner: 512, headDim: 32, layers: 4, context: 512 })
-  const model = await TokenModel.create(config, { role: 'language', seed: 3 })
+  const config = tinyConfig('qwen2', { hidden: 128, intermediate: 512, headDim: 32, layers: 4, context: 512 })
+  const model = await LocalModel.create(config, { role: 'language', seed: 3 })
   const given = sequences([500, 400, 300, 512])
   // Turns of the event loop while one batch is computed: a handful, if it were computed on this thread.
   const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
@@ -207,7 +207,7 @@ test('work runs off the event loop', async () => {
 })
 
 test('what cannot be scored is refused by name', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 3 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 3 })
   const good = sequenceOf(4, 1)
   await expect(model.score([good, new Int32Array(0)])).rejects.toThrow('sequence 1 is empty')
   await expect(model.score([sequenceOf(129, 1)])).rejects.toThrow(

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { TokenModel } from '../../src/model/index.js'
+import { LocalModel } from '../../src/model/index.js'
 import { scope } from '../../src/tensor/index.js'
 import { expectClose, fixture, readCase } from './models.js'
 
@@ -17,7 +17,7 @@ const argmax = (values: Float32Array): number =>
 describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async name => {
   const golden = readCase<Case>(name)
   const sequences = golden.sequences.map(ids => Int32Array.from(ids))
-  const model = await TokenModel.load(fixture(name), { role: 'language' })
+  const model = await LocalModel.load(fixture(name), { role: 'language' })
   afterAll(() => model.dispose())
 
   test.each(['on', 'off'] as const)('log-probabilities and entropies, packing %s', async packing => {
@@ -55,9 +55,9 @@ describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async
   })
 
   test.each(['kept', 'recomputed'])('three AdamW steps, activations %s', async activations => {
-    const trained = await TokenModel.load(fixture(name), {
+    const trained = await LocalModel.load(fixture(name), {
       role: 'language',
-      recompute: activations === 'recomputed',
+      gradientCheckpointing: activations === 'recomputed',
       optimizer: { weightDecay: 0.01 },
     })
     const tokens = sequences.reduce((sum, ids) => sum + ids.length - 1, 0)
@@ -89,7 +89,7 @@ describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async
 
 test('reward scores', async () => {
   const golden = readCase<{ sequences: number[][]; scores: number[] }>('qwen2-reward')
-  const model = await TokenModel.load(fixture('qwen2-reward'), { role: 'reward' })
+  const model = await LocalModel.load(fixture('qwen2-reward'), { role: 'reward' })
   const sequences = golden.sequences.map(ids => Int32Array.from(ids))
   for (const packing of ['on', 'off'] as const) {
     const scores = await model.score(sequences, { packing })
@@ -103,7 +103,7 @@ test('reward scores', async () => {
 
 test('LoRA: log-probabilities and last logits', async () => {
   const golden = readCase<{ sequence: number[]; token_logprobs: number[]; last_logits: number[] }>('qwen2-lora')
-  const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
+  const model = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
   const sequence = Int32Array.from(golden.sequence)
   const [scored] = await model.score([sequence])
   expectClose(scored!.logprobs, golden.token_logprobs)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { makeLanguageHead, planHead } from '../../src/model/head.js'
-import { TokenModel } from '../../src/model/index.js'
+import { LocalModel } from '../../src/model/index.js'
 import { fusedOps, linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
 import { expectClose, nudge, sequenceOf, sequences, takeGradients, tinyConfig, weights } from './models.js'
 
@@ -80,7 +80,7 @@ describe('the head in chunks is plain log_softmax', () => {
 })
 
 test('gradients of log-probabilities and entropies are those of finite differences, with a temperature', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen3', { layers: 1 }), { role: 'language', seed: 5 })
+  const model = await LocalModel.create(tinyConfig('qwen3', { layers: 1 }), { role: 'language', seed: 5 })
   const given = sequences([6, 9])
   const options = { entropy: true, temperature: 1.4 }
   const loss = async (): Promise<number> => {
@@ -117,7 +117,7 @@ test('gradients of log-probabilities and entropies are those of finite differenc
 })
 
 test('a temperature divides the logits', async () => {
-  const model = await TokenModel.create(tinyConfig('llama'), { role: 'language', seed: 5 })
+  const model = await LocalModel.create(tinyConfig('llama'), { role: 'language', seed: 5 })
   const ids = sequenceOf(8, 1)
   const [logits] = await model.nextLogits([ids])
   const next = Int32Array.of(...ids, 4)
@@ -131,7 +131,7 @@ test('a temperature divides the logits', async () => {
 })
 
 test('nothing to predict gives empty arrays', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 5 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 5 })
   const [one, two] = await model.score([sequenceOf(1, 1), sequenceOf(4, 2)], { from: [1, 4], entropy: true })
   for (const { logprobs, entropy } of [one!, two!]) expect([logprobs.length, entropy!.length]).toEqual([0, 0])
   model.dispose()
@@ -139,7 +139,7 @@ test('nothing to predict gives empty arrays', async () => {
 
 test('with a vocabulary of 32k, memory does not grow with tokens times vocabulary', async () => {
   const config = tinyConfig('qwen2', { vocabSize: 32_768, context: 2048, layers: 1 })
-  const model = await TokenModel.create(config, { role: 'language', seed: 5 })
+  const model = await LocalModel.create(config, { role: 'language', seed: 5 })
   const tokens = 2048
   const given = Array.from({ length: 4 }, (_, i) => sequenceOf(tokens / 4, i, 32_768))
   const allLogits = tokens * 32_768 * 4

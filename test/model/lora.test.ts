@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type AdapterOptions, families, type LoadOptions, TokenModel } from '../../src/model/index.js'
+import { type AdapterOptions, families, type LoadOptions, LocalModel } from '../../src/model/index.js'
 import { memoryUse, SafetensorsFile } from '../../src/tensor/index.js'
 import { expectHeld, heldMemory } from '../held-memory.js'
 import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from './models.js'
@@ -15,20 +15,20 @@ const options: AdapterOptions & { seed: number } = {
 }
 const given = sequences([6, 11, 4])
 const actor = (family: (typeof families)[number] = 'qwen2', more: Partial<LoadOptions<'language'>> = {}) =>
-  TokenModel.create(tinyConfig(family), { role: 'language', seed: 1, adapter: options, ...more })
+  LocalModel.create(tinyConfig(family), { role: 'language', seed: 1, adapter: options, ...more })
 
-async function train(model: TokenModel<'language'>, steps = 3): Promise<void> {
+async function train(model: LocalModel<'language'>, steps = 3): Promise<void> {
   for (let step = 0; step < steps; step++) {
     await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -1) })))
     await model.step({ lr: 1e-2 })
   }
 }
-const logprobs = async (model: TokenModel<'language'>, adapter: 'on' | 'off' = 'on'): Promise<Float32Array[]> =>
+const logprobs = async (model: LocalModel<'language'>, adapter: 'on' | 'off' = 'on'): Promise<Float32Array[]> =>
   (await model.score(given, { adapter })).map(scored => scored.logprobs)
 
 describe.each(families)('%s', family => {
   test('a new adapter changes nothing; training changes it alone; off, it is the reference; merged, it is the same', async () => {
-    const base = await TokenModel.create(tinyConfig(family), { role: 'language', seed: 1 })
+    const base = await LocalModel.create(tinyConfig(family), { role: 'language', seed: 1 })
     const reference = await logprobs(base)
     const model = await actor(family)
     const checksum = await model.checksum()
@@ -51,13 +51,13 @@ describe.each(families)('%s', family => {
     await expect(train(model)).rejects.toThrow('unmerge() before training it')
     // A merged model saved is a model of its own.
     await model.save(temporary(`merged-${family}`))
-    const merged = await TokenModel.load(temporary(`merged-${family}`), { role: 'language' })
+    const merged = await LocalModel.load(temporary(`merged-${family}`), { role: 'language' })
     for (const [i, row] of (await logprobs(merged)).entries()) expectClose(row, trained[i]!, 1e-5)
 
     await model.unmerge()
     expect(await model.checksum()).toBe(checksum)
     expect(await logprobs(model)).toEqual(trained)
-    await model.merge({ forGood: true })
+    await model.merge({ permanent: true })
     for (const [i, row] of (await logprobs(model)).entries()) expectClose(row, trained[i]!, 1e-5)
     await expect(model.unmerge()).rejects.toThrow('for good')
     for (const each of [base, model, merged]) each.dispose()
@@ -77,9 +77,9 @@ test('gradients exist for the adapter only', async () => {
 
 test('the reference is no second copy of the weights', async () => {
   const { bytes: before } = memoryUse()
-  const base = await TokenModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), { role: 'language', seed: 1 })
+  const base = await LocalModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), { role: 'language', seed: 1 })
   const alone = memoryUse().bytes - before
-  const model = await TokenModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), {
+  const model = await LocalModel.create(tinyConfig('qwen2', { vocabSize: 4096 }), {
     role: 'language',
     seed: 1,
     adapter: options,
@@ -127,7 +127,7 @@ describe("PEFT's format", () => {
   })
 
   test("PEFT's own file, read and written again, is the same file", async () => {
-    const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
+    const model = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
     await model.saveAdapter(temporary('again'))
     const [ours, theirs] = await Promise.all(
       [temporary('again'), fixture('qwen2-lora')].map(dir =>
@@ -150,7 +150,7 @@ describe("PEFT's format", () => {
       target_modules: expect.arrayContaining(before.target_modules),
     })
     const { sequence, token_logprobs } = readCase<{ sequence: number[]; token_logprobs: number[] }>('qwen2-lora')
-    const back = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: temporary('again') })
+    const back = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: temporary('again') })
     expectClose((await back.score([Int32Array.from(sequence)]))[0]!.logprobs, token_logprobs)
     model.dispose()
     back.dispose()
@@ -158,7 +158,7 @@ describe("PEFT's format", () => {
 
   test('a reward model trains its head with the adapter, and both are saved', async () => {
     const create = (adapter: LoadOptions<'value'>['adapter']) =>
-      TokenModel.load(fixture('qwen2'), { role: 'value', adapter: adapter! })
+      LocalModel.load(fixture('qwen2'), { role: 'value', adapter: adapter! })
     const critic = await create(options)
     const backbone = await critic.checksum()
     for (let step = 0; step < 2; step++) {
@@ -188,7 +188,7 @@ describe("PEFT's format", () => {
     }
     writeFileSync(join(directory, 'adapter_config.json'), JSON.stringify({ ...config, ...changed }))
     const { sequence, token_logprobs } = readCase<{ sequence: number[]; token_logprobs: number[] }>('qwen2-lora')
-    const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: directory })
+    const model = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: directory })
     expectClose((await model.score([Int32Array.from(sequence)]))[0]!.logprobs, token_logprobs)
     model.dispose()
   })
@@ -233,7 +233,7 @@ describe("PEFT's format", () => {
     const config = JSON.parse(readFileSync(join(source, 'adapter_config.json'), 'utf8'))
     writeFileSync(join(directory, 'adapter_config.json'), JSON.stringify({ ...config, ...fields }))
     const before = await heldMemory()
-    await expect(TokenModel.load(fixture('qwen2'), { role: 'language', adapter: directory })).rejects.toThrow(message)
+    await expect(LocalModel.load(fixture('qwen2'), { role: 'language', adapter: directory })).rejects.toThrow(message)
     await expectHeld(before)
   })
 })
@@ -247,7 +247,7 @@ test.each([
 })
 
 test('without an adapter there is nothing to merge or save', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
   await expect(model.merge()).rejects.toThrow('this model has no adapter')
   await expect(model.saveAdapter(temporary('none'))).rejects.toThrow('this model has no adapter')
   model.dispose()

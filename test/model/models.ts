@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect } from 'vitest'
-import { type Family, type ModelConfig, type ModelShape, newConfig, type TokenModel } from '../../src/model/index.js'
+import { type Family, type LocalModel, type ModelConfig, type ModelShape, newConfig } from '../../src/model/index.js'
 import { threads } from '../../src/tensor/index.js'
 
 // Models this small gain nothing from a second thread, and test files run side by side.
@@ -28,7 +28,7 @@ afterAll(() => {
 export function tinyConfig(family: Family, shape: Partial<ModelShape & { vocabSize: number }> = {}): ModelConfig {
   const config = newConfig(family, {
     hidden: 16,
-    inner: 24,
+    intermediate: 24,
     layers: 2,
     heads: 4,
     kvHeads: 2,
@@ -82,7 +82,7 @@ export const sameBits = (a: ArrayBufferView, b: ArrayBufferView): boolean =>
 type Numbers = Float32Array | Float64Array
 
 /** Takes the accumulated gradients by name, and drops them. */
-export async function takeGradients(model: TokenModel): Promise<Map<string, Numbers>> {
+export async function takeGradients(model: LocalModel): Promise<Map<string, Numbers>> {
   const found = new Map<string, Numbers>()
   for (const [name, tensor] of model.gradients()) {
     found.set(name, await tensor.data<'float32' | 'float64'>())
@@ -119,7 +119,7 @@ export function expectSameGradients(
 }
 
 /** A change of one weight, by the checkpoint's name in a fused or whole tensor. */
-export function nudge(model: TokenModel, name: string, index: number, by: number): void {
+export function nudge(model: LocalModel, name: string, index: number, by: number): void {
   const view = model.parts.weights.get(name)!.bytes()
   new Float32Array(view.buffer, view.byteOffset)[index]! += by
 }

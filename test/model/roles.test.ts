@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { type Family, families, ModelError, NonFiniteError, type Role, TokenModel } from '../../src/model/index.js'
+import { type Family, families, LocalModel, ModelError, NonFiniteError, type Role } from '../../src/model/index.js'
 import { fixture, nudge, sameBits, sequences, takeGradients, temporary, tinyConfig, weights } from './models.js'
 
 const given = sequences([5, 9, 2, 9])
 
 /** A weighted sum of everything a model answers. */
-async function lossOf(model: TokenModel<'value' | 'reward'>): Promise<number> {
+async function lossOf(model: LocalModel<'value' | 'reward'>): Promise<number> {
   const outputs = await model.score(given)
   return outputs.reduce((sum, output, i) => {
     if ('score' in output) return sum + weights(i, 1)[0]! * output.score
@@ -15,7 +15,7 @@ async function lossOf(model: TokenModel<'value' | 'reward'>): Promise<number> {
 
 describe.each(['value', 'reward'] as const)('%s', role => {
   test.each(families)('gradients are those of finite differences: %s', async (family: Family) => {
-    const model: TokenModel<'value' | 'reward'> = await TokenModel.create(tinyConfig(family, { layers: 1 }), {
+    const model: LocalModel<'value' | 'reward'> = await LocalModel.create(tinyConfig(family, { layers: 1 }), {
       role: role as 'value' | 'reward',
       seed: 2,
     })
@@ -26,15 +26,15 @@ describe.each(['value', 'reward'] as const)('%s', role => {
           : { values: weights(indices[k]!, output.values.length) },
       ),
     )
-    const gradients = await takeGradients(model as TokenModel<Role>)
+    const gradients = await takeGradients(model as LocalModel<Role>)
     for (const name of ['score.weight', 'model.norm.weight', 'model.layers.0.self_attn.o_proj.weight']) {
       for (const index of [0, 5, 13]) {
         const by = 5e-3
-        nudge(model as TokenModel<Role>, name, index, by)
+        nudge(model as LocalModel<Role>, name, index, by)
         const above = await lossOf(model)
-        nudge(model as TokenModel<Role>, name, index, -2 * by)
+        nudge(model as LocalModel<Role>, name, index, -2 * by)
         const below = await lossOf(model)
-        nudge(model as TokenModel<Role>, name, index, by)
+        nudge(model as LocalModel<Role>, name, index, by)
         expect(gradients.get(name)![index], `${name}[${index}]`).toBeCloseTo((above - below) / (2 * by), 2)
       }
     }
@@ -43,7 +43,7 @@ describe.each(['value', 'reward'] as const)('%s', role => {
 })
 
 test('a critic has a value before each token, one per log-probability; packing and from change nothing', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'value', seed: 2 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'value', seed: 2 })
   const packed = await model.score(given)
   const padded = await model.score(given, { packing: 'off' })
   for (const [i, { values }] of packed.entries()) {
@@ -57,10 +57,10 @@ test('a critic has a value before each token, one per log-probability; packing a
 })
 
 test('a critic made from a policy starts at zero, a reward model as its seed says; both keep the backbone', async () => {
-  const policy = await TokenModel.load(fixture('qwen2'), { role: 'language' })
-  const critic = await TokenModel.load(fixture('qwen2'), { role: 'value' })
+  const policy = await LocalModel.load(fixture('qwen2'), { role: 'language' })
+  const critic = await LocalModel.load(fixture('qwen2'), { role: 'value' })
   for (const { values } of await critic.score(given)) expect(values.every(value => value === 0)).toBe(true)
-  const rewards = await Promise.all([1, 1, 2].map(seed => TokenModel.load(fixture('qwen2'), { role: 'reward', seed })))
+  const rewards = await Promise.all([1, 1, 2].map(seed => LocalModel.load(fixture('qwen2'), { role: 'reward', seed })))
   const scores = await Promise.all(rewards.map(model => model.score(given)))
   expect(scores[0]).toEqual(scores[1])
   expect(scores[0]).not.toEqual(scores[2])
@@ -70,22 +70,22 @@ test('a critic made from a policy starts at zero, a reward model as its seed say
 })
 
 test('a critic is saved in the layout of a reward model and comes back', async () => {
-  const critic = await TokenModel.create(tinyConfig('llama'), { role: 'value', seed: 2 })
+  const critic = await LocalModel.create(tinyConfig('llama'), { role: 'value', seed: 2 })
   await critic.save(temporary('critic'))
-  const back = await TokenModel.load(temporary('critic'), { role: 'value' })
+  const back = await LocalModel.load(temporary('critic'), { role: 'value' })
   expect(await back.checksum()).toBe(await critic.checksum())
   expect(await back.score(given)).toEqual(await critic.score(given))
-  const reward = await TokenModel.load(temporary('critic'))
+  const reward = await LocalModel.load(temporary('critic'))
   expect(reward.role).toBe('reward')
-  await expect(TokenModel.load(temporary('critic'), { role: 'language' })).rejects.toThrow(
+  await expect(LocalModel.load(temporary('critic'), { role: 'language' })).rejects.toThrow(
     'holds a reward model, which has no logits',
   )
-  await expect((critic as unknown as TokenModel<'language'>).nextLogits(given)).rejects.toThrow('has no logits')
+  await expect((critic as unknown as LocalModel<'language'>).nextLogits(given)).rejects.toThrow('has no logits')
   for (const model of [critic, back, reward]) model.dispose()
 })
 
 test('freezeBackbone trains the head alone', async () => {
-  const model = await TokenModel.load(fixture('qwen2'), { role: 'value', freezeBackbone: true })
+  const model = await LocalModel.load(fixture('qwen2'), { role: 'value', freezeBackbone: true })
   const before = new Map([...model.parts.weights].map(([name, tensor]) => [name, tensor.toArray<'float32'>()]))
   await model.forwardBackward(given, outputs => outputs.map(({ values }) => ({ values: values.map(() => -1) })))
   expect([...model.gradients().keys()]).toEqual(['score.weight'])
@@ -95,24 +95,24 @@ test('freezeBackbone trains the head alone', async () => {
   }
   for (const { values } of await model.score(given)) expect(values[0]).toBeGreaterThan(0)
   model.dispose()
-  await expect(TokenModel.load(fixture('qwen2'), { role: 'language', freezeBackbone: true })).rejects.toThrow(
+  await expect(LocalModel.load(fixture('qwen2'), { role: 'language', freezeBackbone: true })).rejects.toThrow(
     /freezeBackbone leaves nothing to train/,
   )
-  const untied = await TokenModel.create(tinyConfig('llama'), { role: 'language', seed: 1, freezeBackbone: true })
+  const untied = await LocalModel.create(tinyConfig('llama'), { role: 'language', seed: 1, freezeBackbone: true })
   await untied.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -1) })))
   expect([...untied.gradients().keys()]).toEqual(['lm_head.weight'])
   untied.dispose()
 })
 
 describe('numbers that are not finite stop before the weights change, and name the sequence', () => {
-  const fresh = () => TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+  const fresh = () => LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
   const ones = (outputs: readonly { logprobs: Float32Array }[]) =>
     outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(1) }))
 
   test('an output', async () => {
     // Of a token that one sequence alone has. Not a language model: its other sequences have that token's logit.
-    const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'value', seed: 2 })
-    for (let i = 0; i < 16; i++) nudge(model as TokenModel<Role>, 'model.embed_tokens.weight', 36 * 16 + i, Number.NaN)
+    const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'value', seed: 2 })
+    for (let i = 0; i < 16; i++) nudge(model as LocalModel<Role>, 'model.embed_tokens.weight', 36 * 16 + i, Number.NaN)
     const clean = given.map(ids => ids.map(id => (id === 36 ? 0 : id)))
     clean[2] = Int32Array.of(1, 36, 3)
     const error = await model.score(clean).catch((thrown: unknown) => thrown)
@@ -165,7 +165,7 @@ describe('numbers that are not finite stop before the weights change, and name t
 })
 
 test('clipNorm scales the update, and version counts changes', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
   await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
   const { norm, scale } = await model.step({ lr: 1e-3, clipNorm: 0.5 })
   expect(scale).toBeCloseTo(0.5 / norm, 5)
@@ -174,7 +174,7 @@ test('clipNorm scales the update, and version counts changes', async () => {
 })
 
 test('offload and reload bring back the same weights; scoring in between says what to do', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
   const before = await model.score(given)
   const checksum = await model.checksum()
   await model.offload()
@@ -186,9 +186,9 @@ test('offload and reload bring back the same weights; scoring in between says wh
 })
 
 test('copyFrom takes over the weights, refuses another shape whole, and forgets moments of the old ones', async () => {
-  const model = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
-  const other = await TokenModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
-  const train = async (one: TokenModel<'language'>) => {
+  const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
+  const other = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+  const train = async (one: LocalModel<'language'>) => {
     await one.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
     await one.step({ lr: 1e-3 })
   }
@@ -198,7 +198,7 @@ test('copyFrom takes over the weights, refuses another shape whole, and forgets 
   await train(model)
   await train(other)
   expect(await model.checksum()).toBe(await other.checksum())
-  const wide = await TokenModel.create(tinyConfig('qwen2', { inner: 32 }), { role: 'language', seed: 2 })
+  const wide = await LocalModel.create(tinyConfig('qwen2', { intermediate: 32 }), { role: 'language', seed: 2 })
   await expect(model.copyFrom(wide)).rejects.toThrow(ModelError)
   await expect(model.copyFrom(wide)).rejects.toThrow(/gate_up\.weight is \[64, 16\], this one's \[48, 16\]/)
   expect(await model.checksum()).toBe(await other.checksum())

@@ -1,15 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { TokenModel } from '../../src/model/index.js'
-import {
-  type Completion,
-  type GenerationRequest,
-  LocalEngine,
-  type LocalEngineOptions,
-} from '../../src/rollout/index.js'
+import type { LocalModel } from '../../src/model/index.js'
+import { type GenerationRequest, LocalEngine, type LocalEngineOptions, type Sample } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
 import { collect, completed, loadModel, numbers, randomIds } from './models.js'
 
-let model: TokenModel<'language'>
+let model: LocalModel<'language'>
 beforeAll(async () => {
   model = await loadModel()
 })
@@ -41,7 +36,7 @@ const mixed: GenerationRequest[] = Array.from({ length: 24 }, (_, i) => ({
   },
 }))
 
-const content = (found: Map<string, Completion>) =>
+const content = (found: Map<string, Sample>) =>
   [...found]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, { responseIds, finishReason, logprobs }]) => ({
@@ -60,7 +55,7 @@ describe('the same sample, bit for bit, whatever else is computed', () => {
 
   test('one request at a time, one sample at a time', async () => {
     const engine = open({ maxSequences: 1 })
-    const found = new Map<string, Completion>()
+    const found = new Map<string, Sample>()
     for (const request of mixed) for (const [name, one] of await collect(engine, [request])) found.set(name, one)
     expect(content(found)).toEqual(expected)
   })
@@ -270,7 +265,7 @@ test('what was aborted is returned, and goes on where it stopped', async () => {
   const promptIds = randomIds(numbers(8), 10)
   const sampling = { seed: 9, maxNewTokens: 120, ignoreEos: true }
   const whole = (await collect(engine, [{ id: 'x', promptIds, n: 2, sampling }])).get('x/1')!
-  const outcomes: Completion[] = []
+  const outcomes: Sample[] = []
   let seen = 0
   await new Promise<void>(resolve => {
     engine.submit(
@@ -310,7 +305,7 @@ test('outcomes come as each ends, with their times; the rest are cancelled toget
     promptIds: Int32Array.of(5, 6, 7),
     sampling: { seed: 1, maxNewTokens, ignoreEos: true },
   })
-  const found: Completion[] = []
+  const found: Sample[] = []
   for await (const outcome of engine.generate([request('long', 240), request('a', 3), request('b', 3)])) {
     found.push(completed(outcome))
     if (found.length === 2) engine.abortAll()

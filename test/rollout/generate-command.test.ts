@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
-import { TokenModel } from '../../src/model/index.js'
+import { LocalModel } from '../../src/model/index.js'
 import type { Tokenizer } from '../../src/text/index.js'
 import { directory as fixture, golden } from './models.js'
 import { tinyModel } from './tiny.js'
@@ -102,7 +102,7 @@ test('an adapter takes part', async () => {
   const adapted = await generate([{ ids: [4, 5, 6] }], [...args, '--adapter', fixture('qwen2-lora')], fixture('qwen2'))
   expect(adapted.code).toBe(0)
   const { prompt_ids, ids, logprobs } = adapted.lines![0]!
-  const model = await TokenModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
+  const model = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
   const sequence = Int32Array.from([...prompt_ids, ...ids])
   const [score] = await model.score([sequence], { from: prompt_ids.length })
   const [base] = await model.score([sequence], { from: prompt_ids.length, adapter: 'off' })

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { TokenModel } from '../../src/model/index.js'
-import type { Completion, GenerationRequest, Outcome } from '../../src/rollout/index.js'
+import { LocalModel } from '../../src/model/index.js'
+import type { GenerationRequest, Outcome, Sample } from '../../src/rollout/index.js'
 import type { LocalEngine } from '../../src/rollout/local/engine.js'
 
 const fixtures = new URL('../fixtures/models/', import.meta.url)
 
 export const directory = (name: string): string => new URL(name, fixtures).pathname
-export const loadModel = (name = 'qwen2'): Promise<TokenModel<'language'>> =>
-  TokenModel.load(directory(name), { role: 'language' })
+export const loadModel = (name = 'qwen2'): Promise<LocalModel<'language'>> =>
+  LocalModel.load(directory(name), { role: 'language' })
 
 export interface Golden {
   sequences: number[][]
@@ -20,15 +20,15 @@ export const golden = (name: string): Golden =>
 export async function collect(
   engine: LocalEngine,
   requests: Iterable<GenerationRequest>,
-): Promise<Map<string, Completion>> {
-  const found = new Map<string, Completion>()
+): Promise<Map<string, Sample>> {
+  const found = new Map<string, Sample>()
   for await (const outcome of engine.generate(requests)) found.set(name(outcome), completed(outcome))
   return found
 }
 
 export const name = ({ requestId, sample }: Outcome): string => `${requestId}/${sample}`
 
-export function completed(outcome: Outcome | undefined): Completion {
+export function completed(outcome: Outcome | undefined): Sample {
   if (outcome?.kind !== 'completed') throw new Error(`not completed: ${JSON.stringify(outcome)}`)
   return outcome
 }

@@ -47,27 +47,35 @@ for (const dtype of ['float32', 'bfloat16'] as const) {
         const angles = randn([128, headDim / 2])
         const [cos, sin] = [angles.cos(), angles.sin()]
         // Blocks handed out in an order that is not their own.
-        const table = new Int32Array(lengths.length * width)
-        const [positions, sequences, slots]: number[][] = [[], [], []]
+        const blockTable = new Int32Array(lengths.length * width)
+        const [positions, sequences, slotMapping]: number[][] = [[], [], []]
         let block = blocks - 1
         for (const [s, length] of lengths.entries()) {
-          for (let b = 0; b < Math.ceil(length / blockSize); b++) table[s * width + b] = block--
+          for (let b = 0; b < Math.ceil(length / blockSize); b++) blockTable[s * width + b] = block--
           for (let t = 0; t < length; t++) {
             positions!.push(t)
             sequences!.push(s)
-            slots!.push(table[s * width + Math.floor(t / blockSize)]! * blockSize + (t % blockSize))
+            slotMapping!.push(blockTable[s * width + Math.floor(t / blockSize)]! * blockSize + (t % blockSize))
           }
         }
         // What was there before must not matter.
         const cache = zeros([2, blocks, kvHeads, blockSize * headDim], { dtype }).fill_(Number.NaN)
         const position = int(positions!)
-        const turned = callOperator('whetstone::rotate_store', qkv, cos, sin, position, int(slots!), cache) as Tensor
+        const turned = callOperator(
+          'whetstone::rotate_store',
+          qkv,
+          cos,
+          sin,
+          position,
+          int(slotMapping!),
+          cache,
+        ) as Tensor
         const scale = 1 / Math.sqrt(headDim)
         const out = callOperator(
           'whetstone::paged_attention',
           turned,
           cache,
-          int(table, [lengths.length, width]),
+          int(blockTable, [lengths.length, width]),
           int(sequences!),
           position,
           scale,
@@ -170,11 +178,11 @@ test('indices outside the cache are refused, not followed', () => {
   scope(() => {
     const cache = zeros([2, 2, 1, blockSize * 8])
     const qkv = randn([1, 32])
-    const table = zeros([4, 4])
+    const blockTable = zeros([4, 4])
     const store = (position: number, slot: number) =>
-      callOperator('whetstone::rotate_store', qkv, table, table, int([position]), int([slot]), cache)
+      callOperator('whetstone::rotate_store', qkv, blockTable, blockTable, int([position]), int([slot]), cache)
     expect(() => store(4, 0)).toThrow(/positions/)
-    expect(() => store(0, 32)).toThrow(/slots/)
+    expect(() => store(0, 32)).toThrow(/slot_mapping/)
     const attend = (block: number, sequence: number, position: number) =>
       callOperator(
         'whetstone::paged_attention',
@@ -185,7 +193,7 @@ test('indices outside the cache are refused, not followed', () => {
         int([position]),
         1,
       )
-    expect(() => attend(2, 0, 0)).toThrow(/table/)
+    expect(() => attend(2, 0, 0)).toThrow(/block_table/)
     expect(() => attend(0, 1, 0)).toThrow(/sequences/)
     expect(() => attend(0, 0, 16)).toThrow(/positions/)
     expect(() => attend(1, 0, 15)).not.toThrow()

@@ -10,30 +10,32 @@ interface Settings {
   minP?: number
 }
 
-/** `draws` tokens from one row of logits, each with a stream of its own; or those that are `forced`. */
-function draw(
+/** `samplingRows` tokens from one row of logits, each with a stream of its own; or those that are `targetIds`. */
+function samplingRow(
   logits: readonly number[],
   settings: Settings,
-  draws: number,
-  banned: readonly number[] = [],
-  forced = new Int32Array(draws).fill(-1),
+  samplingRows: number,
+  forbidden: readonly number[] = [],
+  targetIds = new Int32Array(samplingRows).fill(-1),
 ) {
   const { temperature = 1, topK = -1, topP = 1, minP = 0 } = settings
   return scope(() => {
-    const rows = Tensor.from(Float32Array.from(logits)).unsqueeze(0).repeat([draws, 1])
-    const each = <T>(values: readonly T[]): T[] => Array.from({ length: draws }, () => values).flat()
+    const rows = Tensor.from(Float32Array.from(logits)).unsqueeze(0).repeat([samplingRows, 1])
+    const each = <T>(values: readonly T[]): T[] => Array.from({ length: samplingRows }, () => values).flat()
     const [ids, logprobs] = callOperator(
       'whetstone::sample',
       rows,
-      Tensor.from(Float64Array.from(each([temperature, topK, topP, minP])), { shape: [draws, 4] }),
-      Tensor.from(Int32Array.from({ length: 3 * draws }, (_, i) => (i % 3 === 0 ? Math.floor(i / 3) * 7919 : i % 3))),
-      Tensor.from(forced),
-      Tensor.from(Int32Array.from({ length: draws + 1 }, (_, i) => i * banned.length)),
-      Tensor.from(Int32Array.from(each(banned))),
+      Tensor.from(Float64Array.from(each([temperature, topK, topP, minP])), { shape: [samplingRows, 4] }),
+      Tensor.from(
+        Int32Array.from({ length: 3 * samplingRows }, (_, i) => (i % 3 === 0 ? Math.floor(i / 3) * 7919 : i % 3)),
+      ),
+      Tensor.from(targetIds),
+      Tensor.from(Int32Array.from({ length: samplingRows + 1 }, (_, i) => i * forbidden.length)),
+      Tensor.from(Int32Array.from(each(forbidden))),
       -1,
     ) as Tensor[]
     const both = logprobs!.toArray<'float32'>()
-    return { ids: ids!.toArray<'int32'>(), raw: both.slice(0, draws), processed: both.slice(draws) }
+    return { ids: ids!.toArray<'int32'>(), raw: both.slice(0, samplingRows), processed: both.slice(samplingRows) }
   })
 }
 
@@ -118,7 +120,7 @@ test.each<[string, Settings]>([
   ['all of them', { temperature: 0.8, topK: 50, topP: 0.9, minP: 0.05 }],
 ])('sampled frequencies and log-probabilities with %s', (_, settings) => {
   const expected = filtered(logits, settings)
-  const { ids, raw, processed } = draw(logits, settings, 40_000)
+  const { ids, raw, processed } = samplingRow(logits, settings, 40_000)
   expectDistribution(ids, expected)
   const plain = softmax(logits)
   for (let i = 0; i < 500; i++) {
@@ -142,7 +144,7 @@ test('filters keep exactly the tokens they should, however sharp or flat the log
       const shifted = (by: number): number[] =>
         filtered(logits, { ...settings, topP: settings.topP < 1 ? settings.topP + by : 1 })
       const [fewest, most] = [shifted(-1e-6), shifted(1e-6)]
-      const { processed } = draw(logits, settings, count, [], Int32Array.from(logits.keys()))
+      const { processed } = samplingRow(logits, settings, count, [], Int32Array.from(logits.keys()))
       const wrong = [...processed.keys()].filter(i =>
         processed[i]! > Number.NEGATIVE_INFINITY ? most[i] === 0 : fewest[i]! > 0,
       )
@@ -152,19 +154,19 @@ test('filters keep exactly the tokens they should, however sharp or flat the log
   )
 })
 
-test('banned tokens are not drawn, and their share goes to the others', () => {
-  const banned = [...softmax(logits).keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, 5)
-  const left = logits.map((x, i) => (banned.includes(i) ? Number.NEGATIVE_INFINITY : x))
-  const { ids, processed } = draw(logits, {}, 40_000, banned)
+test('forbidden tokens are not drawn, and their share goes to the others', () => {
+  const forbidden = [...softmax(logits).keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, 5)
+  const left = logits.map((x, i) => (forbidden.includes(i) ? Number.NEGATIVE_INFINITY : x))
+  const { ids, processed } = samplingRow(logits, {}, 40_000, forbidden)
   expectDistribution(ids, softmax(left))
   expect(processed[0]).toBeCloseTo(Math.log(softmax(left)[ids[0]!]!), 4)
-  const greedy = draw(logits, { temperature: 0 }, 1, banned)
+  const greedy = samplingRow(logits, { temperature: 0 }, 1, forbidden)
   expect(greedy.ids[0]).toBe(left.indexOf(Math.max(...left)))
 })
 
 test('a large vocabulary: the whole of it is reached, in proportion', () => {
   const wide = Array.from({ length: 150_001 }, (_, i) => (i % 3 === 0 ? 1 : 0))
-  const { ids } = draw(wide, {}, 300)
+  const { ids } = samplingRow(wide, {}, 300)
   const heavy = [...ids].filter(id => id % 3 === 0).length / 300
   expect(Math.abs(heavy - Math.E / (Math.E + 2))).toBeLessThan(0.15)
   expect(Math.max(...ids)).toBeGreaterThan(145_000)
@@ -173,39 +175,41 @@ test('a large vocabulary: the whole of it is reached, in proportion', () => {
 
 test('ties at the border of top-k stay together; top-p 1e-9 and top-k 1 are the likeliest token', () => {
   const tied = [3, 1, 3, 1, 1]
-  expect(new Set(draw(tied, { topK: 3 }, 500).ids)).toEqual(new Set([0, 1, 2, 3, 4]))
-  expect(new Set(draw(logits, { topK: 1 }, 50).ids)).toEqual(new Set([logits.indexOf(Math.max(...logits))]))
-  expect(new Set(draw(logits, { topP: 1e-9 }, 50).ids)).toEqual(new Set([logits.indexOf(Math.max(...logits))]))
-  expect(draw(logits, { topK: 1 }, 1).processed[0]).toBe(0)
+  expect(new Set(samplingRow(tied, { topK: 3 }, 500).ids)).toEqual(new Set([0, 1, 2, 3, 4]))
+  expect(new Set(samplingRow(logits, { topK: 1 }, 50).ids)).toEqual(new Set([logits.indexOf(Math.max(...logits))]))
+  expect(new Set(samplingRow(logits, { topP: 1e-9 }, 50).ids)).toEqual(new Set([logits.indexOf(Math.max(...logits))]))
+  expect(samplingRow(logits, { topK: 1 }, 1).processed[0]).toBe(0)
 })
 
 test('logits that are not finite, and bans that leave nothing, give no token', () => {
-  expect(draw([1, Number.NaN, 2], {}, 1).ids[0]).toBe(-1)
-  expect(draw([1, Number.POSITIVE_INFINITY, 2], {}, 1).ids[0]).toBe(-1)
-  expect(draw([1, 2, 3], {}, 1, [0, 1, 2]).ids[0]).toBe(-1)
-  expect(draw([Number.NEGATIVE_INFINITY, 2, Number.NEGATIVE_INFINITY], {}, 9).ids).toEqual(new Int32Array(9).fill(1))
+  expect(samplingRow([1, Number.NaN, 2], {}, 1).ids[0]).toBe(-1)
+  expect(samplingRow([1, Number.POSITIVE_INFINITY, 2], {}, 1).ids[0]).toBe(-1)
+  expect(samplingRow([1, 2, 3], {}, 1, [0, 1, 2]).ids[0]).toBe(-1)
+  expect(samplingRow([Number.NEGATIVE_INFINITY, 2, Number.NEGATIVE_INFINITY], {}, 9).ids).toEqual(
+    new Int32Array(9).fill(1),
+  )
 })
 
 test('arguments that do not fit are refused', () => {
-  const call = (change: Partial<Record<'settings' | 'forced' | 'offsets' | 'banned', Tensor>>, top = -1) =>
+  const call = (change: Partial<Record<'settings' | 'targetIds' | 'offsets' | 'forbidden', Tensor>>, top = -1) =>
     scope(() =>
       callOperator(
         'whetstone::sample',
         Tensor.from(new Float32Array(8), { shape: [2, 4] }),
         change.settings ?? Tensor.from(Float64Array.of(1, -1, 1, 0, 1, -1, 1, 0), { shape: [2, 4] }),
         Tensor.from(new Int32Array(6)),
-        change.forced ?? Tensor.from(Int32Array.of(-1, -1)),
+        change.targetIds ?? Tensor.from(Int32Array.of(-1, -1)),
         change.offsets ?? Tensor.from(Int32Array.of(0, 0, 0)),
-        change.banned ?? Tensor.from(new Int32Array(0)),
+        change.forbidden ?? Tensor.from(new Int32Array(0)),
         top,
       ),
     )
   expect(() => call({})).not.toThrow()
-  expect(() => call({ forced: Tensor.from(Int32Array.of(4, -1)) })).toThrow(/vocabulary/)
-  expect(() => call({ offsets: Tensor.from(Int32Array.of(0, 1, 2)) })).toThrow(/banned_offsets/)
-  expect(() => call({ offsets: Tensor.from(Int32Array.of(0, 0, 1)), banned: Tensor.from(Int32Array.of(9)) })).toThrow(
-    /banned_ids/,
-  )
+  expect(() => call({ targetIds: Tensor.from(Int32Array.of(4, -1)) })).toThrow(/vocabulary/)
+  expect(() => call({ offsets: Tensor.from(Int32Array.of(0, 1, 2)) })).toThrow(/forbidden_offsets/)
+  expect(() =>
+    call({ offsets: Tensor.from(Int32Array.of(0, 0, 1)), forbidden: Tensor.from(Int32Array.of(9)) }),
+  ).toThrow(/forbidden_ids/)
   expect(() => call({ settings: Tensor.from(new Float64Array(12), { shape: [3, 4] }) })).toThrow(/more rows|streams/)
   expect(() => call({}, 5)).toThrow(/vocabulary/)
 })

@@ -1,24 +1,30 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
-import { type Plan, Prefix, Scheduler, type SchedulerOptions, Sequence } from '../../src/rollout/local/scheduler.js'
+import {
+  CachedSequence,
+  type Plan,
+  Prefix,
+  Scheduler,
+  type SchedulerOptions,
+} from '../../src/rollout/local/scheduler.js'
 
 const options: SchedulerOptions = { maxSequences: 4, tokenBudget: 64, scoredRows: 8, refillAfter: 0 }
 
 function make(blocks: number, change: Partial<SchedulerOptions> = {}) {
   const pool = new BlockPool(blocks)
-  return { pool, scheduler: new Scheduler<Sequence>(pool, { ...options, ...change }) }
+  return { pool, scheduler: new Scheduler<CachedSequence>(pool, { ...options, ...change }) }
 }
 
 /** Runs steps until nothing is left; each sequence ends at its target length. Answers with the plans. */
-function drain(scheduler: Scheduler<Sequence>, targets: Map<Sequence, number>): Plan<Sequence>[] {
-  const plans: Plan<Sequence>[] = []
+function drain(scheduler: Scheduler<CachedSequence>, targets: Map<CachedSequence, number>): Plan<CachedSequence>[] {
+  const plans: Plan<CachedSequence>[] = []
   for (let plan = scheduler.next(); plan; plan = scheduler.next()) {
     if (plans.push(plan) > 10_000) throw new Error('no progress')
     check(plan)
     scheduler.commit(plan)
-    for (const { of, samples } of plan.work) {
-      if (!samples || !(of instanceof Sequence)) continue
+    for (const { of, samples } of plan.scheduled) {
+      if (!samples || !(of instanceof CachedSequence)) continue
       of.length++
       if (of.length >= targets.get(of)!) scheduler.finish(of)
     }
@@ -27,7 +33,7 @@ function drain(scheduler: Scheduler<Sequence>, targets: Map<Sequence, number>): 
 }
 
 /** No two rows of a step write one slot, nothing is written where another sequence reads, and not too many logits are wanted. */
-function check(plan: Plan<Sequence>): void {
+function check(plan: Plan<CachedSequence>): void {
   // Plain throws: an expectation for every token would take most of the time.
   const demand = (holds: boolean, what: string): void => {
     if (!holds) throw new Error(what)
@@ -35,42 +41,46 @@ function check(plan: Plan<Sequence>): void {
   const written = new Map<number, unknown>()
   const slot = (blocks: readonly number[], position: number): number =>
     blocks[Math.floor(position / 16)]! * 16 + (position % 16)
-  for (const { of, start, count } of plan.work) {
+  for (const { of, start, count } of plan.scheduled) {
     demand(of.blocks.length >= blocksFor(start + count), 'a row has no block')
     for (let position = start; position < start + count; position++) {
       demand(!written.has(slot(of.blocks, position)), 'two rows write one slot')
       written.set(slot(of.blocks, position), of)
     }
   }
-  for (const { of, start } of plan.work)
+  for (const { of, start } of plan.scheduled)
     for (let position = 0; position < start; position++)
       demand((written.get(slot(of.blocks, position)) ?? of) === of, 'a row writes what another sequence reads')
-  const scored = plan.work.map(({ of, start, count }) => Math.max(0, Math.min(of.scoredTo - start, count)))
+  const scored = plan.scheduled.map(({ of, start, count }) => Math.max(0, Math.min(of.scoredTo - start, count)))
   demand(scored.reduce((a, b) => a + b, 0) <= options.scoredRows, 'more logits than a step has room for')
   demand(new Set(plan.copies.filter((_, i) => i % 2 === 1)).size === plan.copies.length / 2, 'two copies to one block')
 }
 
 test('a slot that becomes free is filled in the next step', () => {
   const { scheduler } = make(100)
-  const sequences = Array.from({ length: 6 }, () => new Sequence(3, undefined))
+  const sequences = Array.from({ length: 6 }, () => new CachedSequence(3, undefined))
   for (const sequence of sequences) scheduler.add(sequence)
   const plans = drain(scheduler, new Map(sequences.map((sequence, i) => [sequence, i === 0 ? 4 : 8])))
-  expect(plans[0]!.work.map(({ of }) => of)).toEqual(sequences.slice(0, 4))
-  expect(plans[1]!.work.map(({ of }) => of)).toEqual([...sequences.slice(1, 4), sequences[4]])
+  expect(plans[0]!.scheduled.map(({ of }) => of)).toEqual(sequences.slice(0, 4))
+  expect(plans[1]!.scheduled.map(({ of }) => of)).toEqual([...sequences.slice(1, 4), sequences[4]])
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
 test('only a prompt that is longer than the budget is divided', () => {
   const { scheduler } = make(100, { tokenBudget: 20 })
   const prefix = new Prefix(16)
-  const samples = [new Sequence(17, prefix), new Sequence(17, prefix)]
-  const [short, long, last] = [new Sequence(12, undefined), new Sequence(50, undefined), new Sequence(15, undefined)]
+  const samples = [new CachedSequence(17, prefix), new CachedSequence(17, prefix)]
+  const [short, long, last] = [
+    new CachedSequence(12, undefined),
+    new CachedSequence(50, undefined),
+    new CachedSequence(15, undefined),
+  ]
   for (const sequence of [short, ...samples, long, last]) scheduler.add(sequence)
   const targets = [short, long, last, ...samples].map(sequence => [sequence, sequence.length + 9] as const)
   const plans = drain(scheduler, new Map(targets))
-  const rows = (of: Sequence | Prefix) =>
-    plans.flatMap(({ work }, i) => {
-      const found = work.find(item => item.of === of && item.count > 1)
+  const rows = (of: CachedSequence | Prefix) =>
+    plans.flatMap(({ scheduled }, i) => {
+      const found = scheduled.find(item => item.of === of && item.count > 1)
       return found ? [[i, found.count]] : []
     })
   expect(rows(short)).toEqual([[0, 12]])
@@ -86,10 +96,13 @@ test('only a prompt that is longer than the budget is divided', () => {
 
 describe('on a device that takes several steps at a time, those who found no place', () => {
   const refillAfter = 3
-  const sequencesOf = (length: number): Sequence[] => Array.from({ length }, () => new Sequence(3, undefined))
+  const sequencesOf = (length: number): CachedSequence[] =>
+    Array.from({ length }, () => new CachedSequence(3, undefined))
   /** Which sequences begin in each step. */
-  const begins = (plans: readonly Plan<Sequence>[], sequences: readonly Sequence[]): number[][] =>
-    plans.map(({ work }) => work.filter(({ start }) => start === 0).map(({ of }) => sequences.indexOf(of as Sequence)))
+  const begins = (plans: readonly Plan<CachedSequence>[], sequences: readonly CachedSequence[]): number[][] =>
+    plans.map(({ scheduled }) =>
+      scheduled.filter(({ start }) => start === 0).map(({ of }) => sequences.indexOf(of as CachedSequence)),
+    )
 
   test('wait that long, then come wherever a place is free', () => {
     const { scheduler } = make(100, { refillAfter })
@@ -117,12 +130,12 @@ describe('on a device that takes several steps at a time, those who found no pla
     const sequences = sequencesOf(4)
     for (const sequence of sequences.slice(0, 3)) scheduler.add(sequence)
     scheduler.commit(scheduler.next()!)
-    expect(scheduler.letsIn).toBe(false)
+    expect(scheduler.admits).toBe(false)
     scheduler.add(sequences[3]!)
-    expect(scheduler.letsIn).toBe(true)
+    expect(scheduler.admits).toBe(true)
     expect(begins([scheduler.next()!], sequences)).toEqual([[3]])
-    scheduler.add(new Sequence(3, undefined))
-    expect(scheduler.letsIn).toBe(false)
+    scheduler.add(new CachedSequence(3, undefined))
+    expect(scheduler.admits).toBe(false)
   })
 
   test('are not those who only waited for the budget of a step', () => {
@@ -136,12 +149,12 @@ describe('on a device that takes several steps at a time, those who found no pla
   test('are not those whose prompt is computed: they cost nothing more', () => {
     const { scheduler } = make(100, { refillAfter })
     const prefix = new Prefix(39)
-    const samples = Array.from({ length: 3 }, () => new Sequence(40, prefix))
+    const samples = Array.from({ length: 3 }, () => new CachedSequence(40, prefix))
     const others = sequencesOf(3)
     for (const sequence of [...others.slice(0, 1), ...samples, ...others.slice(1)]) scheduler.add(sequence)
     const plans = drain(scheduler, new Map([...others, ...samples].map(sequence => [sequence, sequence.length + 20])))
-    expect(plans[0]!.work.map(({ of }) => of)).toEqual([others[0], prefix])
-    expect(plans[1]!.work.map(({ of }) => of)).toEqual([others[0], ...samples])
+    expect(plans[0]!.scheduled.map(({ of }) => of)).toEqual([others[0], prefix])
+    expect(plans[1]!.scheduled.map(({ of }) => of)).toEqual([others[0], ...samples])
   })
 })
 
@@ -149,13 +162,15 @@ describe('samples of one prompt', () => {
   test('compute it once and share its whole blocks', () => {
     const { pool, scheduler } = make(100)
     const prefix = new Prefix(39)
-    const samples = Array.from({ length: 4 }, () => new Sequence(40, prefix))
+    const samples = Array.from({ length: 4 }, () => new CachedSequence(40, prefix))
     for (const sample of samples) scheduler.add(sample)
     const first = scheduler.next()!
-    expect(first.work).toEqual([{ of: prefix, start: 0, count: 39, samples: false }])
+    expect(first.scheduled).toEqual([{ of: prefix, start: 0, count: 39, samples: false }])
     scheduler.commit(first)
     const second = scheduler.next()!
-    expect(second.work.map(({ of, start, count }) => [samples.indexOf(of as Sequence), start, count])).toEqual([
+    expect(
+      second.scheduled.map(({ of, start, count }) => [samples.indexOf(of as CachedSequence), start, count]),
+    ).toEqual([
       [0, 39, 1],
       [1, 39, 1],
       [2, 39, 1],
@@ -169,21 +184,21 @@ describe('samples of one prompt', () => {
     expect(pool.available).toBe(100)
   })
 
-  test('wait for slots without taking others’ place', () => {
+  test('wait for slotMapping without taking others’ place', () => {
     const { scheduler } = make(100, { maxSequences: 2 })
     const prefix = new Prefix(20)
-    const samples = Array.from({ length: 5 }, () => new Sequence(21, prefix))
-    const other = new Sequence(5, undefined)
+    const samples = Array.from({ length: 5 }, () => new CachedSequence(21, prefix))
+    const other = new CachedSequence(5, undefined)
     for (const sequence of [...samples, other]) scheduler.add(sequence)
     const plans = drain(scheduler, new Map([...samples.map(sample => [sample, 30] as const), [other, 9]]))
-    expect(plans.filter(({ work }) => work.some(({ of }) => of === prefix))).toHaveLength(1)
+    expect(plans.filter(({ scheduled }) => scheduled.some(({ of }) => of === prefix))).toHaveLength(1)
     expect(scheduler.counts).toMatchObject({ usedBlocks: 0 })
   })
 
   test('that are cancelled before they start let go of it', () => {
     const { pool, scheduler } = make(100)
     const prefix = new Prefix(39)
-    const samples = Array.from({ length: 2 }, () => new Sequence(40, prefix))
+    const samples = Array.from({ length: 2 }, () => new CachedSequence(40, prefix))
     for (const sample of samples) scheduler.add(sample)
     const plan = scheduler.next()!
     for (const sample of samples) scheduler.finish(sample)
@@ -195,7 +210,7 @@ describe('samples of one prompt', () => {
 
 test('a prompt longer than the budget is computed in pieces, beside those that generate', () => {
   const { scheduler } = make(100, { tokenBudget: 10 })
-  const [short, long] = [new Sequence(2, undefined), new Sequence(25, undefined)]
+  const [short, long] = [new CachedSequence(2, undefined), new CachedSequence(25, undefined)]
   scheduler.add(short)
   scheduler.add(long)
   const plans = drain(
@@ -206,13 +221,13 @@ test('a prompt longer than the budget is computed in pieces, beside those that g
     ]),
   )
   expect(
-    plans.map(({ work }) => work.map(({ of, count }) => [of === short ? 's' : 'l', count].join('')).join()),
+    plans.map(({ scheduled }) => scheduled.map(({ of, count }) => [of === short ? 's' : 'l', count].join('')).join()),
   ).toEqual(['s2,l8', 's1,l10', 's1,l7', 's1,l1'])
 })
 
 test('under pressure the youngest gives way, and ends all the same', () => {
   const { scheduler } = make(6)
-  const [a, b] = [new Sequence(30, undefined), new Sequence(30, undefined)]
+  const [a, b] = [new CachedSequence(30, undefined), new CachedSequence(30, undefined)]
   scheduler.add(a)
   scheduler.add(b)
   drain(
@@ -229,11 +244,11 @@ test('under pressure the youngest gives way, and ends all the same', () => {
 test('forgetting makes everything start anew, on another pool too', () => {
   const { scheduler } = make(50)
   const prefix = new Prefix(20)
-  const sequences = [new Sequence(40, undefined), new Sequence(21, prefix), new Sequence(21, prefix)]
+  const sequences = [new CachedSequence(40, undefined), new CachedSequence(21, prefix), new CachedSequence(21, prefix)]
   for (const sequence of sequences) scheduler.add(sequence)
   scheduler.commit(scheduler.next()!)
   const pool = new BlockPool(40)
-  scheduler.forget(pool)
+  scheduler.invalidateKv(pool)
   expect(scheduler.counts).toMatchObject({ running: 0, waiting: 3, blocks: 40, usedBlocks: 0 })
   drain(scheduler, new Map(sequences.map(sequence => [sequence, 50])))
   expect(pool.available).toBe(40)
@@ -241,13 +256,13 @@ test('forgetting makes everything start anew, on another pool too', () => {
 
 test('prompts that are scored share the room a step has for logits; others go on beside them', () => {
   const { scheduler } = make(100, { maxSequences: 6 })
-  const scored = [0, 1].map(() => new Sequence(13, new Prefix(12, 12), 12))
+  const scored = [0, 1].map(() => new CachedSequence(13, new Prefix(12, 12), 12))
   // Has lost its prefix: it scores its prompt itself.
-  const alone = new Sequence(6, undefined, 5)
-  const plain = new Sequence(20, undefined)
+  const alone = new CachedSequence(6, undefined, 5)
+  const plain = new CachedSequence(20, undefined)
   for (const sequence of [scored[0]!, scored[1]!, alone, plain]) scheduler.add(sequence)
   const plans = drain(scheduler, new Map([...scored, alone, plain].map(sequence => [sequence, sequence.length + 1])))
-  const rows = plans.map(({ work }) => work.map(({ count }) => count))
+  const rows = plans.map(({ scheduled }) => scheduled.map(({ count }) => count))
   expect(rows).toEqual([
     [8, 20],
     [4, 4],
@@ -275,12 +290,12 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
       fc.nat(20),
       (asked, blocks, tokenBudget, maxSequences, cancelled, refillAfter) => {
         const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refillAfter })
-        const targets = new Map<Sequence, number>()
+        const targets = new Map<CachedSequence, number>()
         for (const { prompt, samples, more } of asked) {
           const scoredTo = samples % 2 === 0 ? prompt - 1 : 0
           const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, scoredTo) : undefined
           for (let i = 0; i < samples; i++) {
-            const sequence = new Sequence(prompt, prefix, scoredTo)
+            const sequence = new CachedSequence(prompt, prefix, scoredTo)
             targets.set(sequence, prompt + more)
             scheduler.add(sequence)
           }
@@ -291,8 +306,8 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
           scheduler.finish(victim)
           scheduler.commit(plan)
           targets.delete(victim)
-          for (const { of, samples } of plan.work)
-            if (samples && of instanceof Sequence && of !== victim) {
+          for (const { of, samples } of plan.scheduled)
+            if (samples && of instanceof CachedSequence && of !== victim) {
               of.length++
               if (of.length >= targets.get(of)!) scheduler.finish(of)
             }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseConfig, TokenModel } from '../../src/model/index.js'
-import { type Completion, LocalEngine, type SamplingParams } from '../../src/rollout/index.js'
+import { LocalModel, parseConfig } from '../../src/model/index.js'
+import { LocalEngine, type Sample, type SamplingParams } from '../../src/rollout/index.js'
 import { TextStream, type TextStreamOptions } from '../../src/rollout/text-stream.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { completed, directory } from './models.js'
@@ -104,18 +104,18 @@ describe.each(['of bytes', 'in windows'] as const)('text as tokens come, %s', ki
 })
 
 describe('stop strings in the engine', () => {
-  let model: TokenModel<'language'>
+  let model: LocalModel<'language'>
   let engine: LocalEngine
   let promptIds: Int32Array
   beforeAll(async () => {
     const raw = {
-      ...(await TokenModel.load(directory('qwen2'), { role: 'language' }).then(loaded => {
+      ...(await LocalModel.load(directory('qwen2'), { role: 'language' }).then(loaded => {
         loaded.dispose()
         return loaded.config.raw
       })),
       vocab_size: tokenizer.vocabSize,
     }
-    model = await TokenModel.create(parseConfig(raw, 'config.json'), { role: 'language', seed: 3 })
+    model = await LocalModel.create(parseConfig(raw, 'config.json'), { role: 'language', seed: 3 })
     engine = new LocalEngine(model, { tokenizer })
     promptIds = await tokenizer.encode('Tell me a story', { addSpecialTokens: false })
   })
@@ -125,7 +125,7 @@ describe('stop strings in the engine', () => {
   })
 
   const sampling: SamplingParams = { seed: 4, maxNewTokens: 40, ignoreEos: true, text: 'with-special' }
-  const run = async (change: Partial<SamplingParams>, id = 'x'): Promise<Completion> => {
+  const run = async (change: Partial<SamplingParams>, id = 'x'): Promise<Sample> => {
     for await (const outcome of engine.generate([
       { id, promptId: 'x', promptIds, sampling: { ...sampling, ...change } },
     ]))
@@ -152,9 +152,9 @@ describe('stop strings in the engine', () => {
   })
 
   /** A response whose tokens are listened to, and the text that came with them. */
-  async function streamed(change: Partial<SamplingParams>): Promise<{ done: Completion; shown: string }> {
+  async function streamed(change: Partial<SamplingParams>): Promise<{ done: Sample; shown: string }> {
     let shown = ''
-    const done = await new Promise<Completion>(resolve => {
+    const done = await new Promise<Sample>(resolve => {
       engine.submit(
         { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, ...change } },
         { onToken: ({ text }) => (shown += text), onOutcome: outcome => resolve(completed(outcome)) },

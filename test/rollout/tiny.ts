@@ -1,7 +1,7 @@
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseConfig, TokenModel } from '../../src/model/index.js'
+import { LocalModel, parseConfig } from '../../src/model/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 
 const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
@@ -24,7 +24,7 @@ export async function tinyModel(): Promise<{ directory: string; tokenizer: Token
     initializer_range: 0.15,
     eos_token_id: tokenizer.eosId ?? 2,
   }
-  const model = await TokenModel.create(parseConfig(config, 'config.json'), { role: 'language', seed: 5 })
+  const model = await LocalModel.create(parseConfig(config, 'config.json'), { role: 'language', seed: 5 })
   await model.save(directory)
   model.dispose()
   for (const name of readdirSync(tokenizerPath))

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { TokenModel } from '../../src/model/index.js'
-import { type Completion, LocalEngine } from '../../src/rollout/index.js'
+import { LocalModel } from '../../src/model/index.js'
+import { LocalEngine, type Sample } from '../../src/rollout/index.js'
 import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
 
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
 const promptIds = randomIds(numbers(2), 15)
 
 /** A step large enough that another token becomes the likeliest. */
-async function train(model: TokenModel<'language'>): Promise<void> {
+async function train(model: LocalModel<'language'>): Promise<void> {
   await model.forwardBackward([randomIds(numbers(9), 30)], outputs =>
     outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1) })),
   )
@@ -37,7 +37,7 @@ test('an update in the middle: the completion names both versions, and each toke
   const model = await loadModel()
   const engine = new LocalEngine(model)
   let seen = 0
-  const done = new Promise<Completion>(resolve => {
+  const done = new Promise<Sample>(resolve => {
     engine.submit(
       { id: 'a', promptIds, sampling },
       {
@@ -69,7 +69,7 @@ test('an update in the middle: the completion names both versions, and each toke
 })
 
 test('an adapter takes part', async () => {
-  const model = await TokenModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+  const model = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
   const engine = new LocalEngine(model)
   const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   const sequence = Int32Array.from([...promptIds, ...responseIds])
@@ -82,7 +82,7 @@ test('an adapter takes part', async () => {
 })
 
 test('bfloat16: what is sampled is near what score says', async () => {
-  const model = await TokenModel.load(directory('qwen2'), { role: 'language', dtype: 'bfloat16' })
+  const model = await LocalModel.load(directory('qwen2'), { role: 'language', dtype: 'bfloat16' })
   const engine = new LocalEngine(model)
   const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
@@ -112,7 +112,7 @@ test('a step that cannot run ends its samples; the engine goes on', async () => 
 })
 
 test('a merged adapter answers as the adapter beside the weights does', async () => {
-  const model = await TokenModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+  const model = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
   const engine = new LocalEngine(model)
   const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   await model.merge()

@@ -6,13 +6,13 @@ import {
   customFunction,
   dropout,
   enableGrad,
-  Generator,
   gradients,
   isGradEnabled,
   layerNorm,
   manualSeed,
   memoryUse,
   noGrad,
+  RandomGenerator,
   rand,
   randn,
   record,
@@ -28,10 +28,10 @@ import {
 threads(1)
 
 const float64 = { dtype: 'float64' } as const
-const leaf = (shape: readonly number[], generator: Generator) => randn(shape, { ...float64, generator }).detach()
+const leaf = (shape: readonly number[], generator: RandomGenerator) => randn(shape, { ...float64, generator }).detach()
 
 /** Largest difference between the gradient of sum(f * weights) and central differences, over every input element. */
-function worstError(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[], generator: Generator): number {
+function worstError(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[], generator: RandomGenerator): number {
   return scope(() => {
     const leaves = inputs.map(input => {
       const copy = input.clone()
@@ -137,7 +137,7 @@ describe('gradients agree with finite differences', () => {
     test(name, () => {
       fc.assert(
         fc.property(size, size, size, fc.nat(), (a, b, c, seed) => {
-          const generator = new Generator({ seed })
+          const generator = new RandomGenerator({ seed })
           const made = inputs(a, b, c).map(shape => leaf(shape, generator))
           expect(worstError(f, made, generator)).toBeLessThan(1e-6)
         }),
@@ -296,7 +296,7 @@ describe('checkpoint', () => {
   test('rewinds a generator of its own, too', () => {
     const [input, weight] = [x(), w()]
     const run = (wrap: boolean) => {
-      const generator = new Generator({ seed: 4 })
+      const generator = new RandomGenerator({ seed: 4 })
       const body = (a: Tensor) =>
         a
           .mul(weight)

@@ -10,28 +10,28 @@ function distance(a: Tensor, b: Tensor): number {
 
 test('rope turns the first heads and hands the rest through, as the plain composition does', () => {
   manualSeed(1)
-  const [rows, turned, rest, headDim] = [5, 3, 2, 8]
+  const [rows, rotated, rest, headDim] = [5, 3, 2, 8]
   const half = headDim / 2
   const make = () => {
-    const x = randn([rows, (turned + rest) * headDim], { dtype: 'float64' })
+    const x = randn([rows, (rotated + rest) * headDim], { dtype: 'float64' })
     x.requiresGrad = true
     return x
   }
   const x = make()
   const angles = randn([rows, half], { dtype: 'float64' })
   const [cos, sin] = [angles.cos(), angles.sin()]
-  const [first, remaining] = ops.rope({ turned, rest, headDim })(x, cos, sin)
+  const [first, remaining] = ops.rope({ rotated, rest, headDim })(x, cos, sin)
 
-  const heads = x.view([rows, turned + rest, headDim])
-  const [a, b] = [heads.at('all', [0, turned], [0, half]), heads.at('all', [0, turned], [half, headDim])]
+  const heads = x.view([rows, rotated + rest, headDim])
+  const [a, b] = [heads.at('all', [0, rotated], [0, half]), heads.at('all', [0, rotated], [half, headDim])]
   const [c, s] = [cos.unsqueeze(1), sin.unsqueeze(1)]
   const plain = cat([a.mul(c).sub(b.mul(s)), b.mul(c).add(a.mul(s))], 2)
-  const others = heads.at('all', [turned, turned + rest])
+  const others = heads.at('all', [rotated, rotated + rest])
   expect(distance(first, plain)).toBeLessThan(1e-12)
   expect(distance(remaining, others)).toBe(0)
 
   const [p, q] = [
-    randn([rows, turned, headDim], { dtype: 'float64' }),
+    randn([rows, rotated, headDim], { dtype: 'float64' }),
     randn([rows, rest, headDim], { dtype: 'float64' }),
   ]
   const [ours] = gradients([first.mul(p).sum().add(remaining.mul(q).sum())], [x])

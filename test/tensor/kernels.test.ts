@@ -9,12 +9,12 @@ import {
   checkpoint,
   type FusedOps,
   fusedOps,
-  Generator,
   gradients,
   Kernel,
   type KernelParameter,
   type Launch,
   memoryUse,
+  RandomGenerator,
   randn,
   record,
   scope,
@@ -27,7 +27,7 @@ process.env.WHETSTONE_CACHE = mkdtempSync(join(tmpdir(), 'whetstone-kernels-'))
 
 const EPS = 1e-5
 const exact = fusedOps({ device: 'cpu', dtype: 'float64' })
-const generator = new Generator({ seed: 11 })
+const generator = new RandomGenerator({ seed: 11 })
 
 function normal(...shape: number[]): Tensor {
   const x = randn(shape, { generator, dtype: 'float64' })

@@ -39,9 +39,9 @@ describe('scope', () => {
   test('hands its result to the scope around it', () => {
     const before = live()
     scope(() => {
-      const inner = scope(() => zeros([1]).add(1))
+      const intermediate = scope(() => zeros([1]).add(1))
       expect(live()).toBe(before + 1)
-      expect(inner.item()).toBe(1)
+      expect(intermediate.item()).toBe(1)
     })
     expect(live()).toBe(before)
   })

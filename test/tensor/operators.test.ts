@@ -6,9 +6,9 @@ import {
   ArgumentError,
   backend,
   callOperator,
-  Generator,
   manualSeed,
   OutOfMemoryError,
+  RandomGenerator,
   randn,
   record,
   scope,
@@ -140,9 +140,9 @@ describe('any operator by name', () => {
   })
 
   test('generators', () => {
-    const draw = () => call('randn.generator', [4], { generator: new Generator({ seed: 3 }) }).tolist()
+    const draw = () => call('randn.generator', [4], { generator: new RandomGenerator({ seed: 3 }) }).tolist()
     expect(draw()).toEqual(draw())
-    const gone = new Generator({ seed: 3 })
+    const gone = new RandomGenerator({ seed: 3 })
     gone.dispose()
     expect(() => call('randn.generator', [4], { generator: gone })).toThrow(/'generator' .*disposed/)
   })

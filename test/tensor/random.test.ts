@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import {
   dropout,
-  Generator,
   manualSeed,
+  RandomGenerator,
   rand,
   randint,
   randn,
@@ -16,7 +16,7 @@ import {
 const bits = (tensor: Tensor) => Buffer.from(tensor.bytes()).toString('hex')
 
 describe('the same seed gives the same numbers', () => {
-  const draws: Record<string, (options: { generator?: Generator }) => Tensor> = {
+  const draws: Record<string, (options: { generator?: RandomGenerator }) => Tensor> = {
     rand: options => rand([1000], options),
     randn: options => randn([1000], options),
     randint: options => randint(0, 1000, [100], options),
@@ -33,7 +33,7 @@ describe('the same seed gives the same numbers', () => {
         manualSeed(seed)
         return bits(draw({}))
       }
-      const own = (seed: number) => bits(draw({ generator: new Generator({ seed }) }))
+      const own = (seed: number) => bits(draw({ generator: new RandomGenerator({ seed }) }))
       expect(seeded(1)).toBe(seeded(1))
       expect(seeded(1)).not.toBe(seeded(2))
       expect(own(1)).toBe(own(1))
@@ -57,11 +57,11 @@ describe('the same seed gives the same numbers', () => {
     const before = threads()
     const draw = (count: number) => {
       threads(count)
-      return bits(randn([100_000], { generator: new Generator({ seed: 8 }) }))
+      return bits(randn([100_000], { generator: new RandomGenerator({ seed: 8 }) }))
     }
     expect(draw(2)).toBe(draw(1))
     // Sums are only as reproducible as the number of threads that make them.
-    const sum = () => bits(randn([300_000], { generator: new Generator({ seed: 8 }) }).sum())
+    const sum = () => bits(randn([300_000], { generator: new RandomGenerator({ seed: 8 }) }).sum())
     expect(sum()).toBe(sum())
     threads(before)
   })
@@ -72,39 +72,40 @@ describe('a generator of its own', () => {
     manualSeed(1)
     const undisturbed = bits(rand([4]))
     manualSeed(1)
-    rand([100], { generator: new Generator({ seed: 5 }) })
+    rand([100], { generator: new RandomGenerator({ seed: 5 }) })
     expect(bits(rand([4]))).toBe(undisturbed)
   })
 
   test('continues from a saved state', () => {
-    const generator = new Generator({ seed: 5 })
+    const generator = new RandomGenerator({ seed: 5 })
     rand([7], { generator })
     const state = generator.state()
     const next = bits(randn([9], { generator }))
     generator.setState(state)
     expect(bits(randn([9], { generator }))).toBe(next)
-    const other = new Generator({ seed: 0 })
+    const other = new RandomGenerator({ seed: 0 })
     other.setState(Tensor.from(state.toArray<'uint8'>()))
     expect(bits(randn([9], { generator: other }))).toBe(next)
   })
 
   test('refuses a state that is none', () => {
-    const generator = new Generator({ seed: 5 })
+    const generator = new RandomGenerator({ seed: 5 })
     for (const wrong of [zeros([10]), Tensor.from(new Uint8Array(3)), Tensor.from(new Uint8Array(5056).fill(255))])
       expect(() => generator.setState(wrong)).toThrow()
     expect(rand([3], { generator }).shape).toEqual([3])
   })
 
   test('seeds are 64-bit integers', () => {
-    const draw = (seed: number | bigint) => bits(rand([4], { generator: new Generator({ seed }) }))
+    const draw = (seed: number | bigint) => bits(rand([4], { generator: new RandomGenerator({ seed }) }))
     expect(draw(7)).toBe(draw(7n))
     expect(draw(-1)).toBe(draw(2n ** 64n - 1n))
-    for (const wrong of [1.5, Number.NaN, 2 ** 60]) expect(() => new Generator({ seed: wrong })).toThrow(RangeError)
+    for (const wrong of [1.5, Number.NaN, 2 ** 60])
+      expect(() => new RandomGenerator({ seed: wrong })).toThrow(RangeError)
     expect(() => manualSeed(0.5)).toThrow(RangeError)
   })
 
   test('says when it was disposed', () => {
-    const generator = new Generator({ seed: 5 })
+    const generator = new RandomGenerator({ seed: 5 })
     generator.dispose()
     generator.dispose()
     expect(() => rand([1], { generator })).toThrow(/disposed/)

@@ -178,21 +178,21 @@ describe('memory', () => {
   it('leaves no tensor behind, whether a transfer succeeds, fails or is aborted', async () => {
     const path = join(temporaryDirectory(), 'model.safetensors')
     const wide = patterned('float32', [64, 32])
-    const turned = wide.t()
+    const rotated = wide.t()
     const { liveTensors: before } = await heldMemory()
-    await writeSafetensors(path, { turned })
-    await expect(writeSafetensors(path, { turned }, { signal: AbortSignal.abort() })).rejects.toThrow()
+    await writeSafetensors(path, { rotated })
+    await expect(writeSafetensors(path, { rotated }, { signal: AbortSignal.abort() })).rejects.toThrow()
     const file = await SafetensorsFile.open(path)
-    ;(await file.read('turned', { dtype: 'float64' })).dispose()
+    ;(await file.read('rotated', { dtype: 'float64' })).dispose()
     const controller = new AbortController()
-    const reading = file.read('turned', { signal: controller.signal })
+    const reading = file.read('rotated', { signal: controller.signal })
     controller.abort()
     await expect(reading).rejects.toThrow()
     truncateSync(path, 200)
-    await expect(file.read('turned')).rejects.toThrow(SafetensorsError)
+    await expect(file.read('rotated')).rejects.toThrow(SafetensorsError)
     await file.close()
     expect(memoryUse().liveTensors).toBe(before)
-    turned.dispose()
+    rotated.dispose()
     wide.dispose()
   })
 
@@ -219,7 +219,7 @@ describe('writing', () => {
       ],
       { dtype: 'float32', requiresGrad: true },
     )
-    await writeSafetensors(path, { base, tied: base, turned: base.t(), row: base.at(1), column: base.at('all', 1) })
+    await writeSafetensors(path, { base, tied: base, rotated: base.t(), row: base.at(1), column: base.at('all', 1) })
     const file = await SafetensorsFile.open(path)
     const list = async (name: string) => kept(await file.read(name)).tolist()
     expect(await list('base')).toEqual([
@@ -230,7 +230,7 @@ describe('writing', () => {
       [1, 2, 3],
       [4, 5, 6],
     ])
-    expect(await list('turned')).toEqual([
+    expect(await list('rotated')).toEqual([
       [1, 4],
       [2, 5],
       [3, 6],

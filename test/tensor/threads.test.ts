@@ -27,7 +27,7 @@ for (const how of ['exit', 'now'] as const) {
 test('a second copy of the bridge is refused, and the first goes on', async () => {
   const second = join(compiled.directory, 'second.node')
   copyFileSync(fileURLToPath(new URL('../../build/whetstone.node', import.meta.url)), second)
-  const { code, signal, output } = await runChild('copies.mjs', [compiled.index, second])
+  const { code, signal, output } = await runChild('single-load.mjs', [compiled.index, second])
   expect({ code, signal }).toEqual({ code: 0, signal: null })
   expect(output).toMatch(/^refused: another copy of it is in this process already: .*\nstill 5\n$/)
 })

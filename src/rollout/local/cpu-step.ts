@@ -12,9 +12,9 @@ export interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
 }
 
-/** Rows, one-dimensional: ids, positions, sequences, slots; the table; then what sampling takes. */
+/** Rows, one-dimensional: ids, positions, sequences, slotMapping; the table; then what sampling takes. */
 const rowInputs = 5
-const drawInputs = 6
+const samplingInputs = 6
 
 export class CpuStep implements StepDevice {
   private readonly capacity: number
@@ -66,7 +66,7 @@ export class CpuStep implements StepDevice {
   }
 
   async step(batch: StepBatch): Promise<StepResult> {
-    const { draws } = batch
+    const { samplingRows } = batch
     const made: Tensor[] = []
     const upload = (array: Int32Array | Float64Array, shape: readonly number[]): Tensor => {
       const tensor = unscoped(() => Tensor.from(array, { shape }))
@@ -76,18 +76,23 @@ export class CpuStep implements StepDevice {
     try {
       const flat = (array: Int32Array): Tensor => upload(array, [array.length])
       const inputs = [
-        ...[batch.ids, batch.positions, batch.sequences, batch.slots].map(flat),
-        upload(batch.table, [batch.table.length / batch.tableWidth, batch.tableWidth]),
+        ...[batch.ids, batch.positions, batch.sequences, batch.slotMapping].map(flat),
+        upload(batch.blockTable, [batch.blockTable.length / batch.blockTableWidth, batch.blockTableWidth]),
       ]
-      if (draws.count > 0)
+      if (samplingRows.count > 0)
         inputs.push(
-          flat(draws.rows),
-          upload(draws.settings, [draws.count, 4]),
-          ...[draws.streams, draws.forced, draws.bannedOffsets, draws.bannedIds].map(flat),
+          flat(samplingRows.rows),
+          upload(samplingRows.settings, [samplingRows.count, 4]),
+          ...[
+            samplingRows.streams,
+            samplingRows.targetIds,
+            samplingRows.forbiddenOffsets,
+            samplingRows.forbiddenIds,
+          ].map(flat),
         )
       if (batch.copyFrom.length > 0) await this.copy().run(flat(batch.copyFrom), flat(batch.copyTo))
       // A program without outputs answers with nothing.
-      const outputs = (await this.program(draws.count > 0).run(...inputs, draws.top)) ?? []
+      const outputs = (await this.program(samplingRows.count > 0).run(...inputs, samplingRows.top)) ?? []
       made.push(...outputs)
       return read(outputs)
     } finally {
@@ -118,12 +123,12 @@ export class CpuStep implements StepDevice {
     // Outside the recording, so that a layer's view is made once.
     const layers = Array.from({ length: parts.config.layers }, (_, i) => unscoped(() => cache.narrow(0, 2 * i, 2)))
     const kinds = [
-      ...Array.from({ length: rowInputs + (drawing ? drawInputs : 0) }, () => 'tensor' as const),
+      ...Array.from({ length: rowInputs + (drawing ? samplingInputs : 0) }, () => 'tensor' as const),
       'number' as const,
     ] as readonly ('tensor' | 'number')[]
     try {
       return record(kinds, (...inputs) => {
-        const [ids, positions, sequences, slots, table, wanted, ...sampling] = inputs.slice(
+        const [ids, positions, sequences, slotMapping, blockTable, wanted, ...sampling] = inputs.slice(
           0,
           -1,
         ) as unknown as Tensor[]
@@ -140,7 +145,7 @@ export class CpuStep implements StepDevice {
               tables.cos,
               tables.sin,
               positions!,
-              slots!,
+              slotMapping!,
               layers[layer]!,
             ) as Tensor,
           attend: (queries, layer) =>
@@ -148,7 +153,7 @@ export class CpuStep implements StepDevice {
               'whetstone::paged_attention',
               queries,
               layers[layer]!,
-              table!,
+              blockTable!,
               sequences!,
               positions!,
               scale,

@@ -24,10 +24,10 @@ import {
   type RopeTables,
 } from '../../tensor/kernels/paged-attention.js'
 import { type SampleOptions, type SampleRows, sampleKernel } from '../../tensor/kernels/sample.js'
-import { planSplit, splitLinearExists, splitLinearKernel } from '../../tensor/kernels/split-linear.js'
-import { type StreamLinear, streamFits, streamKernels } from '../../tensor/kernels/stream-linear.js'
+import { type SkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from '../../tensor/kernels/skinny-gemm.js'
+import { planSplit, splitKLinearExists, splitKLinearKernel } from '../../tensor/kernels/split-k-linear.js'
 import { decodeStep, type StepOps } from './decoder-step.js'
-import { streamStep } from './stream-step.js'
+import { skinnyStep } from './skinny-step.js'
 
 /** Keys and values, and what turns them. */
 export interface Memory {
@@ -41,10 +41,10 @@ export class CudaOps {
   private readonly attention = memoized((plan: AttentionPlan & { fused: boolean }) =>
     decodeAttentionKernel(this.dtype, this.parts.config, plan),
   )
-  private readonly splitLinear = memoized((parts: number) =>
-    splitLinearKernel(this.dtype, this.parts.config.hidden, parts),
+  private readonly splitKLinear = memoized((parts: number) =>
+    splitKLinearKernel(this.dtype, this.parts.config.hidden, parts),
   )
-  private streams: ReturnType<typeof streamKernels> | undefined
+  private streams: ReturnType<typeof skinnyGemmKernels> | undefined
   private gated: GatedLinear | undefined
   private head: HeadLinear | undefined
 
@@ -68,11 +68,11 @@ export class CudaOps {
   }
 
   /** Undefined where the device, the model or the number of rows is not one for these projections. */
-  private streamLinear(rows: number): StreamLinear | undefined {
+  private skinnyGemm(rows: number): SkinnyGemm | undefined {
     const { parts, device } = this
     const { config, adapter } = parts
-    if (adapter || !device || !streamFits(rows, config, this.dtype, device)) return undefined
-    this.streams ??= streamKernels(config.normEps, device.multiprocessors)
+    if (adapter || !device || !skinnyGemmFits(rows, config, this.dtype, device)) return undefined
+    this.streams ??= skinnyGemmKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)
   }
 
@@ -106,10 +106,10 @@ export class CudaOps {
     const kernel = this.attention({ ...plan, fused: true })
     const attend = (qkv: Tensor, layer: number): Tensor => kernel(qkv, tables, rows, layers[layer]!)
     const { shared } = this
-    const streamed = this.streamLinear(rows.count)
-    if (streamed) return streamStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
-    const { hidden: width, heads, headDim, inner } = this.parts.config
-    const depths = splitLinearExists() ? [heads * headDim, inner] : []
+    const streamed = this.skinnyGemm(rows.count)
+    if (streamed) return skinnyStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
+    const { hidden: width, heads, headDim, intermediate } = this.parts.config
+    const depths = splitKLinearExists() ? [heads * headDim, intermediate] : []
     const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
     return decodeStep(
       this.parts,
@@ -119,7 +119,7 @@ export class CudaOps {
         linearAddRmsNorm: (x, weight, bias, residual, norm, eps) => {
           const parts = splits.get(weight.shape[1]!) ?? 1
           return parts > 1
-            ? this.splitLinear(parts)(rows.count, x, weight, bias ?? null, residual, norm, eps)
+            ? this.splitKLinear(parts)(rows.count, x, weight, bias ?? null, residual, norm, eps)
             : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
         },
         // All in one kernel.
@@ -131,8 +131,8 @@ export class CudaOps {
     )!
   }
 
-  /** Draws a token after each hidden state, as `sample` does of logits. */
-  draw(hidden: Tensor, rows: SampleRows & { count: number }, results: Tensor, options: SampleOptions): void {
+  /** SamplingRows a token after each hidden state, as `sample` does of logits. */
+  sampleFrom(hidden: Tensor, rows: SampleRows & { count: number }, results: Tensor, options: SampleOptions): void {
     const { parts, device } = this
     const weight = headWeight(parts)
     if (!device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
@@ -152,14 +152,14 @@ export class CudaOps {
     ids: Tensor,
     wanted: Tensor | undefined,
     options: Memory & {
-      slots: Tensor
+      slotMapping: Tensor
       all: PagedRows
-      fresh: { count: NumberLike; offsets: Tensor; longest: NumberLike } | undefined
+      fresh: { count: NumberLike; cuSeqlens: Tensor; longest: NumberLike } | undefined
       paged: PagedRows | undefined
       many: boolean
     },
   ): Tensor | undefined {
-    const { layers, tables, slots, all, fresh, paged, many } = options
+    const { layers, tables, slotMapping, all, fresh, paged, many } = options
     const { heads, kvHeads, headDim } = this.parts.config
     const attend = this.attention({ splits: 1, warps: 4, fused: false })
     const beginnings = (qkv: Tensor): Tensor => {
@@ -169,8 +169,8 @@ export class CudaOps {
         each.narrow(1, heads, kvHeads),
         each.narrow(1, heads + kvHeads, kvHeads),
       ]
-      const { offsets, longest } = fresh!
-      const [out] = flashAttentionForward(query, key, value, offsets, offsets, longest, longest, 0, {
+      const { cuSeqlens, longest } = fresh!
+      const [out] = flashAttentionForward(query, key, value, cuSeqlens, cuSeqlens, longest, longest, 0, {
         isCausal: true,
         returnDebugMask: false,
       })
@@ -182,7 +182,7 @@ export class CudaOps {
         ...this.shared,
         ...this.gatedLinear(many),
         rotateStore: (qkv, layer) => {
-          this.rope(qkv, tables, all, slots, layers[layer]!)
+          this.rope(qkv, tables, all, slotMapping, layers[layer]!)
           return qkv
         },
         attend: (qkv, layer) => {

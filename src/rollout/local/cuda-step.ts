@@ -24,12 +24,26 @@ import type { HalfDType, PagedCache, RopeTables } from '../../tensor/kernels/pag
 import { samplePlanes } from '../../tensor/kernels/sample.js'
 import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps, type Memory } from './cuda-ops.js'
-import { bucketFor, emptyState, fillState, type StateLayout, stateLayout, stateWords } from './decode-state.js'
-import { emptyMixed, fillMixed, type MixedLayout, type MixedLimits, mixedLayoutFor, mixedWords } from './mixed-state.js'
+import {
+  bucketFor,
+  type DecodeLayout,
+  decodeLayout,
+  decodeWords,
+  emptyDecodeInputs,
+  fillDecodeInputs,
+} from './decode-graph-inputs.js'
+import { hasFilters, packArrays } from './graph-inputs.js'
+import {
+  emptyMixed,
+  fillMixed,
+  type MixedLayout,
+  type MixedLimits,
+  mixedLayoutFor,
+  mixedWords,
+} from './mixed-graph-inputs.js'
 import { prefillRows } from './prefill-rows.js'
 import { Programs, type StepProgram } from './programs.js'
-import { hasFilters, together } from './state-parts.js'
-import type { DecodeAhead, StepBatch, StepDevice, StepResult } from './step.js'
+import type { MultiStepDecode, StepBatch, StepDevice, StepResult } from './step.js'
 import { type StepGraph, StepGraphs } from './step-graphs.js'
 
 export interface CudaStepOptions {
@@ -71,14 +85,14 @@ interface Found {
 }
 
 export class CudaStep implements StepDevice {
-  readonly ahead = { steps: 256, look: 8, top: tops.at(-1)! }
+  readonly multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1)! }
   private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: RopeTables
   /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
   private layers: PagedCache[] = []
-  /** Steps ahead run on a stream of their own, and what they found is read on two others, in turns, while they go on. */
+  /** Multi-step decoding runs on a stream of their own, and what they found is read on two others, in turns, while they go on. */
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Programs()
@@ -99,21 +113,21 @@ export class CudaStep implements StepDevice {
     if (this.capacity < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
     this.tables = unscoped(() => ropeTables(config, maxLength, device))
     const rows = bucketFor(maxSequences)
-    const { hidden, inner, heads, kvHeads, headDim } = config
-    const layerWeights = hidden * (3 * inner + 2 * (heads + kvHeads) * headDim)
+    const { hidden, intermediate, heads, kvHeads, headDim } = config
+    const layerWeights = hidden * (3 * intermediate + 2 * (heads + kvHeads) * headDim)
     this.mixedLimits = {
       rows: Math.floor(launchedWork / layerWeights),
-      draws: rows,
+      samplingRows: rows,
       keys: Math.floor(launchedBytes / (2 * kvHeads * headDim * dtypeBytes(dtype))),
-      top: this.ahead.top,
+      top: this.multiStep.top,
     }
     // Sequences, and prompts of others that wait.
-    const tableWords = 2 * rows * width
+    const blockTableWords = 2 * rows * width
     this.graphs = new StepGraphs({
       device,
-      state: Math.max(stateWords(stateLayout(rows), tableWords), mixedWords(this.mixedLimits, tableWords)),
-      results: this.ahead.steps * samplePlanes(-1) * rows,
-      moves: () => parts.moves?.() ?? 0,
+      state: Math.max(decodeWords(decodeLayout(rows), blockTableWords), mixedWords(this.mixedLimits, blockTableWords)),
+      results: this.multiStep.steps * samplePlanes(-1) * rows,
+      storageGeneration: () => parts.storageGeneration?.() ?? 0,
     })
     this.decodes = new Stream(device)
     this.reads = [new Stream(device), new Stream(device)]
@@ -138,7 +152,7 @@ export class CudaStep implements StepDevice {
   }
 
   release(): void {
-    this.graphs.forget()
+    this.graphs.discard()
     this.programs.dispose()
     for (const { keys, values } of this.layers.splice(0)) {
       keys.dispose()
@@ -156,22 +170,22 @@ export class CudaStep implements StepDevice {
 
   // ---- steps of next tokens
 
-  async *decodeMany(
+  async *decodeMultiStep(
     batch: StepBatch,
-    { budgets, steps, look }: DecodeAhead,
+    { budgets, steps, syncInterval }: MultiStepDecode,
   ): AsyncGenerator<StepResult, undefined, 'more' | 'enough'> {
-    const { draws } = batch
-    const layout = stateLayout(bucketFor(draws.count))
-    const state = fillState(layout, batch, budgets)
+    const { samplingRows } = batch
+    const layout = decodeLayout(bucketFor(samplingRows.count))
+    const state = fillDecodeInputs(layout, batch, budgets)
     const { rows } = layout
-    const top = topFor(draws.top)
+    const top = topFor(samplingRows.top)
     const most = Math.min(steps, Math.floor(this.graphs.results.numel / (samplePlanes(top) * rows)))
     // This waits until all is there; copies of blocks are ordered by the stream.
-    const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, draws.bannedIds)
+    const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, samplingRows.forbiddenIds)
     await this.decodes.use(() => this.copyBlocks(batch))
     const launch = (number: number): Piece | undefined => {
-      const first = number * look
-      const count = Math.min(look, most - first)
+      const first = number * syncInterval
+      const count = Math.min(syncInterval, most - first)
       if (count <= 0) return undefined
       this.decodes.use(() => {
         for (let i = 0; i < count; i++) graph.replay()
@@ -187,7 +201,7 @@ export class CudaStep implements StepDevice {
       while (under) {
         const next: Piece | undefined = more ? launch(under.number + 1) : undefined
         const { first, count, stream }: Piece = under
-        const result = await stream.use(() => this.readResults({ first, count, rows, drawn: draws.count, top }))
+        const result = await stream.use(() => this.readResults({ first, count, rows, drawn: samplingRows.count, top }))
         under = next
         more = (yield result) === 'more'
       }
@@ -208,20 +222,26 @@ export class CudaStep implements StepDevice {
     }
   }
 
-  private decodeGraph(layout: StateLayout, batch: StepBatch): StepGraph {
+  private decodeGraph(layout: DecodeLayout, batch: StepBatch): StepGraph {
     const { rows: count } = layout
-    const filtered = hasFilters(batch.draws)
-    const top = topFor(batch.draws.top)
-    const plan = this.ops.planAttention(count, batch.tableWidth * blockSize)
+    const filtered = hasFilters(batch.samplingRows)
+    const top = topFor(batch.samplingRows.top)
+    const plan = this.ops.planAttention(count, batch.blockTableWidth * blockSize)
     return {
       key: ['decode', count, filtered, top, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
-      empty: emptyState(layout),
-      record: ({ part, rest, draws, results }) => {
+      empty: emptyDecodeInputs(layout),
+      record: ({ part, rest, samplingRows, results }) => {
         const [ids, positions] = [part(layout.ids), part(layout.positions)]
-        const rows = { count, positions, sequences: null, table: rest(layout.table), width: part(layout.width) }
+        const rows = {
+          count,
+          positions,
+          sequences: null,
+          blockTable: rest(layout.blockTable),
+          width: part(layout.width),
+        }
         const hidden = this.ops.decode(ids, { ...this.memory, plan, rows })
         const steps = { ids, budgets: part(layout.budgets), left: part(layout.left) }
-        this.ops.draw(hidden, draws(count, positions, layout), results, { filtered, steps, top })
+        this.ops.sampleFrom(hidden, samplingRows(count, positions, layout), results, { filtered, steps, top })
       },
     }
   }
@@ -262,57 +282,70 @@ export class CudaStep implements StepDevice {
   }
 
   private async stepByGraph(layout: MixedLayout, batch: StepBatch): Promise<StepResult> {
-    const { draws } = batch
-    const graph = await this.graphs.ready(this.mixedGraph(layout, batch), fillMixed(layout, batch), draws.bannedIds)
+    const { samplingRows } = batch
+    const graph = await this.graphs.ready(
+      this.mixedGraph(layout, batch),
+      fillMixed(layout, batch),
+      samplingRows.forbiddenIds,
+    )
     await this.copyBlocks(batch)
     graph.replay()
-    const found = { first: 0, count: 1, rows: layout.draws, drawn: draws.count, top: topFor(draws.top) }
-    if (draws.count > 0) return this.readResults(found)
+    const found = {
+      first: 0,
+      count: 1,
+      rows: layout.samplingRows,
+      drawn: samplingRows.count,
+      top: topFor(samplingRows.top),
+    }
+    if (samplingRows.count > 0) return this.readResults(found)
     // What comes next may be on another stream.
     await synchronize(this.options.device)
     return unpack(new Int32Array(0), { ...found, count: 0 })
   }
 
   private mixedGraph(layout: MixedLayout, batch: StepBatch): StepGraph {
-    const filtered = hasFilters(batch.draws)
-    const top = topFor(batch.draws.top)
+    const filtered = hasFilters(batch.samplingRows)
+    const top = topFor(batch.samplingRows.top)
     return {
-      key: ['mixed', layout.rows, layout.draws, filtered, top, this.parts.adapter !== undefined].join(' '),
+      key: ['mixed', layout.rows, layout.samplingRows, filtered, top, this.parts.adapter !== undefined].join(' '),
       empty: emptyMixed(layout),
-      record: ({ part, rest, draws, results }) => {
+      record: ({ part, rest, samplingRows, results }) => {
         const rows = {
           count: layout.rows,
           positions: part(layout.positions),
           sequences: part(layout.sequences),
-          table: rest(layout.table),
+          blockTable: rest(layout.blockTable),
           width: part(layout.width),
         }
-        const hidden = this.ops.prefill(part(layout.ids), layout.draws > 0 ? part(layout.wanted) : undefined, {
+        const hidden = this.ops.prefill(part(layout.ids), layout.samplingRows > 0 ? part(layout.wanted) : undefined, {
           ...this.memory,
-          slots: part(layout.slots),
+          slotMapping: part(layout.slotMapping),
           all: rows,
           fresh: undefined,
           paged: rows,
           many: this.ops.isMany(layout.rows),
         })
         if (!hidden) return
-        const drawn = draws(layout.draws, part(layout.drawPositions), layout)
-        this.ops.draw(hidden, drawn, results, { filtered, steps: undefined, top })
+        const drawn = samplingRows(layout.samplingRows, part(layout.samplingPositions), layout)
+        this.ops.sampleFrom(hidden, drawn, results, { filtered, steps: undefined, top })
       },
     }
   }
 
   private async stepByProgram(batch: StepBatch): Promise<StepResult> {
-    const { draws } = batch
+    const { samplingRows } = batch
     const rows = prefillRows(batch)
     const { paged } = rows
-    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.positions, rows.slots, rows.offsets]
-    arrays.push(paged.positions, paged.sequences, batch.table, Int32Array.of(batch.tableWidth))
-    if (draws.count > 0) {
-      const keys = Int32Array.from({ length: 2 * draws.count }, (_, i) => draws.streams[(i >> 1) * 3 + (i & 1)]!)
-      const positions = Int32Array.from({ length: draws.count }, (_, i) => draws.streams[3 * i + 2]!)
-      arrays.push(rows.wanted, positions, Float32Array.from(draws.settings), keys)
-      arrays.push(draws.forced, draws.bannedOffsets, draws.bannedIds)
+    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.positions, rows.slotMapping, rows.cuSeqlens]
+    arrays.push(paged.positions, paged.sequences, batch.blockTable, Int32Array.of(batch.blockTableWidth))
+    if (samplingRows.count > 0) {
+      const keys = Int32Array.from(
+        { length: 2 * samplingRows.count },
+        (_, i) => samplingRows.streams[(i >> 1) * 3 + (i & 1)]!,
+      )
+      const positions = Int32Array.from({ length: samplingRows.count }, (_, i) => samplingRows.streams[3 * i + 2]!)
+      arrays.push(rows.wanted, positions, Float32Array.from(samplingRows.settings), keys)
+      arrays.push(samplingRows.targetIds, samplingRows.forbiddenOffsets, samplingRows.forbiddenIds)
     }
     const made: Tensor[] = []
     try {
@@ -323,10 +356,16 @@ export class CudaStep implements StepDevice {
         paged: rows.paged.positions.length > 0,
         many: this.ops.isMany(rows.ids.length),
       })
-      const fresh = rows.offsets.at(-1)!
-      const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), draws.count]
+      const fresh = rows.cuSeqlens.at(-1)!
+      const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), samplingRows.count]
       const [found] = (await program.run(...inputs, ...numbers)) ?? []
-      const where = { first: 0, count: found ? 1 : 0, rows: draws.count, drawn: draws.count, top: draws.top }
+      const where = {
+        first: 0,
+        count: found ? 1 : 0,
+        rows: samplingRows.count,
+        drawn: samplingRows.count,
+        top: samplingRows.top,
+      }
       if (found) {
         made.push(found)
         return unpack(await found.data<'int32'>(), where)
@@ -340,37 +379,53 @@ export class CudaStep implements StepDevice {
   }
 
   private program(
-    { draws }: StepBatch,
+    { samplingRows }: StepBatch,
     { fresh, paged, many }: { fresh: boolean; paged: boolean; many: boolean },
   ): StepProgram {
     const { memory } = this
-    const drawing = draws.count > 0
-    const filtered = hasFilters(draws)
+    const drawing = samplingRows.count > 0
+    const filtered = hasFilters(samplingRows)
     const adapts = this.parts.adapter !== undefined
-    const key = [fresh, paged, many, drawing, filtered, draws.top, adapts].join(' ')
+    const key = [fresh, paged, many, drawing, filtered, samplingRows.top, adapts].join(' ')
     return this.programs.get(key, () => {
       const kinds = [
         ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor' as const),
         ...Array.from({ length: 5 }, () => 'number' as const),
       ] as readonly ('tensor' | 'number')[]
       return record(kinds, (...inputs) => {
-        const [count, freshCount, pagedCount, longest, drawCount] = inputs.slice(-5) as unknown as Sym[]
-        const [ids, positions, slots, offsets, pagedPositions, sequences, table, width, wanted, ...sampling] =
-          inputs.slice(0, -5) as unknown as Tensor[]
+        const [count, freshCount, pagedCount, longest, samplingCount] = inputs.slice(-5) as unknown as Sym[]
+        const [
+          ids,
+          positions,
+          slotMapping,
+          cuSeqlens,
+          pagedPositions,
+          sequences,
+          blockTable,
+          width,
+          wanted,
+          ...sampling
+        ] = inputs.slice(0, -5) as unknown as Tensor[]
         return noGrad(() => {
           const hidden = this.ops.prefill(ids!, wanted, {
             ...memory,
-            slots: slots!,
-            all: { count: count!, positions: positions!, sequences: null, table: table!, width: width! },
-            fresh: fresh ? { count: freshCount!, offsets: offsets!, longest: longest! } : undefined,
+            slotMapping: slotMapping!,
+            all: { count: count!, positions: positions!, sequences: null, blockTable: blockTable!, width: width! },
+            fresh: fresh ? { count: freshCount!, cuSeqlens: cuSeqlens!, longest: longest! } : undefined,
             paged: paged
-              ? { count: pagedCount!, positions: pagedPositions!, sequences: sequences!, table: table!, width: width! }
+              ? {
+                  count: pagedCount!,
+                  positions: pagedPositions!,
+                  sequences: sequences!,
+                  blockTable: blockTable!,
+                  width: width!,
+                }
               : undefined,
             many,
           })
           if (!hidden) return []
           const logits = this.ops.logits(hidden)
-          const [drawPositions, settings, keys, forced, bannedOffsets, banned] = sampling as [
+          const [samplingPositions, settings, keys, targetIds, forbiddenOffsets, forbidden] = sampling as [
             Tensor,
             Tensor,
             Tensor,
@@ -378,9 +433,17 @@ export class CudaStep implements StepDevice {
             Tensor,
             Tensor,
           ]
-          const rows = { count: drawCount!, positions: drawPositions, settings, keys, forced, bannedOffsets, banned }
-          const results = forced.newEmpty([samplePlanes(draws.top), drawCount!])
-          this.ops.sample(logits, rows, results, { filtered, steps: undefined, top: draws.top })
+          const rows = {
+            count: samplingCount!,
+            positions: samplingPositions,
+            settings,
+            keys,
+            targetIds,
+            forbiddenOffsets,
+            forbidden,
+          }
+          const results = targetIds.newEmpty([samplePlanes(samplingRows.top), samplingCount!])
+          this.ops.sample(logits, rows, results, { filtered, steps: undefined, top: samplingRows.top })
           return [results]
         })
       }) as unknown as StepProgram
@@ -390,7 +453,7 @@ export class CudaStep implements StepDevice {
 
 /** Arrays as tensors, which are added to `made`. One copy brings them there: the host waits for each it makes. */
 function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: Device, made: Tensor[]): Tensor[] {
-  const { words, parts } = together(arrays)
+  const { words, parts } = packArrays(arrays)
   return unscoped(() => {
     const keep = (tensor: Tensor): Tensor => {
       made.push(tensor)

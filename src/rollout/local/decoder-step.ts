@@ -3,7 +3,7 @@
  * `StepOps`.
  */
 import type { DecoderParts } from '../../model/decoder.js'
-import type { Projection } from '../../model/layout.js'
+import type { Projection } from '../../model/weight-map.js'
 import { cat, embedding, type Tensor } from '../../tensor/index.js'
 
 /** What a device has operators of its own for. */
@@ -42,7 +42,7 @@ export function decodeStep(
   wanted: Tensor | 'all' | undefined,
 ): Tensor | undefined {
   const { config, weights } = parts
-  const { heads, kvHeads, headDim, inner, normEps, layers } = config
+  const { heads, kvHeads, headDim, intermediate, normEps, layers } = config
   const last = layers - 1
   let residual = embedding(weights.get('model.embed_tokens.weight')!, ids)
   let normed = ops.rmsNorm(residual, weights.get('model.layers.0.input_layernorm.weight')!, normEps)
@@ -65,8 +65,8 @@ export function decodeStep(
       if (ops.gatedLinear && !parts.adapter) return ops.gatedLinear(input, matrix)
       const gateUp = ops.linear(input, matrix)
       if (!parts.adapter) return ops.swiglu(gateUp)
-      const gate = adapted(gateUp.narrow(1, 0, inner), input, 'gate_proj')
-      return ops.swiglu(cat([gate, adapted(gateUp.narrow(1, inner, inner), input, 'up_proj')], 1))
+      const gate = adapted(gateUp.narrow(1, 0, intermediate), input, 'gate_proj')
+      return ops.swiglu(cat([gate, adapted(gateUp.narrow(1, intermediate, intermediate), input, 'up_proj')], 1))
     }
 
     let qkv = ops.linear(normed, weight('self_attn.qkv.weight'), weights.get(`${at}.self_attn.qkv.bias`))

@@ -3,18 +3,18 @@
  * blocks. One loop plans a step, runs it on the device, takes the tokens, and ends what is finished; a slot that becomes
  * free is filled in the next step, or where a device takes several at a time, after those under way.
  */
-import type { TokenModel } from '../../model/index.js'
+import type { LocalModel } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Generator, Outcome, PolicyVersion } from '../generator.js'
 import { OutcomeQueue } from '../outcome-queue.js'
-import { admit, type Limits } from './admission.js'
 import { BlockPool } from './blocks.js'
-import { type Draw, fillStep, type StepSource } from './fill-step.js'
-import { type Drawn, Intake } from './intake.js'
-import { decodesOnly, lookAhead } from './look-ahead.js'
-import { Job, type Listener, PromptPrefix, Sample } from './sample.js'
+import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
+import { admit, type Limits } from './input-processor.js'
+import { decodesOnly, planMultiStep } from './multi-step.js'
+import { OutputProcessor, type SampledRow } from './output-processor.js'
+import { type Listener, PromptPrefix, RequestState, SequenceState } from './request-state.js'
 import { type Plan, Scheduler } from './scheduler.js'
-import type { DecodeAhead, StepDevice, StepResult } from './step.js'
+import type { MultiStepDecode, StepDevice, StepResult } from './step.js'
 import { deviceDefaults, openStepDevice } from './step-device.js'
 
 export interface LocalEngineOptions {
@@ -48,8 +48,8 @@ export interface EngineCounts {
 
 export class LocalEngine implements Generator {
   private readonly device: StepDevice
-  private readonly scheduler: Scheduler<Sample>
-  private readonly jobs = new Map<string, Job>()
+  private readonly scheduler: Scheduler<SequenceState>
+  private readonly requestStates = new Map<string, RequestState>()
   private readonly limits: Limits
   private readonly controls: (() => void)[] = []
   private awaken: (() => void) | undefined
@@ -59,18 +59,18 @@ export class LocalEngine implements Generator {
   private version: PolicyVersion
   private modelVersion: number
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
-  private drawn: Drawn[] = []
-  private readonly intake: Intake
-  private readonly source: StepSource<Sample> = {
+  private sampledRows: SampledRow[] = []
+  private readonly output: OutputProcessor
+  private readonly source: BatchSource<SequenceState> = {
     tokens: ({ of, start, count }, into, at) => {
-      if (of instanceof Sample) of.copyTokens(start, count, into, at)
-      else into.set((of as PromptPrefix).job.promptIds.subarray(start, start + count), at)
+      if (of instanceof SequenceState) of.copyTokens(start, count, into, at)
+      else into.set((of as PromptPrefix).requestState.promptIds.subarray(start, start + count), at)
     },
-    draws: work => this.drawsOf(work),
+    samplingRows: work => this.samplingRowsOf(work),
   }
 
   constructor(
-    private readonly model: TokenModel<'language'>,
+    private readonly model: LocalModel<'language'>,
     options: LocalEngineOptions = {},
   ) {
     const { maxSequences, cacheBytes, tokenBudget, scoredBytes } = { ...deviceDefaults(model.device), ...options }
@@ -84,12 +84,12 @@ export class LocalEngine implements Generator {
       maxSequences,
       tokenBudget,
       scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
-      refillAfter: this.device.ahead?.look ?? 0,
+      refillAfter: this.device.multiStep?.syncInterval ?? 0,
     })
-    this.intake = new Intake(tokenizer, sample => {
+    this.output = new OutputProcessor(tokenizer, sample => {
       this.scheduler.finish(sample)
-      const { samples, request } = sample.job
-      if (samples.every(({ state }) => state === 'finished')) this.jobs.delete(request.id)
+      const { samples, request } = sample.requestState
+      if (samples.every(({ state }) => state === 'finished')) this.requestStates.delete(request.id)
     })
     this.version = model.version
     this.modelVersion = model.version
@@ -114,10 +114,10 @@ export class LocalEngine implements Generator {
     options: { signal?: AbortSignal } = {},
   ): AsyncIterableIterator<Outcome, undefined> {
     options.signal?.throwIfAborted()
-    // The jobs themselves: by the time of an abort their names may be others'.
-    const jobs: Job[] = []
+    // The requestStates themselves: by the time of an abort their names may be others'.
+    const requestStates: RequestState[] = []
     const abort = (): void => {
-      for (const job of jobs) this.abortJob(job)
+      for (const requestState of requestStates) this.abortRequest(requestState)
     }
     const queue = new OutcomeQueue<Outcome>(() => {
       options.signal?.removeEventListener('abort', abort)
@@ -127,8 +127,8 @@ export class LocalEngine implements Generator {
     try {
       for (const request of requests) {
         queue.expect(request.n ?? 1)
-        const job = this.submit(request, { onOutcome: outcome => queue.push(outcome) })
-        if (job) jobs.push(job)
+        const requestState = this.submit(request, { onOutcome: outcome => queue.push(outcome) })
+        if (requestState) requestStates.push(requestState)
       }
     } catch (error) {
       queue.return()
@@ -139,32 +139,33 @@ export class LocalEngine implements Generator {
   }
 
   /** Takes a request; its listener hears of every token, where it wants to, and of each sample's outcome. */
-  submit(request: GenerationRequest, listener: Listener): Job | undefined {
+  submit(request: GenerationRequest, listener: Listener): RequestState | undefined {
     if (this.state === 'closed') throw new Error('the engine is closed')
-    if (this.jobs.has(request.id)) throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`)
+    if (this.requestStates.has(request.id))
+      throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`)
     const admitted = admit(request, listener, this.limits)
-    if (!(admitted instanceof Job)) {
+    if (!(admitted instanceof RequestState)) {
       // Later, as any outcome: a listener is never called before this returns.
       for (const rejection of admitted) queueMicrotask(() => listener.onOutcome(rejection))
       return undefined
     }
-    this.jobs.set(request.id, admitted)
+    this.requestStates.set(request.id, admitted)
     for (const sample of admitted.samples) this.scheduler.add(sample)
     this.wakeLoop()
     return admitted
   }
 
   abort(requestId: string): void {
-    const job = this.jobs.get(requestId)
-    if (job) this.abortJob(job)
+    const requestState = this.requestStates.get(requestId)
+    if (requestState) this.abortRequest(requestState)
   }
 
   abortAll(): void {
-    for (const job of [...this.jobs.values()]) this.abortJob(job)
+    for (const requestState of [...this.requestStates.values()]) this.abortRequest(requestState)
   }
 
-  private abortJob(job: Job): void {
-    for (const sample of job.samples) void this.intake.finish(sample, 'abort', undefined, this.version)
+  private abortRequest(requestState: RequestState): void {
+    for (const sample of requestState.samples) void this.output.finish(sample, 'abort', undefined, this.version)
   }
 
   /**
@@ -176,7 +177,7 @@ export class LocalEngine implements Generator {
     return this.control(() => {
       this.version = version
       this.modelVersion = this.model.version
-      this.scheduler.forget()
+      this.scheduler.invalidateKv()
     })
   }
 
@@ -195,7 +196,7 @@ export class LocalEngine implements Generator {
     return this.control(() => {
       if (this.state !== 'awake') return
       this.state = 'asleep'
-      this.scheduler.forget(new BlockPool(0))
+      this.scheduler.invalidateKv(new BlockPool(0))
       this.device.release()
     })
   }
@@ -204,7 +205,7 @@ export class LocalEngine implements Generator {
     return this.control(() => {
       if (this.state !== 'asleep') return
       this.device.allocate()
-      this.scheduler.forget(new BlockPool(this.limits.blocks))
+      this.scheduler.invalidateKv(new BlockPool(this.limits.blocks))
       this.state = 'awake'
     })
   }
@@ -251,7 +252,7 @@ export class LocalEngine implements Generator {
       const plan = this.plan()
       if (!plan) continue
       try {
-        this.drawn = []
+        this.sampledRows = []
         await this.run(plan)
       } catch (error) {
         this.fail(plan, error)
@@ -260,96 +261,101 @@ export class LocalEngine implements Generator {
   }
 
   /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
-  private async run(plan: Plan<Sample>): Promise<void> {
-    const ahead = this.lookAhead(plan)
-    if (!ahead) {
-      await this.take(plan, await this.device.step(fillStep(plan, this.source)), 1)
+  private async run(plan: Plan<SequenceState>): Promise<void> {
+    const several = this.planMultiStep(plan)
+    if (!several) {
+      await this.take(plan, await this.device.step(buildBatch(plan, this.source)), 1)
       return
     }
-    const rows = plan.work.length
-    const pieces = this.device.decodeMany!(fillStep(plan, this.source), ahead)
+    const rows = plan.scheduled.length
+    const pieces = this.device.decodeMultiStep!(buildBatch(plan, this.source), several)
     for (let next = await pieces.next(); !next.done; ) {
       const steps = next.value.ids.length / rows
-      for (const work of plan.work) work.count = steps
+      for (const work of plan.scheduled) work.count = steps
       await this.take(plan, next.value, steps)
-      for (const work of plan.work) work.start += steps
+      for (const work of plan.scheduled) work.start += steps
       next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough')
     }
     this.scheduler.trim(plan)
   }
 
-  private lookAhead(plan: Plan<Sample>): DecodeAhead | undefined {
+  private planMultiStep(plan: Plan<SequenceState>): MultiStepDecode | undefined {
     const { device, scheduler } = this
-    if (!device.ahead || !device.decodeMany || !decodesOnly(plan)) return undefined
-    const { steps, look, top } = device.ahead
-    const samples = plan.work.map(({ of }) => of as Sample)
-    // Blocks that others wait for are not taken far ahead.
-    const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * look) : steps
-    const found = lookAhead(samples, { steps: most, top })
-    return found && { ...found, look, steps: scheduler.reserveAhead(plan, found.steps, found.budgets) }
+    if (!device.multiStep || !device.decodeMultiStep || !decodesOnly(plan)) return undefined
+    const { steps, syncInterval, top } = device.multiStep
+    const samples = plan.scheduled.map(({ of }) => of as SequenceState)
+    // Blocks that others wait for are not taken for many steps.
+    const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * syncInterval) : steps
+    const found = planMultiStep(samples, { steps: most, top })
+    return found && { ...found, syncInterval, steps: scheduler.reserveSteps(plan, found.steps, found.budgets) }
   }
 
-  /** Whether a plan that looks ahead is still the best there is to do. */
-  private goesOn(plan: Plan<Sample>): boolean {
+  /** Whether a multi-step plan is still the best there is to do. */
+  private goesOn(plan: Plan<SequenceState>): boolean {
     if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
-    if (this.model.version !== this.modelVersion || this.scheduler.letsIn) return false
+    if (this.model.version !== this.modelVersion || this.scheduler.admits) return false
     // Fewer rows are faster; but what is under way has to be waited for.
-    return 2 * this.scheduler.counts.running > plan.work.length
+    return 2 * this.scheduler.counts.running > plan.scheduled.length
   }
 
-  private plan(): Plan<Sample> | undefined {
+  private plan(): Plan<SequenceState> | undefined {
     if (this.model.version !== this.modelVersion) {
       this.version += this.model.version - this.modelVersion
       this.modelVersion = this.model.version
-      this.scheduler.forget()
+      this.scheduler.invalidateKv()
     }
     const plan = this.scheduler.next()
     const now = performance.now()
-    for (const { of, count } of plan?.work ?? []) {
-      if (of instanceof Sample) of.started ??= now
+    for (const { of, count } of plan?.scheduled ?? []) {
+      if (of instanceof SequenceState) of.started ??= now
       if (of instanceof PromptPrefix || count > 1) this.totals.promptTokens += count
     }
     return plan
   }
 
-  private drawsOf({ of, start, count, samples }: Plan<Sample>['work'][number]): Draw[] {
-    const owner = of as Sample | PromptPrefix
-    const draws: Draw[] = []
-    const { job } = owner
+  private samplingRowsOf({ of, start, count, samples }: Plan<SequenceState>['scheduled'][number]): SamplingRow[] {
+    const owner = of as SequenceState | PromptPrefix
+    const samplingRows: SamplingRow[] = []
+    const { requestState } = owner
     // A sample that lost its prefix to others scores the prompt itself.
-    if (job.scores) {
-      const end = Math.min(start + count, job.scoredTo)
-      for (let position = start; position < end; position++) draws.push(job.promptDraw(position))
+    if (requestState.scores) {
+      const end = Math.min(start + count, requestState.scoredTo)
+      for (let position = start; position < end; position++) samplingRows.push(requestState.promptSamplingRow(position))
     }
-    if (owner instanceof Sample && samples) draws.push(owner.draw())
-    for (const draw of draws) this.drawn.push({ draw, of: owner })
-    return draws
+    if (owner instanceof SequenceState && samples) samplingRows.push(owner.samplingRow())
+    for (const samplingRow of samplingRows) this.sampledRows.push({ samplingRow, of: owner })
+    return samplingRows
   }
 
-  private async take(plan: Plan<Sample>, result: StepResult, steps: number): Promise<void> {
+  private async take(plan: Plan<SequenceState>, result: StepResult, steps: number): Promise<void> {
     // Weights that changed under a step make its tokens nobody's: it is run again.
     if (this.model.version !== this.modelVersion) return
     this.scheduler.commit(plan, steps)
     this.totals.steps += steps
     for (let step = 0; step < steps; step++)
-      this.totals.generatedTokens += await this.intake.take(this.drawn, result, step * this.drawn.length, this.version)
+      this.totals.generatedTokens += await this.output.take(
+        this.sampledRows,
+        result,
+        step * this.sampledRows.length,
+        this.version,
+      )
   }
 
   /** The loop itself failed, which it should not: nobody is left waiting. */
   private collapse(error: unknown): void {
     this.state = 'closed'
     const message = error instanceof Error ? error.message : String(error)
-    for (const job of [...this.jobs.values()])
-      for (const sample of job.samples.slice()) this.intake.fail(sample, 'engine', message)
+    for (const requestState of [...this.requestStates.values()])
+      for (const sample of requestState.samples.slice()) this.output.fail(sample, 'engine', message)
     for (const change of this.controls.splice(0)) change()
   }
 
   /** A step that could not be run ends its samples, not the engine. */
-  private fail(plan: Plan<Sample>, error: unknown): void {
+  private fail(plan: Plan<SequenceState>, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
-    for (const { of } of plan.work) {
-      for (const sample of of instanceof Sample ? [of] : (of as PromptPrefix).job.samples.slice())
-        this.intake.fail(sample, 'engine', message)
+    for (const { of } of plan.scheduled) {
+      for (const sample of of instanceof SequenceState ? [of] : (of as PromptPrefix).requestState.samples.slice())
+        this.output.fail(sample, 'engine', message)
     }
   }
 }

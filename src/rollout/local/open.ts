@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type LoadOptions, TokenModel } from '../../model/index.js'
+import { type LoadOptions, LocalModel } from '../../model/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { LocalEngine, type LocalEngineOptions } from './engine.js'
 
@@ -11,7 +11,7 @@ export interface OpenOptions
     Omit<LocalEngineOptions, 'tokenizer' | 'eosIds'> {}
 
 export interface OpenedEngine {
-  model: TokenModel<'language'>
+  model: LocalModel<'language'>
   /** Undefined where the directory has none: prompts are then ids. */
   tokenizer: Tokenizer | undefined
   engine: LocalEngine
@@ -21,7 +21,7 @@ export interface OpenedEngine {
 export async function openEngine(directory: string, options: OpenOptions = {}): Promise<OpenedEngine> {
   const { adapter, device, signal, onProgress, ...rest } = options
   const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
-  const model = await TokenModel.load(directory, {
+  const model = await LocalModel.load(directory, {
     role: 'language',
     ...(adapter === undefined ? {} : { adapter }),
     ...(device === undefined ? {} : { device }),
@@ -30,7 +30,7 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
   })
   try {
     // Nothing is trained here.
-    if (adapter !== undefined) await model.merge({ forGood: true })
+    if (adapter !== undefined) await model.merge({ permanent: true })
     const stops = tokenizer ? { tokenizer } : { eosIds: await configuredStops(directory, model.config.raw) }
     const engine = new LocalEngine(model, { ...rest, ...stops })
     const close = async (): Promise<void> => {

@@ -7,19 +7,19 @@ import type { StepBatch } from './step.js'
 export interface PrefillRows {
   ids: Int32Array
   positions: Int32Array
-  slots: Int32Array
+  slotMapping: Int32Array
   /** Where each beginning starts, and the end of the last; the first rows of the step. */
-  offsets: Int32Array
+  cuSeqlens: Int32Array
   /** Rows of the longest beginning. */
   longest: number
   /** The other rows, as rows of the table and positions. */
   paged: { sequences: Int32Array; positions: Int32Array }
-  /** Each draw's row in this order. */
+  /** Each samplingRow's row in this order. */
   wanted: Int32Array
 }
 
 export function prefillRows(batch: StepBatch): PrefillRows {
-  const { sequences, positions, draws } = batch
+  const { sequences, positions, samplingRows } = batch
   // Whole ranges at a time: a step has tens of thousands of rows.
   const runs: { start: number; end: number }[] = []
   for (let start = 0, end = 0; start < sequences.length; start = end) {
@@ -30,13 +30,13 @@ export function prefillRows(batch: StepBatch): PrefillRows {
   const begins = (run: { start: number; end: number }): boolean => run.end - run.start > 1 && positions[run.start] === 0
   const first = runs.filter(begins)
   const rest = runs.filter(run => !begins(run))
-  const offsets = new Int32Array(first.length + 1)
+  const cuSeqlens = new Int32Array(first.length + 1)
   let longest = 0
   for (const [i, { start, end }] of first.entries()) {
-    offsets[i + 1] = offsets[i]! + end - start
+    cuSeqlens[i + 1] = cuSeqlens[i]! + end - start
     longest = Math.max(longest, end - start)
   }
-  const fresh = offsets[first.length]!
+  const fresh = cuSeqlens[first.length]!
   const ordered = [...first, ...rest]
   /** How far each row moves. */
   const shift = new Int32Array(sequences.length)
@@ -57,10 +57,10 @@ export function prefillRows(batch: StepBatch): PrefillRows {
   return {
     ids: pick(batch.ids),
     positions: pick(positions),
-    slots: pick(batch.slots),
-    offsets,
+    slotMapping: pick(batch.slotMapping),
+    cuSeqlens,
     longest,
     paged: { sequences: pick(sequences, rest), positions: pick(positions, rest) },
-    wanted: draws.rows.subarray(0, draws.count).map(row => row + shift[row]!),
+    wanted: samplingRows.rows.subarray(0, samplingRows.count).map(row => row + shift[row]!),
   }
 }

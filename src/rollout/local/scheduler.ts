@@ -34,7 +34,7 @@ export class Prefix implements Cached {
   ) {}
 }
 
-export class Sequence implements Cached {
+export class CachedSequence implements Cached {
   blocks: number[] = []
   computed = 0
   preemptions = 0
@@ -51,7 +51,7 @@ export class Sequence implements Cached {
 }
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
-export interface Work<S extends Sequence> {
+export interface ScheduledTokens<S extends CachedSequence> {
   of: S | Prefix
   start: number
   count: number
@@ -59,8 +59,8 @@ export interface Work<S extends Sequence> {
   samples: boolean
 }
 
-export interface Plan<S extends Sequence> {
-  work: Work<S>[]
+export interface Plan<S extends CachedSequence> {
+  scheduled: ScheduledTokens<S>[]
   /** Blocks to copy before anything else, as pairs of from and to. */
   copies: number[]
 }
@@ -76,7 +76,7 @@ export interface SchedulerOptions {
 }
 
 /** What a step still has room for. */
-class Room {
+class StepBudget {
   constructor(
     public rows: number,
     private scored: number,
@@ -93,7 +93,7 @@ class Room {
   }
 }
 
-export class Scheduler<S extends Sequence> {
+export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
   private waiting: S[] = []
   private prefixes: Prefix[] = []
@@ -118,11 +118,11 @@ export class Scheduler<S extends Sequence> {
   }
 
   /** Whether sequences wait that the next step would let in, as far as blocks are free. */
-  get letsIn(): boolean {
-    return this.waiting.length > 0 && this.running.length < this.options.maxSequences && !this.holds
+  get admits(): boolean {
+    return this.waiting.length > 0 && this.running.length < this.options.maxSequences && !this.deferAdmission
   }
 
-  private get holds(): boolean {
+  private get deferAdmission(): boolean {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
@@ -147,7 +147,7 @@ export class Scheduler<S extends Sequence> {
   }
 
   /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
-  forget(pool = this.pool): void {
+  invalidateKv(pool = this.pool): void {
     const again = this.running.splice(0)
     for (const sequence of again) {
       sequence.state = 'waiting'
@@ -162,26 +162,26 @@ export class Scheduler<S extends Sequence> {
   /** The next step, or undefined where there is nothing to do. */
   next(): Plan<S> | undefined {
     for (;;) {
-      const plan: Plan<S> = { work: [], copies: [] }
-      const room = new Room(this.options.tokenBudget, this.options.scoredRows)
+      const plan: Plan<S> = { scheduled: [], copies: [] }
+      const budget = new StepBudget(this.options.tokenBudget, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
-        plan.work.push({ of, start, count, samples: of instanceof Sequence && start + count === of.length })
-        room.take(of, count, cost)
+        plan.scheduled.push({ of, start, count, samples: of instanceof CachedSequence && start + count === of.length })
+        budget.take(of, count, cost)
       }
       for (const sequence of [...this.running]) {
         const left = sequence.length - sequence.computed
         // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
-        const count = left === 1 ? 1 : Math.min(left, room.for(sequence))
+        const count = left === 1 ? 1 : Math.min(left, budget.for(sequence))
         if (sequence.state !== 'running' || count === 0) continue
         if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count, left === 1 ? 0 : count)
       }
       for (const prefix of this.prefixes) {
-        const count = Math.min(prefix.length - prefix.computed, room.for(prefix))
+        const count = Math.min(prefix.length - prefix.computed, budget.for(prefix))
         if (prefix.state === 'computing' && count > 0) add(prefix, count)
       }
-      this.admit(plan, room, add)
-      if (plan.work.length > 0) return plan
+      this.admitWaiting(plan, budget, add)
+      if (plan.scheduled.length > 0) return plan
       if (this.waiting.length === 0) return undefined
       // Prompts kept for samples that cannot start keep them from starting.
       if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
@@ -192,20 +192,25 @@ export class Scheduler<S extends Sequence> {
     }
   }
 
-  private admit(plan: Plan<S>, room: Room, add: (of: S | Prefix, count: number) => void): void {
-    const { holds } = this
-    const full = this.letIn(plan, room, add, holds)
+  private admitWaiting(plan: Plan<S>, budget: StepBudget, add: (of: S | Prefix, count: number) => void): void {
+    const { deferAdmission } = this
+    const full = this.admit(plan, budget, add, deferAdmission)
     if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
-    if (!holds) this.waited = full ? 0 : Number.POSITIVE_INFINITY
+    if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
-  private letIn(plan: Plan<S>, room: Room, add: (of: S | Prefix, count: number) => void, ready: boolean): boolean {
+  private admit(
+    plan: Plan<S>,
+    budget: StepBudget,
+    add: (of: S | Prefix, count: number) => void,
+    ready: boolean,
+  ): boolean {
     let free = this.options.maxSequences - this.running.length
     // Kept for those already running to grow into.
     const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
     const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
-    for (let i = 0; i < this.waiting.length && room.rows > 0; ) {
+    for (let i = 0; i < this.waiting.length && budget.rows > 0; ) {
       if (free === 0) return true
       const sequence = this.waiting[i]!
       const { prefix } = sequence
@@ -215,7 +220,7 @@ export class Scheduler<S extends Sequence> {
       const first = prefix ?? sequence
       const left = first.length - first.computed
       const divides = first.scoredTo > 0 || left > this.options.tokenBudget
-      if (prefix?.state !== 'computing' && room.for(first) < (divides ? 1 : left)) {
+      if (prefix?.state !== 'computing' && budget.for(first) < (divides ? 1 : left)) {
         if (first.scoredTo === 0) return false
         // It waits for room for its logits, which others do not need; its place is kept.
         free--
@@ -227,7 +232,7 @@ export class Scheduler<S extends Sequence> {
         this.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
-        add(prefix, Math.min(prefix.length, room.for(prefix)))
+        add(prefix, Math.min(prefix.length, budget.for(prefix)))
       }
       if (prefix?.state === 'computing') {
         // It starts in a later step; its place is kept.
@@ -242,8 +247,8 @@ export class Scheduler<S extends Sequence> {
         sequence.computed = prefix.length
         this.leavePrefix(sequence)
       } else if (!fits(blocksFor(sequence.length))) return true
-      const count = Math.min(sequence.length - sequence.computed, room.for(sequence))
-      this.own(sequence, plan.copies)
+      const count = Math.min(sequence.length - sequence.computed, budget.for(sequence))
+      this.copyOnWrite(sequence, plan.copies)
       this.extend(sequence, sequence.computed + count)
       this.waiting.splice(i, 1)
       this.running.push(sequence)
@@ -267,7 +272,7 @@ export class Scheduler<S extends Sequence> {
       this.preempt(victim)
       if (victim === sequence) return false
     }
-    this.own(sequence, copies)
+    this.copyOnWrite(sequence, copies)
     this.extend(sequence, length)
     return true
   }
@@ -278,7 +283,7 @@ export class Scheduler<S extends Sequence> {
   }
 
   /** The block that the next token goes into is the sequence's own, copied where others read it too. */
-  private own(of: Cached, copies: number[]): void {
+  private copyOnWrite(of: Cached, copies: number[]): void {
     if (!this.sharesNext(of)) return
     const at = Math.floor(of.computed / blockSize)
     const copy = this.pool.take()
@@ -324,10 +329,10 @@ export class Scheduler<S extends Sequence> {
    * way for it. Answers with the number of steps there is room for; what they did not use, `trim` gives back. `budgets`: how
    * many tokens each work's sequence may get.
    */
-  reserveAhead(plan: Plan<S>, steps: number, budgets: Int32Array): number {
+  reserveSteps(plan: Plan<S>, steps: number, budgets: Int32Array): number {
     const reach = (start: number, i: number, count: number): number => start + Math.min(count, budgets[i]!)
     const needed = (count: number): number =>
-      plan.work.reduce(
+      plan.scheduled.reduce(
         (sum, { of, start }, i) => sum + Math.max(0, blocksFor(reach(start, i, count)) - of.blocks.length),
         0,
       )
@@ -337,14 +342,14 @@ export class Scheduler<S extends Sequence> {
       if (needed(middle) <= this.pool.available) count = middle
       else tooMany = middle
     }
-    for (const [i, { of, start }] of plan.work.entries()) this.extend(of, reach(start, i, count))
+    for (const [i, { of, start }] of plan.scheduled.entries()) this.extend(of, reach(start, i, count))
     return count
   }
 
   /** Gives back the blocks behind the next token of a plan's sequences. */
   trim(plan: Plan<S>): void {
-    for (const { of } of plan.work) {
-      if (!(of instanceof Sequence) || of.state !== 'running') continue
+    for (const { of } of plan.scheduled) {
+      if (!(of instanceof CachedSequence) || of.state !== 'running') continue
       while (of.blocks.length > blocksFor(of.length)) this.pool.release(of.blocks.pop()!)
     }
   }
@@ -352,7 +357,7 @@ export class Scheduler<S extends Sequence> {
   /** A step was computed, or several at once. */
   commit(plan: Plan<S>, steps = 1): void {
     this.waited += steps
-    for (const { of, start, count } of plan.work) {
+    for (const { of, start, count } of plan.scheduled) {
       // What was dropped meanwhile starts anew.
       if (of.blocks.length === 0 || of.computed !== start) continue
       of.computed = start + count

@@ -1,5 +1,5 @@
 /** Which device runs the steps: one implementation of `StepDevice` for each kind there is. */
-import type { TokenModel } from '../../model/index.js'
+import type { LocalModel } from '../../model/index.js'
 import { cudaDevice, type Device, memoryUse } from '../../tensor/index.js'
 import { CpuStep } from './cpu-step.js'
 import { CudaStep } from './cuda-step.js'
@@ -30,7 +30,7 @@ export function deviceDefaults(device: Device): {
   return { maxSequences: 256, cacheBytes: Math.floor(0.4 * free), tokenBudget: 32768, scoredBytes: 2 ** 30 }
 }
 
-export function openStepDevice(model: TokenModel<'language'>, options: StepDeviceOptions): StepDevice {
+export function openStepDevice(model: LocalModel<'language'>, options: StepDeviceOptions): StepDevice {
   if (model.device !== 'cpu') {
     if (model.dtype !== 'bfloat16' && model.dtype !== 'float16')
       throw new RangeError(

@@ -12,7 +12,7 @@ import {
   unscoped,
 } from '../../tensor/index.js'
 import type { SampleRows } from '../../tensor/kernels/sample.js'
-import type { DrawParts, Part } from './state-parts.js'
+import type { Part, SamplingParts } from './graph-inputs.js'
 
 export interface StepGraph {
   /** Says everything that makes it another graph. */
@@ -28,16 +28,16 @@ export interface GraphMemory {
   /** All of it from here on. */
   rest(at: number): Tensor
   /** How tokens are drawn at these positions. */
-  draws(count: number, positions: Tensor, parts: DrawParts): SampleRows & { count: number }
+  samplingRows(count: number, positions: Tensor, parts: SamplingParts): SampleRows & { count: number }
   results: Tensor
 }
 
 export class StepGraphs {
   readonly results: Tensor
   private readonly state: Tensor
-  private banned: Tensor
+  private forbidden: Tensor
   private readonly known = new Map<string, { program: Program; captured: CapturedProgram }>()
-  private movesSeen = 0
+  private generationSeen = 0
 
   constructor(
     private readonly options: {
@@ -46,12 +46,12 @@ export class StepGraphs {
       state: number
       results: number
       /** How often weights moved: they left their addresses to others. */
-      moves: () => number
+      storageGeneration: () => number
     },
   ) {
     this.state = this.words(options.state)
     this.results = this.words(options.results)
-    this.banned = this.words(1024)
+    this.forbidden = this.words(1024)
   }
 
   private words(count: number): Tensor {
@@ -59,36 +59,36 @@ export class StepGraphs {
   }
 
   /** The graph, whose next replay starts from this. What was started before must be over. */
-  async ready(graph: StepGraph, state: Int32Array, bannedIds: Int32Array): Promise<CapturedProgram> {
-    const moves = this.options.moves()
-    if (moves !== this.movesSeen) this.forget()
-    this.movesSeen = moves
-    if (bannedIds.length > this.banned.numel) {
+  async ready(graph: StepGraph, state: Int32Array, forbiddenIds: Int32Array): Promise<CapturedProgram> {
+    const generation = this.options.storageGeneration()
+    if (generation !== this.generationSeen) this.discard()
+    this.generationSeen = generation
+    if (forbiddenIds.length > this.forbidden.numel) {
       // Graphs read the ids where they lie.
-      this.forget()
-      this.banned.dispose()
-      this.banned = this.words(2 ** Math.ceil(Math.log2(bannedIds.length)))
+      this.discard()
+      this.forbidden.dispose()
+      this.forbidden = this.words(2 ** Math.ceil(Math.log2(forbiddenIds.length)))
     }
     const captured = this.known.get(graph.key)?.captured ?? (await this.capture(graph))
-    if (bannedIds.length > 0) write(this.banned, bannedIds)
+    if (forbiddenIds.length > 0) write(this.forbidden, forbiddenIds)
     write(this.state, state)
     return captured
   }
 
   private async capture(graph: StepGraph): Promise<CapturedProgram> {
-    const { state, banned, results } = this
+    const { state, forbidden, results } = this
     const part = ({ at, words }: Part): Tensor => state.narrow(0, at, words)
     const memory: GraphMemory = {
       part,
       rest: at => part({ at, words: state.numel - at }),
-      draws: (count, positions, parts) => ({
+      samplingRows: (count, positions, parts) => ({
         count,
         positions,
         settings: part(parts.settings).viewDtype({ dtype: 'float32' }),
         keys: part(parts.keys),
-        forced: part(parts.forced),
-        bannedOffsets: part(parts.bannedOffsets),
-        banned,
+        targetIds: part(parts.targetIds),
+        forbiddenOffsets: part(parts.forbiddenOffsets),
+        forbidden,
       }),
       results,
     }
@@ -100,7 +100,7 @@ export class StepGraphs {
     return captured
   }
 
-  forget(): void {
+  discard(): void {
     for (const { program, captured } of this.known.values()) {
       captured.dispose()
       program.dispose()
@@ -109,8 +109,8 @@ export class StepGraphs {
   }
 
   dispose(): void {
-    this.forget()
-    for (const tensor of [this.state, this.results, this.banned]) tensor.dispose()
+    this.discard()
+    for (const tensor of [this.state, this.results, this.forbidden]) tensor.dispose()
   }
 }
 

@@ -7,21 +7,21 @@
 export interface StepBatch {
   ids: Int32Array
   positions: Int32Array
-  /** Each row's sequence, as a row of `table`. */
+  /** Each row's sequence, as a row of `blockTable`. */
   sequences: Int32Array
   /** Where each row's key and value go: block * 16 + offset; -1: nowhere. */
-  slots: Int32Array
-  /** The blocks of each sequence, `tableWidth` entries each; what is past a sequence's last block is not read. */
-  table: Int32Array
-  tableWidth: number
+  slotMapping: Int32Array
+  /** The blocks of each sequence, `blockTableWidth` entries each; what is past a sequence's last block is not read. */
+  blockTable: Int32Array
+  blockTableWidth: number
   /** Blocks to copy before anything else. */
   copyFrom: Int32Array
   copyTo: Int32Array
-  draws: Draws
+  samplingRows: SamplingRows
 }
 
 /** The rows whose logits are wanted, and how a token is drawn from each. */
-export interface Draws {
+export interface SamplingRows {
   count: number
   /** Rows of the batch; filled up to a whole number of `rowMultiple`. */
   rows: Int32Array
@@ -30,10 +30,10 @@ export interface Draws {
   /** The stream's key, two words, and the counter, for each. */
   streams: Int32Array
   /** The token whose log-probability is wanted, or -1 to draw one. */
-  forced: Int32Array
-  /** Tokens that cannot be drawn: `bannedIds[bannedOffsets[i]..bannedOffsets[i + 1]]`, ascending. */
-  bannedOffsets: Int32Array
-  bannedIds: Int32Array
+  targetIds: Int32Array
+  /** Tokens that cannot be drawn: `forbiddenIds[forbiddenOffsets[i]..forbiddenOffsets[i + 1]]`, ascending. */
+  forbiddenOffsets: Int32Array
+  forbiddenIds: Int32Array
   /** How many of the likeliest tokens are wanted; -1: not even the drawn one's rank. */
   top: number
 }
@@ -48,9 +48,9 @@ export interface StepResult {
   topLogprobs: Float32Array
 }
 
-export interface DecodeAhead {
+export interface MultiStepDecode {
   steps: number
-  look: number
+  syncInterval: number
   /** How many tokens each row may get. */
   budgets: Int32Array
 }
@@ -60,17 +60,17 @@ export interface StepDevice {
   /** Blocks the KV cache has; 0 while it is released. */
   readonly blocks: number
   step(batch: StepBatch): Promise<StepResult>
-  /** How many steps `decodeMany` takes at most, how many between two looks, and how many of the likeliest tokens it can give. */
-  readonly ahead?: { steps: number; look: number; top: number }
+  /** How many steps `decodeMultiStep` takes at most, how many between two looks, and how many of the likeliest tokens it can give. */
+  readonly multiStep?: { steps: number; syncInterval: number; top: number }
   /**
    * Several steps of a batch whose rows are the last tokens of sequences, each drawing the next: every step's tokens are the
-   * rows of the next, so the device need not wait for anyone. Results come `look` steps at a time, those of one step after
+   * rows of the next, so the device need not wait for anyone. Results come `syncInterval` steps at a time, those of one step after
    * those of the step before; by then the next steps are under way. Told `enough`, it starts no more, and gives what is
    * under way. A row takes part in as many steps as its budget has, and its blocks reach as far; what it has afterwards
    * means nothing. It may end sooner than asked. A device without this is asked
    * step by step.
    */
-  decodeMany?(batch: StepBatch, ahead: DecodeAhead): AsyncGenerator<StepResult, undefined, 'more' | 'enough'>
+  decodeMultiStep?(batch: StepBatch, options: MultiStepDecode): AsyncGenerator<StepResult, undefined, 'more' | 'enough'>
   /** Takes the memory of the KV cache, and gives it back. */
   allocate(): void
   release(): void

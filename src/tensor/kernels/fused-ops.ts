@@ -1,6 +1,6 @@
 /**
  * Pieces of a model that are worth a kernel of their own: what libtorch would do in several passes over memory, in one. On
- * CUDA they are kernels compiled at first use, elsewhere their twins made of operators.
+ * CUDA they are kernels compiled at first use, elsewhere their references made of operators.
  */
 import { memoized } from '../../memoized.js'
 import type { NumberLike } from '../call.js'
@@ -9,13 +9,13 @@ import { ArgumentError } from '../errors.js'
 import type { Tensor } from '../tensor.js'
 import { type LinearOps, linearOps } from './linear.js'
 import { logprobKernel } from './logprob.js'
-import { logprobTwin } from './logprob-twin.js'
+import { logprobReference } from './logprob-reference.js'
 import { rmsNormKernel } from './rms-norm.js'
-import { rmsNormTwin } from './rms-norm-twin.js'
+import { rmsNormReference } from './rms-norm-reference.js'
 import { ropeFits, ropeKernel } from './rope.js'
-import { ropeTwin } from './rope-twin.js'
+import { ropeReference } from './rope-reference.js'
 import { swigluKernel } from './swiglu.js'
-import { swigluTwin } from './swiglu-twin.js'
+import { swigluReference } from './swiglu-reference.js'
 
 export interface FusedOps extends LinearOps {
   /** `x / rms(x) * weight` over the last dimension, which the weight has too. */
@@ -30,18 +30,18 @@ export interface FusedOps extends LinearOps {
   logprobs(vocabSize: number): LogprobOps
 }
 
-/** How the heads of a fused projection are used: the first `turned` are rotated, the `rest` are not. */
+/** How the heads of a fused projection are used: the first `rotated` are rotated, the `rest` are not. */
 export interface HeadShape {
-  turned: number
+  rotated: number
   rest: number
   headDim: number
 }
 
 /**
- * `[rows, (turned + rest) * headDim]` to the rotated heads and the others, `[rows, heads, headDim]` each. `cos` and `sin`
+ * `[rows, (rotated + rest) * headDim]` to the rotated heads and the others, `[rows, heads, headDim]` each. `cos` and `sin`
  * are float32 `[rows, headDim / 2]`.
  */
-export type Rope = (whole: Tensor, cos: Tensor, sin: Tensor) => readonly [turned: Tensor, rest: Tensor]
+export type Rope = (whole: Tensor, cos: Tensor, sin: Tensor) => readonly [rotated: Tensor, rest: Tensor]
 
 /** Of a chunk of logits `[rows, vocabulary]` and the tokens, int64 `[rows]`; not differentiable by itself. */
 export interface LogprobOps {
@@ -89,18 +89,18 @@ export function fusedOps({ device, dtype }: { device: Device; dtype: DType }): F
 function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps> {
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16' && dtype !== 'float64')
     throw new ArgumentError(`fused operators are for floating-point dtypes, not ${dtype}`)
-  const twin = {
-    ...rmsNormTwin(dtype),
-    ...swigluTwin(dtype),
-    rope: memoized((shape: HeadShape) => ropeTwin(dtype, shape)),
-    logprobs: () => logprobTwin(dtype),
+  const reference = {
+    ...rmsNormReference(dtype),
+    ...swigluReference(dtype),
+    rope: memoized((shape: HeadShape) => ropeReference(dtype, shape)),
+    logprobs: () => logprobReference(dtype),
   }
-  if (!kernels || dtype === 'float64') return twin
+  if (!kernels || dtype === 'float64') return reference
   return {
-    ...rmsNormKernel(dtype, twin),
+    ...rmsNormKernel(dtype, reference),
     ...swigluKernel(dtype),
     rope: memoized((shape: HeadShape) =>
-      ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeTwin(dtype, shape),
+      ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeReference(dtype, shape),
     ),
     logprobs: memoized((vocabSize: number) => logprobKernel(dtype, vocabSize)),
   }

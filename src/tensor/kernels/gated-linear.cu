@@ -1,11 +1,11 @@
 // SwiGLU of a projection of many rows on Hopper: out = silu(gate) * up, where gate and up are x @ weight.T, rounded. Of the weight's
 // features a tile has eight gates, then the eight ups that belong to them: a thread has both.
 //
-// Defined by the caller: T (bfloat16), and what wide-product.cuh asks for.
+// Defined by the caller: T (bfloat16), and what persistent-gemm.cuh asks for.
 #include "prelude.cuh"
 #include "hopper.cuh"
 #include "projection.cuh"
-#include "wide-product.cuh"
+#include "persistent-gemm.cuh"
 
 constexpr int kStride = kColumns / 2 + 8;  // of a row of results, in elements: no two threads of a store meet in a bank
 constexpr int kVectors = kColumns / 16;    // of a row of results
@@ -22,7 +22,7 @@ gated_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ 
     return make_int2(within / high, (first + within % high) * kRows);
   };
   const auto bring = [&](unsigned char *to, Barrier &barrier, int x, int column) { copyTile(to, weights, barrier, x, 0, 0, column * (kColumns / 16)); };
-  wideProduct(inputs, count, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
+  persistentGemm(inputs, count, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
     const int feature = place.x * (kColumns / 2) + lane % kVectors * 8;
     T *const results = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
 #pragma unroll

@@ -1,11 +1,11 @@
 // Logits of many rows on Hopper, x @ weight.T, rounded, and what a token is drawn from (sums.cuh) of every 256 of them, while they
 // are at hand: four threads have 64 of a row each, and sum them in a fixed order.
 //
-// Defined by the caller: what wide-product.cuh and sums.cuh ask for.
+// Defined by the caller: what persistent-gemm.cuh and sums.cuh ask for.
 #include "prelude.cuh"
 #include "hopper.cuh"
 #include "projection.cuh"
-#include "wide-product.cuh"
+#include "persistent-gemm.cuh"
 #include "sums.cuh"
 
 constexpr int kStride = kChunk + 8;       // of a row of logits, in elements: no two threads of a store meet in a bank
@@ -46,11 +46,11 @@ __device__ __forceinline__ float powers(const unsigned (&two)[kEights], float mo
 
 // grid: any number of blocks, in clusters of two: neighbours have the same weights. Rows with position -1 are not there.
 extern "C" __global__ void __launch_bounds__(kThreads + 32, 1)
-head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums, int rows) {
+head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, T *logits, const int *positions, const Settings *settings, const int *forbiddenOffsets, const int *forbidden, Sums *sums, int rows) {
   const int down = (rows + kRows - 1) / kRows;
   const auto placeOf = [&](int tile) { return make_int2(tile / down, tile % down * kRows); };
   const auto bring = [&](unsigned char *to, Barrier &barrier, int x, int column) { copyTile(to, weights, barrier, x, column * kChunk); };
-  wideProduct(inputs, kChunks * down, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
+  persistentGemm(inputs, kChunks * down, placeOf, bring, [&](const float (&d)[kColumns / 2], int2 place, unsigned char *behind, int warp, int lane) {
     const int chunk = place.x, firstRow = place.y + warp * 16;
     T *const rounded = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
     unsigned twos[2][kEights];
@@ -80,13 +80,13 @@ head_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ T
       found.best = found.most = largest(two);
       found.kept = found.total = powers(two, found.most, 1.f);
       const float scale = settings[row].scale();
-      const Banned without(banned, bannedOffsets, row);
+      const Forbidden without(forbidden, forbiddenOffsets, row);
       const bool touched = without.touch(chunk);
       if (__any_sync(~0u, there && (scale != 1.f || touched))) {
         T *const own = rounded + lane / 4 * kStride;
         __syncwarp();
         for (int k = without.from + lane % 4; touched && k < without.to; k += 4)
-          if (banned[k] / kChunk == chunk) own[banned[k] % kChunk].bits = 0xff80;  // minus infinity
+          if (forbidden[k] / kChunk == chunk) own[forbidden[k] % kChunk].bits = 0xff80;  // minus infinity
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < kEights; ++j) two[j] = beyond(j) ? kLeast : reinterpret_cast<unsigned *>(own)[j * 4 + lane % 4];

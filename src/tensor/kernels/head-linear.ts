@@ -6,13 +6,13 @@ import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
 import { Kernel } from '../kernel.js'
 import type { Tensor } from '../tensor.js'
+import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { logitSums, type SampleRows } from './sample.js'
-import { WIDE_FEATURES, WIDE_ROWS, wideDefines, wideLaunch } from './wide-product.js'
 
 export type HeadLinear = (
   x: Tensor,
   weight: Tensor,
-  rows: Pick<SampleRows, 'count' | 'positions' | 'settings' | 'bannedOffsets' | 'banned'>,
+  rows: Pick<SampleRows, 'count' | 'positions' | 'settings' | 'forbiddenOffsets' | 'forbidden'>,
 ) => { logits: Tensor; sums: Tensor }
 
 /** Whether there are so many rows that they fill its tiles, of a kind that the kernel takes: then it is the faster one. */
@@ -34,27 +34,27 @@ export function headLinearFits(
 
 export function headLinearKernel(multiprocessors: number): HeadLinear {
   const kernel = memoized(
-    ({ vocabSize, inner }: { vocabSize: number; inner: number }) =>
+    ({ vocabSize, intermediate }: { vocabSize: number; intermediate: number }) =>
       new Kernel({
         file: new URL('./head-linear.cu', import.meta.url),
         entry: 'head_linear',
         parameters: [
-          { tiles: 'bfloat16', box: [WIDE_FEATURES, 64] },
+          { tiles: 'bfloat16', box: [PERSISTENT_FEATURES, 64] },
           { tiles: 'bfloat16', box: [WIDE_ROWS, 64] },
           ...(['tensor:bfloat16', 'tensor:int32', 'tensor:float32', 'tensor:int32', 'tensor:int32'] as const),
           ...(['tensor:float32', 'int32'] as const),
         ],
-        define: { ...wideDefines(inner), VOCABULARY: vocabSize },
+        define: { ...persistentGemmDefines(intermediate), VOCABULARY: vocabSize },
       }),
   )
   const grid = [multiprocessors - (multiprocessors % 2)] as const
-  const shape = { grid, cluster: [2], ...wideLaunch(WIDE_FEATURES) } as const
-  return (x, weight, { count, positions, settings, bannedOffsets, banned }) => {
-    const [vocabSize, inner] = weight.shape as [number, number]
+  const shape = { grid, cluster: [2], ...persistentGemmLaunch(PERSISTENT_FEATURES) } as const
+  return (x, weight, { count, positions, settings, forbiddenOffsets, forbidden }) => {
+    const [vocabSize, intermediate] = weight.shape as [number, number]
     const logits = x.newEmpty([count, vocabSize])
     const sums = logitSums(logits, count, vocabSize)
-    const rows = [positions, settings, bannedOffsets, banned]
-    kernel({ vocabSize, inner }).launch(shape, ...[weight, x, logits, ...rows, sums, count])
+    const rows = [positions, settings, forbiddenOffsets, forbidden]
+    kernel({ vocabSize, intermediate }).launch(shape, ...[weight, x, logits, ...rows, sums, count])
     return { logits, sums }
   }
 }

@@ -35,7 +35,7 @@ export interface PagedRows {
   /** The sequence's row of the table; null: the row's own number. */
   sequences: Tensor | null
   /** The blocks of each sequence, `width` entries each. `width` is one number in memory: it may change under a graph. */
-  table: Tensor
+  blockTable: Tensor
   width: Tensor
 }
 
@@ -67,7 +67,7 @@ export function planAttention(rows: number, longest: number, { heads, kvHeads, h
   return { splits, warps }
 }
 
-/** Turns queries and keys of the fused projection in place, and stores keys and values in their slots (-1: nowhere). */
+/** Turns queries and keys of the fused projection in place, and stores keys and values in their slotMapping (-1: nowhere). */
 export function pagedRopeKernel(dtype: HalfDType, { heads, kvHeads, headDim }: PagedShape) {
   const elements: KernelParameter = `tensor:${dtype}`
   const [wide, ints]: KernelParameter[] = ['tensor:float32', 'tensor:int32']
@@ -79,14 +79,14 @@ export function pagedRopeKernel(dtype: HalfDType, { heads, kvHeads, headDim }: P
   })
   // Vectors of eight.
   const threads = Math.ceil(((heads + 2 * kvHeads) * headDim) / 16 / 32) * 32
-  return (qkv: Tensor, tables: RopeTables, rows: PagedRows, slots: Tensor, cache: PagedCache): void => {
+  return (qkv: Tensor, tables: RopeTables, rows: PagedRows, slotMapping: Tensor, cache: PagedCache): void => {
     kernel.launch(
       { grid: [rows.count], block: [threads] },
       qkv,
       tables.cos,
       tables.sin,
       rows.positions,
-      slots,
+      slotMapping,
       cache.keys,
       cache.values,
     )
@@ -137,7 +137,7 @@ export function decodeAttentionKernel(
     const partial = join ? qkv.newEmpty([rows.count, heads, splits, headDim + 2], { dtype: 'float32' }) : null
     main.launch(
       { grid: [rows.count, tiles, splits], block: [warps * 32], overlap },
-      ...[qkv, tables.cos, tables.sin, rows.positions, rows.sequences, rows.table, rows.width],
+      ...[qkv, tables.cos, tables.sin, rows.positions, rows.sequences, rows.blockTable, rows.width],
       ...[cache.keys, cache.values, out, partial, scale],
     )
     join?.launch({ grid: [rows.count, heads], block: [headDim], overlap }, rows.positions, partial, out)

@@ -21,7 +21,7 @@ export function threadsOfRow(vectors: number): number {
   return 2 ** Math.ceil(Math.log2(wanted))
 }
 
-export function rmsNormKernel(dtype: FusedDType, twin: Norms): Norms {
+export function rmsNormKernel(dtype: FusedDType, reference: Norms): Norms {
   const byHidden = new Map<number, Norms>()
   // The kernels are compiled for one size of rows. It is read off the weight, the one tensor that is there already while a
   // model is being recorded.
@@ -36,7 +36,7 @@ export function rmsNormKernel(dtype: FusedDType, twin: Norms): Norms {
       throw new ArgumentError(`the weight of a norm is a ${dtype} vector, got ${weight}`)
     let norms = byHidden.get(hidden)
     if (!norms) {
-      norms = fits(hidden, dtype) ? normsOf(dtype, hidden) : twin
+      norms = fits(hidden, dtype) ? normsOf(dtype, hidden) : reference
       byHidden.set(hidden, norms)
     }
     return norms

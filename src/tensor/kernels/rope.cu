@@ -1,5 +1,5 @@
-// Rotary positions over the heads of a fused projection, and the split of what is not turned: rows of `total` heads in, the
-// first `turned` heads rotated into one tensor, the rest copied into another. The backward is the same walk the other way.
+// Rotary positions over the heads of a fused projection, and the split of what is not rotated: rows of `total` heads in, the
+// first `rotated` heads rotated into one tensor, the rest copied into another. The backward is the same walk the other way.
 //
 // Defined by the caller: T (element type), HALF (half a head's size), THREADS (of a block).
 #include "prelude.cuh"
@@ -10,7 +10,7 @@ static_assert(HALF % kSize == 0, "half a head is made of whole vectors");
 
 // direction 1 turns by the angle, -1 back. `whole` is the fused side, `first` and `rest` the split one.
 template <bool Forward>
-__device__ __forceinline__ void walk(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int turned) {
+__device__ __forceinline__ void walk(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int rotated) {
   const unsigned long long index = static_cast<unsigned long long>(blockIdx.x) * THREADS + threadIdx.x;
   const unsigned perRow = total * kVectors;
   const unsigned long long row = index / perRow;
@@ -19,8 +19,8 @@ __device__ __forceinline__ void walk(T *whole, const float *cosines, const float
   const unsigned head = within / kVectors, vector = within % kVectors;
 
   T *fused = whole + (row * total + head) * (2 * HALF);
-  const bool turns = head < static_cast<unsigned>(turned);
-  T *split = turns ? first + (row * turned + head) * (2 * HALF) : rest + (row * (total - turned) + head - turned) * (2 * HALF);
+  const bool turns = head < static_cast<unsigned>(rotated);
+  T *split = turns ? first + (row * rotated + head) * (2 * HALF) : rest + (row * (total - rotated) + head - rotated) * (2 * HALF);
   const T *from = Forward ? fused : split;
   T *to = Forward ? split : fused;
   Vector<T> a = load(from, vector), b = load(from + HALF, vector);
@@ -38,11 +38,11 @@ __device__ __forceinline__ void walk(T *whole, const float *cosines, const float
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-rope_forward(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int turned) {
-  walk<true>(whole, cosines, sines, first, rest, rows, total, turned);
+rope_forward(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int rotated) {
+  walk<true>(whole, cosines, sines, first, rest, rows, total, rotated);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-rope_backward(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int turned) {
-  walk<false>(whole, cosines, sines, first, rest, rows, total, turned);
+rope_backward(T *whole, const float *cosines, const float *sines, T *first, T *rest, long long rows, int total, int rotated) {
+  walk<false>(whole, cosines, sines, first, rest, rows, total, rotated);
 }

@@ -13,9 +13,9 @@ export function ropeFits(headDim: number, dtype: FusedDType): boolean {
   return (headDim / 2) % (16 / dtypeBytes(dtype)) === 0
 }
 
-export function ropeKernel(dtype: FusedDType, { turned, rest, headDim }: HeadShape): Rope {
+export function ropeKernel(dtype: FusedDType, { rotated, rest, headDim }: HeadShape): Rope {
   const elements: KernelParameter = `tensor:${dtype}`
-  const total = turned + rest
+  const total = rotated + rest
   const vectors = (headDim / 2 / (16 / dtypeBytes(dtype))) * total
   const kernel = (entry: string) =>
     new Kernel({
@@ -32,7 +32,7 @@ export function ropeKernel(dtype: FusedDType, { turned, rest, headDim }: HeadSha
       .mul(vectors)
       .add(THREADS - 1)
       .div(THREADS)
-    which.launch({ grid: [grid], block: [THREADS] }, whole, cos, sin, first, remaining, rows, total, turned)
+    which.launch({ grid: [grid], block: [THREADS] }, whole, cos, sin, first, remaining, rows, total, rotated)
   }
   return customFunction({
     inputs: ['tensor', 'tensor', 'tensor'],
@@ -43,7 +43,7 @@ export function ropeKernel(dtype: FusedDType, { turned, rest, headDim }: HeadSha
         cos.view([-1, headDim / 2]),
         sin.view([cos.size(0), headDim / 2]),
       ]
-      const first = input.newEmpty([cos.size(0), turned, headDim])
+      const first = input.newEmpty([cos.size(0), rotated, headDim])
       const remaining = input.newEmpty([cos.size(0), rest, headDim])
       launch(forward, input, c, s, first, remaining)
       return { outputs: [first, remaining] as const, saved: [c, s] }

@@ -64,7 +64,7 @@ __device__ __forceinline__ void loadChunk(const T *x, int chunk, int lane, float
 }
 
 // Tells the whole warp each id of the chunk that cannot be drawn.
-template <class F> __device__ __forceinline__ void eachBanned(const Banned &without, int chunk, F use) {
+template <class F> __device__ __forceinline__ void eachBanned(const Forbidden &without, int chunk, F use) {
   if (!without.touch(chunk)) return;
   const int lane = threadIdx.x % 32;
   for (int k = without.from; k < without.to; k += 32) {
@@ -73,7 +73,7 @@ template <class F> __device__ __forceinline__ void eachBanned(const Banned &with
   }
 }
 
-__device__ __forceinline__ void ban(float (&held)[kSize], const Banned &without, int chunk, int lane) {
+__device__ __forceinline__ void ban(float (&held)[kSize], const Forbidden &without, int chunk, int lane) {
   eachBanned(without, chunk, [&](int id) {
 #pragma unroll
     for (int i = 0; i < kSize; ++i)
@@ -97,14 +97,14 @@ __device__ __forceinline__ float powers(const float (&held)[kSize], float most, 
 
 // grid: a warp for every kGroup chunks, rows.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-sample_sums(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums) {
+sample_sums(const T *logits, const int *positions, const Settings *settings, const int *forbiddenOffsets, const int *forbidden, Sums *sums) {
   allowNext();
   waitForPrevious();
   const long long row = blockIdx.y;
   const int first = (blockIdx.x * kWarps + threadIdx.x / 32) * kGroup, lane = threadIdx.x % 32;
   if (first >= kChunks || positions[row] < 0) return;
   const float scale = settings[row].scale();
-  const Banned without(banned, bannedOffsets, row);
+  const Forbidden without(forbidden, forbiddenOffsets, row);
   float held[kGroup][kSize];
 #pragma unroll
   for (int i = 0; i < kGroup; ++i) loadChunk(logits + row * VOCABULARY, first + i, lane, held[i]);
@@ -155,7 +155,7 @@ template <class V> __device__ __forceinline__ V plus(V a, V b) { return a + b; }
 __device__ __forceinline__ int smaller(int a, int b) { return min(a, b); }
 
 // The first of the chunk's tokens, in the order of their ids, at which the sum of weights passes `target`; by one warp.
-__device__ int pickIn(const T *x, int chunk, float best, float scale, float least, double target, const Banned &without) {
+__device__ int pickIn(const T *x, int chunk, float best, float scale, float least, double target, const Forbidden &without) {
   const int lane = threadIdx.x % 32, first = chunk * kChunk + lane * kSize;
   float weights[kSize];
   loadChunk(x, chunk, lane, weights);
@@ -190,7 +190,7 @@ __device__ int pickIn(const T *x, int chunk, float best, float scale, float leas
 // row is written at the step it is at, and its position is -1 after its last. places: where in the results each row is written;
 // -1: nowhere.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-sample_pick(const T *logits, int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, const Sums *sums, const float *leasts, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int *places, int rows, int planes) {
+sample_pick(const T *logits, int *positions, const Settings *settings, const int *forbiddenOffsets, const int *forbidden, const Sums *sums, const float *leasts, const int *keys, const int *forced, int *ids, const int *budgets, int *left, int *results, int *places, int rows, int planes) {
   allowNext();
   waitForPrevious();
   __shared__ float floats[kWarps];
@@ -205,7 +205,7 @@ sample_pick(const T *logits, int *positions, const Settings *settings, const int
   const T *x = logits + row * VOCABULARY;
   const Settings want = settings[row];
   const float scale = want.scale(), least = leasts ? leasts[row] : minusInfinity();
-  const Banned without(banned, bannedOffsets, row);
+  const Forbidden without(forbidden, forbiddenOffsets, row);
   const Sums *mine = sums + row * kChunks;
 
   float most = kNothing, best = kNothing;
@@ -427,7 +427,7 @@ __device__ int descend(const Histogram &bins, int size, Whole &want) {
 }
 
 // Hands the logits that may be drawn, of every chunk whose best is not below `least`, to a warp.
-template <class F> __device__ __forceinline__ void eachChunk(const T *x, const float (&bests)[kChunks], float least, const Banned &without, F use) {
+template <class F> __device__ __forceinline__ void eachChunk(const T *x, const float (&bests)[kChunks], float least, const Forbidden &without, F use) {
   const int lane = threadIdx.x % 32;
   for (int chunk = threadIdx.x / 32; chunk < kChunks; chunk += kThreads / 32) {
     if (bests[chunk] < least) continue;
@@ -441,7 +441,7 @@ template <class F> __device__ __forceinline__ void eachChunk(const T *x, const f
 // grid: rows. Of rows with filters the least logit that topK, topP and minP leave, as an element's value, and in `sums` what is
 // kept; of others -infinity.
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-sample_filter(const T *logits, const int *positions, const Settings *settings, const int *bannedOffsets, const int *banned, Sums *sums, float *leasts) {
+sample_filter(const T *logits, const int *positions, const Settings *settings, const int *forbiddenOffsets, const int *forbidden, Sums *sums, float *leasts) {
   allowNext();
   waitForPrevious();
   __shared__ Histogram bins;
@@ -458,7 +458,7 @@ sample_filter(const T *logits, const int *positions, const Settings *settings, c
   const T *x = logits + row * VOCABULARY;
   Sums *mine = sums + row * kChunks;
   const float scale = want.scale();
-  const Banned without(banned, bannedOffsets, row);
+  const Forbidden without(forbidden, forbiddenOffsets, row);
   float top = kNothing;
   for (int i = threadIdx.x; i < kChunks; i += kThreads) {
     bests[i] = mine[i].best;

@@ -14,10 +14,10 @@ export interface SampleRows {
   /** `[rows, 2]`: the stream's key. */
   keys: Tensor
   /** The token whose log-probability is wanted; -1 draws one. */
-  forced: Tensor
+  targetIds: Tensor
   /** `[rows + 1]`, and the ids they point into: tokens that cannot be drawn, ascending for each row. */
-  bannedOffsets: Tensor
-  banned: Tensor
+  forbiddenOffsets: Tensor
+  forbidden: Tensor
 }
 
 /** Steps that follow one another on the device: each makes the input of the next. int32, one entry for each row. */
@@ -73,10 +73,10 @@ export function sampleKernel(dtype: HalfDType, vocabSize: number) {
    * whoever made the logits has them.
    */
   return (logits: Tensor, rows: SampleRows, results: Tensor, options: SampleOptions & { known?: Tensor }): void => {
-    const { count, positions, settings, keys, forced, bannedOffsets, banned } = rows
+    const { count, positions, settings, keys, targetIds, forbiddenOffsets, forbidden } = rows
     const { filtered, steps, top, known } = options
     const found = known ?? logitSums(logits, count, vocabSize)
-    const shared = [logits, positions, settings, bannedOffsets, banned, found]
+    const shared = [logits, positions, settings, forbiddenOffsets, forbidden, found]
     const block = [WARPS * 32] as const
     if (!known) sums.launch({ grid: [Math.ceil(groups / WARPS), count], block, overlap: true }, ...shared)
     const leasts = filtered ? logits.newEmpty([count], { dtype: 'float32' }) : null
@@ -84,7 +84,7 @@ export function sampleKernel(dtype: HalfDType, vocabSize: number) {
     const places = top < 0 ? null : logits.newEmpty([count], { dtype: 'int32' })
     pick.launch(
       { grid: [count], block, overlap: true },
-      ...[...shared, leasts, keys, forced],
+      ...[...shared, leasts, keys, targetIds],
       ...[steps?.ids ?? null, steps?.budgets ?? null, steps?.left ?? null, results, places, count, samplePlanes(top)],
     )
     if (places)

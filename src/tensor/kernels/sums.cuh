@@ -22,10 +22,10 @@ struct alignas(16) Sums {
 };
 
 // Tokens of a row that cannot be drawn, ascending.
-struct Banned {
+struct Forbidden {
   const int *ids;
   int from, to;
-  __device__ __forceinline__ Banned(const int *ids, const int *offsets, long long row) : ids(ids), from(offsets[row]), to(offsets[row + 1]) {}
+  __device__ __forceinline__ Forbidden(const int *ids, const int *offsets, long long row) : ids(ids), from(offsets[row]), to(offsets[row + 1]) {}
   // Whether some may be in the chunk.
   __device__ __forceinline__ bool touch(int chunk) const { return from < to && ids[from] / kChunk <= chunk && ids[to - 1] / kChunk >= chunk; }
 };

@@ -100,8 +100,8 @@ for (let round = 0; round < rounds; round++) {
       attempt('customFunction', () => library.customFunction(args[0])(args[1]), args)
       attempt('memoryUse', library.memoryUse, args)
       attempt('manualSeed', library.manualSeed, args)
-      attempt('Generator', (...given) => new library.Generator(...given), args)
-      attempt('setState', () => new library.Generator({ seed: 1 }).setState(args[0]), args)
+      attempt('RandomGenerator', (...given) => new library.RandomGenerator(...given), args)
+      attempt('setState', () => new library.RandomGenerator({ seed: 1 }).setState(args[0]), args)
     }
   } else {
     for (const schema of native.schemas()) {

@@ -88,7 +88,7 @@ const strings = later(
 
 /** `library` is the tensor room; tensors are made afresh, since calls may change them. */
 export function garbage(library) {
-  const { Tensor, Generator, noGrad } = library
+  const { Tensor, RandomGenerator, noGrad } = library
   const dtypes = ['float32', 'float64', 'float16', 'bfloat16', 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool']
   const shapes = fc.constantFrom(
     [],
@@ -128,7 +128,7 @@ export function garbage(library) {
     return tensor
   })
   const generators = made(fc.boolean(), alive => {
-    const generator = new Generator({ seed: 1 })
+    const generator = new RandomGenerator({ seed: 1 })
     if (!alive) generator.dispose()
     return generator
   })

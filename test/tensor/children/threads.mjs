@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 
 const index = isMainThread ? process.argv[2] : workerData.index
-const { manualSeed, memoryUse, noGrad, randn, record, scope, Tensor, TensorError, Generator } = await import(
+const { manualSeed, memoryUse, noGrad, randn, record, scope, Tensor, TensorError, RandomGenerator } = await import(
   pathToFileURL(index).href
 )
 
@@ -17,7 +17,7 @@ const long = () =>
   })
 
 async function work(seed) {
-  const generator = new Generator({ seed })
+  const generator = new RandomGenerator({ seed })
   const weight = randn([8, 8], { generator })
   weight.requiresGrad = true
   const program = record(['tensor'], x => {

@@ -1,20 +1,31 @@
 import { describe, expect, test } from 'vitest'
-import { bucketFor, emptyState, fillState, stateLayout } from '../../src/rollout/local/decode-state.js'
-import { emptyMixed, fillMixed, mixedLayout, mixedLayoutFor, mixedWords } from '../../src/rollout/local/mixed-state.js'
+import {
+  bucketFor,
+  decodeLayout,
+  emptyDecodeInputs,
+  fillDecodeInputs,
+} from '../../src/rollout/local/decode-graph-inputs.js'
+import { hasFilters, packArrays } from '../../src/rollout/local/graph-inputs.js'
+import {
+  emptyMixed,
+  fillMixed,
+  mixedLayout,
+  mixedLayoutFor,
+  mixedWords,
+} from '../../src/rollout/local/mixed-graph-inputs.js'
 import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
-import { hasFilters, together } from '../../src/rollout/local/state-parts.js'
-import type { Draws, StepBatch } from '../../src/rollout/local/step.js'
+import type { SamplingRows, StepBatch } from '../../src/rollout/local/step.js'
 import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
-import { planSplit } from '../../src/tensor/kernels/split-linear.js'
+import { planSplit } from '../../src/tensor/kernels/split-k-linear.js'
 
-const draws = (rows: number[]): Draws => ({
+const samplingRows = (rows: number[]): SamplingRows => ({
   count: rows.length,
   rows: Int32Array.from(rows),
   settings: Float64Array.from(rows.flatMap((_, i) => [0.5 + i, -1, 1, 0])),
   streams: Int32Array.from(rows.flatMap((_, i) => [10 * i, 10 * i + 1, 100 + i])),
-  forced: new Int32Array(rows.length).fill(-1),
-  bannedOffsets: Int32Array.from({ length: rows.length + 1 }, (_, i) => i),
-  bannedIds: Int32Array.from(rows, (_, i) => 5 + i),
+  targetIds: new Int32Array(rows.length).fill(-1),
+  forbiddenOffsets: Int32Array.from({ length: rows.length + 1 }, (_, i) => i),
+  forbiddenIds: Int32Array.from(rows, (_, i) => 5 + i),
   top: -1,
 })
 
@@ -23,26 +34,26 @@ test('a batch is filled up to the next size there is a graph for', () => {
   for (let rows = 1; rows < 2000; rows += 7) {
     expect(bucketFor(rows)).toBeGreaterThanOrEqual(rows)
     // Every part starts at 16 bytes.
-    for (const part of Object.values(stateLayout(bucketFor(rows))))
+    for (const part of Object.values(decodeLayout(bucketFor(rows))))
       if (typeof part === 'object') expect(part.at % 4).toBe(0)
   }
 })
 
 test('the state has each part in its place, and rows that are not there have no position', () => {
-  const layout = stateLayout(4)
+  const layout = decodeLayout(4)
   const batch: StepBatch = {
     ids: Int32Array.of(11, 12, 13, 0),
     positions: Int32Array.of(20, 3, 16, 0),
     sequences: Int32Array.of(0, 1, 2, -1),
-    slots: Int32Array.of(36, 51, 80, -1),
-    table: Int32Array.of(1, 2, 3, 0, 4, 5),
-    tableWidth: 2,
+    slotMapping: Int32Array.of(36, 51, 80, -1),
+    blockTable: Int32Array.of(1, 2, 3, 0, 4, 5),
+    blockTableWidth: 2,
     copyFrom: new Int32Array(0),
     copyTo: new Int32Array(0),
-    draws: draws([0, 1, 2]),
+    samplingRows: samplingRows([0, 1, 2]),
   }
-  const state = fillState(layout, batch, Int32Array.of(7, 8, 9))
-  const part = (name: 'ids' | 'positions' | 'budgets' | 'left' | 'keys' | 'bannedOffsets' | 'settings') =>
+  const state = fillDecodeInputs(layout, batch, Int32Array.of(7, 8, 9))
+  const part = (name: 'ids' | 'positions' | 'budgets' | 'left' | 'keys' | 'forbiddenOffsets' | 'settings') =>
     state.slice(layout[name].at, layout[name].at + layout[name].words)
   expect(state[layout.width.at]).toBe(2)
   expect([...part('ids')]).toEqual([11, 12, 13, 0])
@@ -50,16 +61,16 @@ test('the state has each part in its place, and rows that are not there have no 
   expect([...part('budgets')]).toEqual([7, 8, 9, 0])
   expect([...part('left')]).toEqual([7, 8, 9, 0])
   expect([...part('keys')]).toEqual([0, 1, 10, 11, 20, 21, 0, 0])
-  expect([...part('bannedOffsets')].slice(0, 5)).toEqual([0, 1, 2, 3, 3])
+  expect([...part('forbiddenOffsets')].slice(0, 5)).toEqual([0, 1, 2, 3, 3])
   expect([...new Float32Array(part('settings').buffer)].slice(0, 8)).toEqual([0.5, -1, 1, 0, 1.5, -1, 1, 0])
-  expect([...state.slice(layout.table)]).toEqual([1, 2, 3, 0, 4, 5])
-  const empty = emptyState(layout)
+  expect([...state.slice(layout.blockTable)]).toEqual([1, 2, 3, 0, 4, 5])
+  const empty = emptyDecodeInputs(layout)
   expect([...empty.slice(layout.positions.at, layout.positions.at + 4)]).toEqual([-1, -1, -1, -1])
-  expect(() => fillState(stateLayout(2), batch, new Int32Array(3))).toThrow(RangeError)
+  expect(() => fillDecodeInputs(decodeLayout(2), batch, new Int32Array(3))).toThrow(RangeError)
 })
 
 test('filters of greedy rows do not count', () => {
-  const settings = (...values: number[]) => ({ ...draws([0]), settings: Float64Array.from(values) })
+  const settings = (...values: number[]) => ({ ...samplingRows([0]), settings: Float64Array.from(values) })
   expect(hasFilters(settings(1, -1, 1, 0))).toBe(false)
   expect(hasFilters(settings(0, 5, 0.5, 0.1))).toBe(false)
   for (const one of [settings(1, 5, 1, 0), settings(1, -1, 0.9, 0), settings(0.5, -1, 1, 0.1)])
@@ -72,26 +83,29 @@ describe('steps with prompts as graphs', () => {
     ids: Int32Array.of(1, 20, 21, 22, 30, 31, 0, 0),
     positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0),
     sequences: Int32Array.of(0, 1, 1, 1, 2, 2, -1, -1),
-    slots: Int32Array.of(9, 16, 17, 18, 48, 49, -1, -1),
-    table: Int32Array.of(0, 0, 1, 0, 2, 3),
-    tableWidth: 2,
+    slotMapping: Int32Array.of(9, 16, 17, 18, 48, 49, -1, -1),
+    blockTable: Int32Array.of(0, 0, 1, 0, 2, 3),
+    blockTableWidth: 2,
     copyFrom: new Int32Array(0),
     copyTo: new Int32Array(0),
-    draws: draws([0, 3]),
+    samplingRows: samplingRows([0, 3]),
   }
-  const limits = { rows: 4096, draws: 64, keys: 1000, top: 5 }
+  const limits = { rows: 4096, samplingRows: 64, keys: 1000, top: 5 }
 
   test('a batch is filled up to the next size, and is none of theirs beyond a limit', () => {
-    expect(mixedLayoutFor(batch, limits)).toMatchObject({ rows: 32, draws: 32 })
-    expect(mixedLayoutFor(batch, { ...limits, draws: 16 })).toMatchObject({ rows: 32, draws: 16 })
-    expect(mixedLayoutFor({ ...batch, draws: draws([]) }, limits)).toMatchObject({ rows: 32, draws: 0 })
-    const many = draws(Array.from({ length: 33 }, (_, i) => i))
-    expect(mixedLayoutFor({ ...batch, draws: many }, limits)).toMatchObject({ draws: 64 })
-    expect(mixedLayoutFor({ ...batch, draws: many }, { ...limits, draws: 32 })).toBeUndefined()
+    expect(mixedLayoutFor(batch, limits)).toMatchObject({ rows: 32, samplingRows: 32 })
+    expect(mixedLayoutFor(batch, { ...limits, samplingRows: 16 })).toMatchObject({ rows: 32, samplingRows: 16 })
+    expect(mixedLayoutFor({ ...batch, samplingRows: samplingRows([]) }, limits)).toMatchObject({
+      rows: 32,
+      samplingRows: 0,
+    })
+    const many = samplingRows(Array.from({ length: 33 }, (_, i) => i))
+    expect(mixedLayoutFor({ ...batch, samplingRows: many }, limits)).toMatchObject({ samplingRows: 64 })
+    expect(mixedLayoutFor({ ...batch, samplingRows: many }, { ...limits, samplingRows: 32 })).toBeUndefined()
     expect(mixedLayoutFor(batch, { ...limits, rows: 31 })).toBeUndefined()
-    // Tokens beside a draw are found by a program.
-    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 5 } }, limits)).toBeDefined()
-    expect(mixedLayoutFor({ ...batch, draws: { ...batch.draws, top: 6 } }, limits)).toBeUndefined()
+    // Tokens beside a samplingRow are found by a program.
+    expect(mixedLayoutFor({ ...batch, samplingRows: { ...batch.samplingRows, top: 5 } }, limits)).toBeDefined()
+    expect(mixedLayoutFor({ ...batch, samplingRows: { ...batch.samplingRows, top: 6 } }, limits)).toBeUndefined()
     // Rows behind the first of their sequence: positions 1, 2 and 17.
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 18 })).toBeDefined()
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 17 })).toBeUndefined()
@@ -106,29 +120,29 @@ describe('steps with prompts as graphs', () => {
       const layout = mixedLayoutFor({ ...batch, sequences, positions }, { ...limits, rows: 1e4, keys: 1e9 })!
       expect(layout.rows).toBeGreaterThanOrEqual(rows)
       for (const part of Object.values(layout)) if (typeof part === 'object') expect(part.at % 4).toBe(0)
-      expect(layout.table + 10).toBeLessThanOrEqual(mixedWords(limits, 10))
+      expect(layout.blockTable + 10).toBeLessThanOrEqual(mixedWords(limits, 10))
     }
   })
 
   test('the array has each part in its place, and what is not there has no position', () => {
     const layout = mixedLayout(8, 4)
     const state = fillMixed(layout, batch)
-    const part = (name: 'ids' | 'positions' | 'slots' | 'wanted' | 'drawPositions' | 'forced' | 'keys') => [
-      ...state.slice(layout[name].at, layout[name].at + layout[name].words),
-    ]
+    const part = (
+      name: 'ids' | 'positions' | 'slotMapping' | 'wanted' | 'samplingPositions' | 'targetIds' | 'keys',
+    ) => [...state.slice(layout[name].at, layout[name].at + layout[name].words)]
     expect(state[layout.width.at]).toBe(2)
     expect(part('ids')).toEqual([1, 20, 21, 22, 30, 31, 0, 0])
     expect(part('positions')).toEqual([9, 0, 1, 2, 16, 17, -1, -1])
-    expect(part('slots')).toEqual([9, 16, 17, 18, 48, 49, -1, -1])
+    expect(part('slotMapping')).toEqual([9, 16, 17, 18, 48, 49, -1, -1])
     expect([...state.slice(layout.sequences.at, layout.sequences.at + 6)]).toEqual([0, 1, 1, 1, 2, 2])
     expect(part('wanted')).toEqual([0, 3, 0, 0])
-    expect(part('drawPositions')).toEqual([100, 101, -1, -1])
-    expect(part('forced').slice(0, 2)).toEqual([-1, -1])
+    expect(part('samplingPositions')).toEqual([100, 101, -1, -1])
+    expect(part('targetIds').slice(0, 2)).toEqual([-1, -1])
     expect(part('keys')).toEqual([0, 1, 10, 11, 0, 0, 0, 0])
-    const { at, words } = layout.bannedOffsets
+    const { at, words } = layout.forbiddenOffsets
     expect([...state.slice(at, at + words)]).toEqual([0, 1, 2, 2, 2, 2, 2, 2])
     expect([...new Float32Array(state.buffer, 4 * layout.settings.at, 8)]).toEqual([0.5, -1, 1, 0, 1.5, -1, 1, 0])
-    expect([...state.slice(layout.table)]).toEqual([...batch.table])
+    expect([...state.slice(layout.blockTable)]).toEqual([...batch.blockTable])
     expect(() => fillMixed(mixedLayout(4, 4), batch)).toThrow(RangeError)
     expect(() => fillMixed(mixedLayout(8, 1), batch)).toThrow(RangeError)
   })
@@ -136,10 +150,10 @@ describe('steps with prompts as graphs', () => {
   test('a graph is made of rows that are not there', () => {
     const layout = mixedLayout(8, 4)
     const state = emptyMixed(layout)
-    for (const { at, words } of [layout.positions, layout.slots, layout.drawPositions])
+    for (const { at, words } of [layout.positions, layout.slotMapping, layout.samplingPositions])
       expect([...state.slice(at, at + words)]).toEqual(new Array(words).fill(-1))
     // A step that draws nothing has no part for it.
-    expect(fillMixed(mixedLayout(8, 0), { ...batch, draws: draws([]) })).toHaveLength(4 + 4 * 8 + 4 + 6)
+    expect(fillMixed(mixedLayout(8, 0), { ...batch, samplingRows: samplingRows([]) })).toHaveLength(4 + 4 * 8 + 4 + 6)
   })
 })
 
@@ -149,18 +163,18 @@ test('beginnings of sequences come first, and draws follow their rows', () => {
     ids: Int32Array.of(1, 20, 21, 22, 30, 31, 40, 50, 51, 0),
     positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0, 1, 0),
     sequences: Int32Array.of(0, 1, 1, 1, 2, 2, 3, 4, 4, -1),
-    slots: Int32Array.of(9, 16, 17, 18, 48, 49, 64, 80, 81, -1),
-    table: new Int32Array(10),
-    tableWidth: 2,
+    slotMapping: Int32Array.of(9, 16, 17, 18, 48, 49, 64, 80, 81, -1),
+    blockTable: new Int32Array(10),
+    blockTableWidth: 2,
     copyFrom: new Int32Array(0),
     copyTo: new Int32Array(0),
-    draws: draws([0, 3, 6, 8]),
+    samplingRows: samplingRows([0, 3, 6, 8]),
   }
   const rows = prefillRows(batch)
   expect([...rows.ids]).toEqual([20, 21, 22, 50, 51, 1, 30, 31, 40])
   expect([...rows.positions]).toEqual([0, 1, 2, 0, 1, 9, 16, 17, 0])
-  expect([...rows.slots]).toEqual([16, 17, 18, 80, 81, 9, 48, 49, 64])
-  expect([...rows.offsets]).toEqual([0, 3, 5])
+  expect([...rows.slotMapping]).toEqual([16, 17, 18, 80, 81, 9, 48, 49, 64])
+  expect([...rows.cuSeqlens]).toEqual([0, 3, 5])
   expect(rows.longest).toBe(3)
   expect([...rows.paged.sequences]).toEqual([0, 2, 2, 3])
   expect([...rows.paged.positions]).toEqual([9, 16, 17, 0])
@@ -174,7 +188,8 @@ test('products of few rows are divided, where their parts stay long', () => {
   expect(planSplit(1024, 896, 4864)).toBe(1)
   expect(planSplit(64, 64, 176)).toBe(1)
   // Each part is made of whole vectors.
-  for (let inner = 8; inner < 20000; inner += 72) expect(inner % (8 * planSplit(4, 896, inner)) || 0).toBe(0)
+  for (let intermediate = 8; intermediate < 20000; intermediate += 72)
+    expect(intermediate % (8 * planSplit(4, 896, intermediate)) || 0).toBe(0)
 })
 
 test('few long sequences are split, many are not', () => {
@@ -197,7 +212,7 @@ test('few long sequences are split, many are not', () => {
 
 test('arrays that go together keep their values, start at 16 bytes, and an empty one has a place of its own', () => {
   const arrays = [Int32Array.of(1, -2, 3), new Int32Array(0), Float32Array.of(0.5, -1.25), Int32Array.of(9, 8, 7, 6, 5)]
-  const { words, parts } = together(arrays)
+  const { words, parts } = packArrays(arrays)
   let end = 0
   for (const [i, array] of arrays.entries()) {
     const { at, words: count } = parts[i]!

@@ -1,25 +1,25 @@
 /** How many steps a device may take before anyone looks at the tokens. Pure. */
-import type { Sample } from './sample.js'
+import type { SequenceState } from './request-state.js'
 import type { Plan } from './scheduler.js'
 
-export interface LookAhead {
+export interface MultiStepPlan {
   steps: number
   /** How many tokens each may get. */
   budgets: Int32Array
 }
 
-/** What decides how far a sample can be looked ahead. */
-export type Ahead = Pick<Sample, 'maxNewTokens'> & {
+/** What decides how far a sample can go without the host. */
+export type MultiStepCandidate = Pick<SequenceState, 'maxNewTokens'> & {
   response: { length: number }
-  job: {
-    sampling: Pick<Sample['job']['sampling'], 'temperature' | 'firstTemperature' | 'minNewTokens'> & {
+  requestState: {
+    sampling: Pick<SequenceState['requestState']['sampling'], 'temperature' | 'firstTemperature' | 'minNewTokens'> & {
       topLogprobs?: number | undefined
     }
   }
 }
 
 /** For so many tokens the sample is drawn in the same way: temperature, and what cannot be drawn, stay. */
-function steady({ response, job: { sampling } }: Ahead): number {
+function steady({ response, requestState: { sampling } }: MultiStepCandidate): number {
   if (response.length === 0 && sampling.firstTemperature !== sampling.temperature) return 1
   return response.length < sampling.minNewTokens ? sampling.minNewTokens - response.length : Number.POSITIVE_INFINITY
 }
@@ -28,12 +28,15 @@ function steady({ response, job: { sampling } }: Ahead): number {
  * Steps for samples that have one row each; undefined where a sample wants more of the likeliest tokens than `most.top`. Tokens
  * behind the end of a response are computed for nothing, so nothing is gained beyond the longest budget.
  */
-export function lookAhead(samples: readonly Ahead[], most: { steps: number; top: number }): LookAhead | undefined {
+export function planMultiStep(
+  samples: readonly MultiStepCandidate[],
+  most: { steps: number; top: number },
+): MultiStepPlan | undefined {
   const budgets = new Int32Array(samples.length)
   let { steps } = most
   let longest = 1
   for (const [i, sample] of samples.entries()) {
-    if ((sample.job.sampling.topLogprobs ?? -1) > most.top) return undefined
+    if ((sample.requestState.sampling.topLogprobs ?? -1) > most.top) return undefined
     budgets[i] = sample.maxNewTokens - sample.response.length
     longest = Math.max(longest, budgets[i]!)
     steps = Math.min(steps, steady(sample))
@@ -42,6 +45,6 @@ export function lookAhead(samples: readonly Ahead[], most: { steps: number; top:
 }
 
 /** Whether every row of a plan is the last token of a sample. */
-export function decodesOnly(plan: Plan<Sample>): boolean {
-  return plan.work.every(({ samples, count }) => samples && count === 1)
+export function decodesOnly(plan: Plan<SequenceState>): boolean {
+  return plan.scheduled.every(({ samples, count }) => samples && count === 1)
 }

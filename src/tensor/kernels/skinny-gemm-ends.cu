@@ -1,4 +1,4 @@
-// Where a step's stream (stream-linear.cu) begins and ends. One block a row, one vector a thread.
+// Where a step's stream (skinny-gemm.cu) begins and ends. One block a row, one vector a thread.
 //
 // Defined by the caller: T (element type), HIDDEN, PARTS of the squares at the end.
 #include "prelude.cuh"

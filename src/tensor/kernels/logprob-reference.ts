@@ -3,7 +3,7 @@ import type { DType } from '../dtype.js'
 import type { LogprobOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
-export function logprobTwin(dtype: DType): LogprobOps {
+export function logprobReference(dtype: DType): LogprobOps {
   const { widen, narrow } = rounding(dtype)
   return {
     score: (logits, targets, inverseTemperature) => {

@@ -1,5 +1,5 @@
 // The machine: randomness, threads, memory, and what libtorch found here.
-#include "door.h"
+#include "napi_call.h"
 #include "memory.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type { DecoderParts } from '../../src/model/decoder.js'
 import { ropeTables } from '../../src/model/rope.js'
 import { decodeStep, type StepOps } from '../../src/rollout/local/decoder-step.js'
-import { streamStep } from '../../src/rollout/local/stream-step.js'
+import { skinnyStep } from '../../src/rollout/local/skinny-step.js'
 import { callOperator, linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
-import { streamLinearTwin } from '../../src/tensor/kernels/stream-linear-twin.js'
+import { skinnyGemmReference } from '../../src/tensor/kernels/skinny-gemm-reference.js'
 import { loadModel } from './models.js'
 
 const blockSize = 16
@@ -15,14 +15,14 @@ const ints = (values: readonly number[], shape?: number[]): Tensor =>
 function memory({ config }: DecoderParts) {
   const { layers, kvHeads, headDim } = config
   const positions = [0, 5, 15, 16, 30]
-  const slots = positions.map(
+  const slotMapping = positions.map(
     (position, row) => (2 * row + Math.floor(position / blockSize)) * blockSize + (position % 16),
   )
-  const table = positions.flatMap((_, row) => [2 * row, 2 * row + 1])
+  const blockTable = positions.flatMap((_, row) => [2 * row, 2 * row + 1])
   const { cos, sin } = ropeTables(config, 64, 'cpu')
   const filled = randn([2 * layers, 2 * positions.length, kvHeads, blockSize * headDim])
-  const [at, where, own] = [ints(positions), ints(slots), ints(positions.map((_, row) => row))]
-  const blocks = ints(table, [positions.length, 2])
+  const [at, where, own] = [ints(positions), ints(slotMapping), ints(positions.map((_, row) => row))]
+  const blocks = ints(blockTable, [positions.length, 2])
   return {
     ids: ints([7, 100, 7, 319, 3]),
     /** Attention over a copy of the cache. */
@@ -70,8 +70,8 @@ test('gates and ups in one are those one after the other, and an adapter still t
       expect(calls).toBe(parts.config.layers)
 
       // What an adapter adds goes between the projection and SwiGLU.
-      const { hidden, inner } = parts.config
-      const low = { a: randn([2, hidden]), b: randn([inner, 2]), scale: 1, dropout: 0 }
+      const { hidden, intermediate } = parts.config
+      const low = { a: randn([2, hidden]), b: randn([intermediate, 2]), scale: 1, dropout: 0 }
       const adapted: DecoderParts = {
         ...parts,
         adapter: (_, projection) => (projection === 'up_proj' ? low : undefined),
@@ -105,12 +105,12 @@ for (const name of ['qwen2', 'qwen3', 'llama'])
 
           const after = attention()
           const ops = {
-            ...streamLinearTwin('float32', parts.config.normEps),
+            ...skinnyGemmReference('float32', parts.config.normEps),
             rmsNorm,
             attend: (qkv: Tensor, layer: number) => after.attend(after.rotateStore(qkv, layer), layer),
           }
           // Recorded, as engines do: nothing asks for the shape of a tensor that is not there yet.
-          const program = record(['tensor'], given => streamStep(parts, ops, given))
+          const program = record(['tensor'], given => skinnyStep(parts, ops, given))
           const found = program.call(ids)
           program.dispose()
           const far = (a: Tensor, b: Tensor): number => a.sub(b).abs().amax().item()

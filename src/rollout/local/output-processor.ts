@@ -1,43 +1,43 @@
 /** What steps found goes to the samples that wait for it: their tokens and text, and their outcomes when they end. */
 import type { Tokenizer } from '../../text/index.js'
 import type { PolicyVersion, TopLogprobs } from '../generator.js'
-import { textStream } from './admission.js'
-import type { Draw } from './fill-step.js'
-import type { PromptPrefix, Sample, TokenEvent } from './sample.js'
+import type { SamplingRow } from './build-batch.js'
+import { textStream } from './input-processor.js'
+import type { PromptPrefix, SequenceState, TokenEvent } from './request-state.js'
 import type { StepResult } from './step.js'
 
 /** What a row of a step's results is about. */
-export interface Drawn {
-  draw: Draw
-  of: Sample | PromptPrefix
+export interface SampledRow {
+  samplingRow: SamplingRow
+  of: SequenceState | PromptPrefix
 }
 
 type Token = Omit<TokenEvent, 'sample' | 'text'>
 
-export class Intake {
+export class OutputProcessor {
   constructor(
     private readonly tokenizer: Tokenizer | undefined,
     /** A sample is over, before anyone hears of it. */
-    private readonly onEnd: (sample: Sample) => void,
+    private readonly onEnd: (sample: SequenceState) => void,
   ) {}
 
   /**
    * Gives the results of a step, from `first` on, to those they are about, and ends those that are done; what comes after an
    * end is dropped. Answers with the number of tokens that were taken.
    */
-  async take(drawn: readonly Drawn[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
-    const columns = drawn.length === 0 ? 0 : result.topIds.length / result.ids.length
+  async take(rows: readonly SampledRow[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
+    const columns = rows.length === 0 ? 0 : result.topIds.length / result.ids.length
     const texts: Promise<void>[] = []
     let tokens = 0
-    for (const [row, { draw, of }] of drawn.entries()) {
+    for (const [row, { samplingRow, of }] of rows.entries()) {
       const i = first + row
-      const top = draw.top < 0 ? undefined : topOf(result, i, columns, draw.top)
-      if (draw.forced >= 0) {
-        of.job.scores!.logprobs[draw.position] = result.raw[i]!
-        of.job.scores!.top[draw.position] = top!
+      const top = samplingRow.top < 0 ? undefined : topOf(result, i, columns, samplingRow.top)
+      if (samplingRow.targetId >= 0) {
+        of.requestState.scores!.logprobs[samplingRow.position] = result.raw[i]!
+        of.requestState.scores!.top[samplingRow.position] = top!
         continue
       }
-      const sample = of as Sample
+      const sample = of as SequenceState
       if (sample.state === 'finished') continue
       const id = result.ids[i]!
       if (id < 0) {
@@ -56,10 +56,10 @@ export class Intake {
   }
 
   /** Gives a new token to its sample's text; a promise where that takes time. */
-  private read(sample: Sample, token: Token): Promise<void> | undefined {
-    const { job, response } = sample
-    const stopsHere = job.isStop(token.id)
-    const early = response.length < job.sampling.minNewTokens
+  private read(sample: SequenceState, token: Token): Promise<void> | undefined {
+    const { requestState, response } = sample
+    const stopsHere = requestState.isStop(token.id)
+    const early = response.length < requestState.sampling.minNewTokens
     return sample.text!.push(stopsHere ? [] : [token.id], {
       last: stopsHere || response.length >= sample.maxNewTokens,
       ...(early ? { stops: 'ignored' as const } : {}),
@@ -67,52 +67,57 @@ export class Intake {
   }
 
   /** What a new token means for its sample. */
-  private settle(sample: Sample, token: Token, version: PolicyVersion): void {
+  private settle(sample: SequenceState, token: Token, version: PolicyVersion): void {
     if (sample.state === 'finished') return
-    const { job, text } = sample
-    const stopsHere = job.isStop(token.id)
+    const { requestState, text } = sample
+    const stopsHere = requestState.isStop(token.id)
     const full = sample.response.length >= sample.maxNewTokens
-    if (job.listener.onToken) {
+    if (requestState.listener.onToken) {
       const shown = text?.take({ last: stopsHere || full }) ?? ''
-      job.listener.onToken({ sample: sample.index, ...token, text: shown })
+      requestState.listener.onToken({ sample: sample.index, ...token, text: shown })
     }
-    if (stopsHere) void this.finish(sample, 'stop', job.stopReason(token.id), version)
+    if (stopsHere) void this.finish(sample, 'stop', requestState.stopReason(token.id), version)
     else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped, version)
     else if (full) void this.finish(sample, 'length', undefined, version)
   }
 
   /** `version`: of a sample that has no token to name one. */
   async finish(
-    sample: Sample,
+    sample: SequenceState,
     reason: 'stop' | 'length' | 'abort',
     stopReason: string | number | undefined,
     version: PolicyVersion,
   ): Promise<void> {
     if (sample.state === 'finished') return
     this.onEnd(sample)
-    const { job } = sample
+    const { requestState } = sample
     let { text } = sample
-    const completion = sample.completion(reason, stopReason, undefined, version)
-    if (!text && job.sampling.text) {
+    const finished = sample.toSample(reason, stopReason, undefined, version)
+    if (!text && requestState.sampling.text) {
       // Nobody read along: all of it now. The token that ended it has no text.
-      text = textStream(job, this.tokenizer!)
-      const shown = reason === 'stop' ? completion.responseIds.subarray(0, -1) : completion.responseIds
+      text = textStream(requestState, this.tokenizer!)
+      const shown = reason === 'stop' ? finished.responseIds.subarray(0, -1) : finished.responseIds
       try {
         const reading = text.push(shown, { last: true })
         if (reading) await reading
       } catch (error) {
-        job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason: 'engine', message: String(error) })
+        requestState.listener.onOutcome({
+          kind: 'failed',
+          ...sample.identity,
+          reason: 'engine',
+          message: String(error),
+        })
         return
       }
     }
-    completion.text = text?.text
-    job.listener.onOutcome(completion)
+    finished.text = text?.text
+    requestState.listener.onOutcome(finished)
   }
 
-  fail(sample: Sample, reason: 'non-finite' | 'engine', message: string): void {
+  fail(sample: SequenceState, reason: 'non-finite' | 'engine', message: string): void {
     if (sample.state === 'finished') return
     this.onEnd(sample)
-    sample.job.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
+    sample.requestState.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message })
   }
 }
 

@@ -11,7 +11,7 @@ import type { Tensor } from '../tensor.js'
 import type { HalfDType } from './paged-attention.js'
 
 /** Whether this libtorch has products of 16-bit numbers that are not rounded to them. */
-export function splitLinearExists(): boolean {
+export function splitKLinearExists(): boolean {
   try {
     native.argumentNames('aten::bmm', 'dtype')
     return true
@@ -32,7 +32,7 @@ export function planSplit(rows: number, hidden: number, inner: number): number {
 }
 
 /** `x` is `[rows, inner]`, the weight `[hidden, inner]`; the norm of `x @ weight.T + bias + residual`, and the sum. */
-export function splitLinearKernel(dtype: HalfDType, hidden: number, parts: number) {
+export function splitKLinearKernel(dtype: HalfDType, hidden: number, parts: number) {
   const elements: KernelParameter = `tensor:${dtype}`
   const kernel = new Kernel({
     file: new URL('./sum-rms-norm.cu', import.meta.url),

@@ -8,13 +8,13 @@ const blockSize = 16
 
 /** `whole` is `[rows, heads, headDim]`; each row's angle is that of its position. */
 function turn(whole: Tensor, tables: RopeTables, positions: Tensor): Tensor {
-  const [cos, sin] = [tables.cos, tables.sin].map(table => table.indexSelect(0, positions).unsqueeze(1))
+  const [cos, sin] = [tables.cos, tables.sin].map(blockTable => blockTable.indexSelect(0, positions).unsqueeze(1))
   const [a, b] = whole.chunk(2, -1) as [Tensor, Tensor]
   return cat([a.mul(cos!).sub(b.mul(sin!)), b.mul(cos!).add(a.mul(sin!))], -1)
 }
 
-/** The projection with queries and keys turned. */
-export function pagedRopeTwin(
+/** The projection with queries and keys rotated. */
+export function pagedRopeReference(
   qkv: Tensor,
   tables: RopeTables,
   positions: Int32Array,
@@ -22,23 +22,23 @@ export function pagedRopeTwin(
 ): Tensor {
   return scope(() => {
     const all = qkv.view([positions.length, heads + 2 * kvHeads, headDim])
-    const turned = turn(all.narrow(1, 0, heads + kvHeads), tables, Tensor.from(positions, { device: qkv.device }))
-    return cat([turned, all.narrow(1, heads + kvHeads, kvHeads)], 1).flatten(1)
+    const rotated = turn(all.narrow(1, 0, heads + kvHeads), tables, Tensor.from(positions, { device: qkv.device }))
+    return cat([rotated, all.narrow(1, heads + kvHeads, kvHeads)], 1).flatten(1)
   })
 }
 
-/** Attention of a turned projection's queries over the blocks `table[row]`, each row up to its position. */
-export function decodeAttentionTwin(
-  turned: Tensor,
+/** Attention of a rotated projection's queries over the blocks `blockTable[row]`, each row up to its position. */
+export function decodeAttentionReference(
+  rotated: Tensor,
   positions: Int32Array,
-  table: readonly (readonly number[])[],
+  blockTable: readonly (readonly number[])[],
   { keys, values }: PagedCache,
   { heads, kvHeads, headDim }: PagedShape,
 ): Tensor {
   return scope(() => {
-    const queries = turned.view([positions.length, heads + 2 * kvHeads, headDim]).narrow(1, 0, heads)
+    const queries = rotated.view([positions.length, heads + 2 * kvHeads, headDim]).narrow(1, 0, heads)
     const rows = Array.from(positions, (position, row) => {
-      const blocks = Tensor.from(Int32Array.from(table[row]!), { device: turned.device })
+      const blocks = Tensor.from(Int32Array.from(blockTable[row]!), { device: rotated.device })
       const seen = (cache: Tensor): Tensor =>
         cache
           .indexSelect(0, blocks)

@@ -4,16 +4,16 @@
  */
 import type { DecoderParts } from '../../model/decoder.js'
 import type { Tensor } from '../../tensor/index.js'
-import type { StreamLinear } from '../../tensor/kernels/stream-linear.js'
+import type { SkinnyGemm } from '../../tensor/kernels/skinny-gemm.js'
 import { normHeads, type StepOps } from './decoder-step.js'
 
-export interface StreamStepOps extends StreamLinear, Pick<StepOps, 'rmsNorm'> {
+export interface SkinnyStepOps extends SkinnyGemm, Pick<StepOps, 'rmsNorm'> {
   /** Turns queries and keys, stores keys and values, and gives each row's attention over its sequence up to its position. */
   attend(qkv: Tensor, layer: number): Tensor
 }
 
 /** The normalised hidden states after each row. An adapter is not for these projections. */
-export function streamStep(parts: DecoderParts, ops: StreamStepOps, ids: Tensor): Tensor {
+export function skinnyStep(parts: DecoderParts, ops: SkinnyStepOps, ids: Tensor): Tensor {
   const { config, weights } = parts
   const last = config.layers - 1
   const weight = (name: string): Tensor => weights.get(name)!

@@ -5,7 +5,7 @@
  * batch is filled up to one of a few sizes; and each row reads its sequence's blocks from the cache, also where one kernel
  * could do a whole prompt, because how rows fall into prompts is not fixed.
  */
-import { type DrawParts, drawParts, type Part, partsFrom, putDraws } from './state-parts.js'
+import { type Part, partsFrom, putSamplingRows, type SamplingParts, samplingParts } from './graph-inputs.js'
 import type { StepBatch } from './step.js'
 
 /** Numbers of rows there are graphs for. All of them whole numbers of 4, as `bucketFor`'s. */
@@ -17,7 +17,7 @@ const sizes = [
 /** Beyond any of these a step is computed as slowly as it is launched, or has no place. */
 export interface MixedLimits {
   rows: number
-  draws: number
+  samplingRows: number
   /** Keys that rows of prompts read, together. */
   keys: number
   /** Of the likeliest tokens. */
@@ -25,80 +25,85 @@ export interface MixedLimits {
 }
 
 /** Parts of the array. */
-export interface MixedLayout extends DrawParts {
+export interface MixedLayout extends SamplingParts {
   rows: number
-  draws: number
+  samplingRows: number
   /** The table's width; one word, filled up. */
   width: Part
   ids: Part
   positions: Part
   sequences: Part
-  slots: Part
-  /** The row of each draw. */
+  slotMapping: Part
+  /** The row of each samplingRow. */
   wanted: Part
-  drawPositions: Part
+  samplingPositions: Part
   /** Goes on to the end of the array. */
-  table: number
+  blockTable: number
 }
 
 /** The layout of the least graph with room for a batch; undefined where the batch is not one for graphs. */
 export function mixedLayoutFor(batch: StepBatch, limits: MixedLimits): MixedLayout | undefined {
-  const { sequences, positions, draws } = batch
+  const { sequences, positions, samplingRows } = batch
   const rows = sizes.find(size => size >= sequences.length)
-  if (!rows || rows > limits.rows || draws.count > limits.draws || draws.top > limits.top) return undefined
+  if (!rows || rows > limits.rows || samplingRows.count > limits.samplingRows || samplingRows.top > limits.top)
+    return undefined
   let keys = 0
   for (let row = 1; row < sequences.length; row++) {
     if (sequences[row]! >= 0 && sequences[row] === sequences[row - 1]) keys += positions[row]! + 1
   }
   if (keys > limits.keys) return undefined
-  const most = draws.count === 0 ? 0 : draws.count <= 32 ? Math.min(32, limits.draws) : limits.draws
+  const most =
+    samplingRows.count === 0 ? 0 : samplingRows.count <= 32 ? Math.min(32, limits.samplingRows) : limits.samplingRows
   return mixedLayout(rows, most)
 }
 
-export function mixedLayout(rows: number, draws: number): MixedLayout {
+export function mixedLayout(rows: number, samplingRows: number): MixedLayout {
   const { part, end } = partsFrom(0)
   const parts = {
     rows,
-    draws,
+    samplingRows,
     width: part(4),
     ids: part(rows),
     positions: part(rows),
     sequences: part(rows),
-    slots: part(rows),
-    wanted: part(draws),
-    drawPositions: part(draws),
-    ...drawParts(part, draws),
+    slotMapping: part(rows),
+    wanted: part(samplingRows),
+    samplingPositions: part(samplingRows),
+    ...samplingParts(part, samplingRows),
   }
-  return { ...parts, table: end() }
+  return { ...parts, blockTable: end() }
 }
 
 /** The words of the longest array there can be. */
-export const mixedWords = ({ draws }: MixedLimits, tableWords: number): number =>
-  mixedLayout(sizes.at(-1)!, draws).table + tableWords
+export const mixedWords = ({ samplingRows }: MixedLimits, blockTableWords: number): number =>
+  mixedLayout(sizes.at(-1)!, samplingRows).blockTable + blockTableWords
 
 /** Rows that are not there, for a graph that is being made. */
 export function emptyMixed(layout: MixedLayout): Int32Array {
-  const state = new Int32Array(layout.table)
-  for (const { at, words } of [layout.positions, layout.slots, layout.drawPositions]) state.fill(-1, at, at + words)
+  const state = new Int32Array(layout.blockTable)
+  for (const { at, words } of [layout.positions, layout.slotMapping, layout.samplingPositions])
+    state.fill(-1, at, at + words)
   return state
 }
 
 export function fillMixed(layout: MixedLayout, batch: StepBatch): Int32Array {
-  const { sequences, draws, table, tableWidth } = batch
-  const { count } = draws
-  if (sequences.length > layout.rows || count > layout.draws)
-    throw new RangeError(`${sequences.length} rows and ${count} draws do not fit ${layout.rows} and ${layout.draws}`)
-  const state = new Int32Array(layout.table + table.length)
+  const { sequences, samplingRows, blockTable, blockTableWidth } = batch
+  const { count } = samplingRows
+  if (sequences.length > layout.rows || count > layout.samplingRows)
+    throw new RangeError(
+      `${sequences.length} rows and ${count} samplingRows do not fit ${layout.rows} and ${layout.samplingRows}`,
+    )
+  const state = new Int32Array(layout.blockTable + blockTable.length)
   state.set(emptyMixed(layout))
-  state[layout.width.at] = tableWidth
+  state[layout.width.at] = blockTableWidth
   state.set(batch.ids, layout.ids.at)
   state.set(batch.positions, layout.positions.at)
   state.set(sequences, layout.sequences.at)
-  state.set(batch.slots, layout.slots.at)
+  state.set(batch.slotMapping, layout.slotMapping.at)
   for (let row = 0; row < sequences.length; row++) if (sequences[row]! < 0) state[layout.positions.at + row] = -1
-  state.set(draws.rows.subarray(0, count), layout.wanted.at)
-  for (let i = 0; i < count; i++) state[layout.drawPositions.at + i] = draws.streams[3 * i + 2]!
-  putDraws(state, layout, draws)
-  state.set(table, layout.table)
+  state.set(samplingRows.rows.subarray(0, count), layout.wanted.at)
+  for (let i = 0; i < count; i++) state[layout.samplingPositions.at + i] = samplingRows.streams[3 * i + 2]!
+  putSamplingRows(state, layout, samplingRows)
+  state.set(blockTable, layout.blockTable)
   return state
 }

@@ -4,7 +4,7 @@ import type { GenerationRequest, Rejection } from '../generator.js'
 import { resolveSampling } from '../sampling.js'
 import { TextStream } from '../text-stream.js'
 import { blocksFor } from './blocks.js'
-import { Job, type Listener, Sample } from './sample.js'
+import { type Listener, RequestState, SequenceState } from './request-state.js'
 
 /** What an engine can take. */
 export interface Limits {
@@ -18,7 +18,7 @@ export interface Limits {
 }
 
 /** A parameter that means nothing is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
-export function admit(request: GenerationRequest, listener: Listener, limits: Limits): Job | Rejection[] {
+export function admit(request: GenerationRequest, listener: Listener, limits: Limits): RequestState | Rejection[] {
   const { n = 1, firstSample = 0 } = request
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
   const { maxLength, eosIds, tokenizer, vocabSize } = limits
@@ -35,13 +35,14 @@ export function admit(request: GenerationRequest, listener: Listener, limits: Li
     const { id: requestId, promptId = requestId } = request
     return maxNew.map((_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }))
   }
-  const job = new Job(request, promptIds, sampling, eosIds, listener)
+  const requestState = new RequestState(request, promptIds, sampling, eosIds, listener)
   for (const [i, max] of maxNew.entries()) {
-    const sample = new Sample(job, firstSample + i, max)
-    if (sampling.stop.length > 0 || (sampling.text && listener.onToken)) sample.text = textStream(job, tokenizer!)
-    job.samples.push(sample)
+    const sample = new SequenceState(requestState, firstSample + i, max)
+    if (sampling.stop.length > 0 || (sampling.text && listener.onToken))
+      sample.text = textStream(requestState, tokenizer!)
+    requestState.samples.push(sample)
   }
-  return job
+  return requestState
 }
 
 function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {
@@ -75,6 +76,6 @@ function refuse(
   return undefined
 }
 
-export function textStream({ promptIds, sampling: { text, stop } }: Job, tokenizer: Tokenizer): TextStream {
+export function textStream({ promptIds, sampling: { text, stop } }: RequestState, tokenizer: Tokenizer): TextStream {
   return new TextStream(tokenizer, promptIds, { skipSpecialTokens: text !== 'with-special', stop })
 }

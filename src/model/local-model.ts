@@ -17,8 +17,7 @@ import { BatchRunner } from './batch-runner.js'
 import { architectureName, type ModelConfig } from './config.js'
 import type { DecoderParts } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
-import { checkpointViews } from './layout.js'
-import { LiveWeights } from './live-weights.js'
+import { ForwardPrograms } from './forward-programs.js'
 import { headOf, type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
 import {
   flattenGradients,
@@ -31,12 +30,13 @@ import {
   type TrainOptions,
   wantedPositions,
 } from './outputs.js'
-import { Passes } from './passes.js'
+import { Parameters } from './parameters.js'
 import { saveModel } from './save.js'
 import { blame, makeAdamW, type TrainCall } from './training.js'
+import { checkpointViews } from './weight-map.js'
 import { checksumWeights } from './weights.js'
 
-export class TokenModel<R extends Role = Role> {
+export class LocalModel<R extends Role = Role> {
   /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
   readonly parts: DecoderParts
   readonly role: R
@@ -45,8 +45,8 @@ export class TokenModel<R extends Role = Role> {
   /** Where it was loaded from: the tokenizer's files are copied from there. */
   readonly source: string | undefined
   private readonly settings: Settings
-  private readonly weights: LiveWeights
-  private readonly passes: Passes
+  private readonly weights: Parameters
+  private readonly forwardPrograms: ForwardPrograms
   private readonly runner: BatchRunner
   /** Made when it is first needed: a model that only scores has none. */
   private optimizer: AdamW | undefined
@@ -59,30 +59,30 @@ export class TokenModel<R extends Role = Role> {
     this.adapter = parts.adapter
     this.source = parts.source
     this.settings = parts.settings
-    this.weights = new LiveWeights(parts)
+    this.weights = new Parameters(parts)
     this.parts = this.weights.parts
-    this.passes = new Passes(this.parts, this.settings.device)
-    this.runner = new BatchRunner(this.passes, this.weights, this.role, this.settings)
+    this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device)
+    this.runner = new BatchRunner(this.forwardPrograms, this.weights, this.role, this.settings)
   }
 
   /**
    * Loads a Hugging Face model directory.
    *
    * ```ts
-   * const actor = await TokenModel.load('Qwen2.5-0.5B', { role: 'language' })
+   * const actor = await LocalModel.load('Qwen2.5-0.5B', { role: 'language' })
    * const [{ logprobs }] = await actor.score([tokenizer.encode('Hello there')])
    * ```
    */
-  static async load<R extends Role = Role>(directory: string, options: LoadOptions<R> = {}): Promise<TokenModel<R>> {
-    return new TokenModel(await readModel(directory, options))
+  static async load<R extends Role = Role>(directory: string, options: LoadOptions<R> = {}): Promise<LocalModel<R>> {
+    return new LocalModel(await readModel(directory, options))
   }
 
   /** A model with random weights. */
   static async create<R extends Role>(
     config: ModelConfig,
     options: Omit<LoadOptions<R>, 'role'> & { role: R; seed: number },
-  ): Promise<TokenModel<R>> {
-    return new TokenModel(await randomModel(config, options))
+  ): Promise<LocalModel<R>> {
+    return new LocalModel(await randomModel(config, options))
   }
 
   /** Counts the changes of the weights since it was made. */
@@ -115,7 +115,7 @@ export class TokenModel<R extends Role = Role> {
 
   /** The logits after each sequence's last token: what the next one would be drawn from. */
   async nextLogits(
-    this: TokenModel<'language'>,
+    this: LocalModel<'language'>,
     sequences: readonly Sequence[],
     options: Pick<ScoreOptions, 'adapter' | 'packing' | 'signal'> = {},
   ): Promise<Float32Array[]> {
@@ -156,7 +156,7 @@ export class TokenModel<R extends Role = Role> {
       const given = lossGradient(outputs, plan.sequences)
       if (given.length !== outputs.length)
         throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`)
-      await this.passes.backward(tensors, flattenGradients(this.role, plan, counts, given, tensors.length))
+      await this.forwardPrograms.backward(tensors, flattenGradients(this.role, plan, counts, given, tensors.length))
       for (const [k, index] of plan.sequences.entries()) call.gradients.set(index, given[k]!)
     }
   }
@@ -213,7 +213,7 @@ export class TokenModel<R extends Role = Role> {
     }
     delete raw.torch_dtype
     if (this.role !== 'language') Object.assign(raw, { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } })
-    const views = unscoped(() => checkpointViews(this.weights.layout, this.weights.tensors))
+    const views = unscoped(() => checkpointViews(this.weights.weightMap, this.weights.tensors))
     try {
       await saveModel(directory, { config: raw, tensors: views, source: this.source, ...options })
     } finally {
@@ -229,9 +229,9 @@ export class TokenModel<R extends Role = Role> {
 
   /**
    * Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly, unless it was
-   * `forGood`, which takes no memory for that.
+   * `permanent`, which takes no memory for that.
    */
-  merge(options: { forGood?: boolean } = {}): Promise<void> {
+  merge(options: { permanent?: boolean } = {}): Promise<void> {
     return this.weights.merge(options)
   }
 
@@ -240,7 +240,7 @@ export class TokenModel<R extends Role = Role> {
   }
 
   /** Takes over another model's weights, and its adapter's where both have one, cast to this one's dtype. */
-  async copyFrom(other: TokenModel): Promise<void> {
+  async copyFrom(other: LocalModel): Promise<void> {
     await this.weights.copyFrom(other.weights)
     // Float32 copies of the weights before would bring them back at the next step.
     this.optimizer?.dispose()
@@ -249,7 +249,7 @@ export class TokenModel<R extends Role = Role> {
 
   /** A fingerprint of the weights: equal for equal bits. */
   checksum(): Promise<string> {
-    return checksumWeights(this.weights.layout, this.weights.tensors)
+    return checksumWeights(this.weights.weightMap, this.weights.tensors)
   }
 
   /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error that says so. */
@@ -262,7 +262,7 @@ export class TokenModel<R extends Role = Role> {
   }
 
   dispose(): void {
-    this.passes.dispose()
+    this.forwardPrograms.dispose()
     this.optimizer?.dispose()
     this.weights.dispose()
   }

@@ -10,7 +10,7 @@ import { rounding } from './rounding.js'
  * The backward is written by hand because autograd of the composition keeps and reads twice as much: here a row's scale is
  * saved instead of the normed row, and the sums over a row and over all rows share one product.
  */
-export function rmsNormTwin(dtype: DType): Pick<FusedOps, 'rmsNorm' | 'addRmsNorm'> {
+export function rmsNormReference(dtype: DType): Pick<FusedOps, 'rmsNorm' | 'addRmsNorm'> {
   const { widen, narrow } = rounding(dtype)
 
   const norm = (sum: Tensor, weight: Tensor, eps: Sym): { normed: Tensor; rstd: Tensor } => {

@@ -7,7 +7,7 @@ import type { FusedOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
 /** The backward computes silu(gate) again rather than keeping it: a third less memory held between the passes. */
-export function swigluTwin(dtype: DType): Pick<FusedOps, 'swiglu'> {
+export function swigluReference(dtype: DType): Pick<FusedOps, 'swiglu'> {
   const { widen, narrow } = rounding(dtype)
   const halves = (gateUp: Tensor): [Tensor, Tensor] => {
     const [gate, up] = widen(gateUp).chunk(2, -1) as [Tensor, Tensor]

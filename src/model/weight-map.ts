@@ -27,7 +27,7 @@ export function projectionPath(layer: number, projection: Projection): string {
 }
 
 export function projectionShape(config: DecoderConfig, projection: Projection): [rows: number, columns: number] {
-  const { hidden, inner, heads, kvHeads, headDim } = config
+  const { hidden, intermediate, heads, kvHeads, headDim } = config
   switch (projection) {
     case 'q_proj':
       return [heads * headDim, hidden]
@@ -38,15 +38,15 @@ export function projectionShape(config: DecoderConfig, projection: Projection): 
       return [hidden, heads * headDim]
     case 'gate_proj':
     case 'up_proj':
-      return [inner, hidden]
+      return [intermediate, hidden]
     case 'down_proj':
-      return [hidden, inner]
+      return [hidden, intermediate]
   }
 }
 
 /** Every tensor of a model, in the order of computation. */
-export function layout(config: DecoderConfig, head: HeadLayout): Weight[] {
-  const { hidden, inner, vocabSize, headDim } = config
+export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
+  const { hidden, intermediate, vocabSize, headDim } = config
   const weights: Weight[] = []
   const whole = (name: string, shape: readonly number[], kind: Weight['kind']) =>
     weights.push({ name, shape, kind, parts: [{ name, rows: shape[0]! }] })
@@ -78,7 +78,7 @@ export function layout(config: DecoderConfig, head: HeadLayout): Weight[] {
     if (config.outputBias) whole(`${at}.self_attn.o_proj.bias`, [hidden], 'bias')
     whole(`${at}.post_attention_layernorm.weight`, [hidden], 'norm')
     fused(`${at}.mlp.gate_up.weight`, i, ['gate_proj', 'up_proj'], 'weight')
-    whole(`${at}.mlp.down_proj.weight`, [hidden, inner], 'matrix')
+    whole(`${at}.mlp.down_proj.weight`, [hidden, intermediate], 'matrix')
   }
   whole('model.norm.weight', [hidden], 'norm')
   if (head === 'score') whole('score.weight', [1, hidden], 'matrix')

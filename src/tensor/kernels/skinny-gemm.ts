@@ -1,7 +1,7 @@
 /**
- * Projections of few rows on Hopper as CUDA kernels (stream-linear.cu, stream-ends.cu), where what takes time is waiting: a
+ * Projections of few rows on Hopper as CUDA kernels (skinny-gemm.cu, skinny-gemm-ends.cu), where what takes time is waiting: a
  * kernel starts while the one in front of it still runs, and norms are no kernels of their own. They know no gradients. The
- * same of operators: stream-linear-twin.ts.
+ * same of operators: skinny-gemm-reference.ts.
  */
 import { memoized } from '../../memoized.js'
 import type { CudaDevice } from '../device.js'
@@ -13,7 +13,7 @@ import { gatePairs, gatePairsBox, productDefines } from './projection.js'
  * Half of a norm: rows times the norm's weight, and the sums of their squares before that, float32 `[parts, rows]`. The other
  * half is one factor for each row, and goes on after the projection that reads them.
  */
-export interface HalfNormed {
+export interface DeferredRmsNorm {
   values: Tensor
   squares: Tensor
   parts: number
@@ -22,30 +22,30 @@ export interface HalfNormed {
 }
 
 /** The parts of a decoder's step between attentions. Weights exist when they are recorded. */
-export interface StreamLinear {
+export interface SkinnyGemm {
   /** The rows `ids` of an embedding: the stream between layers, and what its first norm makes of it. */
-  begin(ids: Tensor, given: { table: Tensor; norm: Tensor }): { residual: Tensor; normed: HalfNormed }
+  begin(ids: Tensor, given: { table: Tensor; norm: Tensor }): { residual: Tensor; normed: DeferredRmsNorm }
   /** `norm(x) @ weight.T + bias` */
-  plain(x: HalfNormed, given: { weight: Tensor; bias: Tensor | null }): Tensor
+  plain(x: DeferredRmsNorm, given: { weight: Tensor; bias: Tensor | null }): Tensor
   /** `silu(gate) * up` of `norm(x) @ weight.T`; the weight's features are the gates, then the ups. */
-  gated(x: HalfNormed, given: { weight: Tensor }): Tensor
+  gated(x: DeferredRmsNorm, given: { weight: Tensor }): Tensor
   /** Adds `x @ weight.T + bias` to `residual`, in place; gives what the next norm makes of that. */
-  stream(x: Tensor, given: { weight: Tensor; bias: Tensor | null; residual: Tensor; norm: Tensor }): HalfNormed
+  stream(x: Tensor, given: { weight: Tensor; bias: Tensor | null; residual: Tensor; norm: Tensor }): DeferredRmsNorm
   /** The whole norm. */
-  end(x: HalfNormed): Tensor
+  end(x: DeferredRmsNorm): Tensor
 }
 
 export type StreamKind = 'plain' | 'gated' | 'stream'
 const kinds: Record<StreamKind, number> = { plain: 0, gated: 1, stream: 2 }
 
 /** How a product is divided among blocks of threads, and a block's tile among its warpgroups. */
-export interface StreamPlan {
+export interface SkinnyGemmPlan {
   /** Of a tile; of the weight's features. */
   rows: number
   features: number
   /** Whether rows are the height of the tensor cores' matrices, which is 64 for each warpgroup, or features are. */
   upright: boolean
-  /** Warpgroups that divide the inner dimension. */
+  /** Warpgroups that divide the intermediate dimension. */
   depth: number
   /** Blocks that divide it. */
   splits: number
@@ -57,20 +57,20 @@ export interface StreamPlan {
 
 /** Of a block, on Hopper, without what the kernel has of its own. */
 const SHARED_BYTES = 225 * 1024
-/** Chunks of 64 elements of an inner dimension. */
+/** Chunks of 64 elements of an intermediate dimension. */
 const SHORT = 16
 
 /**
  * `features` are the weight's, `blocks` those that run at once: a card's multiprocessors. Undefined where rows are no longer
  * few, or the product so large that it is bound by the tensor cores: there libtorch's are as fast.
  */
-export function planStream(
+export function planSkinnyGemm(
   kind: StreamKind,
-  { rows, features, inner, blocks }: { rows: number; features: number; inner: number; blocks: number },
-): StreamPlan | undefined {
+  { rows, features, intermediate, blocks }: { rows: number; features: number; intermediate: number; blocks: number },
+): SkinnyGemmPlan | undefined {
   if (rows > 256) return undefined
-  const chunks = Math.ceil(inner / 64)
-  const plan = (tile: Omit<StreamPlan, 'stages' | 'late'>, most: number): StreamPlan => {
+  const chunks = Math.ceil(intermediate / 64)
+  const plan = (tile: Omit<SkinnyGemmPlan, 'stages' | 'late'>, most: number): SkinnyGemmPlan => {
     // Sums that are not finished in registers lie where the tiles were, and those of others beside them.
     const direct = tile.upright && tile.depth * tile.splits === 1 && kind !== 'stream'
     const least = direct ? 1 : Math.ceil((tile.depth * sumBytes(tile)) / stageBytes(tile))
@@ -91,7 +91,7 @@ export function planStream(
     const tile = { rows: roundUp(Math.ceil(rows / high), 64), features: width, upright: true, depth: 1, splits: 1 }
     return plan(tile, high > 1 ? 5 : 4)
   }
-  // A short inner dimension of more rows is better divided within blocks, which have nothing to send each other.
+  // A short intermediate dimension of more rows is better divided within blocks, which have nothing to send each other.
   const squares = Math.ceil(rows / 64) * Math.ceil(features / 64)
   if (kind === 'stream' && rows > 128 && chunks > 1 && chunks <= SHORT && squares <= blocks)
     return plan({ rows: 64, features: 64, upright: false, depth: 2, splits: 1 }, 8)
@@ -104,11 +104,11 @@ export function planStream(
 }
 
 const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step
-const stageBytes = ({ rows, features }: Pick<StreamPlan, 'rows' | 'features'>): number => (features + rows) * 128
-const sumBytes = ({ rows, features }: Pick<StreamPlan, 'rows' | 'features'>): number => rows * (features + 4) * 4
+const stageBytes = ({ rows, features }: Pick<SkinnyGemmPlan, 'rows' | 'features'>): number => (features + rows) * 128
+const sumBytes = ({ rows, features }: Pick<SkinnyGemmPlan, 'rows' | 'features'>): number => rows * (features + 4) * 4
 
 /** Of a block: tiles, which start at multiples of 1,024 bytes, and what others send it. */
-export function streamSharedBytes(plan: StreamPlan): number {
+export function streamSharedBytes(plan: SkinnyGemmPlan): number {
   return plan.stages * stageBytes(plan) + (plan.splits > 1 ? sumBytes(plan) : 0) + 1024
 }
 
@@ -122,7 +122,7 @@ export function clusterHeight(given: { splits: number; parts: number; high: numb
 
 export interface StreamShape {
   hidden: number
-  inner: number
+  intermediate: number
   heads: number
   kvHeads: number
   headDim: number
@@ -132,25 +132,25 @@ export interface StreamShape {
  * Whether the kernels take a step of so many rows of a decoder of this shape: their products are Hopper's own instructions,
  * which no later chip has, and they read and write vectors of eight elements.
  */
-export function streamFits(
+export function skinnyGemmFits(
   rows: number,
-  { hidden, inner, heads, kvHeads, headDim }: StreamShape,
+  { hidden, intermediate, heads, kvHeads, headDim }: StreamShape,
   dtype: string,
   { capability, multiprocessors }: Pick<CudaDevice, 'capability' | 'multiprocessors'>,
 ): boolean {
   const [queries, qkv] = [heads * headDim, (heads + 2 * kvHeads) * headDim]
   const fits = (kind: StreamKind, features: number, depth: number): boolean =>
-    planStream(kind, { rows, features, inner: depth, blocks: multiprocessors }) !== undefined
+    planSkinnyGemm(kind, { rows, features, intermediate: depth, blocks: multiprocessors }) !== undefined
   return (
     dtype === 'bfloat16' &&
     Math.floor(Number(capability)) === 9 &&
-    [hidden, inner, queries, qkv].every(width => width % 8 === 0) &&
+    [hidden, intermediate, queries, qkv].every(width => width % 8 === 0) &&
     // A thread adds up a row's squares, one of every 64 elements: wider ones were not tried.
     hidden <= 4096 &&
     fits('plain', qkv, hidden) &&
     fits('stream', hidden, queries) &&
-    fits('gated', 2 * inner, hidden) &&
-    fits('stream', hidden, inner)
+    fits('gated', 2 * intermediate, hidden) &&
+    fits('stream', hidden, intermediate)
   )
 }
 
@@ -158,7 +158,7 @@ const elements: KernelParameter = 'tensor:bfloat16'
 const wide: KernelParameter = 'tensor:float32'
 
 /** For steps of any number of rows: those whose products are divided alike have their kernels in common. */
-export function streamKernels(eps: number, multiprocessors: number): (rows: number) => StreamLinear {
+export function skinnyGemmKernels(eps: number, multiprocessors: number): (rows: number) => SkinnyGemm {
   const beginKernel = memoized((hidden: number) =>
     endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, elements, elements, wide]),
   )
@@ -168,7 +168,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
   const productKernel = memoized(linearKernel)
   const rowBlock = (hidden: number) => [roundUp(hidden / 8, 32)] as const
 
-  const begin = (rows: number, ids: Tensor, { table, norm }: Parameters<StreamLinear['begin']>[1]) => {
+  const begin = (rows: number, ids: Tensor, { table, norm }: Parameters<SkinnyGemm['begin']>[1]) => {
     const hidden = table.shape[1]!
     const make = (): Tensor => table.newEmpty([rows, hidden])
     const [residual, values, squares] = [make(), make(), table.newEmpty([1, rows], { dtype: 'float32' })]
@@ -177,7 +177,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
     return { residual, normed: { values, squares, parts: 1, width: hidden } }
   }
 
-  const end = (rows: number, { values, squares, parts, width }: HalfNormed): Tensor => {
+  const end = (rows: number, { values, squares, parts, width }: DeferredRmsNorm): Tensor => {
     const out = values.emptyLike()
     const shape = { grid: [rows], block: rowBlock(width), overlap: true } as const
     endKernel({ width, parts }).launch(shape, values, squares, eps, out)
@@ -191,8 +191,8 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
     given: { weight: Tensor; bias?: Tensor | null; residual?: Tensor; norm?: Tensor },
   ): { values: Tensor; squares: Tensor | null; parts: number; width: number } => {
     const { weight, bias = null, residual = null, norm = null } = given
-    const [features, inner] = weight.shape as [number, number]
-    const plan = planStream(kind, { rows, features, inner, blocks: multiprocessors })
+    const [features, intermediate] = weight.shape as [number, number]
+    const plan = planSkinnyGemm(kind, { rows, features, intermediate, blocks: multiprocessors })
     if (!plan) throw new RangeError(`a ${kind} product of ${rows} x ${features} is not one for these kernels`)
     const width = kind === 'gated' ? features / 2 : features
     const parts = Math.ceil(features / plan.features)
@@ -200,7 +200,7 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
     const squares = kind === 'stream' ? weight.newEmpty([parts, rows], { dtype: 'float32' }) : null
     const groups = (plan.upright ? plan.rows : plan.features) / 64
     const high = Math.ceil(rows / plan.rows)
-    productKernel({ kind, plan, inner, parts: x.parts }).launch(
+    productKernel({ kind, plan, intermediate, parts: x.parts }).launch(
       {
         grid: [plan.splits, parts, high],
         block: [groups * plan.depth * 128 + 32],
@@ -227,17 +227,17 @@ export function streamKernels(eps: number, multiprocessors: number): (rows: numb
 }
 
 function endsKernel(entry: string, hidden: number, parts: number, parameters: KernelParameter[]): Kernel {
-  const file = new URL('./stream-ends.cu', import.meta.url)
+  const file = new URL('./skinny-gemm-ends.cu', import.meta.url)
   return new Kernel({ file, entry, parameters, define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts } })
 }
 
 /** `parts`: of the squares of what is read; 0 where it was not normalised. */
-function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number; parts: number }): Kernel {
-  const { kind, inner, parts } = given
+function linearKernel(given: { kind: StreamKind; plan: SkinnyGemmPlan; intermediate: number; parts: number }): Kernel {
+  const { kind, intermediate, parts } = given
   const { rows, features, upright, depth, splits, stages, late } = given.plan
   const weights = kind === 'gated' ? gatePairsBox(features) : [features, 64]
   return new Kernel({
-    file: new URL('./stream-linear.cu', import.meta.url),
+    file: new URL('./skinny-gemm.cu', import.meta.url),
     entry: 'stream_linear',
     parameters: [
       { tiles: 'bfloat16', box: weights },
@@ -255,9 +255,9 @@ function linearKernel(given: { kind: StreamKind; plan: StreamPlan; inner: number
       SPLITS: splits,
       STAGES: stages,
       LATE: late ? 1 : 0,
-      CHUNKS: Math.ceil(inner / 64),
+      CHUNKS: Math.ceil(intermediate / 64),
       PARTS: parts,
-      WIDTH: inner,
+      WIDTH: intermediate,
       ...productDefines(upright ? features : rows),
     },
   })

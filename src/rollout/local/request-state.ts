@@ -1,10 +1,10 @@
 /** A request in the engine, and each of its samples. */
-import type { Completion, GenerationRequest, Outcome, PolicyVersion, TopLogprobs, VersionSpan } from '../generator.js'
+import type { GenerationRequest, Outcome, PolicyVersion, Sample, TopLogprobs, VersionSpan } from '../generator.js'
+import { randomKey } from '../random-key.js'
 import type { ResolvedSampling } from '../sampling.js'
-import { streamKey } from '../stream-key.js'
 import type { TextStream } from '../text-stream.js'
-import type { Draw } from './fill-step.js'
-import { Prefix, Sequence } from './scheduler.js'
+import type { SamplingRow } from './build-batch.js'
+import { CachedSequence, Prefix } from './scheduler.js'
 
 /** One sampled token, as it comes. */
 export interface TokenEvent {
@@ -23,11 +23,11 @@ export interface Listener {
   onOutcome: (outcome: Outcome) => void
 }
 
-export class Job {
+export class RequestState {
   /** Shared by the samples; undefined where one sample computes its own. */
   readonly prefix: PromptPrefix | undefined
   readonly scores: { logprobs: Float32Array; top: TopLogprobs[] } | undefined
-  readonly samples: Sample[] = []
+  readonly samples: SequenceState[] = []
   readonly arrived = performance.now()
   /** Ids that are never drawn, ascending, and those that are not until there are enough tokens: also what ends a response. */
   readonly forbidden: Int32Array
@@ -70,11 +70,11 @@ export class Job {
   }
 
   /** What the row at `position` says about the prompt's next token. */
-  promptDraw(position: number): Draw {
-    const forced = this.promptIds[position + 1]!
+  promptSamplingRow(position: number): SamplingRow {
+    const targetId = this.promptIds[position + 1]!
     const top = this.sampling.promptLogprobs!
     // Field by field: there is one for each token, and a spread takes ten times as long.
-    return { position, temperature: 1, topK: -1, topP: 1, minP: 0, key: noKey, forced, banned: none, top }
+    return { position, temperature: 1, topK: -1, topP: 1, minP: 0, key: noKey, targetId, forbidden: none, top }
   }
 }
 
@@ -88,8 +88,8 @@ function ascending(ids: readonly number[]): Int32Array {
 }
 
 export class PromptPrefix extends Prefix {
-  constructor(readonly job: Job) {
-    super(job.promptIds.length - 1, job.scoredTo)
+  constructor(readonly requestState: RequestState) {
+    super(requestState.promptIds.length - 1, requestState.scoredTo)
   }
 }
 
@@ -124,7 +124,7 @@ class Growing<A extends Int32Array | Float32Array> {
   }
 }
 
-export class Sample extends Sequence {
+export class SequenceState extends CachedSequence {
   readonly response: Growing<Int32Array>
   private readonly raw: Growing<Float32Array>
   private readonly processed: Growing<Float32Array>
@@ -136,27 +136,27 @@ export class Sample extends Sequence {
   private firstToken: number | undefined
 
   constructor(
-    readonly job: Job,
+    readonly requestState: RequestState,
     readonly index: number,
     readonly maxNewTokens: number,
   ) {
-    super(job.promptIds.length, job.prefix, job.scoredTo)
+    super(requestState.promptIds.length, requestState.prefix, requestState.scoredTo)
     this.response = new Growing(Int32Array, maxNewTokens)
     this.raw = new Growing(Float32Array, maxNewTokens)
     this.processed = new Growing(Float32Array, maxNewTokens)
-    this.key = streamKey(job.sampling.seed, job.promptId, index)
+    this.key = randomKey(requestState.sampling.seed, requestState.promptId, index)
   }
 
   /** Writes the tokens `start..start + count` at `at`. */
   copyTokens(start: number, count: number, into: Int32Array, at: number): void {
-    const { promptIds } = this.job
+    const { promptIds } = this.requestState
     const known = promptIds.subarray(start, start + count)
     into.set(known, at)
     for (let i = known.length; i < count; i++) into[at + i] = this.response.at(start + i - promptIds.length)
   }
 
-  draw(): Draw {
-    const { sampling, forbidden, forbiddenAtFirst } = this.job
+  samplingRow(): SamplingRow {
+    const { sampling, forbidden, forbiddenAtFirst } = this.requestState
     const { topK, topP, minP, temperature, firstTemperature, topLogprobs = -1 } = sampling
     return {
       position: this.length - 1,
@@ -165,8 +165,8 @@ export class Sample extends Sequence {
       topP,
       minP,
       key: this.key,
-      forced: -1,
-      banned: this.response.length < sampling.minNewTokens ? forbiddenAtFirst : forbidden,
+      targetId: -1,
+      forbidden: this.response.length < sampling.minNewTokens ? forbiddenAtFirst : forbidden,
       top: topLogprobs,
     }
   }
@@ -185,34 +185,34 @@ export class Sample extends Sequence {
   }
 
   get identity(): { requestId: string; promptId: string; sample: number; seed: number } {
-    const { request, promptId, sampling } = this.job
+    const { request, promptId, sampling } = this.requestState
     return { requestId: request.id, promptId, sample: this.index, seed: sampling.seed }
   }
 
-  completion(
-    finishReason: Completion['finishReason'],
+  toSample(
+    finishReason: Sample['finishReason'],
     stopReason: string | number | undefined,
     text: string | undefined,
     version: PolicyVersion,
-  ): Completion {
-    const { job } = this
+  ): Sample {
+    const { requestState } = this
     return {
       kind: 'completed',
       ...this.identity,
-      promptIds: job.promptIds,
+      promptIds: requestState.promptIds,
       responseIds: this.response.whole(),
       finishReason,
       stopReason,
       logprobs: { raw: this.raw.whole(), processed: this.processed.whole() },
-      topLogprobs: job.sampling.topLogprobs === undefined ? undefined : this.top,
-      promptLogprobs: job.scores,
+      topLogprobs: requestState.sampling.topLogprobs === undefined ? undefined : this.top,
+      promptLogprobs: requestState.scores,
       text,
       policyVersion: this.versions[0]?.version ?? version,
       versions: this.versions,
       timings: {
-        startedMs: (this.started ?? performance.now()) - job.arrived,
-        firstTokenMs: this.firstToken === undefined ? undefined : this.firstToken - job.arrived,
-        finishedMs: performance.now() - job.arrived,
+        startedMs: (this.started ?? performance.now()) - requestState.arrived,
+        firstTokenMs: this.firstToken === undefined ? undefined : this.firstToken - requestState.arrived,
+        finishedMs: performance.now() - requestState.arrived,
         preemptions: this.preemptions,
       },
     }

@@ -1,5 +1,5 @@
 /** Arrays that one copy brings to a CUDA device, and what those that steps start from have in common. Pure. */
-import type { Draws } from './step.js'
+import type { SamplingRows } from './step.js'
 
 /** A part of an array: where it begins, in words, and how many it has. */
 export interface Part {
@@ -21,33 +21,38 @@ export function partsFrom(start: number): { part(words: number): Part; end(): nu
 }
 
 /** How tokens are drawn, for each row that draws. */
-export interface DrawParts {
-  forced: Part
+export interface SamplingParts {
+  targetIds: Part
   keys: Part
   /** float32. */
   settings: Part
-  bannedOffsets: Part
+  forbiddenOffsets: Part
 }
 
-export function drawParts(part: (words: number) => Part, draws: number): DrawParts {
-  return { forced: part(draws), keys: part(2 * draws), settings: part(4 * draws), bannedOffsets: part(draws + 4) }
-}
-
-export function putDraws(state: Int32Array, parts: DrawParts, draws: Draws): void {
-  state.set(draws.forced, parts.forced.at)
-  for (let i = 0; i < draws.count; i++) {
-    state[parts.keys.at + 2 * i] = draws.streams[3 * i]!
-    state[parts.keys.at + 2 * i + 1] = draws.streams[3 * i + 1]!
+export function samplingParts(part: (words: number) => Part, samplingRows: number): SamplingParts {
+  return {
+    targetIds: part(samplingRows),
+    keys: part(2 * samplingRows),
+    settings: part(4 * samplingRows),
+    forbiddenOffsets: part(samplingRows + 4),
   }
-  new Float32Array(state.buffer).set(draws.settings, parts.settings.at)
-  const { at, words } = parts.bannedOffsets
-  state.set(draws.bannedOffsets, at)
+}
+
+export function putSamplingRows(state: Int32Array, parts: SamplingParts, samplingRows: SamplingRows): void {
+  state.set(samplingRows.targetIds, parts.targetIds.at)
+  for (let i = 0; i < samplingRows.count; i++) {
+    state[parts.keys.at + 2 * i] = samplingRows.streams[3 * i]!
+    state[parts.keys.at + 2 * i + 1] = samplingRows.streams[3 * i + 1]!
+  }
+  new Float32Array(state.buffer).set(samplingRows.settings, parts.settings.at)
+  const { at, words } = parts.forbiddenOffsets
+  state.set(samplingRows.forbiddenOffsets, at)
   // Rows that are not there forbid nothing.
-  state.fill(draws.bannedIds.length, at + draws.bannedOffsets.length, at + words)
+  state.fill(samplingRows.forbiddenIds.length, at + samplingRows.forbiddenOffsets.length, at + words)
 }
 
 /** Any arrays as one, and where each is in it. An empty one has a place too: kernels want an address. */
-export function together(arrays: readonly (Int32Array | Float32Array)[]): { words: Int32Array; parts: Part[] } {
+export function packArrays(arrays: readonly (Int32Array | Float32Array)[]): { words: Int32Array; parts: Part[] } {
   let end = 0
   const parts = arrays.map(({ length }): Part => {
     const part = { at: end, words: length || 4 }
@@ -61,7 +66,7 @@ export function together(arrays: readonly (Int32Array | Float32Array)[]): { word
 }
 
 /** Whether any row has topK, topP or minP. */
-export function hasFilters({ count, settings }: Draws): boolean {
+export function hasFilters({ count, settings }: SamplingRows): boolean {
   for (let i = 0; i < 4 * count; i += 4) {
     const temperature = settings[i]!
     const topK = settings[i + 1]!

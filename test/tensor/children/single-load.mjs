@@ -1,6 +1,6 @@
 // Two copies of the bridge in one process: the second is refused, and the first goes on.
 //
-//   node copies.mjs INDEX SECOND
+//   node single-load.mjs INDEX SECOND
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 

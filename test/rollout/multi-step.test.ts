@@ -1,39 +1,43 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { TokenModel } from '../../src/model/index.js'
+import type { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
 import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
-import { type Ahead, lookAhead } from '../../src/rollout/local/look-ahead.js'
-import { Scheduler, Sequence } from '../../src/rollout/local/scheduler.js'
-import type { DecodeAhead, StepBatch, StepDevice, StepResult } from '../../src/rollout/local/step.js'
+import { type MultiStepCandidate, planMultiStep } from '../../src/rollout/local/multi-step.js'
+import { CachedSequence, Scheduler } from '../../src/rollout/local/scheduler.js'
+import type { MultiStepDecode, StepBatch, StepDevice, StepResult } from '../../src/rollout/local/step.js'
 import { collect, loadModel, numbers, randomIds } from './models.js'
 
-const sample = (given: Partial<Ahead['job']['sampling']> & { made?: number; most?: number }): Ahead => {
+const sample = (
+  given: Partial<MultiStepCandidate['requestState']['sampling']> & { made?: number; most?: number },
+): MultiStepCandidate => {
   const { made = 1, most = 100, ...sampling } = given
   return {
     maxNewTokens: most,
     response: { length: made },
-    job: { sampling: { temperature: 1, firstTemperature: 1, minNewTokens: 0, topLogprobs: undefined, ...sampling } },
+    requestState: {
+      sampling: { temperature: 1, firstTemperature: 1, minNewTokens: 0, topLogprobs: undefined, ...sampling },
+    },
   }
 }
 
-describe('how far ahead', () => {
+describe('how many steps', () => {
   const most = { steps: 8, top: 5 }
 
   test('as far as the device goes, and no further than the longest budget', () => {
-    expect(lookAhead([sample({}), sample({ made: 97 })], most)).toEqual({ steps: 8, budgets: Int32Array.of(99, 3) })
-    expect(lookAhead([sample({ made: 98 }), sample({ made: 97 })], most)?.steps).toBe(3)
+    expect(planMultiStep([sample({}), sample({ made: 97 })], most)).toEqual({ steps: 8, budgets: Int32Array.of(99, 3) })
+    expect(planMultiStep([sample({ made: 98 }), sample({ made: 97 })], most)?.steps).toBe(3)
   })
 
   test('until a sample is drawn in another way', () => {
-    expect(lookAhead([sample({}), sample({ minNewTokens: 5, made: 2 })], most)?.steps).toBe(3)
-    expect(lookAhead([sample({ made: 0, firstTemperature: 2 })], most)?.steps).toBe(1)
-    expect(lookAhead([sample({ made: 0 })], most)?.steps).toBe(8)
+    expect(planMultiStep([sample({}), sample({ minNewTokens: 5, made: 2 })], most)?.steps).toBe(3)
+    expect(planMultiStep([sample({ made: 0, firstTemperature: 2 })], most)?.steps).toBe(1)
+    expect(planMultiStep([sample({ made: 0 })], most)?.steps).toBe(8)
   })
 
   test('not where more of the likeliest tokens are wanted than the device can give', () => {
-    expect(lookAhead([sample({}), sample({ topLogprobs: 5 })], most)?.steps).toBe(8)
-    expect(lookAhead([sample({}), sample({ topLogprobs: 6 })], most)).toBeUndefined()
+    expect(planMultiStep([sample({}), sample({ topLogprobs: 5 })], most)?.steps).toBe(8)
+    expect(planMultiStep([sample({}), sample({ topLogprobs: 6 })], most)).toBeUndefined()
   })
 })
 
@@ -49,41 +53,41 @@ test('blocks ahead are taken only where they are free, never beyond a budget, an
       (rows, spare, steps) => {
         const used = rows.reduce((sum, [length]) => sum + blocksFor(length), 0)
         const pool = new BlockPool(used + spare)
-        const scheduler = new Scheduler<Sequence>(pool, {
+        const scheduler = new Scheduler<CachedSequence>(pool, {
           maxSequences: 8,
           tokenBudget: 1000,
           scoredRows: 8,
           refillAfter: 0,
         })
-        const work = rows.map(([length]) => {
-          const of = new Sequence(length, undefined)
+        const scheduled = rows.map(([length]) => {
+          const of = new CachedSequence(length, undefined)
           of.computed = length - 1
           of.state = 'running'
           while (of.blocks.length < blocksFor(length)) of.blocks.push(pool.take())
           return { of, start: length - 1, count: 1, samples: true }
         })
         const budgets = Int32Array.from(rows, ([, budget]) => budget)
-        const found = scheduler.reserveAhead({ work, copies: [] }, steps, budgets)
+        const found = scheduler.reserveSteps({ scheduled, copies: [] }, steps, budgets)
         expect(found).toBeGreaterThanOrEqual(1)
         expect(found).toBeLessThanOrEqual(steps)
-        for (const [i, { of, start }] of work.entries()) {
+        for (const [i, { of, start }] of scheduled.entries()) {
           const reach = blocksFor(start + Math.min(found, budgets[i]!))
           expect(of.blocks.length).toBe(Math.max(reach, blocksFor(rows[i]![0])))
         }
-        expect(new Set(work.flatMap(({ of }) => of.blocks)).size).toBe(used + spare - pool.available)
-        scheduler.trim({ work, copies: [] })
-        for (const { of } of work) expect(of.blocks.length).toBe(blocksFor(of.length))
+        expect(new Set(scheduled.flatMap(({ of }) => of.blocks)).size).toBe(used + spare - pool.available)
+        scheduler.trim({ scheduled, copies: [] })
+        for (const { of } of scheduled) expect(of.blocks.length).toBe(blocksFor(of.length))
         expect(pool.available).toBe(spare)
       },
     ),
   )
 })
 
-/** Looks ahead by doing a device's steps one by one, as a graph would: each step's tokens are the next one's rows. */
-function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look: 3, top: 2 }): StepDevice {
+/** Takes several steps by doing a device's steps one by one, as a graph would: each step's tokens are the next one's rows. */
+function multiStepped(device: StepDevice, log: number[], ahead = { steps: 8, syncInterval: 3, top: 2 }): StepDevice {
   const many = async (batch: StepBatch, budgets: Int32Array, steps: number): Promise<StepResult> => {
     log.push(steps)
-    const { count } = batch.draws
+    const { count } = batch.samplingRows
     const found: StepResult[] = []
     let now = batch
     for (let step = 0; step < steps; step++) {
@@ -99,11 +103,14 @@ function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look:
         positions,
         ids: now.ids.map((_, row) => Math.max(0, result.ids[row] ?? 0)),
         sequences: now.sequences.map((sequence, row) => (ended(row) ? -1 : sequence)),
-        slots: now.slots.map((_, row) => {
-          const block = batch.table[row * batch.tableWidth + Math.floor(positions[row]! / 16)]!
+        slotMapping: now.slotMapping.map((_, row) => {
+          const block = batch.blockTable[row * batch.blockTableWidth + Math.floor(positions[row]! / 16)]!
           return ended(row) ? -1 : block * 16 + (positions[row]! % 16)
         }),
-        draws: { ...now.draws, streams: now.draws.streams.map((word, i) => (i % 3 === 2 ? word + 1 : word)) },
+        samplingRows: {
+          ...now.samplingRows,
+          streams: now.samplingRows.streams.map((word, i) => (i % 3 === 2 ? word + 1 : word)),
+        },
       }
     }
     const join = <A extends Int32Array | Float32Array>(part: (r: StepResult) => A): A => {
@@ -120,14 +127,14 @@ function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look:
       topLogprobs: join(({ topLogprobs }) => topLogprobs),
     }
   }
-  async function* decodeMany(batch: StepBatch, { steps, look, budgets }: DecodeAhead) {
+  async function* decodeMultiStep(batch: StepBatch, { steps, syncInterval, budgets }: MultiStepDecode) {
     const all = await many(batch, budgets, steps)
     // As a device that is one piece ahead of whoever takes them.
     let last = steps
-    for (let first = 0; first < last; first += look) {
+    for (let first = 0; first < last; first += syncInterval) {
       const part = <A extends Int32Array | Float32Array>(values: A): A => {
         const each = values.length / steps
-        return values.subarray(first * each, Math.min(first + look, steps) * each) as A
+        return values.subarray(first * each, Math.min(first + syncInterval, steps) * each) as A
       }
       const answer: 'more' | 'enough' = yield {
         ids: part(all.ids),
@@ -136,14 +143,14 @@ function looksAhead(device: StepDevice, log: number[], ahead = { steps: 8, look:
         topIds: part(all.topIds),
         topLogprobs: part(all.topLogprobs),
       }
-      if (answer === 'enough') last = Math.min(last, first + 2 * look)
+      if (answer === 'enough') last = Math.min(last, first + 2 * syncInterval)
     }
     return undefined
   }
   return new Proxy(device, {
     get: (target, name) => {
-      if (name === 'decodeMany') return decodeMany
-      if (name === 'ahead') return ahead
+      if (name === 'decodeMultiStep') return decodeMultiStep
+      if (name === 'multiStep') return ahead
       const value = Reflect.get(target, name) as unknown
       return typeof value === 'function' ? value.bind(target) : value
     },
@@ -162,8 +169,8 @@ vi.mock('../../src/rollout/local/step-device.js', async importOriginal => {
   }
 })
 
-describe('an engine that looks ahead', () => {
-  let model: TokenModel<'language'>
+describe('an engine with multi-step decoding', () => {
+  let model: LocalModel<'language'>
   beforeAll(async () => {
     model = await loadModel()
   })
@@ -217,14 +224,14 @@ describe('an engine that looks ahead', () => {
     wrap.device = undefined
     const expected = await run({})
     const log: number[] = []
-    wrap.device = device => looksAhead(device as StepDevice, log)
+    wrap.device = device => multiStepped(device as StepDevice, log)
     const found = await run(options())
     wrap.device = undefined
     expect(found).toEqual(expected)
     expect(Math.max(...log)).toBe(8)
   })
 
-  test('lets in together who had to wait, where it looks ahead', async () => {
+  test('lets in together who had to wait, where it takes several steps at a time', async () => {
     const ragged = Array.from({ length: 24 }, (_, i) => ({
       id: `r${i}`,
       promptIds: Int32Array.of(5, 6, 7),
@@ -235,7 +242,7 @@ describe('an engine that looks ahead', () => {
       let count = 0
       wrap.device = given => {
         const device = given as StepDevice
-        const counts = new Proxy(ahead ? looksAhead(device, []) : device, {
+        const counts = new Proxy(ahead ? multiStepped(device, []) : device, {
           get: (target, name) => {
             const value = Reflect.get(target, name) as unknown
             if (name !== 'step') return typeof value === 'function' ? value.bind(target) : value
@@ -260,7 +267,7 @@ describe('an engine that looks ahead', () => {
 
   test('lets those in that come meanwhile, where there is a place', async () => {
     const log: number[] = []
-    wrap.device = device => looksAhead(device as StepDevice, log, { steps: 60, look: 3, top: 0 })
+    wrap.device = device => multiStepped(device as StepDevice, log, { steps: 60, syncInterval: 3, top: 0 })
     const engine = new LocalEngine(model, { maxSequences: 2 })
     wrap.device = undefined
     const first = { id: 'first', promptIds: Int32Array.of(5, 6, 7), sampling: { seed: 1, maxNewTokens: 60 } }

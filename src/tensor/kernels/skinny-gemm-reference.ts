@@ -1,29 +1,29 @@
-/** The projections of stream-linear.ts of operators alone: what they are measured against. */
+/** The projections of skinny-gemm.ts of operators alone: what they are measured against. */
 import type { DType } from '../dtype.js'
 import { embedding, linear } from '../operators.generated.js'
 import type { Tensor } from '../tensor.js'
 import { rounding } from './rounding.js'
-import type { HalfNormed, StreamLinear } from './stream-linear.js'
+import type { DeferredRmsNorm, SkinnyGemm } from './skinny-gemm.js'
 
 /** Sums of squares are in one part. */
-export function streamLinearTwin(dtype: DType, eps: number): StreamLinear {
+export function skinnyGemmReference(dtype: DType, eps: number): SkinnyGemm {
   const { widen, narrow } = rounding(dtype)
 
-  const halfNormed = (residual: Tensor, norm: Tensor): HalfNormed => {
+  const deferredRmsNorm = (residual: Tensor, norm: Tensor): DeferredRmsNorm => {
     const stream = widen(residual)
     const squares = stream.square().sum([-1]).unsqueeze(0)
     return { values: narrow(stream.mul(widen(norm))), squares, parts: 1, width: norm.shape[0]! }
   }
-  const factorOf = ({ squares, width }: HalfNormed): Tensor =>
+  const factorOf = ({ squares, width }: DeferredRmsNorm): Tensor =>
     squares.sum([0]).div(width).add(eps).rsqrt().unsqueeze(-1)
   /** The product of the norm, not yet rounded. */
-  const normedLinear = (x: HalfNormed, weight: Tensor): Tensor =>
+  const normedLinear = (x: DeferredRmsNorm, weight: Tensor): Tensor =>
     linear(widen(x.values), widen(weight), null).mul(factorOf(x))
 
   return {
     begin: (ids, { table, norm }) => {
       const residual = embedding(table, ids)
-      return { residual, normed: halfNormed(residual, norm) }
+      return { residual, normed: deferredRmsNorm(residual, norm) }
     },
     plain: (x, { weight, bias }) => {
       const product = normedLinear(x, weight)
@@ -36,7 +36,7 @@ export function streamLinearTwin(dtype: DType, eps: number): StreamLinear {
     stream: (x, { weight, bias, residual, norm }) => {
       // Rounded as a product is, then as a sum is.
       residual.add_(narrow(linear(widen(x), widen(weight), bias && widen(bias))))
-      return halfNormed(residual, norm)
+      return deferredRmsNorm(residual, norm)
     },
     end: x => narrow(widen(x.values).mul(factorOf(x))),
   }

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 
-export function streamKey(seed: number, promptId: string, sample: number): [number, number] {
+export function randomKey(seed: number, promptId: string, sample: number): [number, number] {
   // By way of a string: half the time of a buffer that `hash` makes, for every sample.
   const digest = Buffer.from(hash('sha256', `${seed}\0${sample}\0${promptId}`, 'binary'), 'binary')
   return [digest.readInt32LE(0), digest.readInt32LE(4)]

@@ -14,7 +14,7 @@ constexpr int kWeightBytes = kColumns * 128, kStageBytes = kWeightBytes + kRows 
 //   finish(d, place, behind, warp, lane): by a warp that has 16 rows of the tile, `warp * 16` and on; a thread's sums are those of
 //     `multiply`. `behind` is shared memory behind the tiles.
 template <class PlaceOf, class Bring, class Finish>
-__device__ __forceinline__ void wideProduct(const TensorMap &inputs, int count, PlaceOf placeOf, Bring bring, Finish finish) {
+__device__ __forceinline__ void persistentGemm(const TensorMap &inputs, int count, PlaceOf placeOf, Bring bring, Finish finish) {
   extern __shared__ unsigned char raw[];
   __shared__ alignas(8) Barrier full[STAGES], empty[STAGES];
   unsigned char *const places = raw + (1024 - sharedAddress(raw) % 1024) % 1024;

@@ -5,12 +5,12 @@ import type { Tensor } from '../tensor.js'
 import type { HeadShape, Rope } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
-export function ropeTwin(dtype: DType, { turned, rest, headDim }: HeadShape): Rope {
+export function ropeReference(dtype: DType, { rotated, rest, headDim }: HeadShape): Rope {
   const { widen, narrow } = rounding(dtype)
   const half = headDim / 2
-  const [turnedWidth, restWidth] = [turned * headDim, rest * headDim]
+  const [rotatedWidth, restWidth] = [rotated * headDim, rest * headDim]
 
-  /** Writes `from`, turned, into `to`: both `[rows, heads, headDim]`. */
+  /** Writes `from`, rotated, into `to`: both `[rows, heads, headDim]`. */
   const turn = (from: Tensor, to: Tensor, cos: Tensor, sin: Tensor, direction: 1 | -1): void => {
     const [a, b] = [from.narrow(2, 0, half), from.narrow(2, half, half)]
     const [first, second] = [to.narrow(2, 0, half), to.narrow(2, half, half)]
@@ -23,22 +23,22 @@ export function ropeTwin(dtype: DType, { turned, rest, headDim }: HeadShape): Ro
   return customFunction({
     inputs: ['tensor', 'tensor', 'tensor'],
     forward: (whole, cos, sin) => {
-      const input = widen(whole.reshape([cos.size(0), turnedWidth + restWidth]))
-      const first = input.newEmpty([cos.size(0), turned, headDim])
+      const input = widen(whole.reshape([cos.size(0), rotatedWidth + restWidth]))
+      const first = input.newEmpty([cos.size(0), rotated, headDim])
       const [c, s] = [cos.unsqueeze(1), sin.unsqueeze(1)]
-      turn(input.narrow(1, 0, turnedWidth).view([cos.size(0), turned, headDim]), first, c, s, 1)
+      turn(input.narrow(1, 0, rotatedWidth).view([cos.size(0), rotated, headDim]), first, c, s, 1)
       const remaining = input
-        .narrow(1, turnedWidth, restWidth)
+        .narrow(1, rotatedWidth, restWidth)
         .contiguous()
         .view([cos.size(0), rest, headDim])
       return { outputs: [narrow(first), narrow(remaining)] as const, saved: [cos, sin] }
     },
     backward: ({ saved: [cos, sin], gradients: [first, remaining] }) => {
       const arriving = widen(first!)
-      const found = arriving.newEmpty([cos!.size(0), turnedWidth + restWidth])
-      const target = found.narrow(1, 0, turnedWidth).view([cos!.size(0), turned, headDim])
+      const found = arriving.newEmpty([cos!.size(0), rotatedWidth + restWidth])
+      const target = found.narrow(1, 0, rotatedWidth).view([cos!.size(0), rotated, headDim])
       turn(arriving, target, cos!.unsqueeze(1), sin!.unsqueeze(1), -1)
-      found.narrow(1, turnedWidth, restWidth).copy_(remaining!.reshape([cos!.size(0), restWidth]))
+      found.narrow(1, rotatedWidth, restWidth).copy_(remaining!.reshape([cos!.size(0), restWidth]))
       return [narrow(found), null, null]
     },
   })

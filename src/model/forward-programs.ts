@@ -21,13 +21,13 @@ import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
 import { ropeTables } from './rope.js'
 
 /** What a pass computes for the wanted rows: log-probabilities (and entropies), all logits, or one number each. */
-export type PassHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' } | { kind: 'score' }
+export type ForwardHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' } | { kind: 'score' }
 
-export interface PassOptions {
+export interface ForwardOptions {
   rows: Rows['kind']
   /** Sequences are short enough for attention by plain products. */
   short: boolean
-  head: PassHead
+  head: ForwardHead
   /** Gradients are recorded: the outputs remember how they came about. */
   training: boolean
   adapter: boolean
@@ -38,7 +38,7 @@ type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
 /** Indices come as int32, which JavaScript fills fast; some operators take only int64. */
 const wide = (indices: Tensor): Tensor => indices.toCopy({ dtype: 'int64' })
 
-export class Passes {
+export class ForwardPrograms {
   private readonly programs = new Map<string, Pass>()
   private tables: { cos: Tensor; sin: Tensor; positions: number } | undefined
   private mask: { tensor: Tensor; length: number } | undefined
@@ -49,11 +49,11 @@ export class Passes {
     private readonly device: Device,
   ) {}
 
-  private headWeight(kind: PassHead['kind']): Tensor {
+  private headWeight(kind: ForwardHead['kind']): Tensor {
     return kind === 'score' ? this.parts.weights.get('score.weight')! : headWeight(this.parts)
   }
 
-  private program(options: PassOptions): Pass {
+  private program(options: ForwardOptions): Pass {
     const { rows: kind, short, head, training, adapter } = options
     const key = [kind, short, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
     const known = this.programs.get(key)
@@ -61,7 +61,7 @@ export class Passes {
     const parts: DecoderParts = {
       ...this.parts,
       adapter: adapter ? this.parts.adapter : undefined,
-      recompute: training && (this.parts.recompute ?? false),
+      gradientCheckpointing: training && (this.parts.gradientCheckpointing ?? false),
       training,
     }
     const languageHead =
@@ -119,7 +119,7 @@ export class Passes {
   async run(
     plan: BatchPlan,
     arrays: BatchArrays,
-    options: PassOptions,
+    options: ForwardOptions,
     temperature: number,
   ): Promise<readonly Tensor[]> {
     const { cos, sin } = this.ropeFor(plan.length)
@@ -138,8 +138,8 @@ export class Passes {
         upload(arrays.rows),
         upload(arrays.targets),
       ]
-      if (options.rows === 'packed') tensors.push(upload(arrays.spread!), upload(arrays.gather!))
-      if (options.rows === 'varlen') tensors.push(upload(arrays.offsets))
+      if (options.rows === 'packed') tensors.push(upload(arrays.pad!), upload(arrays.unpad!))
+      if (options.rows === 'varlen') tensors.push(upload(arrays.cuSeqlens))
       if (options.short) tensors.push(this.maskFor(plan.length))
       return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
     } finally {

@@ -4,7 +4,7 @@
  * A graph has a fixed number of rows and fixed addresses, so a batch is filled up to one of a few sizes, and each size has its
  * own places in the array.
  */
-import { type DrawParts, drawParts, type Part, partsFrom, putDraws } from './state-parts.js'
+import { type Part, partsFrom, putSamplingRows, type SamplingParts, samplingParts } from './graph-inputs.js'
 import type { StepBatch } from './step.js'
 
 /** Numbers of rows there are graphs for. All of them whole numbers of 4: kernels want every part to start at 16 bytes. */
@@ -16,7 +16,7 @@ export function bucketFor(rows: number): number {
 }
 
 /** Parts of the array. */
-export interface StateLayout extends DrawParts {
+export interface DecodeLayout extends SamplingParts {
   rows: number
   /** The table's width; one word, filled up. */
   width: Part
@@ -25,10 +25,10 @@ export interface StateLayout extends DrawParts {
   budgets: Part
   left: Part
   /** Goes on to the end of the array. */
-  table: number
+  blockTable: number
 }
 
-export function stateLayout(rows: number): StateLayout {
+export function decodeLayout(rows: number): DecodeLayout {
   const { part, end } = partsFrom(0)
   const parts = {
     rows,
@@ -37,35 +37,36 @@ export function stateLayout(rows: number): StateLayout {
     positions: part(rows),
     budgets: part(rows),
     left: part(rows),
-    ...drawParts(part, rows),
+    ...samplingParts(part, rows),
   }
-  return { ...parts, table: end() }
+  return { ...parts, blockTable: end() }
 }
 
 /** The words of a table with so many sequences and blocks of each. */
-export const stateWords = (layout: StateLayout, tableWords: number): number => layout.table + tableWords
+export const decodeWords = (layout: DecodeLayout, blockTableWords: number): number =>
+  layout.blockTable + blockTableWords
 
 /** Rows that are not there, for a graph that is being made. */
-export function emptyState(layout: StateLayout): Int32Array {
-  const state = new Int32Array(stateWords(layout, 0))
+export function emptyDecodeInputs(layout: DecodeLayout): Int32Array {
+  const state = new Int32Array(decodeWords(layout, 0))
   state.fill(-1, layout.positions.at, layout.positions.at + layout.positions.words)
   return state
 }
 
 /** A batch whose every row is the last token of a sequence and draws the next; `budgets` says how many it may draw. */
-export function fillState(layout: StateLayout, batch: StepBatch, budgets: Int32Array): Int32Array {
-  const { draws, table, tableWidth } = batch
-  const { count } = draws
+export function fillDecodeInputs(layout: DecodeLayout, batch: StepBatch, budgets: Int32Array): Int32Array {
+  const { samplingRows, blockTable, blockTableWidth } = batch
+  const { count } = samplingRows
   if (count > layout.rows) throw new RangeError(`${count} rows do not fit ${layout.rows}`)
-  const state = new Int32Array(stateWords(layout, count * tableWidth))
-  state[layout.width.at] = tableWidth
+  const state = new Int32Array(decodeWords(layout, count * blockTableWidth))
+  state[layout.width.at] = blockTableWidth
   state.fill(-1, layout.positions.at, layout.positions.at + layout.rows)
   const put = ({ at }: Part, values: Int32Array): void => state.set(values.subarray(0, count), at)
   put(layout.ids, batch.ids)
   put(layout.positions, batch.positions)
   put(layout.budgets, budgets)
   put(layout.left, budgets)
-  putDraws(state, layout, draws)
-  state.set(table.subarray(0, count * tableWidth), layout.table)
+  putSamplingRows(state, layout, samplingRows)
+  state.set(blockTable.subarray(0, count * blockTableWidth), layout.blockTable)
   return state
 }

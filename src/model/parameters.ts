@@ -7,13 +7,13 @@ import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import type { Adapter } from './adapter.js'
 import type { DecoderParts, LowRank } from './decoder.js'
 import { ModelError } from './errors.js'
-import { checkpointViews, layout, projections, type Weight } from './layout.js'
 import { headOf, type ModelParts, trains } from './loading.js'
+import { checkpointViews, projections, type Weight, weightMap } from './weight-map.js'
 import { once } from './weights.js'
 
-export class LiveWeights {
-  readonly layout: readonly Weight[]
-  /** By the layout's names. */
+export class Parameters {
+  readonly weightMap: readonly Weight[]
+  /** By the weight map's names. */
   readonly tensors: ReadonlyMap<string, Tensor>
   readonly adapter: Adapter | undefined
   readonly parts: DecoderParts
@@ -24,10 +24,10 @@ export class LiveWeights {
   /** What `merge` changed, as it was before. */
   private originals: ReadonlyMap<string, Tensor> = new Map()
   private away = false
-  private moves = 0
+  private generation = 0
 
   constructor({ role, config, tensors, adapter, settings }: ModelParts) {
-    this.layout = layout(config.decoder, headOf(role))
+    this.weightMap = weightMap(config.decoder, headOf(role))
     this.tensors = tensors
     this.adapter = adapter
     this.device = settings.device
@@ -41,8 +41,8 @@ export class LiveWeights {
       get adapter() {
         return isMerged() ? undefined : lookup
       },
-      recompute: settings.recompute,
-      moves: () => this.moves,
+      gradientCheckpointing: settings.gradientCheckpointing,
+      storageGeneration: () => this.generation,
     }
     for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
     if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
@@ -56,7 +56,7 @@ export class LiveWeights {
     return this.away
   }
 
-  /** What is trained: the adapter's matrices by PEFT's names, weights by the layout's. */
+  /** What is trained: the adapter's matrices by PEFT's names, weights by the weight map's. */
   trained(): Map<string, Tensor> {
     return new Map([
       ...(this.adapter?.tensors() ?? []),
@@ -71,7 +71,7 @@ export class LiveWeights {
       const gradient = tensor.grad
       if (gradient) found.set(name, gradient)
     }
-    for (const weight of this.layout) {
+    for (const weight of this.weightMap) {
       const gradient = this.tensors.get(weight.name)!.grad
       if (!gradient) continue
       for (const [name, view] of checkpointViews([weight], new Map([[weight.name, gradient]]))) found.set(name, view)
@@ -80,11 +80,11 @@ export class LiveWeights {
     return found
   }
 
-  async merge({ forGood = false }: { forGood?: boolean } = {}): Promise<void> {
+  async merge({ permanent = false }: { permanent?: boolean } = {}): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     if (this.merged) return
     const products = this.products(this.adapter)
-    const kept = forGood ? [] : [...new Set(products.map(({ name }) => name))]
+    const kept = permanent ? [] : [...new Set(products.map(({ name }) => name))]
     const before = await once(() => {
       const copies = kept.map(name => this.tensors.get(name)!.clone())
       for (const { name, start, low } of products)
@@ -92,7 +92,7 @@ export class LiveWeights {
       return copies
     })
     this.originals = new Map(kept.map((name, i) => [name, before[i]!]))
-    this.state = forGood ? 'merged for good' : 'merged'
+    this.state = permanent ? 'merged for good' : 'merged'
     this.version++
   }
 
@@ -111,7 +111,7 @@ export class LiveWeights {
 
   /** Where the adapter's products belong: row ranges of the weights. */
   private products(adapter: Adapter): { name: string; start: number; low: LowRank }[] {
-    return this.layout.flatMap(({ name, parts }) => {
+    return this.weightMap.flatMap(({ name, parts }) => {
       let next = 0
       return parts.flatMap(part => {
         const start = next
@@ -125,7 +125,7 @@ export class LiveWeights {
   }
 
   /** Takes over others' numbers, and their adapter's where both have one. */
-  async copyFrom(other: LiveWeights): Promise<void> {
+  async copyFrom(other: Parameters): Promise<void> {
     if (this.merged || other.merged) throw new ModelError('an adapter is merged into the weights; unmerge() it before')
     const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
     const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])]
@@ -152,7 +152,7 @@ export class LiveWeights {
   }
 
   private async move(device: Device): Promise<void> {
-    this.moves++
+    this.generation++
     await once(() => {
       // The tensors stay the ones the programs captured; only their memory changes.
       for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().toCopy({ device }))
