@@ -210,7 +210,7 @@ function outputLine(outcome: Outcome, meaning: 'raw' | 'processed'): string {
     prompt_ids: Array.from(promptIds),
     ids: Array.from(responseIds),
     ...(text === undefined ? {} : { text }),
-    logprobs: Array.from(logprobs[meaning]),
+    logprobs: Array.from(logprobs[meaning]!),
     logprobs_mode: meaning,
     finish_reason: finishReason,
   })}\n`

@@ -6,8 +6,9 @@ import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
 import type { Settings } from './loading.js'
-import type { Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
+import type { Role, ScoreOptions, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
+import { idsOf, mediaOf, type Sequence } from './sequence.js'
 
 /** What is asked of the model in one call. */
 interface Call
@@ -39,10 +40,11 @@ export class BatchRunner {
   async *run(sequences: readonly Sequence[], call: Call): AsyncGenerator<Batch, void> {
     const { temperature = 1, packing = 'on', groupSize = 1, adapter = 'on', signal } = call
     this.check(sequences, temperature)
-    const lengths = sequences.map(ids => ids.length)
+    const given = sequences.map(idsOf)
+    const lengths = given.map(ids => ids.length)
     for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
       signal?.throwIfAborted()
-      const arrays = fillBatch(plan, sequences, call.wanted)
+      const arrays = fillBatch(plan, given, call.wanted)
       const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
         training: call.answer === 'training',
@@ -62,7 +64,9 @@ export class BatchRunner {
     if (this.weights.offloaded) throw new ModelError('the weights are offloaded; reload() brings them back')
     const { vocabSize, context } = this.weights.parts.config
     if (!(temperature > 0)) throw new RangeError(`a temperature is positive, got ${temperature}`)
-    for (const [i, ids] of sequences.entries()) {
+    for (const [i, sequence] of sequences.entries()) {
+      const ids = idsOf(sequence)
+      if (mediaOf(sequence).length > 0) throw new ModelError(`sequence ${i} has media, and this model takes text alone`)
       if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
       if (ids.length > context)
         throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)

@@ -20,6 +20,16 @@ export {
 } from './init.js'
 export type { LoadOptions, OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
-export type { Gradients, Outputs, Role, ScoreOptions, Sequence, TrainOptions } from './outputs.js'
+export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
+export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
+export type {
+  ExportOptions,
+  ExportReport,
+  ModelCapabilities,
+  PolicyVersion,
+  TokenModel,
+  TrainStepOptions,
+  TrainStepResult,
+} from './token-model.js'
 export { type Projection, projections } from './weight-map.js'
 export type { LoadProgress } from './weights.js'

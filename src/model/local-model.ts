@@ -26,12 +26,12 @@ import {
   type Role,
   readOutputs,
   type ScoreOptions,
-  type Sequence,
   type TrainOptions,
   wantedPositions,
 } from './outputs.js'
 import { Parameters } from './parameters.js'
 import { saveModel } from './save.js'
+import { idsOf, type Sequence } from './sequence.js'
 import { blame, makeAdamW, type TrainCall } from './training.js'
 import { checkpointViews } from './weight-map.js'
 import { checksumWeights } from './weights.js'
@@ -122,7 +122,10 @@ export class LocalModel<R extends Role = Role> {
     if (this.role !== 'language') throw new ModelError(`a ${this.role as string} model has no logits`)
     const { vocabSize } = this.config.decoder
     const results = new Array<Float32Array>(sequences.length)
-    const wanted = (i: number) => ({ start: sequences[i]!.length - 1, end: sequences[i]!.length })
+    const wanted = (i: number) => {
+      const { length } = idsOf(sequences[i]!)
+      return { start: length - 1, end: length }
+    }
     const batches = this.runner.run(sequences, { ...options, wanted, answer: 'logits' })
     for await (const { plan, tensors } of batches) {
       const flat = await tensors[0]!.data<'float32'>()

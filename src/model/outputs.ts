@@ -2,6 +2,7 @@
 import type { Tensor } from '../tensor/index.js'
 import type { BatchPlan } from './batch.js'
 import { NonFiniteError } from './errors.js'
+import { idsOf, type Sequence } from './sequence.js'
 
 /** What a model answers with: log-probabilities, a value per token, or a score per sequence. */
 export type Role = 'language' | 'value' | 'reward'
@@ -25,9 +26,6 @@ export interface Gradients {
   value: { values: Float32Array }
   reward: { score: number }
 }
-
-/** A sequence of token ids; `TokenIds` of a tokenizer are one. */
-export type Sequence = Int32Array
 
 export interface ScoreOptions {
   /** The first token whose log-probability or value is wanted, for all sequences or each; at least 1, which is the default. */
@@ -54,10 +52,14 @@ export function wantedPositions(
   sequences: readonly Sequence[],
   from: ScoreOptions['from'],
 ): (i: number) => { start: number; end: number } {
-  if (role === 'reward') return i => ({ start: sequences[i]!.length - 1, end: sequences[i]!.length })
+  if (role === 'reward')
+    return i => {
+      const { length } = idsOf(sequences[i]!)
+      return { start: length - 1, end: length }
+    }
   return i => {
     const first = (typeof from === 'number' ? from : from?.[i]) ?? 1
-    const { length } = sequences[i]!
+    const { length } = idsOf(sequences[i]!)
     if (!Number.isInteger(first) || first < 1 || first > length)
       throw new RangeError(`from[${i}] should be between 1 and ${length}, got ${first}`)
     return { start: first - 1, end: length - 1 }

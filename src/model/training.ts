@@ -3,8 +3,9 @@ import { AdamW, type NonFiniteGradientError, scope } from '../tensor/index.js'
 import { NonFiniteError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
 import type { LocalModel } from './local-model.js'
-import type { Gradients, Role, Sequence, TrainOptions } from './outputs.js'
+import type { Gradients, Role, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
+import type { Sequence } from './sequence.js'
 
 /** Of the weights that are trained; those of the noDecay kinds do not decay. */
 export function makeAdamW(weights: Parameters, settings: OptimizerOptions): AdamW {

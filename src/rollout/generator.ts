@@ -2,15 +2,15 @@
  * Prompts in, samples out. What every engine that generates promises: a stream of outcomes in the order they finish, so that
  * rewards are computed while others still generate, each saying exactly what was seen, said, and by which weights.
  */
+import type { MediaItem, PolicyVersion } from '../model/index.js'
 import type { SamplingParams } from './sampling.js'
-
-/** Counts the changes of a policy's weights. */
-export type PolicyVersion = number
 
 export interface GenerationRequest {
   /** Names the request for `abort` and in its outcomes; no two requests in flight share it. */
   id: string
   promptIds: Int32Array
+  /** Images and videos whose placeholders are among the prompt's ids; refused where `capabilities.media` is false. */
+  media?: readonly MediaItem[]
   /**
    * Names the prompt in the stream of random numbers: a sample is a function of the weights, the prompt, the sampling
    * parameters and (seed, prompt id, sample index) alone. Default: the request's id.
@@ -55,13 +55,8 @@ export interface Sample extends OfSample {
   finishReason: 'stop' | 'length' | 'abort'
   /** The stop string or stop id that ended it; undefined for the end-of-sequence token. */
   stopReason: string | number | undefined
-  /** Of the sampled tokens. */
-  logprobs: {
-    /** Of the model's own distribution, before temperature and filters. */
-    raw: Float32Array
-    /** Of the distribution they were drawn from. Greedy tokens have that of temperature 1, forbidden tokens left out. */
-    processed: Float32Array
-  }
+  /** Of the sampled tokens, in the meanings the engine has. */
+  logprobs: SampleLogprobs
   topLogprobs: readonly TopLogprobs[] | undefined
   /** Of the prompt's tokens from the second on, where they were asked for; raw. */
   promptLogprobs: { logprobs: Float32Array; top: readonly TopLogprobs[] } | undefined
@@ -72,6 +67,14 @@ export interface Sample extends OfSample {
   /** More than one where the weights changed in between. */
   versions: readonly VersionSpan[]
   timings: Timings
+}
+
+/** Each by its meaning; `capabilities.logprobs` says which ones an engine gives. */
+export interface SampleLogprobs {
+  /** Of the model's own distribution, before temperature and filters. */
+  raw?: Float32Array
+  /** Of the distribution they were drawn from. Greedy tokens have that of temperature 1, forbidden tokens left out. */
+  processed?: Float32Array
 }
 
 export interface Timings {
@@ -90,26 +93,96 @@ export interface Rejection extends OfSample {
   message: string
 }
 
+/**
+ * `non-finite`: the weights gave logits nothing can be drawn from. `engine`: it broke. Of engines behind a network also
+ * `timeout`, `unreachable`, and `protocol`: an answer that is not what was agreed on.
+ */
+export type FailureReason = 'non-finite' | 'engine' | 'timeout' | 'unreachable' | 'protocol'
+
 /** A sample there will not be, for a reason that lies in the weights or the machine. */
 export interface Failure extends OfSample {
   kind: 'failed'
-  reason: 'non-finite' | 'engine'
+  reason: FailureReason
   message: string
 }
 
 export type Outcome = Sample | Rejection | Failure
 
+/** One sampled token, as it comes. */
+export interface TokenEvent {
+  requestId: string
+  sample: number
+  id: number
+  /** Its log-probabilities, in the meanings the engine has. */
+  raw: number | undefined
+  processed: number | undefined
+  top: TopLogprobs | undefined
+  /** What the text grew by; text that may still become a stop string comes later. */
+  text: string
+}
+
+export interface GenerateOptions {
+  signal?: AbortSignal
+  /** Called for every token, where the engine streams them; a request that wants text then gets it as it comes. */
+  onToken?: (event: TokenEvent) => void
+}
+
+/** New weights and the ways to get them; an engine takes the one it can, and one in this process needs none. */
+export interface WeightsUpdate {
+  version: PolicyVersion
+  /** A Hugging Face model directory. */
+  directory?: string
+  /** A directory with an adapter in PEFT's format, over the weights the engine was started with. */
+  adapter?: string
+}
+
+export interface GeneratorCapabilities {
+  logprobs: readonly (keyof SampleLogprobs)[]
+  /** The most of the likeliest tokens per position. */
+  topLogprobs: number
+  promptLogprobs: boolean
+  /** `text`, `stop`: the engine has a tokenizer. */
+  text: boolean
+  /** `onToken`. */
+  tokens: boolean
+  media: boolean
+  /** `sleep` and `wake` give a device's memory to others. */
+  sleep: boolean
+  weights: readonly ('shared' | 'directory' | 'adapter')[]
+}
+
+export interface GeneratorCounts {
+  /** Sequences that generate, and that wait for it. */
+  running: number
+  waiting: number
+  promptTokens: number
+  generatedTokens: number
+}
+
 export interface Generator {
-  /** One outcome for every sample of every request, as each finishes. Leaving the loop early cancels the rest. */
+  readonly capabilities: GeneratorCapabilities
+  readonly counts: GeneratorCounts
+  /** Tokens a prompt and its response may have together. */
+  readonly maxLength: number
+  readonly vocabSize: number
+  /** Of the weights the next token is sampled from. */
+  readonly policyVersion: PolicyVersion
+  /**
+   * One outcome for every sample of every request, as each finishes. Requests are taken as there is room for them, so that
+   * any number may come. Leaving the loop early cancels the rest.
+   */
   generate(
-    requests: Iterable<GenerationRequest>,
-    options?: { signal?: AbortSignal },
+    requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>,
+    options?: GenerateOptions,
   ): AsyncIterableIterator<Outcome, undefined>
   /** Ends a request's samples with what they have. */
   abort(requestId: string): void
   abortAll(): void
-  /** From the next token on the weights are this version's. Requests in flight go on with them; see `VersionSpan`. */
-  updateWeights(version: PolicyVersion): Promise<void>
+  /** Resolves when nothing is computed, and nothing is before `resume`: for changing weights with requests in flight. */
+  pause(): Promise<void>
+  resume(): void
+  /** From the next token on the weights are these. Requests in flight go on with them; see `VersionSpan`. */
+  updateWeights(update: WeightsUpdate): Promise<void>
   /** Gives the memory for keys and values back; requests in flight wait. */
   sleep(): Promise<void>
   wake(): Promise<void>

@@ -8,18 +8,23 @@
  */
 export type {
   Failure,
+  FailureReason,
+  GenerateOptions,
   GenerationRequest,
   Generator,
+  GeneratorCapabilities,
+  GeneratorCounts,
   Outcome,
-  PolicyVersion,
   Rejection,
   Sample,
+  SampleLogprobs,
   Timings,
+  TokenEvent,
   TopLogprobs,
   VersionSpan,
+  WeightsUpdate,
 } from './generator.js'
 export { type EngineCounts, LocalEngine, type LocalEngineOptions } from './local/engine.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
-export type { Listener, TokenEvent } from './local/request-state.js'
 export type { StepBatch, StepDevice, StepResult } from './local/step.js'
 export { type ResolvedSampling, resolveSampling, type SamplingParams } from './sampling.js'

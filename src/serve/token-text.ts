@@ -34,10 +34,10 @@ export interface TokenScore {
 }
 
 export function scoresOf({ responseIds, logprobs, topLogprobs }: Sample): TokenScore[] {
-  return Array.from(responseIds, (id, i) => ({ id, logprob: logprobs.raw[i]!, top: topLogprobs?.[i] }))
+  return Array.from(responseIds, (id, i) => ({ id, logprob: logprobs.raw![i]!, top: topLogprobs?.[i] }))
 }
 
-export const scoreOf = ({ id, raw, top }: TokenEvent): TokenScore => ({ id, logprob: raw, top })
+export const scoreOf = ({ id, raw, top }: TokenEvent): TokenScore => ({ id, logprob: raw!, top })
 
 function idsOf(scores: readonly TokenScore[]): number[] {
   const ids: number[] = []

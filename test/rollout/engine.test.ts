@@ -43,8 +43,8 @@ const content = (found: Map<string, Sample>) =>
       name,
       ids: [...responseIds],
       finishReason,
-      raw: [...logprobs.raw],
-      processed: [...logprobs.processed],
+      raw: [...logprobs.raw!],
+      processed: [...logprobs.processed!],
     }))
 
 describe('the same sample, bit for bit, whatever else is computed', () => {
@@ -121,7 +121,7 @@ test('log-probabilities are those of score', async () => {
   const sequences = list.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
   const scores = await model.score(sequences, { from: list.map(({ promptIds }) => promptIds.length) })
   for (const [i, { logprobs }] of list.entries())
-    for (const [t, value] of logprobs.raw.entries())
+    for (const [t, value] of logprobs.raw!.entries())
       expect(Math.abs(value - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
 })
 
@@ -135,7 +135,7 @@ test('processed log-probabilities are those of the tempered distribution', async
   const sequences = list.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
   const scores = await model.score(sequences, { temperature: 0.6, from: list.map(({ promptIds }) => promptIds.length) })
   for (const [i, { logprobs }] of list.entries())
-    for (const [t, value] of logprobs.processed.entries())
+    for (const [t, value] of logprobs.processed!.entries())
       expect(Math.abs(value - scores[i]!.logprobs[t]!)).toBeLessThan(1e-4)
 })
 
@@ -160,7 +160,7 @@ test('top log-probabilities: the likeliest first, and the rank of the sampled to
   )
   for (const [t, { rank, ids, logprobs: values }] of topLogprobs!.entries()) {
     expect(ids[rank - 1]).toBe(responseIds[t])
-    expect(values[rank - 1]).toBe(logprobs.raw[t])
+    expect(values[rank - 1]).toBe(logprobs.raw![t])
     expect(values.every((value, i) => i === 0 || value <= values[i - 1]!)).toBe(true)
     expect(values.reduce((sum, value) => sum + Math.exp(value), 0)).toBeCloseTo(1, 4)
   }

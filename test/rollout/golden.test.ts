@@ -19,7 +19,7 @@ test.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])(
       const { responseIds, finishReason, logprobs } = found.get(`${i}/0`)!
       expect([...responseIds], `prompt ${i}`).toEqual(ids)
       expect(finishReason).toBe('length')
-      expect(logprobs.raw.every((value, t) => value <= logprobs.processed[t]!)).toBe(true)
+      expect(logprobs.raw!.every((value, t) => value <= logprobs.processed![t]!)).toBe(true)
     }
     await engine.close()
     model.dispose()

@@ -206,7 +206,7 @@ describe('an engine with multi-step decoding', () => {
         ids: [...responseIds],
         finishReason,
         stopReason,
-        raw: [...logprobs.raw],
+        raw: [...logprobs.raw!],
         topLogprobs,
       }))
   }

@@ -20,12 +20,12 @@ test('an update between requests: the new weights answer, and say so', async () 
   const before = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   expect(before.versions).toEqual([{ version: 0, start: 0, end: 60 }])
   await train(model)
-  await engine.updateWeights(41)
+  await engine.updateWeights({ version: 41 })
   const after = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
   expect(after.policyVersion).toBe(41)
   expect([...after.responseIds]).not.toEqual([...before.responseIds])
   const [score] = await model.score([Int32Array.from([...promptIds, ...after.responseIds])], { from: promptIds.length })
-  for (const [t, value] of after.logprobs.raw.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
+  for (const [t, value] of after.logprobs.raw!.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
   await train(model)
   const unnamed = (await collect(engine, [{ id: 'c', promptIds, sampling }])).get('c/0')!
   expect(unnamed.policyVersion).toBe(42)
@@ -45,7 +45,7 @@ test('an update in the middle: the completion names both versions, and each toke
           if (++seen !== 20) return
           void engine.pause().then(async () => {
             await train(model)
-            await engine.updateWeights(1)
+            await engine.updateWeights({ version: 1 })
             engine.resume()
           })
         },
@@ -62,8 +62,8 @@ test('an update in the middle: the completion names both versions, and each toke
   ])
   const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
   // The new weights saw the whole sequence, its old part included.
-  for (let t = border; t < 60; t++) expect(logprobs.raw[t]).toBeCloseTo(score!.logprobs[t]!, 4)
-  expect(Math.abs(logprobs.raw[0]! - score!.logprobs[0]!)).toBeGreaterThan(1e-3)
+  for (let t = border; t < 60; t++) expect(logprobs.raw![t]).toBeCloseTo(score!.logprobs[t]!, 4)
+  expect(Math.abs(logprobs.raw![0]! - score!.logprobs[0]!)).toBeGreaterThan(1e-3)
   await engine.close()
   model.dispose()
 })
@@ -75,8 +75,8 @@ test('an adapter takes part', async () => {
   const sequence = Int32Array.from([...promptIds, ...responseIds])
   const [score] = await model.score([sequence], { from: promptIds.length })
   const [base] = await model.score([sequence], { from: promptIds.length, adapter: 'off' })
-  for (const [t, value] of logprobs.raw.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
-  expect(logprobs.raw[0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
+  for (const [t, value] of logprobs.raw!.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
+  expect(logprobs.raw![0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
   await engine.close()
   model.dispose()
 })
@@ -86,7 +86,7 @@ test('bfloat16: what is sampled is near what score says', async () => {
   const engine = new LocalEngine(model)
   const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
-  for (const [t, value] of logprobs.raw.entries()) expect(Math.abs(value - score!.logprobs[t]!)).toBeLessThan(0.25)
+  for (const [t, value] of logprobs.raw!.entries()) expect(Math.abs(value - score!.logprobs[t]!)).toBeLessThan(0.25)
   await engine.close()
   await engine.close()
   model.dispose()
@@ -117,8 +117,8 @@ test('a merged adapter answers as the adapter beside the weights does', async ()
   const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   await model.merge()
   const merged = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
-  for (const [t, value] of merged.logprobs.raw.slice(0, 10).entries())
-    expect(value).toBeCloseTo(beside.logprobs.raw[t]!, 4)
+  for (const [t, value] of merged.logprobs.raw!.slice(0, 10).entries())
+    expect(value).toBeCloseTo(beside.logprobs.raw![t]!, 4)
   await engine.close()
   model.dispose()
 })

@@ -3,9 +3,17 @@
  * blocks. One loop plans a step, runs it on the device, takes the tokens, and ends what is finished; a slot that becomes
  * free is filled in the next step, or where a device takes several at a time, after those under way.
  */
-import type { LocalModel } from '../../model/index.js'
+import type { LocalModel, PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import type { GenerationRequest, Generator, Outcome, PolicyVersion } from '../generator.js'
+import type {
+  GenerateOptions,
+  GenerationRequest,
+  Generator,
+  GeneratorCapabilities,
+  GeneratorCounts,
+  Outcome,
+  WeightsUpdate,
+} from '../generator.js'
 import { OutcomeQueue } from '../outcome-queue.js'
 import { BlockPool } from './blocks.js'
 import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
@@ -35,14 +43,10 @@ export interface LocalEngineOptions {
   tokenBudget?: number
 }
 
-export interface EngineCounts {
-  running: number
-  waiting: number
+export interface EngineCounts extends GeneratorCounts {
   usedBlocks: number
   blocks: number
   preemptions: number
-  promptTokens: number
-  generatedTokens: number
   steps: number
 }
 
@@ -105,15 +109,33 @@ export class LocalEngine implements Generator {
     return this.limits.maxLength
   }
 
+  get vocabSize(): number {
+    return this.limits.vocabSize
+  }
+
+  get capabilities(): GeneratorCapabilities {
+    return {
+      logprobs: ['raw', 'processed'],
+      topLogprobs: this.limits.vocabSize,
+      promptLogprobs: true,
+      text: this.limits.tokenizer !== undefined,
+      tokens: true,
+      media: false,
+      sleep: true,
+      weights: ['shared'],
+    }
+  }
+
   get policyVersion(): PolicyVersion {
     return this.version
   }
 
   generate(
     requests: Iterable<GenerationRequest>,
-    options: { signal?: AbortSignal } = {},
+    options: GenerateOptions = {},
   ): AsyncIterableIterator<Outcome, undefined> {
     options.signal?.throwIfAborted()
+    const { onToken } = options
     // The requestStates themselves: by the time of an abort their names may be others'.
     const requestStates: RequestState[] = []
     const abort = (): void => {
@@ -127,7 +149,10 @@ export class LocalEngine implements Generator {
     try {
       for (const request of requests) {
         queue.expect(request.n ?? 1)
-        const requestState = this.submit(request, { onOutcome: outcome => queue.push(outcome) })
+        const requestState = this.submit(request, {
+          ...(onToken ? { onToken } : {}),
+          onOutcome: outcome => queue.push(outcome),
+        })
         if (requestState) requestStates.push(requestState)
       }
     } catch (error) {
@@ -173,7 +198,7 @@ export class LocalEngine implements Generator {
    * computed with the old weights is computed again for requests in flight, so that every later token is the new weights'.
    * A change of `model.version` without this call is noticed and counted from the last name.
    */
-  updateWeights(version: PolicyVersion): Promise<void> {
+  updateWeights({ version }: WeightsUpdate): Promise<void> {
     return this.control(() => {
       this.version = version
       this.modelVersion = this.model.version

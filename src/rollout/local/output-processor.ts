@@ -1,9 +1,11 @@
 /** What steps found goes to the samples that wait for it: their tokens and text, and their outcomes when they end. */
+
+import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
-import type { PolicyVersion, TopLogprobs } from '../generator.js'
+import type { TokenEvent, TopLogprobs } from '../generator.js'
 import type { SamplingRow } from './build-batch.js'
 import { textStream } from './input-processor.js'
-import type { PromptPrefix, SequenceState, TokenEvent } from './request-state.js'
+import type { PromptPrefix, SequenceState } from './request-state.js'
 import type { StepResult } from './step.js'
 
 /** What a row of a step's results is about. */
@@ -12,7 +14,7 @@ export interface SampledRow {
   of: SequenceState | PromptPrefix
 }
 
-type Token = Omit<TokenEvent, 'sample' | 'text'>
+type Token = Pick<TokenEvent, 'id' | 'top'> & { raw: number; processed: number }
 
 export class OutputProcessor {
   constructor(
@@ -74,7 +76,7 @@ export class OutputProcessor {
     const full = sample.response.length >= sample.maxNewTokens
     if (requestState.listener.onToken) {
       const shown = text?.take({ last: stopsHere || full }) ?? ''
-      requestState.listener.onToken({ sample: sample.index, ...token, text: shown })
+      requestState.listener.onToken({ requestId: requestState.request.id, sample: sample.index, ...token, text: shown })
     }
     if (stopsHere) void this.finish(sample, 'stop', requestState.stopReason(token.id), version)
     else if (text?.stopped !== undefined) void this.finish(sample, 'stop', text.stopped, version)

@@ -1,21 +1,11 @@
 /** A request in the engine, and each of its samples. */
-import type { GenerationRequest, Outcome, PolicyVersion, Sample, TopLogprobs, VersionSpan } from '../generator.js'
+import type { PolicyVersion } from '../../model/index.js'
+import type { GenerationRequest, Outcome, Sample, TokenEvent, TopLogprobs, VersionSpan } from '../generator.js'
 import { randomKey } from '../random-key.js'
 import type { ResolvedSampling } from '../sampling.js'
 import type { TextStream } from '../text-stream.js'
 import type { SamplingRow } from './build-batch.js'
 import { CachedSequence, Prefix } from './scheduler.js'
-
-/** One sampled token, as it comes. */
-export interface TokenEvent {
-  sample: number
-  id: number
-  raw: number
-  processed: number
-  top: TopLogprobs | undefined
-  /** What the text grew by; text that may still become a stop string comes later. */
-  text: string
-}
 
 export interface Listener {
   /** Called for every token; with it a request that wants text gets it as it comes. */

@@ -1,0 +1,115 @@
+/**
+ * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
+ * gradients of those numbers in, trained weights out. Padding, packing, devices and libtorch stay behind it: `LocalModel`
+ * keeps it in this process, a training server over HTTP.
+ */
+import type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
+import type { Sequence } from './sequence.js'
+
+/** Counts the optimiser steps of a policy: saved with it, and the same for the same numbers. */
+export type PolicyVersion = number
+
+/** What a model can do beyond scoring text; known before a run starts. */
+export interface ModelCapabilities {
+  /** `forwardBackward` and `step`. */
+  train: boolean
+  /** `score` with `adapter: 'off'`: a LoRA actor is its own reference. */
+  adapterOff: boolean
+  /** Entropies beside log-probabilities. */
+  entropy: boolean
+  /** Sequences with images or videos. */
+  media: boolean
+  /** What `export` can write. */
+  exports: readonly ExportOptions['what'][]
+  /** `offload` and `reload` free a device for others. */
+  offload: boolean
+}
+
+/** The options of one AdamW step; those left out are the model's. */
+export interface TrainStepOptions {
+  lr: number
+  /** Gradients are scaled down to this norm where theirs is larger. */
+  clipNorm?: number
+  betas?: readonly [number, number]
+  eps?: number
+  weightDecay?: number
+}
+
+export interface TrainStepResult {
+  /** Of all gradients together, before clipping. */
+  norm: number
+  /** The version of the weights that the step made. */
+  version: PolicyVersion
+}
+
+export interface ExportOptions {
+  /**
+   * `model`: a Hugging Face directory of the whole model, an adapter merged into a copy of the weights. `adapter`: the
+   * adapter alone, in PEFT's format. `base`: a model with an adapter, written without it.
+   */
+  what: 'model' | 'adapter' | 'base'
+  maxShardBytes?: number
+}
+
+export interface ExportReport {
+  directory: string
+  what: ExportOptions['what']
+  /** `model` of a LoRA model: its adapter is part of what was written. */
+  merged: boolean
+  parameters: number
+  bytes: number
+}
+
+/**
+ * @example
+ * async function perplexity(model: TokenModel<'language'>, sequences: Sequence[]): Promise<number> {
+ *   const outputs = await model.score(sequences)
+ *   const all = outputs.flatMap(({ logprobs }) => [...logprobs])
+ *   return Math.exp(-all.reduce((sum, logprob) => sum + logprob, 0) / all.length)
+ * }
+ */
+export interface TokenModel<R extends Role = Role> {
+  readonly role: R
+  readonly version: PolicyVersion
+  readonly vocabSize: number
+  /** Tokens a sequence may have. */
+  readonly maxLength: number
+  readonly capabilities: ModelCapabilities
+
+  /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
+  score(sequences: readonly Sequence[], options?: ScoreOptions): Promise<Outputs[R][]>
+
+  /**
+   * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
+   * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
+   * returns must not depend on how they were split. `step` applies the sum over all calls. A call that throws leaves half a
+   * batch behind, so `step` is refused until `zeroGrad`.
+   */
+  forwardBackward(
+    sequences: readonly Sequence[],
+    lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
+    options?: TrainOptions,
+  ): Promise<void>
+
+  /**
+   * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
+   * changes, and the sequence it came from is named.
+   */
+  step(options: TrainStepOptions): Promise<TrainStepResult>
+
+  /** Drops accumulated gradients. */
+  zeroGrad(): void
+
+  /** Writes one directory, whole or not at all, from which `loadState` of a model of the same shape continues bit for bit. */
+  saveState(directory: string): Promise<void>
+  loadState(directory: string): Promise<void>
+
+  /** Writes what others load. Over an existing directory: the old one or the new one, never a mixture. */
+  export(directory: string, options: ExportOptions): Promise<ExportReport>
+
+  /** Moves everything the model holds on its device away; `reload` brings it back. In between it can only be reloaded. */
+  offload(): Promise<void>
+  reload(): Promise<void>
+
+  dispose(): void
+}
