@@ -1,0 +1,74 @@
+/**
+ * Experience: from rewards to advantages. `deriveAdvantages` runs all steps over a rollout; each step is a pure function that can
+ * be composed otherwise.
+ *
+ * @example
+ * const { samples, info } = deriveAdvantages({ samples: rollout, options: { advantageEstimator: 'group_norm', klCoef: 0 } })
+ */
+export {
+  type AdvantageOptions,
+  advantageOptionProblems,
+  advantageOptionsSchema,
+  advantageOptionsShape,
+  advantageOptionWarnings,
+  pickAdvantageOptions,
+  type ResolvedAdvantageOptions,
+  resolveAdvantageOptions,
+} from './advantage-options.js'
+export {
+  advantagesAndReturns,
+  clipAdvantagesInPlace,
+  discountedReturns,
+  gaeAdvantages,
+  type TokenAdvantages,
+  whitenInPlace,
+} from './advantages.js'
+export { clipInPlace } from './clip.js'
+export {
+  type AdvantageInfo,
+  type DerivedRollout,
+  type DerivedSample,
+  defaultKlCoef,
+  deriveAdvantages,
+} from './derive-advantages.js'
+export {
+  completeGroup,
+  type GroupCompletion,
+  type GroupMember,
+  type GroupOrigin,
+  type GroupSelection,
+  selectGroups,
+} from './dynamic-sampling.js'
+export { highEntropyMask } from './entropy-filter.js'
+export { type AdvantageEstimator, advantageEstimators, estimatorHints, isGroupEstimator } from './estimators.js'
+export { type Group, type GroupKey, groupsOf } from './groups.js'
+export { type KlEstimator, klEstimators, meanKl, tokenKl } from './kl.js'
+export { type KlController, klControllerSchema, restoreKlController, updateKlController } from './kl-controller.js'
+export { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
+export { RolloutError, type RolloutSample, rolloutProblems, type SampleProblem } from './rollout-samples.js'
+export {
+  addToRunningMoments,
+  initialRunningMoments,
+  normalizeByRunningMoments,
+  type RunningMoments,
+  restoreRunningMoments,
+  runningStd,
+  updateRunningMoments,
+} from './running-moments.js'
+export {
+  allEqual,
+  configuredOverlongPenalty,
+  type OverlongOptions,
+  overlongPenalty,
+  shapeGroup,
+  shapeRewards,
+} from './shaping.js'
+export {
+  type Distribution,
+  distribution,
+  type GroupStatistics,
+  groupStatistics,
+  type TokenStatistics,
+  tokenStatistics,
+} from './statistics.js'
+export { tokenRewards } from './token-rewards.js'
