@@ -2,6 +2,14 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  type DecoderConfig,
+  type LowRank,
+  type Projection,
+  projectionPath,
+  projectionShape,
+  projections,
+} from '../decoder/index.js'
+import {
   type Device,
   type DType,
   noGrad,
@@ -15,10 +23,7 @@ import {
   writeSafetensors,
   zeros,
 } from '../tensor/index.js'
-import type { DecoderConfig } from './config.js'
-import type { LowRank } from './decoder.js'
 import { ModelError } from './errors.js'
-import { type Projection, projectionPath, projectionShape, projections } from './weight-map.js'
 
 export interface AdapterOptions {
   rank: number

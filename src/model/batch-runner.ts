@@ -1,6 +1,7 @@
 /** The sequences of a call through a model: checked, planned as batches, each given to the program that fits it. */
+
+import { shortLength } from '../decoder/index.js'
 import type { Tensor } from '../tensor/index.js'
-import { shortLength } from './attention.js'
 import { type BatchPlan, fillBatch, planBatches } from './batch.js'
 import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'

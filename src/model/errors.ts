@@ -1,7 +1,4 @@
-/** A model directory that cannot be used as it is: the message says what is wrong with which file, and what to do. */
-export class ModelError extends Error {
-  override name = 'ModelError'
-}
+export { ModelError } from '../decoder/index.js'
 
 /** A number that is not finite, found before any weight changed. */
 export class NonFiniteError extends Error {

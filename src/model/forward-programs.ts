@@ -2,6 +2,8 @@
  * The recorded programs of a model: one for every kind of batch, made when it is first needed. Weights are captured, so a
  * program stays right while they are trained.
  */
+
+import { type DecoderParts, decode, headWeight, type Rows, ropeTables, rowsOf } from '../decoder/index.js'
 import {
   type Device,
   full,
@@ -14,11 +16,8 @@ import {
   Tensor,
   unscoped,
 } from '../tensor/index.js'
-import { type Rows, rowsOf } from './attention.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
-import { type DecoderParts, decode, headWeight } from './decoder.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
-import { ropeTables } from './rope.js'
 
 /** What a pass computes for the wanted rows: log-probabilities (and entropies), all logits, or one number each. */
 export type ForwardHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' } | { kind: 'score' }

@@ -1,13 +1,15 @@
-export { Adapter, type AdapterOptions } from './adapter.js'
 export {
   type DecoderConfig,
   type Family,
   families,
   type HeadLayout,
   type ModelConfig,
+  type Projection,
   parseConfig,
+  projections,
   readConfig,
-} from './config.js'
+} from '../decoder/index.js'
+export { Adapter, type AdapterOptions } from './adapter.js'
 export { ModelError, NonFiniteError } from './errors.js'
 export {
   type InitModelOptions,
@@ -31,5 +33,4 @@ export type {
   TrainStepOptions,
   TrainStepResult,
 } from './token-model.js'
-export { type Projection, projections } from './weight-map.js'
 export type { LoadProgress } from './weights.js'

@@ -2,12 +2,19 @@
 import { randomBytes } from 'node:crypto'
 import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import {
+  architectureName,
+  type DecoderConfig,
+  type Family,
+  type ModelConfig,
+  parameterCount,
+  parseConfig,
+  weightMap,
+} from '../decoder/index.js'
 import { type DType, dtypeBytes } from '../tensor/index.js'
-import { architectureName, type DecoderConfig, type Family, type ModelConfig, parseConfig } from './config.js'
 import { ModelError } from './errors.js'
 import { LocalModel } from './local-model.js'
 import { tokenizerFiles } from './save.js'
-import { parameterCount, weightMap } from './weight-map.js'
 
 export type ModelShape = Pick<
   DecoderConfig,

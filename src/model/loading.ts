@@ -1,4 +1,6 @@
 /** How a model is made: its options, their defaults, and the parts a checkpoint may not have. */
+
+import { type HeadLayout, type ModelConfig, readConfig, type Weight, weightMap } from '../decoder/index.js'
 import {
   type AdamWOptions,
   type Device,
@@ -11,10 +13,8 @@ import {
   zeros,
 } from '../tensor/index.js'
 import { Adapter, type AdapterOptions } from './adapter.js'
-import { type HeadLayout, type ModelConfig, readConfig } from './config.js'
 import { ModelError } from './errors.js'
 import type { Role } from './outputs.js'
-import { type Weight, weightMap } from './weight-map.js'
 import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {

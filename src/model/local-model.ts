@@ -2,6 +2,8 @@
  * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
  * gradients of those numbers in, trained weights out. Padding and packing stay inside.
  */
+
+import { architectureName, checkpointViews, type DecoderParts, type ModelConfig } from '../decoder/index.js'
 import {
   type AdamW,
   type Device,
@@ -14,8 +16,6 @@ import {
 } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
-import { architectureName, type ModelConfig } from './config.js'
-import type { DecoderParts } from './decoder.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { ForwardPrograms } from './forward-programs.js'
 import { headOf, type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
@@ -33,7 +33,6 @@ import { Parameters } from './parameters.js'
 import { saveModel } from './save.js'
 import { idsOf, type Sequence } from './sequence.js'
 import { blame, makeAdamW, type TrainCall } from './training.js'
-import { checkpointViews } from './weight-map.js'
 import { checksumWeights } from './weights.js'
 
 export class LocalModel<R extends Role = Role> {

@@ -2,13 +2,20 @@
  * The weights of a model while it is used: with their adapter beside them or merged in, on their device or away from it,
  * and how often they changed. The tensors stay the same objects all along, so recorded programs may capture them.
  */
+
+import {
+  checkpointViews,
+  type DecoderParts,
+  type LowRank,
+  projections,
+  type Weight,
+  weightMap,
+} from '../decoder/index.js'
 import type { Device, Tensor } from '../tensor/index.js'
 import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import type { Adapter } from './adapter.js'
-import type { DecoderParts, LowRank } from './decoder.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'
-import { checkpointViews, projections, type Weight, weightMap } from './weight-map.js'
 import { once } from './weights.js'
 
 export class Parameters {

@@ -1,5 +1,6 @@
 /** The tensors of a model: made, read from a checkpoint, written to one. */
 import { createHash } from 'node:crypto'
+import { checkpointViews, type DecoderConfig, type Weight } from '../decoder/index.js'
 import {
   Checkpoint,
   type Device,
@@ -13,9 +14,7 @@ import {
   unscoped,
   zeros,
 } from '../tensor/index.js'
-import type { DecoderConfig } from './config.js'
 import { ModelError } from './errors.js'
-import { checkpointViews, type Weight } from './weight-map.js'
 
 export interface LoadProgress {
   loadedBytes: number

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { parameterCount, weightMap } from '../../src/decoder/index.js'
 import { families, ModelError, newConfig, parseConfig, sizes } from '../../src/model/index.js'
-import { parameterCount, weightMap } from '../../src/model/weight-map.js'
 import { fixture } from './models.js'
 
 const raw = (name: string): Record<string, unknown> =>

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DecoderParts } from '../../src/model/decoder.js'
-import { ropeTables } from '../../src/model/rope.js'
+import { type DecoderParts, ropeTables } from '../../src/decoder/index.js'
 import { decodeStep, type StepOps } from '../../src/rollout/local/decoder-step.js'
 import { skinnyStep } from '../../src/rollout/local/skinny-step.js'
 import { callOperator, linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'

@@ -1,6 +1,5 @@
 /** Engine steps on the CPU: a recorded program over operators of our own (`native/{linear,attention,sampling}.cc`). */
-import { type DecoderParts, headWeight } from '../../model/decoder.js'
-import { ropeTables } from '../../model/rope.js'
+import { type DecoderParts, headWeight, ropeTables } from '../../decoder/index.js'
 import { callOperator, type DType, dtypeBytes, noGrad, record, scope, Tensor, unscoped } from '../../tensor/index.js'
 import { blockSize, blocksFor } from './blocks.js'
 import { decodeStep, type StepOps } from './decoder-step.js'

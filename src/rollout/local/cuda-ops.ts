@@ -1,6 +1,7 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
+
+import { type DecoderParts, headWeight } from '../../decoder/index.js'
 import { memoized } from '../../memoized.js'
-import { type DecoderParts, headWeight } from '../../model/decoder.js'
 import {
   type CudaDevice,
   cat,

@@ -7,8 +7,7 @@
  * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
  * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
  */
-import type { DecoderParts } from '../../model/decoder.js'
-import { ropeTables } from '../../model/rope.js'
+import { type DecoderParts, ropeTables } from '../../decoder/index.js'
 import {
   type Device,
   dtypeBytes,

@@ -2,8 +2,7 @@
  * One step of the decoder over rows of any sequences, written once for every device; what it is made of is a device's
  * `StepOps`.
  */
-import type { DecoderParts } from '../../model/decoder.js'
-import type { Projection } from '../../model/weight-map.js'
+import type { DecoderParts, Projection } from '../../decoder/index.js'
 import { cat, embedding, type Tensor } from '../../tensor/index.js'
 
 /** What a device has operators of its own for. */
