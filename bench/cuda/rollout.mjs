@@ -539,16 +539,15 @@ async function changed(checks) {
       await compare('new')
       await train()
       await compare('trained')
-      if (adapter) {
-        await model.merge()
-        await compare('merged')
-        await model.unmerge()
-      }
       await engine.pause()
       await model.offload()
       await model.reload()
       engine.resume()
       await compare('moved')
+      if (adapter) {
+        await model.mergeAdapter()
+        await compare('merged')
+      }
       await engine.close()
       model.dispose()
     })

@@ -90,7 +90,7 @@ export class BatchRunner {
   private adapts(adapter: 'on' | 'off'): boolean {
     const { merged } = this.weights
     if (merged && adapter === 'off')
-      throw new ModelError('the adapter is merged into the weights; unmerge() before scoring without it')
+      throw new ModelError('the adapter was merged into the weights for good; they cannot score without it')
     return this.weights.adapter !== undefined && !merged && adapter === 'on'
   }
 

@@ -15,6 +15,7 @@ import {
 import { Adapter, type AdapterOptions } from './adapter.js'
 import { ModelError } from './errors.js'
 import type { Role } from './outputs.js'
+import type { PolicyVersion } from './token-model.js'
 import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {
@@ -32,6 +33,8 @@ export interface LoadOptions<R extends Role> {
   optimizer?: OptimizerOptions
   /** Rows of a batch. Default 2048 on the CPU, 32768 on CUDA. */
   tokenBudget?: number
+  /** Optimiser steps behind these weights, where a training goes on from them. Default 0. */
+  version?: PolicyVersion
   /** Of a head that the checkpoint does not have. */
   seed?: number
   signal?: AbortSignal
@@ -59,6 +62,7 @@ export interface ModelParts<R extends Role = Role> {
   tensors: ReadonlyMap<string, Tensor>
   adapter: Adapter | undefined
   settings: Settings
+  version: PolicyVersion
   /** The directory it comes from. */
   source: string | undefined
 }
@@ -70,6 +74,7 @@ export async function readModel<R extends Role>(directory: string, options: Load
   if (role === 'language' && config.head === 'score')
     throw new ModelError(`${directory} holds a reward model, which has no logits`)
   const settings = settingsOf(options)
+  const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
   const { tensors, missing } = await readWeights(directory, weightMap(config.decoder, headOf(role)), {
     ...settings,
@@ -81,7 +86,7 @@ export async function readModel<R extends Role>(directory: string, options: Load
   })
   if (missing.has('score.weight')) initializeHead(role, tensors.get('score.weight')!, config, options.seed ?? 0)
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
-  return { role, config, tensors, adapter, settings, source: directory }
+  return { role, config, tensors, adapter, settings, version, source: directory }
 }
 
 /** With random weights. */
@@ -91,11 +96,18 @@ export async function randomModel<R extends Role>(
 ): Promise<ModelParts<R>> {
   const { role, seed } = options
   const settings = settingsOf(options)
+  const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
   const weights = weightMap(config.decoder, headOf(role))
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
-  return { role, config, tensors, adapter, settings, source: undefined }
+  return { role, config, tensors, adapter, settings, version, source: undefined }
+}
+
+function checkVersion(version: PolicyVersion): PolicyVersion {
+  if (!Number.isSafeInteger(version) || version < 0)
+    throw new RangeError(`a version counts optimiser steps, got ${version}`)
+  return version
 }
 
 export function headOf(role: Role): HeadLayout {

@@ -32,6 +32,7 @@ import {
 import { Parameters } from './parameters.js'
 import { saveModel } from './save.js'
 import { idsOf, type Sequence } from './sequence.js'
+import type { PolicyVersion } from './token-model.js'
 import { blame, makeAdamW, type TrainCall } from './training.js'
 import { checksumWeights } from './weights.js'
 
@@ -84,9 +85,17 @@ export class LocalModel<R extends Role = Role> {
     return new LocalModel(await randomModel(config, options))
   }
 
-  /** Counts the changes of the weights since it was made. */
-  get version(): number {
+  /** Counts optimiser steps: saved, restored and copied with the weights. */
+  get version(): PolicyVersion {
     return this.weights.version
+  }
+
+  /**
+   * Changes with every change of the numbers a forward pass gives, for whoever keeps something computed from them. Counts
+   * from 0 in every process, and is not the version: a merged adapter is the same policy.
+   */
+  get weightsRevision(): number {
+    return this.weights.revision
   }
 
   get device(): Device {
@@ -148,7 +157,7 @@ export class LocalModel<R extends Role = Role> {
     options: TrainOptions = {},
   ): Promise<void> {
     if (this.weights.merged)
-      throw new ModelError('the adapter is merged into the weights; unmerge() before training it')
+      throw new ModelError('the adapter was merged into the weights for good; it cannot be trained any more')
     const call: TrainCall<R> = { sequences, options, gradients: new Map() }
     this.calls.push(call)
     const wanted = wantedPositions(this.role, sequences, options.from)
@@ -172,6 +181,7 @@ export class LocalModel<R extends Role = Role> {
     try {
       const update = await this.adamW().step({ ...rest, lrScale: lr })
       this.weights.version++
+      this.weights.revision++
       return update
     } catch (error) {
       throw error instanceof NonFiniteGradientError ? await blame(this, this.calls, error) : error
@@ -230,18 +240,14 @@ export class LocalModel<R extends Role = Role> {
   }
 
   /**
-   * Adds the adapter into the weights: the same numbers without its cost. `unmerge` restores the weights exactly, unless it was
-   * `permanent`, which takes no memory for that.
+   * Adds the adapter into the weights, for good: the same policy without the adapter's cost. It can no longer be trained,
+   * left out or written apart.
    */
-  merge(options: { permanent?: boolean } = {}): Promise<void> {
-    return this.weights.merge(options)
+  mergeAdapter(): Promise<void> {
+    return this.weights.mergeAdapter()
   }
 
-  unmerge(): Promise<void> {
-    return this.weights.unmerge()
-  }
-
-  /** Takes over another model's weights, and its adapter's where both have one, cast to this one's dtype. */
+  /** Takes over another model's weights, its adapter's where both have one, and its version; cast to this one's dtype. */
   async copyFrom(other: LocalModel): Promise<void> {
     await this.weights.copyFrom(other.weights)
     // Float32 copies of the weights before would bring them back at the next step.

@@ -1,6 +1,6 @@
 /**
  * The weights of a model while it is used: with their adapter beside them or merged in, on their device or away from it,
- * and how often they changed. The tensors stay the same objects all along, so recorded programs may capture them.
+ * and which version of a policy they are. The tensors stay the same objects all along, so recorded programs may capture them.
  */
 
 import {
@@ -16,6 +16,7 @@ import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'
+import type { PolicyVersion } from './token-model.js'
 import { once } from './weights.js'
 
 export class Parameters {
@@ -24,16 +25,17 @@ export class Parameters {
   readonly tensors: ReadonlyMap<string, Tensor>
   readonly adapter: Adapter | undefined
   readonly parts: DecoderParts
-  /** Counts the changes. */
-  version = 0
+  /** Optimiser steps that made them. */
+  version: PolicyVersion
+  /** Differs whenever a number does: what was computed with another revision is computed again. */
+  revision = 0
   private readonly device: Device
-  private state: 'apart' | 'merged' | 'merged for good' = 'apart'
-  /** What `merge` changed, as it was before. */
-  private originals: ReadonlyMap<string, Tensor> = new Map()
+  private adapterMerged = false
   private away = false
   private generation = 0
 
-  constructor({ role, config, tensors, adapter, settings }: ModelParts) {
+  constructor({ role, config, tensors, adapter, settings, version }: ModelParts) {
+    this.version = version
     this.weightMap = weightMap(config.decoder, headOf(role))
     this.tensors = tensors
     this.adapter = adapter
@@ -56,7 +58,7 @@ export class Parameters {
   }
 
   get merged(): boolean {
-    return this.state !== 'apart'
+    return this.adapterMerged
   }
 
   get offloaded(): boolean {
@@ -87,33 +89,17 @@ export class Parameters {
     return found
   }
 
-  async merge({ permanent = false }: { permanent?: boolean } = {}): Promise<void> {
+  /** Adds the adapter into the weights, for good. The policy is the same; its numbers differ by rounding. */
+  async mergeAdapter(): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     if (this.merged) return
     const products = this.products(this.adapter)
-    const kept = permanent ? [] : [...new Set(products.map(({ name }) => name))]
-    const before = await once(() => {
-      const copies = kept.map(name => this.tensors.get(name)!.clone())
+    await once(() => {
       for (const { name, start, low } of products)
         this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
-      return copies
     })
-    this.originals = new Map(kept.map((name, i) => [name, before[i]!]))
-    this.state = permanent ? 'merged for good' : 'merged'
-    this.version++
-  }
-
-  async unmerge(): Promise<void> {
-    const { originals } = this
-    if (!this.merged) return
-    if (this.state === 'merged for good') throw new ModelError('the adapter was merged into the weights for good')
-    await once(() => {
-      for (const [name, original] of originals) this.tensors.get(name)!.copy_(original)
-    })
-    for (const original of originals.values()) original.dispose()
-    this.originals = new Map()
-    this.state = 'apart'
-    this.version++
+    this.adapterMerged = true
+    this.revision++
   }
 
   /** Where the adapter's products belong: row ranges of the weights. */
@@ -133,7 +119,8 @@ export class Parameters {
 
   /** Takes over others' numbers, and their adapter's where both have one. */
   async copyFrom(other: Parameters): Promise<void> {
-    if (this.merged || other.merged) throw new ModelError('an adapter is merged into the weights; unmerge() it before')
+    if (this.merged || other.merged)
+      throw new ModelError('an adapter is merged into the weights, which are no longer those it was trained with')
     const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
     const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])]
     for (const [name, { shape }] of mine) {
@@ -145,7 +132,8 @@ export class Parameters {
     await once(() => {
       for (const [name, tensor] of mine) tensor.copy_(theirs.get(name)!)
     })
-    this.version++
+    this.version = other.version
+    this.revision++
   }
 
   async offload(): Promise<void> {
@@ -168,7 +156,6 @@ export class Parameters {
 
   dispose(): void {
     this.adapter?.dispose()
-    for (const tensor of this.originals.values()) tensor.dispose()
     for (const tensor of this.tensors.values()) tensor.dispose()
   }
 }

@@ -44,22 +44,24 @@ describe.each(families)('%s', family => {
     expect(trained).not.toEqual(reference)
     expect(await logprobs(model, 'off')).toEqual(reference)
 
-    await model.merge()
+    const { version, weightsRevision } = model
+    await model.mergeAdapter()
+    expect(model.version).toBe(version)
+    expect(model.weightsRevision).not.toBe(weightsRevision)
     expect(await model.checksum()).not.toBe(checksum)
     for (const [i, row] of (await logprobs(model)).entries()) expectClose(row, trained[i]!, 1e-5)
-    await expect(model.score(given, { adapter: 'off' })).rejects.toThrow('unmerge() before scoring without it')
-    await expect(train(model)).rejects.toThrow('unmerge() before training it')
+    await expect(model.score(given, { adapter: 'off' })).rejects.toThrow('they cannot score without it')
+    await expect(train(model)).rejects.toThrow('it cannot be trained any more')
+    await expect(base.copyFrom(model)).rejects.toThrow('no longer those it was trained with')
     // A merged model saved is a model of its own.
     await model.save(temporary(`merged-${family}`))
     const merged = await LocalModel.load(temporary(`merged-${family}`), { role: 'language' })
     for (const [i, row] of (await logprobs(merged)).entries()) expectClose(row, trained[i]!, 1e-5)
 
-    await model.unmerge()
-    expect(await model.checksum()).toBe(checksum)
-    expect(await logprobs(model)).toEqual(trained)
-    await model.merge({ permanent: true })
-    for (const [i, row] of (await logprobs(model)).entries()) expectClose(row, trained[i]!, 1e-5)
-    await expect(model.unmerge()).rejects.toThrow('for good')
+    // Once more adds nothing.
+    const checksumMerged = await model.checksum()
+    await model.mergeAdapter()
+    expect(await model.checksum()).toBe(checksumMerged)
     for (const each of [base, model, merged]) each.dispose()
   })
 })
@@ -248,7 +250,7 @@ test.each([
 
 test('without an adapter there is nothing to merge or save', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
-  await expect(model.merge()).rejects.toThrow('this model has no adapter')
+  await expect(model.mergeAdapter()).rejects.toThrow('this model has no adapter')
   await expect(model.saveAdapter(temporary('none'))).rejects.toThrow('this model has no adapter')
   model.dispose()
 })

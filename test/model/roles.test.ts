@@ -164,13 +164,22 @@ describe('numbers that are not finite stop before the weights change, and name t
   })
 })
 
-test('clipNorm scales the update, and version counts changes', async () => {
+test('clipNorm scales the update, and version counts steps, from where it is told to', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
   await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
   const { norm, scale } = await model.step({ lr: 1e-3, clipNorm: 0.5 })
   expect(scale).toBeCloseTo(0.5 / norm, 5)
   expect(model.version).toBe(1)
   model.dispose()
+  const later = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2, version: 41 })
+  await later.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
+  await later.step({ lr: 1e-3 })
+  expect(later.version).toBe(42)
+  later.dispose()
+  for (const version of [-1, 1.5, Number.NaN])
+    await expect(LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2, version })).rejects.toThrow(
+      'a version counts optimiser steps',
+    )
 })
 
 test('offload and reload bring back the same weights; scoring in between says what to do', async () => {
@@ -193,7 +202,11 @@ test('copyFrom takes over the weights, refuses another shape whole, and forgets 
     await one.step({ lr: 1e-3 })
   }
   await train(model)
+  const { weightsRevision } = model
+  expect([model.version, other.version]).toEqual([1, 0])
   await model.copyFrom(other)
+  expect(model.version).toBe(0)
+  expect(model.weightsRevision).not.toBe(weightsRevision)
   expect(await model.checksum()).toBe(await other.checksum())
   await train(model)
   await train(other)

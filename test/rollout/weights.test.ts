@@ -115,7 +115,7 @@ test('a merged adapter answers as the adapter beside the weights does', async ()
   const model = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
   const engine = new LocalEngine(model)
   const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
-  await model.merge()
+  await model.mergeAdapter()
   const merged = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
   for (const [t, value] of merged.logprobs.raw!.slice(0, 10).entries())
     expect(value).toBeCloseTo(beside.logprobs.raw![t]!, 4)

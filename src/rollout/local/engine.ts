@@ -61,7 +61,9 @@ export class LocalEngine implements Generator {
   private state: 'awake' | 'asleep' | 'closed' = 'awake'
   private pauses = 0
   private version: PolicyVersion
-  private modelVersion: number
+  private modelVersion: PolicyVersion
+  /** Of the weights that the KV cache was computed with. */
+  private weightsRevision: number
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
   private sampledRows: SampledRow[] = []
   private readonly output: OutputProcessor
@@ -97,6 +99,7 @@ export class LocalEngine implements Generator {
     })
     this.version = model.version
     this.modelVersion = model.version
+    this.weightsRevision = model.weightsRevision
     this.ended = this.loop().catch(error => this.collapse(error))
   }
 
@@ -196,12 +199,13 @@ export class LocalEngine implements Generator {
   /**
    * Training in the same process changes the weights in place, so there is nothing to move: this names them. What was
    * computed with the old weights is computed again for requests in flight, so that every later token is the new weights'.
-   * A change of `model.version` without this call is noticed and counted from the last name.
+   * A change without this call is noticed, and counted from the last name by the model's own steps.
    */
   updateWeights({ version }: WeightsUpdate): Promise<void> {
     return this.control(() => {
       this.version = version
       this.modelVersion = this.model.version
+      this.weightsRevision = this.model.weightsRevision
       this.scheduler.invalidateKv()
     })
   }
@@ -318,15 +322,16 @@ export class LocalEngine implements Generator {
   /** Whether a multi-step plan is still the best there is to do. */
   private goesOn(plan: Plan<SequenceState>): boolean {
     if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
-    if (this.model.version !== this.modelVersion || this.scheduler.admits) return false
+    if (this.model.weightsRevision !== this.weightsRevision || this.scheduler.admits) return false
     // Fewer rows are faster; but what is under way has to be waited for.
     return 2 * this.scheduler.counts.running > plan.scheduled.length
   }
 
   private plan(): Plan<SequenceState> | undefined {
-    if (this.model.version !== this.modelVersion) {
+    if (this.model.weightsRevision !== this.weightsRevision) {
       this.version += this.model.version - this.modelVersion
       this.modelVersion = this.model.version
+      this.weightsRevision = this.model.weightsRevision
       this.scheduler.invalidateKv()
     }
     const plan = this.scheduler.next()
@@ -354,7 +359,7 @@ export class LocalEngine implements Generator {
 
   private async take(plan: Plan<SequenceState>, result: StepResult, steps: number): Promise<void> {
     // Weights that changed under a step make its tokens nobody's: it is run again.
-    if (this.model.version !== this.modelVersion) return
+    if (this.model.weightsRevision !== this.weightsRevision) return
     this.scheduler.commit(plan, steps)
     this.totals.steps += steps
     for (let step = 0; step < steps; step++)

@@ -30,7 +30,7 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
   })
   try {
     // Nothing is trained here.
-    if (adapter !== undefined) await model.merge({ permanent: true })
+    if (adapter !== undefined) await model.mergeAdapter()
     const stops = tokenizer ? { tokenizer } : { eosIds: await configuredStops(directory, model.config.raw) }
     const engine = new LocalEngine(model, { ...rest, ...stops })
     const close = async (): Promise<void> => {
