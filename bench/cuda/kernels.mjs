@@ -15,9 +15,9 @@ import {
   synchronize,
   Tensor,
 } from '../../dist/tensor/index.js'
-import { gatedLinearKernel } from '../../dist/tensor/kernels/gated-linear.js'
-import { planSkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from '../../dist/tensor/kernels/skinny-gemm.js'
-import { skinnyGemmReference } from '../../dist/tensor/kernels/skinny-gemm-reference.js'
+import { gatedLinearKernel } from '../../dist/kernels/gated-linear.js'
+import { planSkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from '../../dist/kernels/skinny-gemm.js'
+import { skinnyGemmReference } from '../../dist/kernels/skinny-gemm-reference.js'
 import { Checks } from './checks.mjs'
 
 const EPS = 1e-6

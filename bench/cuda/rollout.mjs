@@ -18,15 +18,15 @@ import {
   synchronize,
   Tensor,
 } from '../../dist/tensor/index.js'
-import { headLinearFits, headLinearKernel } from '../../dist/tensor/kernels/head-linear.js'
-import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/tensor/kernels/paged-attention.js'
+import { headLinearFits, headLinearKernel } from '../../dist/kernels/head-linear.js'
+import { decodeAttentionKernel, pagedRopeKernel } from '../../dist/kernels/paged-attention.js'
 import {
   decodeAttentionReference,
   pagedRopeReference,
   slotOf,
-} from '../../dist/tensor/kernels/paged-attention-reference.js'
-import { sampleKernel, samplePlanes } from '../../dist/tensor/kernels/sample.js'
-import { splitKLinearKernel } from '../../dist/tensor/kernels/split-k-linear.js'
+} from '../../dist/kernels/paged-attention-reference.js'
+import { sampleKernel, samplePlanes } from '../../dist/kernels/sample.js'
+import { splitKLinearKernel } from '../../dist/kernels/split-k-linear.js'
 import { Checks } from './checks.mjs'
 
 const device = 'cuda'

@@ -2,8 +2,8 @@
  * The transformer itself, written once for eager calls and recordings: token ids in, the last layer's normalised hidden
  * states out. Rows are tokens; sequences appear only in attention.
  */
+import type { FusedOps } from '../kernels/index.js'
 import { cat, checkpoint, dropout, embedding, linear, type Sym, type Tensor } from '../tensor/index.js'
-import type { FusedOps } from '../tensor/kernels/fused-ops.js'
 import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
 import type { DecoderConfig } from './config.js'
 import type { Projection } from './weight-map.js'

@@ -3,8 +3,8 @@
  * memory grows with rows times hidden size, not with rows times vocabulary. The backward pass makes the logits again,
  * unless all of them together are small enough to keep.
  */
+import type { FusedOps, LogprobOps } from '../kernels/index.js'
 import { cat, customFunction, type Device, type NumberLike, type Tensor } from '../tensor/index.js'
-import type { FusedOps, LogprobOps } from '../tensor/kernels/fused-ops.js'
 
 export interface HeadPlan {
   chunks: number

@@ -11,8 +11,8 @@ import {
   type Weight,
   weightMap,
 } from '../decoder/index.js'
+import { fusedOps } from '../kernels/index.js'
 import type { Device, Tensor } from '../tensor/index.js'
-import { fusedOps } from '../tensor/kernels/fused-ops.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'

@@ -63,6 +63,16 @@ function bind(fullName: string): Bound {
   }
 }
 
+/** Whether this libtorch has an operator of that name: for what came with a later version. */
+export function operatorExists(name: string): boolean {
+  try {
+    bind(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function isNamed(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return !(value instanceof Ref) && !(value instanceof GeneratorRef)

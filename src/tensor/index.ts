@@ -1,7 +1,7 @@
 export { FileWriteError, writeFileAtomic } from './atomic-file.js'
 export { checkpoint, customFunction, enableGrad, type Forward, type Given, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
-export { callOperator, type OperatorArgument } from './call-operator.js'
+export { callOperator, type OperatorArgument, operatorExists } from './call-operator.js'
 export {
   type Backend,
   backend,
@@ -16,7 +16,6 @@ export {
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
 export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
-export { type FusedOps, fusedOps } from './kernels/fused-ops.js'
 export * from './operators.generated.js'
 export {
   AdamW,

@@ -3,7 +3,7 @@
  * architecture. A launch is an instruction like any other: eager, inside programs, inside captured graphs.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheDirectory } from '../cache-directory.js'
@@ -120,14 +120,16 @@ export function kernelSource(file: string, define: Readonly<Record<string, strin
   return `${defines.join('')}#line 1 "${basename(file)}"\n${inlineIncludes(file)}`
 }
 
-/** NVRTC knows no files: `#include "x.cuh"` of the same folder is put in place. */
+/** NVRTC knows no files: `#include "x.cuh"` of the same folder is put in place, or of this one, where prelude.cuh is. */
 function inlineIncludes(file: string): string {
   return readFileSync(file, 'utf8')
     .split('\n')
     .map((line, i) => {
       const match = /^#include "([\w.-]+)"$/.exec(line)
       if (!match) return line
-      const included = join(dirname(file), match[1]!)
+      const beside = join(dirname(file), match[1]!)
+      const shared = fileURLToPath(new URL(match[1]!, import.meta.url))
+      const included = existsSync(shared) && !existsSync(beside) ? shared : beside
       return `#line 1 "${match[1]}"\n${readFileSync(included, 'utf8')}\n#line ${i + 2} "${basename(file)}"`
     })
     .join('\n')

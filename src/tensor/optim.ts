@@ -2,11 +2,12 @@
  * Optimisers. A step is two programs on a thread of their own: the norms of the gradients, which are looked at before
  * anything changes, then clipping and the fused update. 16-bit parameters are updated through float32 copies.
  */
+
+import { adamwStep } from './adamw-kernel.js'
 import { noGrad } from './autograd.js'
 import type { NumberLike } from './call.js'
 import type { DType } from './dtype.js'
 import { ArgumentError, TensorError } from './errors.js'
-import { adamwStep } from './kernels/adamw.js'
 import {
   foreachAdd_,
   foreachCopy_,

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { fusedOps } from '../../src/kernels/index.js'
 import { makeLanguageHead, planHead } from '../../src/model/head.js'
 import { LocalModel } from '../../src/model/index.js'
-import { fusedOps, linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
+import { linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
 import { expectClose, nudge, sequenceOf, sequences, takeGradients, tinyConfig, weights } from './models.js'
 
 const vocabSize = 23

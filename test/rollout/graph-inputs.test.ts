@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { planAttention } from '../../src/kernels/paged-attention.js'
+import { planSplit } from '../../src/kernels/split-k-linear.js'
 import {
   bucketFor,
   decodeLayout,
@@ -15,8 +17,6 @@ import {
 } from '../../src/rollout/local/mixed-graph-inputs.js'
 import { prefillRows } from '../../src/rollout/local/prefill-rows.js'
 import type { SamplingRows, StepBatch } from '../../src/rollout/local/step.js'
-import { planAttention } from '../../src/tensor/kernels/paged-attention.js'
-import { planSplit } from '../../src/tensor/kernels/split-k-linear.js'
 
 const samplingRows = (rows: number[]): SamplingRows => ({
   count: rows.length,

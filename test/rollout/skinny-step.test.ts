@@ -3,7 +3,7 @@ import { type DecoderParts, ropeTables } from '../../src/decoder/index.js'
 import { decodeStep, type StepOps } from '../../src/rollout/local/decoder-step.js'
 import { skinnyStep } from '../../src/rollout/local/skinny-step.js'
 import { callOperator, linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
-import { skinnyGemmReference } from '../../src/tensor/kernels/skinny-gemm-reference.js'
+import { skinnyGemmReference } from '../kernels/skinny-gemm-reference.js'
 import { loadModel } from './models.js'
 
 const blockSize = 16

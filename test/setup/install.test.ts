@@ -12,8 +12,8 @@ beforeEach(() => {
     'package.json': '{"type":"module"}',
     'src/cli/main.ts':
       "export async function main(args: string[]): Promise<number> {\n  console.log('asked', ...args)\n  return 7\n}\n",
-    'src/tensor/kernels/norm.cu': '// kernel',
-    'src/tensor/kernels/shared.cuh': '// shared',
+    'src/kernels/norm.cu': '// kernel',
+    'src/kernels/shared.cuh': '// shared',
   })
   cpSync(join(repository, 'install'), join(root, 'install'), { recursive: true })
   cpSync(join(repository, 'tsconfig.json'), join(root, 'tsconfig.json'))
@@ -39,8 +39,8 @@ describe('a clone', () => {
 
   test('the install script compiles the TypeScript, brings the kernels, and runs setup', () => {
     expect(run('postinstall.mjs')).toMatchObject({ code: 7, stdout: 'asked setup\n' })
-    expect(readFileSync(join(root, 'dist/tensor/kernels/norm.cu'), 'utf8')).toBe('// kernel')
-    expect(existsSync(join(root, 'dist/tensor/kernels/shared.cuh'))).toBe(true)
+    expect(readFileSync(join(root, 'dist/kernels/norm.cu'), 'utf8')).toBe('// kernel')
+    expect(existsSync(join(root, 'dist/kernels/shared.cuh'))).toBe(true)
     const map = JSON.parse(readFileSync(join(root, 'dist/cli/main.js.map'), 'utf8'))
     expect(map.sources).toEqual(['../../src/cli/main.ts'])
     expect(readdirSync(root).filter(name => name.startsWith('.dist'))).toEqual([])

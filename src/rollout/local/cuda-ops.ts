@@ -1,6 +1,32 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
 
 import { type DecoderParts, headWeight } from '../../decoder/index.js'
+import {
+  type AttentionPlan,
+  decodeAttentionKernel,
+  type GatedLinear,
+  gatedLinearFits,
+  gatedLinearKernel,
+  type HalfDType,
+  type HeadLinear,
+  headLinearFits,
+  headLinearKernel,
+  type PagedCache,
+  type PagedRows,
+  pagedAttentionFits,
+  pagedRopeKernel,
+  planAttention,
+  planSplit,
+  type RopeTables,
+  type SampleOptions,
+  type SampleRows,
+  type SkinnyGemm,
+  sampleKernel,
+  skinnyGemmFits,
+  skinnyGemmKernels,
+  splitKLinearExists,
+  splitKLinearKernel,
+} from '../../kernels/index.js'
 import { memoized } from '../../memoized.js'
 import {
   type CudaDevice,
@@ -11,22 +37,6 @@ import {
   type NumberLike,
   type Tensor,
 } from '../../tensor/index.js'
-import { type GatedLinear, gatedLinearFits, gatedLinearKernel } from '../../tensor/kernels/gated-linear.js'
-import { type HeadLinear, headLinearFits, headLinearKernel } from '../../tensor/kernels/head-linear.js'
-import {
-  type AttentionPlan,
-  decodeAttentionKernel,
-  type HalfDType,
-  type PagedCache,
-  type PagedRows,
-  pagedAttentionFits,
-  pagedRopeKernel,
-  planAttention,
-  type RopeTables,
-} from '../../tensor/kernels/paged-attention.js'
-import { type SampleOptions, type SampleRows, sampleKernel } from '../../tensor/kernels/sample.js'
-import { type SkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from '../../tensor/kernels/skinny-gemm.js'
-import { planSplit, splitKLinearExists, splitKLinearKernel } from '../../tensor/kernels/split-k-linear.js'
 import { decodeStep, type StepOps } from './decoder-step.js'
 import { skinnyStep } from './skinny-step.js'
 

@@ -7,7 +7,9 @@
  * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
  * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
  */
+
 import { type DecoderParts, ropeTables } from '../../decoder/index.js'
+import { type HalfDType, type PagedCache, type RopeTables, samplePlanes } from '../../kernels/index.js'
 import {
   type Device,
   dtypeBytes,
@@ -19,8 +21,6 @@ import {
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
-import type { HalfDType, PagedCache, RopeTables } from '../../tensor/kernels/paged-attention.js'
-import { samplePlanes } from '../../tensor/kernels/sample.js'
 import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps, type Memory } from './cuda-ops.js'
 import {

@@ -2,9 +2,10 @@
  * A step of next tokens over projections for few rows: what `decodeStep` computes, where every norm is divided between the
  * part in front of it and the one behind.
  */
+
 import type { DecoderParts } from '../../decoder/index.js'
+import type { SkinnyGemm } from '../../kernels/index.js'
 import type { Tensor } from '../../tensor/index.js'
-import type { SkinnyGemm } from '../../tensor/kernels/skinny-gemm.js'
 import { normHeads, type StepOps } from './decoder-step.js'
 
 export interface SkinnyStepOps extends SkinnyGemm, Pick<StepOps, 'rmsNorm'> {

@@ -2,6 +2,7 @@
  * The CUDA graphs of an engine's steps: each is captured when a step of its kind first comes. All of them start from one array
  * and write one table of results, and they share their scratch memory: no two of them ever run at the same time.
  */
+import type { SampleRows } from '../../kernels/index.js'
 import {
   type CapturedProgram,
   type Device,
@@ -11,7 +12,6 @@ import {
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
-import type { SampleRows } from '../../tensor/kernels/sample.js'
 import type { Part, SamplingParts } from './graph-inputs.js'
 
 export interface StepGraph {

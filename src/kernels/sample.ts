@@ -1,7 +1,5 @@
 /** The next token of each row of logits as CUDA kernels (sample.cu). The CPU's own is `whetstone::sample`. */
-import type { NumberLike } from '../call.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+import { Kernel, type KernelParameter, type NumberLike, type Tensor } from '../tensor/index.js'
 import type { HalfDType } from './paged-attention.js'
 
 /** int32, one entry for each row, unless said otherwise. */

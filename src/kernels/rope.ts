@@ -1,9 +1,5 @@
 /** Rotary positions as CUDA kernels (rope.cu). */
-import { customFunction } from '../autograd.js'
-import type { Sym } from '../call.js'
-import { dtypeBytes } from '../dtype.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+import { customFunction, dtypeBytes, Kernel, type KernelParameter, type Sym, type Tensor } from '../tensor/index.js'
 import type { FusedDType, HeadShape, Rope } from './fused-ops.js'
 
 const THREADS = 256

@@ -1,10 +1,13 @@
 /** RMSNorm, with or without the residual add before it, as CUDA kernels (rms-norm.cu). */
-import { customFunction } from '../autograd.js'
-import type { Sym } from '../call.js'
-import { dtypeBytes } from '../dtype.js'
-import { ArgumentError } from '../errors.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+import {
+  ArgumentError,
+  customFunction,
+  dtypeBytes,
+  Kernel,
+  type KernelParameter,
+  type Sym,
+  type Tensor,
+} from '../tensor/index.js'
 import type { FusedDType, FusedOps } from './fused-ops.js'
 
 type Norms = Pick<FusedOps, 'rmsNorm' | 'addRmsNorm'>
@@ -21,7 +24,7 @@ export function threadsOfRow(vectors: number): number {
   return 2 ** Math.ceil(Math.log2(wanted))
 }
 
-export function rmsNormKernel(dtype: FusedDType, reference: Norms): Norms {
+export function rmsNormKernel(dtype: FusedDType, composed: Norms): Norms {
   const byHidden = new Map<number, Norms>()
   // The kernels are compiled for one size of rows. It is read off the weight, the one tensor that is there already while a
   // model is being recorded.
@@ -36,7 +39,7 @@ export function rmsNormKernel(dtype: FusedDType, reference: Norms): Norms {
       throw new ArgumentError(`the weight of a norm is a ${dtype} vector, got ${weight}`)
     let norms = byHidden.get(hidden)
     if (!norms) {
-      norms = fits(hidden, dtype) ? normsOf(dtype, hidden) : reference
+      norms = fits(hidden, dtype) ? normsOf(dtype, hidden) : composed
       byHidden.set(hidden, norms)
     }
     return norms

@@ -1,13 +1,10 @@
 /** SwiGLU of operators alone: what the CPU runs, and what the CUDA kernels are measured against. */
-import { customFunction } from '../autograd.js'
-import type { DType } from '../dtype.js'
-import { siluBackwardOut } from '../operators.generated.js'
-import type { Tensor } from '../tensor.js'
+import { customFunction, type DType, siluBackwardOut, type Tensor } from '../tensor/index.js'
 import type { FusedOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
 /** The backward computes silu(gate) again rather than keeping it: a third less memory held between the passes. */
-export function swigluReference(dtype: DType): Pick<FusedOps, 'swiglu'> {
+export function swigluComposed(dtype: DType): Pick<FusedOps, 'swiglu'> {
   const { widen, narrow } = rounding(dtype)
   const halves = (gateUp: Tensor): [Tensor, Tensor] => {
     const [gate, up] = widen(gateUp).chunk(2, -1) as [Tensor, Tensor]

@@ -3,21 +3,19 @@
  * too few tiles to fill a card, so its inner dimension is divided, and the parts are summed where they are normed
  * (sum-rms-norm.cu). It knows no gradients.
  */
-import type { NumberLike } from '../call.js'
-import { callOperator } from '../call-operator.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import { native } from '../native.js'
-import type { Tensor } from '../tensor.js'
+import {
+  callOperator,
+  Kernel,
+  type KernelParameter,
+  type NumberLike,
+  operatorExists,
+  type Tensor,
+} from '../tensor/index.js'
 import type { HalfDType } from './paged-attention.js'
 
 /** Whether this libtorch has products of 16-bit numbers that are not rounded to them. */
 export function splitKLinearExists(): boolean {
-  try {
-    native.argumentNames('aten::bmm', 'dtype')
-    return true
-  } catch {
-    return false
-  }
+  return operatorExists('aten::bmm.dtype')
 }
 
 /** Into how many parts to divide the product of so many rows; 1: not at all. */

@@ -1,7 +1,7 @@
 /** AdamW of 16-bit parameters as a CUDA kernel (adamw.cu): half the memory traffic of casting, scaling, updating and casting back. */
-import type { NumberLike } from '../call.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+import type { NumberLike } from './call.js'
+import { Kernel, type KernelParameter } from './kernel.js'
+import type { Tensor } from './tensor.js'
 
 const THREADS = 256
 

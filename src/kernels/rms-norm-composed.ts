@@ -1,8 +1,5 @@
 /** RMSNorm of operators alone: what the CPU runs, and what the CUDA kernels are measured against. */
-import { customFunction } from '../autograd.js'
-import type { NumberLike, Sym } from '../call.js'
-import type { DType } from '../dtype.js'
-import type { Tensor } from '../tensor.js'
+import { customFunction, type DType, type NumberLike, type Sym, type Tensor } from '../tensor/index.js'
 import type { FusedOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
@@ -10,7 +7,7 @@ import { rounding } from './rounding.js'
  * The backward is written by hand because autograd of the composition keeps and reads twice as much: here a row's scale is
  * saved instead of the normed row, and the sums over a row and over all rows share one product.
  */
-export function rmsNormReference(dtype: DType): Pick<FusedOps, 'rmsNorm' | 'addRmsNorm'> {
+export function rmsNormComposed(dtype: DType): Pick<FusedOps, 'rmsNorm' | 'addRmsNorm'> {
   const { widen, narrow } = rounding(dtype)
 
   const norm = (sum: Tensor, weight: Tensor, eps: Sym): { normed: Tensor; rstd: Tensor } => {

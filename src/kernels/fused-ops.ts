@@ -1,21 +1,19 @@
 /**
  * Pieces of a model that are worth a kernel of their own: what libtorch would do in several passes over memory, in one. On
- * CUDA they are kernels compiled at first use, elsewhere their references made of operators.
+ * CUDA they are kernels compiled at first use, elsewhere the same composed of operators (`*-composed.ts`).
  */
-import { memoized } from '../../memoized.js'
-import type { NumberLike } from '../call.js'
-import type { Device, DType } from '../dtype.js'
-import { ArgumentError } from '../errors.js'
-import type { Tensor } from '../tensor.js'
+
+import { memoized } from '../memoized.js'
+import { ArgumentError, type Device, type DType, type NumberLike, type Tensor } from '../tensor/index.js'
 import { type LinearOps, linearOps } from './linear.js'
 import { logprobKernel } from './logprob.js'
-import { logprobReference } from './logprob-reference.js'
+import { logprobComposed } from './logprob-composed.js'
 import { rmsNormKernel } from './rms-norm.js'
-import { rmsNormReference } from './rms-norm-reference.js'
+import { rmsNormComposed } from './rms-norm-composed.js'
 import { ropeFits, ropeKernel } from './rope.js'
-import { ropeReference } from './rope-reference.js'
+import { ropeComposed } from './rope-composed.js'
 import { swigluKernel } from './swiglu.js'
-import { swigluReference } from './swiglu-reference.js'
+import { swigluComposed } from './swiglu-composed.js'
 
 export interface FusedOps extends LinearOps {
   /** `x / rms(x) * weight` over the last dimension, which the weight has too. */
@@ -89,18 +87,18 @@ export function fusedOps({ device, dtype }: { device: Device; dtype: DType }): F
 function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps> {
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16' && dtype !== 'float64')
     throw new ArgumentError(`fused operators are for floating-point dtypes, not ${dtype}`)
-  const reference = {
-    ...rmsNormReference(dtype),
-    ...swigluReference(dtype),
-    rope: memoized((shape: HeadShape) => ropeReference(dtype, shape)),
-    logprobs: () => logprobReference(dtype),
+  const composed = {
+    ...rmsNormComposed(dtype),
+    ...swigluComposed(dtype),
+    rope: memoized((shape: HeadShape) => ropeComposed(dtype, shape)),
+    logprobs: () => logprobComposed(dtype),
   }
-  if (!kernels || dtype === 'float64') return reference
+  if (!kernels || dtype === 'float64') return composed
   return {
-    ...rmsNormKernel(dtype, reference),
+    ...rmsNormKernel(dtype, composed),
     ...swigluKernel(dtype),
     rope: memoized((shape: HeadShape) =>
-      ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeReference(dtype, shape),
+      ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeComposed(dtype, shape),
     ),
     logprobs: memoized((vocabSize: number) => logprobKernel(dtype, vocabSize)),
   }

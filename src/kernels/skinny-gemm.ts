@@ -1,12 +1,11 @@
 /**
  * Projections of few rows on Hopper as CUDA kernels (skinny-gemm.cu, skinny-gemm-ends.cu), where what takes time is waiting: a
  * kernel starts while the one in front of it still runs, and norms are no kernels of their own. They know no gradients. The
- * same of operators: skinny-gemm-reference.ts.
+ * same of operators: test/kernels/skinny-gemm-reference.ts.
  */
-import { memoized } from '../../memoized.js'
-import type { CudaDevice } from '../device.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+
+import { memoized } from '../memoized.js'
+import { type CudaDevice, Kernel, type KernelParameter, type Tensor } from '../tensor/index.js'
 import { gatePairs, gatePairsBox, productDefines } from './projection.js'
 
 /**

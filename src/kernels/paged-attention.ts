@@ -2,9 +2,7 @@
  * Attention over keys and values in blocks of a shared cache as CUDA kernels (paged-rope.cu, decode-attention.cu): what a
  * generation engine needs of a layer between its projections. They know no gradients.
  */
-import type { NumberLike } from '../call.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+import { Kernel, type KernelParameter, type NumberLike, type Tensor } from '../tensor/index.js'
 
 export type HalfDType = 'bfloat16' | 'float16'
 

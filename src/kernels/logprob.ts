@@ -1,6 +1,5 @@
 /** Log-probabilities over a chunk of logits as CUDA kernels (logprob.cu). */
-import type { Sym } from '../call.js'
-import { Kernel, type KernelParameter } from '../kernel.js'
+import { Kernel, type KernelParameter, type Sym } from '../tensor/index.js'
 import type { FusedDType, LogprobOps } from './fused-ops.js'
 
 const THREADS = 1024

@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
-import { fusedOps, manualSeed, randn, scaledDotProductAttention, scope, Tensor } from '../../src/tensor/index.js'
-import type { PagedShape } from '../../src/tensor/kernels/paged-attention.js'
-import {
-  decodeAttentionReference,
-  pagedRopeReference,
-  slotOf,
-} from '../../src/tensor/kernels/paged-attention-reference.js'
+import { fusedOps } from '../../src/kernels/index.js'
+import type { PagedShape } from '../../src/kernels/paged-attention.js'
+import { manualSeed, randn, scaledDotProductAttention, scope, Tensor } from '../../src/tensor/index.js'
+import { decodeAttentionReference, pagedRopeReference, slotOf } from './paged-attention-reference.js'
 
 const shape: PagedShape = { heads: 6, kvHeads: 2, headDim: 16 }
 const dtype = 'float64'

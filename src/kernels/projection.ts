@@ -1,5 +1,5 @@
 /** What the kernels of Hopper's projections have in common (projection.cuh), and how they read the weight of a gated one. */
-import type { Tensor } from '../tensor.js'
+import type { Tensor } from '../tensor/index.js'
 
 /** What projection.cuh asks for: a product so wide. Its instruction names every register of a thread's share. */
 export function productDefines(columns: number): Record<string, string | number> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { fusedOps, gradients, linear, manualSeed, randn, type Tensor } from '../../src/tensor/index.js'
+import { fusedOps } from '../../src/kernels/index.js'
+import { gradients, linear, manualSeed, randn, type Tensor } from '../../src/tensor/index.js'
 
 function distance(a: Tensor, b: Tensor): number {
   return a.sub(b).abs().amax().item()

@@ -1,11 +1,9 @@
 /** Rotary positions of operators alone: what the CPU runs, and what the CUDA kernels are measured against. */
-import { customFunction } from '../autograd.js'
-import type { DType } from '../dtype.js'
-import type { Tensor } from '../tensor.js'
+import { customFunction, type DType, type Tensor } from '../tensor/index.js'
 import type { HeadShape, Rope } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
-export function ropeReference(dtype: DType, { rotated, rest, headDim }: HeadShape): Rope {
+export function ropeComposed(dtype: DType, { rotated, rest, headDim }: HeadShape): Rope {
   const { widen, narrow } = rounding(dtype)
   const half = headDim / 2
   const [rotatedWidth, restWidth] = [rotated * headDim, rest * headDim]

@@ -1,9 +1,9 @@
 /** Log-probabilities over a chunk of logits of operators alone: what the CPU runs, and the CUDA kernels' measure. */
-import type { DType } from '../dtype.js'
+import type { DType } from '../tensor/index.js'
 import type { LogprobOps } from './fused-ops.js'
 import { rounding } from './rounding.js'
 
-export function logprobReference(dtype: DType): LogprobOps {
+export function logprobComposed(dtype: DType): LogprobOps {
   const { widen, narrow } = rounding(dtype)
   return {
     score: (logits, targets, inverseTemperature) => {

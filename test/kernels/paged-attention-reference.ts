@@ -1,8 +1,6 @@
 /** The paged kernels of operators alone: what they are measured against. Rows and tables as numbers, one sequence per row. */
-import { cat } from '../operators.generated.js'
-import { scope } from '../scope.js'
-import { Tensor } from '../tensor.js'
-import type { PagedCache, PagedShape, RopeTables } from './paged-attention.js'
+import type { PagedCache, PagedShape, RopeTables } from '../../src/kernels/paged-attention.js'
+import { cat, scope, Tensor } from '../../src/tensor/index.js'
 
 const blockSize = 16
 

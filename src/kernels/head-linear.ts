@@ -2,10 +2,9 @@
  * Logits and what a token is drawn from as a CUDA kernel for Hopper (head-linear.cu): the sums that sample.ts would read the
  * logits for once more. Rows that are not there have none.
  */
-import { memoized } from '../../memoized.js'
-import type { CudaDevice } from '../device.js'
-import { Kernel } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+
+import { memoized } from '../memoized.js'
+import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { logitSums, type SampleRows } from './sample.js'
 

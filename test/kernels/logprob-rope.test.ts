@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { fusedOps } from '../../src/kernels/index.js'
 import { cat, gradients, manualSeed, randint, randn, record, scope, type Tensor } from '../../src/tensor/index.js'
-import { fusedOps } from '../../src/tensor/kernels/fused-ops.js'
 
 const ops = fusedOps({ device: 'cpu', dtype: 'float64' })
 

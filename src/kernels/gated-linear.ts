@@ -2,10 +2,9 @@
  * SwiGLU of a projection of many rows as a CUDA kernel for Hopper (gated-linear.cu): what libtorch's product and ours behind it
  * compute, without the way of gates and ups through memory. It knows no gradient.
  */
-import { memoized } from '../../memoized.js'
-import type { CudaDevice } from '../device.js'
-import { Kernel } from '../kernel.js'
-import type { Tensor } from '../tensor.js'
+
+import { memoized } from '../memoized.js'
+import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { gatePairs, gatePairsBox } from './projection.js'
 

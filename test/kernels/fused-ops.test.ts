@@ -1,14 +1,14 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { type FusedOps, fusedOps } from '../../src/kernels/index.js'
+import { fits, threadsOfRow } from '../../src/kernels/rms-norm.js'
 import {
   ArgumentError,
   backend,
   checkpoint,
-  type FusedOps,
-  fusedOps,
   gradients,
   Kernel,
   type KernelParameter,
@@ -21,7 +21,6 @@ import {
   Tensor,
 } from '../../src/tensor/index.js'
 import { kernelSource } from '../../src/tensor/kernel.js'
-import { fits, threadsOfRow } from '../../src/tensor/kernels/rms-norm.js'
 
 process.env.WHETSTONE_CACHE = mkdtempSync(join(tmpdir(), 'whetstone-kernels-'))
 
@@ -235,13 +234,17 @@ describe('the choice', () => {
 })
 
 describe('a kernel', () => {
-  const folder = fileURLToPath(new URL('../../src/tensor/kernels/', import.meta.url))
+  const folders = ['tensor', 'kernels'].map(room => fileURLToPath(new URL(`../../src/${room}/`, import.meta.url)))
 
   test('source stands alone and keeps its line numbers', () => {
-    const files = readdirSync(folder).filter(name => name.endsWith('.cu'))
-    expect(files).toEqual(expect.arrayContaining(['rms-norm.cu', 'swiglu.cu']))
-    for (const name of files) {
-      const source = kernelSource(join(folder, name), { T: 'bfloat16', SIZE: 8 })
+    const files = folders.flatMap(folder => readdirSync(folder).map(name => join(folder, name)))
+    const sources = files.filter(file => file.endsWith('.cu'))
+    expect(sources.map(file => basename(file))).toEqual(
+      expect.arrayContaining(['adamw.cu', 'rms-norm.cu', 'swiglu.cu']),
+    )
+    for (const path of sources) {
+      const name = basename(path)
+      const source = kernelSource(path, { T: 'bfloat16', SIZE: 8 })
       expect(source.startsWith(`#define T bfloat16\n#define SIZE 8\n#line 1 "${name}"\n`)).toBe(true)
       expect(source).not.toMatch(/^#include/m)
       // What follows a `#line N` is the file from its line N on.
@@ -249,7 +252,7 @@ describe('a kernel', () => {
       const last = lines.findLastIndex(line => line.startsWith('#line'))
       const [, number, file] = /^#line (\d+) "(.*)"$/.exec(lines[last]!)!
       expect(file).toBe(name)
-      const original = readFileSync(join(folder, name), 'utf8').split('\n')
+      const original = readFileSync(path, 'utf8').split('\n')
       expect(lines.slice(last + 1)).toEqual(original.slice(Number(number) - 1))
     }
   })
@@ -262,7 +265,7 @@ describe('a kernel', () => {
   })
 
   test('is refused with a clear message where there is no CUDA', () => {
-    const file = new URL('../../src/tensor/kernels/swiglu.cu', import.meta.url)
+    const file = new URL('../../src/kernels/swiglu.cu', import.meta.url)
     const kernel = new Kernel({ file, entry: 'swiglu_forward', parameters: ['tensor:float32', 'int64'] })
     const launch = (...given: Parameters<Kernel['launch']>): void => kernel.launch(...given)
     const shape = { grid: [1], block: [32] } as const
@@ -272,11 +275,11 @@ describe('a kernel', () => {
     )
     expect(() => launch(shape, x, 2)).toThrow(ArgumentError)
     const program = record(['tensor'], x => launch(shape, x, 2))
-    expect(() => program.call(x)).toThrow(/CUDA[\s\S]*recorded at .*kernels\.test\.ts/)
+    expect(() => program.call(x)).toThrow(/CUDA[\s\S]*recorded at .*fused-ops\.test\.ts/)
   })
 
   describe('launched wrongly', () => {
-    const file = new URL('../../src/tensor/kernels/swiglu.cu', import.meta.url)
+    const file = new URL('../../src/kernels/swiglu.cu', import.meta.url)
     const absent = backend().cuda.available ? /expects a CUDA tensor/ : /needs a CUDA device/
     const refused = (
       parameters: readonly KernelParameter[],

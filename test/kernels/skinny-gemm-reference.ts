@@ -1,9 +1,8 @@
 /** The projections of skinny-gemm.ts of operators alone: what they are measured against. */
-import type { DType } from '../dtype.js'
-import { embedding, linear } from '../operators.generated.js'
-import type { Tensor } from '../tensor.js'
-import { rounding } from './rounding.js'
-import type { DeferredRmsNorm, SkinnyGemm } from './skinny-gemm.js'
+
+import { rounding } from '../../src/kernels/rounding.js'
+import type { DeferredRmsNorm, SkinnyGemm } from '../../src/kernels/skinny-gemm.js'
+import { type DType, embedding, linear, type Tensor } from '../../src/tensor/index.js'
 
 /** Sums of squares are in one part. */
 export function skinnyGemmReference(dtype: DType, eps: number): SkinnyGemm {

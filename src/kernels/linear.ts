@@ -2,13 +2,18 @@
  * Linear maps by the faster of libtorch's two matrix libraries. MKL takes a slower path on AMD's processors, where oneDNN's
  * products are a tenth faster. The choice is by the processor, never by a measurement: the same machine computes the same bits.
  */
+
 import { cpus } from 'node:os'
-import { customFunction } from '../autograd.js'
-import { callOperator } from '../call-operator.js'
-import type { Device, DType } from '../dtype.js'
-import { OutOfMemoryError, TensorError } from '../errors.js'
-import { linear as atenLinear } from '../operators.generated.js'
-import { Tensor } from '../tensor.js'
+import {
+  linear as atenLinear,
+  callOperator,
+  customFunction,
+  type Device,
+  type DType,
+  OutOfMemoryError,
+  Tensor,
+  TensorError,
+} from '../tensor/index.js'
 
 export interface LinearOps {
   /** `x @ weight.T + bias`. A weight that does not require a gradient is not given one. */

@@ -1,22 +1,8 @@
 import { expect, test } from 'vitest'
-import {
-  ArgumentError,
-  backend,
-  fusedOps,
-  linear,
-  manualSeed,
-  randn,
-  record,
-  scope,
-  Tensor,
-} from '../../src/tensor/index.js'
-import { gatedLinearFits, gatedLinearKernel } from '../../src/tensor/kernels/gated-linear.js'
-import { headLinearFits, headLinearKernel } from '../../src/tensor/kernels/head-linear.js'
-import {
-  PERSISTENT_FEATURES,
-  persistentGemmDefines,
-  persistentGemmLaunch,
-} from '../../src/tensor/kernels/persistent-gemm.js'
+import { gatedLinearFits, gatedLinearKernel } from '../../src/kernels/gated-linear.js'
+import { headLinearFits, headLinearKernel } from '../../src/kernels/head-linear.js'
+import { fusedOps } from '../../src/kernels/index.js'
+import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch } from '../../src/kernels/persistent-gemm.js'
 import {
   clusterHeight,
   type DeferredRmsNorm,
@@ -26,8 +12,9 @@ import {
   skinnyGemmFits,
   skinnyGemmKernels,
   streamSharedBytes,
-} from '../../src/tensor/kernels/skinny-gemm.js'
-import { skinnyGemmReference } from '../../src/tensor/kernels/skinny-gemm-reference.js'
+} from '../../src/kernels/skinny-gemm.js'
+import { ArgumentError, backend, linear, manualSeed, randn, record, scope, Tensor } from '../../src/tensor/index.js'
+import { skinnyGemmReference } from './skinny-gemm-reference.js'
 
 const eps = 1e-6
 const allKinds: readonly StreamKind[] = ['plain', 'gated', 'stream']
