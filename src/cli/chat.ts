@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises'
+import { InputError } from '../errors/index.js'
+import { reportFor } from '../progress/index.js'
 import { type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
-import { reportFor } from '../setup/report.js'
 import type { ChatMessage } from '../text/index.js'
 import { engineFlags, engineHelp, engineOptions, samplingFlags, samplingHelp, samplingParams } from './engine-flags.js'
-import { InputError } from './score-input.js'
 import { parseOptions } from './usage.js'
 
 export const help = `Usage: whetstone chat --model DIR [options]

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { BadLines, numberedLines, parseJsonLine, writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
+import { count, type Report, reportFor } from '../progress/index.js'
 import {
   type GenerationRequest,
   type LocalEngine,
@@ -9,8 +12,6 @@ import {
   resolveSampling,
   type SamplingParams,
 } from '../rollout/index.js'
-import { count, type Report, reportFor } from '../setup/report.js'
-import { writeFileAtomic } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
 import {
   asUsage,
@@ -23,7 +24,6 @@ import {
   samplingParams,
 } from './engine-flags.js'
 import { interruptible } from './interrupt.js'
-import { InputError, numberedLines } from './score-input.js'
 import { parseOptions, UsageError } from './usage.js'
 
 export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --output FILE.jsonl [options]
@@ -224,31 +224,23 @@ interface PromptOptions {
 
 async function readPrompts(file: string, options: PromptOptions): Promise<Int32Array[]> {
   const prompts: Int32Array[] = []
-  const bad: string[] = []
-  for await (const { text, line } of numberedLines(file, options.signal)) {
+  const bad = new BadLines(file)
+  for await (const { text, line } of numberedLines(file, { signal: options.signal })) {
     try {
       prompts.push(await promptOf(text, options))
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      bad.push(`line ${line}: ${error.message}`)
+      bad.add(line, error.message)
     }
   }
-  if (bad.length === 0) return prompts
-  const more = bad.length > 10 ? `\n  and ${bad.length - 10} more` : ''
-  throw new InputError(
-    `${file}: ${bad.length === 1 ? 'a bad line' : `${bad.length} bad lines`}; nothing was written\n  ${bad.slice(0, 10).join('\n  ')}${more}`,
-  )
+  bad.throwIfAny()
+  return prompts
 }
 
 const forms = '{"prompt":"..."}, {"ids":[...]} or {"messages":[...]}'
 
 async function promptOf(text: string, { tokenizer, vocabSize }: PromptOptions): Promise<Int32Array> {
-  let row: Record<string, unknown>
-  try {
-    row = JSON.parse(text) as Record<string, unknown>
-  } catch (cause) {
-    throw new InputError(`not JSON (${(cause as Error).message})`, { cause })
-  }
+  const row = parseJsonLine(text) as Record<string, unknown>
   const found = ['prompt', 'ids', 'messages'].filter(name => row !== null && typeof row === 'object' && name in row)
   if (found.length !== 1)
     throw new InputError(`expected ${forms}${found.length > 1 ? `, got ${found.join(' and ')} together` : ''}`)

@@ -1,6 +1,7 @@
+import { didYouMean } from '../errors/index.js'
 import { families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
 import { Tokenizer } from '../text/index.js'
-import { didYouMean, parseOptions, UsageError } from './usage.js'
+import { parseOptions, UsageError } from './usage.js'
 
 const sizeTable = Object.entries(sizes)
   .map(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { didYouMean } from '../errors/index.js'
 import { explain } from './explain.js'
-import { didYouMean, UsageError } from './usage.js'
+import { UsageError } from './usage.js'
 import { verbs } from './verbs.js'
 
 const help = `whetstone: reinforcement learning from feedback for language models

@@ -1,11 +1,7 @@
-import { open } from 'node:fs/promises'
+import { InputError } from '../errors/index.js'
+import { parseJsonLine } from '../files/index.js'
 import type { ModelConfig } from '../model/index.js'
 import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
-
-/** What is wrong with a file somebody gave: shown as it is. */
-export class InputError extends Error {
-  override readonly name = 'InputError'
-}
 
 /** A line of the input as the model takes it. */
 export interface ScoreRequest {
@@ -107,13 +103,7 @@ type Row =
 const forms = '{"ids":[...]}, {"prompt":"...","response":"..."} or {"messages":[...]}'
 
 function parseRow(text: string): Row {
-  if (text.trim() === '') throw new InputError('empty')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new InputError(`not JSON (${(cause as Error).message})`, { cause })
-  }
+  const value = parseJsonLine(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new InputError(`expected ${forms}`)
   const row = value as Record<string, unknown>
   const found = [['ids'], ['prompt', 'response'], ['messages']].filter(names => names.some(name => name in row))
@@ -139,27 +129,5 @@ function checkIds(ids: readonly unknown[], vocabSize: number): Int32Array {
     return tokenIds(ids as readonly number[], { vocabSize })
   } catch (cause) {
     throw new InputError(`ids: ${(cause as Error).message}`, { cause })
-  }
-}
-
-/** The lines of a file with their numbers, one at a time. */
-export async function* numberedLines(
-  file: string,
-  signal: AbortSignal,
-): AsyncGenerator<{ text: string; line: number }> {
-  const handle = await open(file).catch((cause: NodeJS.ErrnoException) => {
-    throw new InputError(`${file}: ${cause.code === 'ENOENT' ? 'there is no such file' : cause.message}`, { cause })
-  })
-  try {
-    let line = 0
-    for await (const text of handle.readLines()) {
-      signal.throwIfAborted()
-      yield { text, line: ++line }
-    }
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'EISDIR') throw new InputError(`${file} is a directory`, { cause })
-    throw cause
-  } finally {
-    await handle.close()
   }
 }

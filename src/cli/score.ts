@@ -1,11 +1,13 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { BadLines, numberedLines, writeFileAtomic } from '../files/index.js'
 import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
-import { count, type Report, reportFor } from '../setup/report.js'
-import { backend, type Device, writeFileAtomic } from '../tensor/index.js'
+import { count, type Report, reportFor } from '../progress/index.js'
+import { backend, type Device } from '../tensor/index.js'
 import { interruptible } from './interrupt.js'
-import { InputError, numberedLines, ScoreInput, type ScoreRequest } from './score-input.js'
+import { ScoreInput, type ScoreRequest } from './score-input.js'
 import { parseOptions, UsageError } from './usage.js'
 
 export const help = `Usage: whetstone score --model DIR --input FILE.jsonl --output FILE.jsonl [options]
@@ -118,27 +120,24 @@ async function validate(
   signal: AbortSignal,
 ): Promise<{ lines: number; tokens: number }> {
   const total = { lines: 0, tokens: 0 }
-  const bad: string[] = []
-  for await (const { text, line } of numberedLines(file, signal)) {
+  const bad = new BadLines(file)
+  for await (const { text, line } of numberedLines(file, { signal })) {
     try {
       total.tokens += (await input.request(text, line)).ids.length
       total.lines = line
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      bad.push(`line ${line}: ${error.message}`)
+      bad.add(line, error.message)
     }
   }
-  if (bad.length === 0) return total
-  const more = bad.length > 10 ? `\n  and ${bad.length - 10} more` : ''
-  throw new InputError(
-    `${file}: ${bad.length === 1 ? 'a bad line' : `${bad.length} bad lines`}; nothing was written\n  ${bad.slice(0, 10).join('\n  ')}${more}`,
-  )
+  bad.throwIfAny()
+  return total
 }
 
 async function* windows(file: string, input: ScoreInput, signal: AbortSignal): AsyncGenerator<ScoreRequest[]> {
   let requests: ScoreRequest[] = []
   let tokens = 0
-  for await (const { text, line } of numberedLines(file, signal)) {
+  for await (const { text, line } of numberedLines(file, { signal })) {
     const request = await input.request(text, line)
     requests.push(request)
     tokens += request.ids.length

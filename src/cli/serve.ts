@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
+import { reportFor } from '../progress/index.js'
 import { openEngine } from '../rollout/index.js'
 import { ModelServer } from '../serve/index.js'
-import { reportFor } from '../setup/report.js'
 import { countFlag, engineFlags, engineHelp, engineOptions } from './engine-flags.js'
 import { parseOptions, UsageError } from './usage.js'
 

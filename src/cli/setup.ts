@@ -1,5 +1,5 @@
+import { reportFor } from '../progress/index.js'
 import { packageRoot } from '../setup/bridge-record.js'
-import { reportFor } from '../setup/report.js'
 import { setup } from '../setup/setup.js'
 import { interruptible } from './interrupt.js'
 import { parseOptions } from './usage.js'

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { MIN_VOCAB_SIZE, TokenizerError, type TrainProgress, trainTokenizer } from '../text/index.js'
+import { WhetstoneError } from '../errors/index.js'
+import { MIN_VOCAB_SIZE, type TrainProgress, trainTokenizer } from '../text/index.js'
 
 export const help = `whetstone tokenizer train: make a small byte-level BPE tokenizer with chat tokens and a ChatML template
 
@@ -35,7 +36,7 @@ export async function run(args: string[]): Promise<number> {
       process.stderr.write(`whetstone tokenizer: ${error.message}\n\n${help}`)
       return 2
     }
-    if (error instanceof TokenizerError) {
+    if (error instanceof WhetstoneError) {
       process.stderr.write(`whetstone tokenizer: ${error.message}\n`)
       return 1
     }

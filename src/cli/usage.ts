@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { didYouMean } from '../errors/index.js'
 
 /** The command line does not say something that can be done: exit code 2. */
 export class UsageError extends Error {
@@ -22,27 +23,4 @@ export function parseOptions<const T extends Options>(args: string[], options: T
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
   }
-}
-
-/** `; did you mean --json?`, or nothing when no known name is near. */
-export function didYouMean(given: string, known: readonly string[], prefix = ''): string {
-  const near = known
-    .map(name => ({ name, distance: editDistance(given.toLowerCase(), name) }))
-    .filter(
-      ({ name, distance }) =>
-        distance <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) || name.startsWith(given),
-    )
-    .sort((a, b) => a.distance - b.distance)[0]
-  return near ? `; did you mean ${prefix}${near.name}?` : ''
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    row = next
-  }
-  return row[b.length]!
 }

@@ -1,4 +1,6 @@
+import { WhetstoneError } from '../errors/index.js'
+
 /** A model directory that cannot be used as it is: the message says what is wrong with which file, and what to do. */
-export class ModelError extends Error {
+export class ModelError extends WhetstoneError {
   override name = 'ModelError'
 }

@@ -9,6 +9,7 @@ import {
   projectionShape,
   projections,
 } from '../decoder/index.js'
+import { writeFileAtomic } from '../files/index.js'
 import {
   type Device,
   type DType,
@@ -19,7 +20,6 @@ import {
   scope,
   type Tensor,
   unscoped,
-  writeFileAtomic,
   writeSafetensors,
   zeros,
 } from '../tensor/index.js'

@@ -1,7 +1,9 @@
+import { WhetstoneError } from '../errors/index.js'
+
 export { ModelError } from '../decoder/index.js'
 
 /** A number that is not finite, found before any weight changed. */
-export class NonFiniteError extends Error {
+export class NonFiniteError extends WhetstoneError {
   override name = 'NonFiniteError'
   constructor(
     what: string,

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { cp, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Tensor, writeCheckpoint, writeFileAtomic } from '../tensor/index.js'
+import { writeFileAtomic } from '../files/index.js'
+import { type Tensor, writeCheckpoint } from '../tensor/index.js'
 
 /** What a tokenizer consists of. */
 export const tokenizerFiles = [

@@ -4,6 +4,7 @@ import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
+import type { Report } from '../progress/index.js'
 import type { BridgeRecord } from './bridge-record.js'
 import { bridgePaths, readBridgeRecord } from './bridge-record.js'
 import type { Compiler } from './compiler.js'
@@ -12,7 +13,6 @@ import type { FoundLibtorch } from './find-libtorch.js'
 import { nvidiaFolders } from './libtorch.js'
 import { startTime } from './lock.js'
 import { runProcess, tail } from './process.js'
-import type { Report } from './report.js'
 
 export interface CompileContext {
   root: string

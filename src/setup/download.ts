@@ -4,8 +4,8 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Transfer } from '../progress/index.js'
 import { errorCode } from './errors.js'
-import type { Transfer } from './report.js'
 
 /** The server could not be reached, would not give the file, or kept cutting it off. */
 export class DownloadError extends Error {

@@ -1,10 +1,12 @@
+import { WhetstoneError } from '../errors/index.js'
+
 /**
  * A reason setup cannot go on, in words for the person in front of it: what happened, and what to do about it.
  *
  * @example throw new SetupError('No C++ compiler was found.', 'Install one, for example: sudo apt install g++')
  */
-export class SetupError extends Error {
-  override readonly name = 'SetupError'
+export class SetupError extends WhetstoneError {
+  override name = 'SetupError'
 
   constructor(
     message: string,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Report } from '../progress/index.js'
 import { inspectEntry, openCache, type Variant } from './cache.js'
 import { SetupError } from './errors.js'
 import { type FetchContext, type Fetched, fetchArchive, fetchWithPip } from './fetch-libtorch.js'
@@ -7,7 +8,6 @@ import { inspectLibtorch, type Libtorch, oldestVersion } from './libtorch.js'
 import { withLock } from './lock.js'
 import { type Platform, wantsCuda } from './platform.js'
 import { findPythonTorch } from './python.js'
-import type { Report } from './report.js'
 
 export type Source = 'LIBTORCH' | 'python' | 'cache' | 'archive' | 'pip'
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { Report } from '../progress/index.js'
 import { diskFull } from './errors.js'
 import { runProcess } from './process.js'
-import type { Report } from './report.js'
 
 /** Why pip did not deliver, in a few words. */
 export class PipError extends Error {

@@ -1,9 +1,9 @@
+import type { Report } from '../progress/index.js'
 import type { BridgeRecord } from './bridge-record.js'
 import { compileBridge } from './compile-bridge.js'
 import { findCompiler } from './compiler.js'
 import { findLibtorch } from './find-libtorch.js'
 import { supportedPlatform } from './platform.js'
-import type { Report } from './report.js'
 
 export interface SetupOptions {
   /** The package's directory: `native/` is read there, `build/` written. */

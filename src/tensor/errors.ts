@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { SourceMap, type SourceMapPayload } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { WhetstoneError } from '../errors/index.js'
 
 /** An operator refused its arguments, or failed. The message names the operator, its arguments, shapes and dtypes. */
 export class TensorError extends Error {
@@ -25,7 +26,7 @@ export class OutOfMemoryError extends TensorError {
 }
 
 /** The native bridge is not built, or does not load. */
-export class BridgeMissingError extends Error {
+export class BridgeMissingError extends WhetstoneError {
   override name = 'BridgeMissingError'
 }
 

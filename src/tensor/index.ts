@@ -1,4 +1,3 @@
-export { FileWriteError, writeFileAtomic } from './atomic-file.js'
 export { checkpoint, customFunction, enableGrad, type Forward, type Given, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
 export { callOperator, type OperatorArgument, operatorExists } from './call-operator.js'

@@ -1,10 +1,12 @@
+import { WhetstoneError } from '../errors/index.js'
+
 /** A tokenizer directory, or a file given to make one, that cannot be used as it is. The message names the file. */
-export class TokenizerError extends Error {
+export class TokenizerError extends WhetstoneError {
   override name = 'TokenizerError'
 }
 
 /** Messages a chat template cannot render, or a template that is itself wrong. */
-export class ChatTemplateError extends Error {
+export class ChatTemplateError extends WhetstoneError {
   override name = 'ChatTemplateError'
   /** Index of the message to look at, where one message is to blame. */
   readonly messageIndex: number | undefined

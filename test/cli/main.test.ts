@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { main } from '../../src/cli/main.js'
-import { didYouMean, parseOptions, UsageError } from '../../src/cli/usage.js'
+import { parseOptions, UsageError } from '../../src/cli/usage.js'
 import { verbs } from '../../src/cli/verbs.js'
 import { SetupError } from '../../src/setup/errors.js'
+import { BridgeMissingError } from '../../src/tensor/errors.js'
 
 let out = ''
 let err = ''
@@ -59,16 +60,9 @@ test('options are parsed', () => {
   expect(() => parseOptions(['--out'], { out: { type: 'string' } })).toThrow(UsageError)
 })
 
-test('only near names are suggested', () => {
-  expect(didYouMean('sco', ['score', 'serve'])).toBe('; did you mean score?')
-  expect(didYouMean('xyz', ['score', 'serve'])).toBe('')
-})
-
 test('errors for people are shown as they are, a missing bridge with its remedy, a defect with its stack', () => {
   expect(explain(new SetupError('No compiler.', 'Install one.'))).toBe('No compiler.\nInstall one.')
-  const missing = Object.assign(new Error('the native bridge is not built; run `npx whetstone setup`'), {
-    name: 'BridgeMissingError',
-  })
+  const missing = new BridgeMissingError('the native bridge is not built; run `npx whetstone setup`')
   expect(explain(missing)).toBe(missing.message)
   expect(explain(new TypeError('x is not y'))).toMatch(/TypeError: x is not y\n\s+at /)
 })

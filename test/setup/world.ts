@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { afterAll } from 'vitest'
-import type { Report } from '../../src/setup/report.js'
+import type { Report } from '../../src/progress/report.js'
 
 const folders: string[] = []
 

@@ -227,7 +227,7 @@ describe('trainTokenizer', () => {
     const parent = await temporaryDirectory()
     const out = join(parent, 'o')
     await expect(trainTokenizer({ files: ['/nowhere.txt'], vocabSize: 300, out })).rejects.toThrow(
-      '/nowhere.txt: cannot be read',
+      '/nowhere.txt: there is no such file',
     )
     await expect(trainTokenizer({ files, vocabSize: 258, out })).rejects.toThrow('at least 259, got 258')
     await expect(trainTokenizer({ files, vocabSize: 300, out: parent, minFrequency: 0 })).rejects.toThrow(
@@ -286,7 +286,7 @@ describe('whetstone tokenizer', () => {
 
   test('bad input is exit code 1, help is 0', async () => {
     expect(await call('train', '--input', '/nowhere.txt', '--vocab-size', '300', '--out', '/tmp/never-made')).toBe(1)
-    expect(written.err).toContain('/nowhere.txt: cannot be read')
+    expect(written.err).toContain('/nowhere.txt: there is no such file')
     expect(await call('--help')).toBe(0)
     expect(written.out).toBe(help)
   })

@@ -1,5 +1,7 @@
+import { WhetstoneError } from '../../errors/index.js'
+
 /** A safetensors file or checkpoint that cannot be trusted, read or written; names the file and, where there is one, the tensor. */
-export class SafetensorsError extends Error {
+export class SafetensorsError extends WhetstoneError {
   override readonly name = 'SafetensorsError'
   readonly file: string
   readonly tensor: string | undefined

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory, temporaryTarget, writeFileAtomic } from '../atomic-file.js'
+import { syncDirectory, temporaryTarget, writeFileAtomic } from '../../files/index.js'
 import type { Tensor } from '../tensor.js'
 import { indexName, singleName } from './checkpoint.js'
 import { entriesOf, type NamedTensors, type WriteOptions, writeSafetensors } from './write-file.js'

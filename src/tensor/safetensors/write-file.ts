@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { writeFileAtomic } from '../atomic-file.js'
+import { writeFileAtomic } from '../../files/index.js'
 import type { Tensor } from '../tensor.js'
 import { SafetensorsError } from './error.js'
 import { chunkBytes, type TransferOptions } from './file.js'

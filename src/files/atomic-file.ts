@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { WhetstoneError } from '../errors/index.js'
 
 /** A file could not be put in place. The previous file, if there was one, is untouched. */
-export class FileWriteError extends Error {
-  override readonly name = 'FileWriteError'
+export class FileWriteError extends WhetstoneError {
+  override name = 'FileWriteError'
   readonly path: string
   /** The operating system's code, such as `ENOSPC`. */
   readonly code: string | undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { count, plainReport, terminalReport } from '../../src/setup/report.js'
+import { count, plainReport, terminalReport } from '../../src/progress/report.js'
 
 test('a log gets a line for every fifth, and none for what is soon over', () => {
   let text = ''

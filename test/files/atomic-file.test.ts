@@ -5,8 +5,8 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/tensor/atomic-file.js'
-import { temporaryDirectory } from './safetensors-files.js'
+import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/atomic-file.js'
+import { temporaryDirectory } from '../tensor/safetensors-files.js'
 
 // The real functions, each replaceable by a test.
 vi.mock('node:fs/promises', async original => {
@@ -159,7 +159,7 @@ describe('temporary names', () => {
 function compileAtomicFile(directory: string): string {
   const root = fileURLToPath(new URL('../..', import.meta.url))
   const flags = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--skipLibCheck']
-  const source = join(root, 'src/tensor/atomic-file.ts')
+  const source = join(root, 'src/files/atomic-file.ts')
   writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
   execFileSync(
     process.execPath,
@@ -168,5 +168,5 @@ function compileAtomicFile(directory: string): string {
       cwd: root,
     },
   )
-  return join(directory, 'atomic-file.js')
+  return join(directory, 'files/atomic-file.js')
 }

@@ -1,0 +1,3 @@
+/** Errors that are written for people, and the words they share. */
+export { didYouMean } from './did-you-mean.js'
+export { InputError, WhetstoneError } from './errors.js'

@@ -1,0 +1,11 @@
+/** Files as every room reads and writes them: whole or not at all, and with lines that have numbers. */
+export {
+  type FileContent,
+  FileWriteError,
+  syncDirectory,
+  temporaryName,
+  temporaryTarget,
+  writeFileAtomic,
+} from './atomic-file.js'
+export { BadLines, parseJsonLine } from './jsonl.js'
+export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { didYouMean } from '../../src/errors/index.js'
+
+test('only near names are suggested', () => {
+  expect(didYouMean('sco', ['score', 'serve'])).toBe('; did you mean score?')
+  expect(didYouMean('xyz', ['score', 'serve'])).toBe('')
+  expect(didYouMean('nsamplesperprompt', ['nSamplesPerPrompt'])).toBe('; did you mean nSamplesPerPrompt?')
+})
