@@ -25,6 +25,11 @@ export const verbs: readonly VerbEntry[] = [
     load: () => import('./score.js'),
   },
   { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
+  {
+    name: 'advantages',
+    summary: 'derive advantages from saved samples',
+    load: () => import('./advantages.js'),
+  },
   { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
   { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },

@@ -18,8 +18,8 @@ export const advantageOptionsShape = {
     .number()
     .min(0)
     .optional()
-    .describe('cost of KL to the reference in the rewards (default 0.01 where there is a reference); 0 leaves it out'),
-  klEstimator: z.enum(klEstimators).optional().describe('how KL is estimated (default k1, or k3 where KL is a loss)'),
+    .describe('cost of KL in the rewards, 0 leaves it out (default 0.01 where there is a reference)'),
+  klEstimator: z.enum(klEstimators).optional().describe('k1, k2 or k3 (default k1, or k3 where KL is a loss)'),
   useKlLoss: z.boolean().default(false).describe('KL is a loss in training, so the rewards leave it out'),
   overlongBuffer: z
     .boolean()

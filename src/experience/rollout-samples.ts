@@ -95,7 +95,7 @@ function groupProblems(samples: readonly RolloutSample[], options: ResolvedAdvan
   const size = nSamplesPerPrompt ?? usualGroupSize(groups)
   const problems: SampleProblem[] = []
   for (const { key, places } of groups) {
-    const one = `group ${JSON.stringify(key)} has ${places.length === 1 ? '1 sample' : `${places.length} samples`}`
+    const one = `${JSON.stringify(key)} has ${places.length === 1 ? '1 sample' : `${places.length} samples`}`
     if (places.length < 2)
       problems.push({ sample: places[0]!, field: 'group', message: `${one}; ${estimator} needs at least 2` })
     else if (places.length !== size)

@@ -36,7 +36,7 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
       'a group of one',
       [...pair, { group: 'b', reward: 1, length: 1 }],
       rloo,
-      'sample 2: group: group "b" has 1 sample; rloo needs at least 2',
+      'sample 2: group: "b" has 1 sample; rloo needs at least 2',
     ],
     [
       'groups of unequal size',
@@ -46,13 +46,13 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
         ...[1, 2, 3].map(reward => ({ group: 7, reward, length: 1 })),
       ],
       rloo,
-      'sample 4: group: group 7 has 3 samples, expected 2 as in the other groups; a group that lost samples is completed or left out whole',
+      'sample 4: group: 7 has 3 samples, expected 2 as in the other groups; a group that lost samples is completed or left out whole',
     ],
     [
       'a group that is short everywhere',
       pair,
       { ...rloo, nSamplesPerPrompt: 4 },
-      'group "a" has 2 samples, expected 4 as nSamplesPerPrompt says',
+      'group: "a" has 2 samples, expected 4 as nSamplesPerPrompt says',
     ],
     [
       'a coefficient without a reference',
