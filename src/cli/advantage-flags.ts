@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { didYouMean } from '../errors/index.js'
 import {
   advantageEstimators,
   advantageOptionsSchema,
@@ -6,7 +7,7 @@ import {
   estimatorHints,
   type ResolvedAdvantageOptions,
 } from '../experience/index.js'
-import { didYouMean, UsageError } from './usage.js'
+import { UsageError } from './usage.js'
 
 /** The options of the config as flags: every one but the estimator, which has a shorter name here. */
 const { advantageEstimator: _, ...shape } = advantageOptionsShape

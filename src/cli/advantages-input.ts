@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { InputError } from '../errors/index.js'
 import type { RolloutSample, SampleProblem } from '../experience/index.js'
+import { BadLines, numberedLines, parseJsonLine } from '../files/index.js'
 import { withFlagNames } from './advantage-flags.js'
-import { InputError, numberedLines } from './score-input.js'
 
 const tokens = z.array(z.number())
 
@@ -29,28 +30,22 @@ const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
 /** Every sample of a file; its line is its place. Bad lines are one InputError that lists them. */
 export async function readSamples(file: string, signal: AbortSignal): Promise<RolloutSample[]> {
   const samples: RolloutSample[] = []
-  const bad: string[] = []
-  for await (const { text, line } of numberedLines(file, signal)) {
+  const bad = new BadLines(file)
+  for await (const { text, line } of numberedLines(file, { signal })) {
     try {
       samples.push(parseSample(text))
     } catch (error) {
       if (!(error instanceof InputError)) throw error
-      bad.push(`line ${line}: ${error.message}`)
+      bad.add(line, error.message)
     }
   }
-  if (bad.length > 0) throw badLines(file, bad)
+  bad.throwIfAny()
   if (samples.length === 0) throw new InputError(`${file}: no lines`)
   return samples
 }
 
 export function parseSample(text: string): RolloutSample {
-  if (text.trim() === '') throw new InputError('empty')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new InputError(`not JSON (${(cause as Error).message})`, { cause })
-  }
+  const value = parseJsonLine(text)
   const parsed = lineSchema.safeParse(value)
   if (!parsed.success) throw new InputError(issueText(parsed.error.issues[0]!), { cause: parsed.error })
   refuseMisspelt(value as object)
@@ -83,17 +78,10 @@ function refuseMisspelt(row: object): void {
   }
 }
 
-/** What is wrong with samples, as of the lines they were read from. */
-export function badSamples(file: string, problems: readonly SampleProblem[]): InputError {
-  return badLines(
-    file,
-    problems.map(({ sample, field, message }) => `line ${sample + 1}: ${fieldNames[field]}: ${withFlagNames(message)}`),
-  )
-}
-
-function badLines(file: string, bad: readonly string[]): InputError {
-  const more = bad.length > 10 ? `\n  and ${bad.length - 10} more` : ''
-  return new InputError(
-    `${file}: ${bad.length === 1 ? 'a bad line' : `${bad.length} bad lines`}; nothing was written\n  ${bad.slice(0, 10).join('\n  ')}${more}`,
-  )
+/** Says what is wrong with samples as of the lines they were read from. */
+export function throwBadSamples(file: string, problems: readonly SampleProblem[]): void {
+  const bad = new BadLines(file)
+  for (const { sample, field, message } of problems)
+    bad.add(sample + 1, `${fieldNames[field]}: ${withFlagNames(message)}`)
+  bad.throwIfAny()
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { InputError } from '../errors/index.js'
 import {
   type AdvantageInfo,
   advantageOptionWarnings,
@@ -10,12 +11,11 @@ import {
   RolloutError,
   type RolloutSample,
 } from '../experience/index.js'
-import { count, type Report, reportFor } from '../setup/report.js'
-import { writeFileAtomic } from '../tensor/index.js'
+import { writeFileAtomic } from '../files/index.js'
+import { count, type Report, reportFor } from '../progress/index.js'
 import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js'
-import { badSamples, readSamples } from './advantages-input.js'
+import { readSamples, throwBadSamples } from './advantages-input.js'
 import { interruptible } from './interrupt.js'
-import { InputError } from './score-input.js'
 import { parseOptions, UsageError } from './usage.js'
 
 export const help = `Usage: whetstone advantages --input FILE.jsonl --output FILE.jsonl --estimator NAME [options]
@@ -81,7 +81,7 @@ function derive(file: string, samples: readonly RolloutSample[], options: Resolv
   try {
     return deriveAdvantages({ samples, options })
   } catch (error) {
-    if (error instanceof RolloutError) throw badSamples(file, error.problems)
+    if (error instanceof RolloutError) throwBadSamples(file, error.problems)
     throw error
   }
 }

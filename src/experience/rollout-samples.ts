@@ -1,3 +1,4 @@
+import { WhetstoneError } from '../errors/index.js'
 import type { ResolvedAdvantageOptions } from './advantage-options.js'
 import { estimatorTraits, isGroupEstimator } from './estimators.js'
 import { type GroupKey, groupsOf, usualGroupSize } from './groups.js'
@@ -26,7 +27,7 @@ export interface SampleProblem {
 }
 
 /** A rollout advantages cannot be taken of. Nothing was computed. */
-export class RolloutError extends Error {
+export class RolloutError extends WhetstoneError {
   override readonly name = 'RolloutError'
   constructor(readonly problems: readonly SampleProblem[]) {
     const shown = problems.slice(0, 10).map(({ sample, field, message }) => `sample ${sample}: ${field}: ${message}`)
