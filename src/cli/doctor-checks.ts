@@ -1,4 +1,4 @@
-import type { Device } from '../tensor/dtype.js'
+import type { Device } from '../tensor/index.js'
 
 /** What the doctor needs of the tensor room; a narrow view, so that the checks can be shown a room that computes wrongly. */
 export interface TensorRoom {

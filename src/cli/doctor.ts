@@ -1,5 +1,5 @@
-import { packageRoot, readBridgeRecord } from '../setup/bridge-record.js'
-import type { Device } from '../tensor/dtype.js'
+import { packageRoot, readBridgeRecord } from '../setup/index.js'
+import type { Device } from '../tensor/index.js'
 import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js'
 import { explain } from './explain.js'
 import { parseOptions } from './usage.js'

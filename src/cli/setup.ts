@@ -1,6 +1,5 @@
 import { reportFor } from '../progress/index.js'
-import { packageRoot } from '../setup/bridge-record.js'
-import { setup } from '../setup/setup.js'
+import { packageRoot, setup } from '../setup/index.js'
 import { interruptible } from './interrupt.js'
 import { parseOptions } from './usage.js'
 

@@ -1,5 +1,5 @@
 /** Causal attention over the rows of a batch: the one place where sequences meet themselves, and never each other. */
-import { memoized } from '../memoized.js'
+import { memoized } from '../kernels/index.js'
 import {
   cat,
   customFunction,

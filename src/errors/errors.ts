@@ -3,10 +3,17 @@
  * prints the message alone; any other error is a defect, and is printed with its stack.
  *
  * Each room has its own kinds (a model directory that cannot be used, a tokenizer file that is damaged, a setup step that
- * cannot go on); they extend this one, so that whoever shows errors needs to know nothing else.
+ * cannot go on); they extend this one, so that code that shows errors needs to know nothing else.
  */
 export class WhetstoneError extends Error {
   override name = 'WhetstoneError'
+  /** What to do about it, where that is more than the message says. */
+  readonly remedy: string | undefined
+
+  constructor(message: string, options: ErrorOptions & { remedy?: string } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.remedy = options.remedy
+  }
 }
 
 /** What a person gave (a file, a line of a file, a directory) cannot be used as it is. The message names it. */

@@ -7,5 +7,6 @@ export {
   temporaryTarget,
   writeFileAtomic,
 } from './atomic-file.js'
+export { cacheDirectory } from './cache-directory.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'

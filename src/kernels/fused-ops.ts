@@ -3,11 +3,11 @@
  * CUDA they are kernels compiled at first use, elsewhere the same composed of operators (`*-composed.ts`).
  */
 
-import { memoized } from '../memoized.js'
 import { ArgumentError, type Device, type DType, type NumberLike, type Tensor } from '../tensor/index.js'
 import { type LinearOps, linearOps } from './linear.js'
 import { logprobKernel } from './logprob.js'
 import { logprobComposed } from './logprob-composed.js'
+import { memoized } from './memoized.js'
 import { rmsNormKernel } from './rms-norm.js'
 import { rmsNormComposed } from './rms-norm-composed.js'
 import { ropeFits, ropeKernel } from './rope.js'

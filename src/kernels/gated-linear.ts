@@ -3,8 +3,8 @@
  * compute, without the way of gates and ups through memory. It knows no gradient.
  */
 
-import { memoized } from '../memoized.js'
 import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
+import { memoized } from './memoized.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { gatePairs, gatePairsBox } from './projection.js'
 

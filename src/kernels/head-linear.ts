@@ -3,8 +3,8 @@
  * logits for once more. Rows that are not there have none.
  */
 
-import { memoized } from '../memoized.js'
 import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
+import { memoized } from './memoized.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { logitSums, type SampleRows } from './sample.js'
 

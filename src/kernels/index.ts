@@ -2,6 +2,7 @@
 export { type FusedOps, fusedOps, type HeadShape, type LogprobOps, type Rope } from './fused-ops.js'
 export { type GatedLinear, gatedLinearFits, gatedLinearKernel } from './gated-linear.js'
 export { type HeadLinear, headLinearFits, headLinearKernel } from './head-linear.js'
+export { memoized } from './memoized.js'
 export {
   type AttentionPlan,
   decodeAttentionKernel,

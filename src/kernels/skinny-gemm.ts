@@ -4,8 +4,8 @@
  * same of operators: test/kernels/skinny-gemm-reference.ts.
  */
 
-import { memoized } from '../memoized.js'
 import { type CudaDevice, Kernel, type KernelParameter, type Tensor } from '../tensor/index.js'
+import { memoized } from './memoized.js'
 import { gatePairs, gatePairsBox, productDefines } from './projection.js'
 
 /**

@@ -1,6 +1,5 @@
 /** Text of a response as its tokens come, and stop strings in it. */
-import type { Tokenizer } from '../text/index.js'
-import { type TokenReader, tokenReader } from '../text/token-reader.js'
+import { type Tokenizer, type TokenReader, tokenReader } from '../text/index.js'
 
 export interface TextStreamOptions {
   skipSpecialTokens: boolean

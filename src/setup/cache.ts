@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { cacheDirectory } from '../cache-directory.js'
+import { cacheDirectory } from '../files/index.js'
 import { attributeDiskError, SetupError } from './errors.js'
 import { fetchedVersion, type Inspection, inspectLibtorch } from './libtorch.js'
 import type { Platform } from './platform.js'

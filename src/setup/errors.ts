@@ -8,12 +8,8 @@ import { WhetstoneError } from '../errors/index.js'
 export class SetupError extends WhetstoneError {
   override name = 'SetupError'
 
-  constructor(
-    message: string,
-    readonly remedy: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options)
+  constructor(message: string, remedy: string, options: ErrorOptions = {}) {
+    super(message, { ...options, remedy })
   }
 }
 

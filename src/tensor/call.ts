@@ -7,7 +7,7 @@
 import { type Device, type DType, dtypeCode, parseDevice } from './dtype.js'
 import { ArgumentError, fromNative } from './errors.js'
 import { native } from './native.js'
-import { adopt } from './scope.js'
+import { adopt } from './ownership.js'
 
 const DEFAULT = 0
 const NONE = 1

@@ -8,37 +8,10 @@
  */
 import { mailbox, Ref } from './call.js'
 import { native } from './native.js'
+import { handToCollector, type Owned, scopes } from './ownership.js'
 
 interface Disposable {
   dispose(): void
-}
-
-type Owned = { ref: number }
-
-let current: Owned[] | undefined
-
-/** By now the ref may be stale, as of a tensor that was disposed: the bridge recognises it. */
-const collected = new FinalizationRegistry<number>(ref => {
-  native.release(ref)
-})
-
-/** Gives a new tensor its owner. */
-export function adopt<T extends Owned>(tensor: T): T {
-  if (current) current.push(tensor)
-  else handToCollector(tensor)
-  return tensor
-}
-
-function handToCollector(tensor: Owned): void {
-  native.leaveToCollector(tensor.ref)
-  collected.register(tensor, tensor.ref)
-}
-
-/** Frees a tensor now. @internal */
-export function release(tensor: Owned): void {
-  if (tensor.ref <= 0) return
-  native.release(tensor.ref)
-  tensor.ref = 0
 }
 
 /** Every tensor inside a result: a tensor, an array or a plain object of them, at any depth. */
@@ -77,9 +50,9 @@ function leave(owned: Owned[], outer: Owned[] | undefined, result: unknown): voi
  * ```
  */
 export function scope<T>(fn: () => T): T {
-  const outer = current
+  const outer = scopes.current
   const owned: Owned[] = []
-  current = owned
+  scopes.current = owned
   let result: T | undefined
   try {
     result = fn()
@@ -88,7 +61,7 @@ export function scope<T>(fn: () => T): T {
     }
     return result
   } finally {
-    current = outer
+    scopes.current = outer
     leave(owned, outer, result)
   }
 }
@@ -121,6 +94,7 @@ export async function scopeAsync<T>(fn: (own: <V>(value: V) => V) => Promise<T>)
 
 /** Takes a tensor out of the current scope: it outlives it and is the caller's to dispose. */
 export function keep<T extends Owned>(tensor: T): T {
+  const { current } = scopes
   if (!current) return tensor
   const at = current.lastIndexOf(tensor)
   if (at >= 0) {
@@ -132,11 +106,11 @@ export function keep<T extends Owned>(tensor: T): T {
 
 /** Runs `fn` with no current scope: what it makes is the caller's. @internal */
 export function unscoped<T>(fn: () => T): T {
-  const outer = current
-  current = undefined
+  const outer = scopes.current
+  scopes.current = undefined
   try {
     return fn()
   } finally {
-    current = outer
+    scopes.current = outer
   }
 }

@@ -16,7 +16,8 @@ import {
 import { ArgumentError, fromNative } from './errors.js'
 import { native } from './native.js'
 import { empty, TensorOperators } from './operators.generated.js'
-import { adopt, release, unscoped } from './scope.js'
+import { adopt, release } from './ownership.js'
+import { unscoped } from './scope.js'
 
 /** A position, a range `[start, end]` (either may be undefined, `end` exclusive), every element, or a tensor of indices or mask. */
 export type Index = NumberLike | readonly [NumberLike | undefined, NumberLike | undefined] | 'all' | 'new' | Tensor

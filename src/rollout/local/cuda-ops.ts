@@ -11,6 +11,7 @@ import {
   type HeadLinear,
   headLinearFits,
   headLinearKernel,
+  memoized,
   type PagedCache,
   type PagedRows,
   pagedAttentionFits,
@@ -27,7 +28,6 @@ import {
   splitKLinearExists,
   splitKLinearKernel,
 } from '../../kernels/index.js'
-import { memoized } from '../../memoized.js'
 import {
   type CudaDevice,
   cat,

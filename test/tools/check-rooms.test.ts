@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkRooms } from '../../tools/check-rooms.mjs'
+
+let source: string
+beforeEach(() => {
+  source = mkdtempSync(join(tmpdir(), 'whetstone-rooms-'))
+})
+afterEach(() => rmSync(source, { recursive: true, force: true }))
+
+const rooms = { low: [], high: ['low'], experience: ['low'] }
+
+function check(files: Record<string, string>, allowed: Record<string, readonly string[]> = rooms): string[] {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(source, name)), { recursive: true })
+    writeFileSync(join(source, name), text)
+  }
+  return checkRooms(source, allowed).map(problem => problem.replace(/^.*whetstone-rooms-\w+\//, ''))
+}
+
+test("this project's own rooms are in order", () => {
+  expect(checkRooms(fileURLToPath(new URL('../../src', import.meta.url)))).toEqual([])
+})
+
+test('through the index, downwards, is what imports are for', () => {
+  const files = {
+    'low/index.ts': "export * from './a.js'\n",
+    'low/deep/b.ts': "import { a } from '../a.js'\nimport 'node:fs'\n",
+    'high/a.ts': "import { a } from '../low/index.js'\n// import { b } from '../low/deep/b.js'\n",
+    'high/deep/b.ts': "const low = await import('../../low/index.js')\n",
+  }
+  expect(check(files)).toEqual([])
+})
+
+test.each<[string, string, string]>([
+  ['low/a.ts', "\nimport { b } from '../high/index.js'\n", 'low/a.ts:2: low may not import high; move what both need'],
+  [
+    'high/a.ts',
+    "import {\n  b,\n} from '../low/b.js'\n",
+    "high/a.ts:3: import from '../low/index.js', and export there",
+  ],
+  ['high/a/b.ts', "export { b } from '../../low/b/index.js'\n", "high/a/b.ts:1: import from '../../low/index.js'"],
+  ['high/a.ts', "const b = import('../low/b.js')\n", "high/a.ts:1: import from '../low/index.js'"],
+  ['high/a.ts', "import 'node:fs'\nimport b from '../../b.js'\n", 'high/a.ts:2: ../../b.js lies outside src/'],
+  ['a.ts', '', 'a.ts: a file outside the rooms'],
+  ['attic/a.ts', '', 'attic/a.ts: there is no room "attic"; add it and its arrows'],
+  [
+    'experience/a.ts',
+    "import { readFileSync } from 'node:fs'\n",
+    'experience/a.ts:1: experience does no input or output',
+  ],
+])('%s: %j', (name, text, problem) => {
+  const found = check({ [name]: text })
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(problem)
+})
+
+test('a table that leads back to where it began', () => {
+  expect(check({}, { a: ['b'], b: ['c'], c: ['a'] })).toEqual([
+    'tools/check-rooms.mjs: a cycle of rooms: a -> b -> c -> a',
+  ])
+})

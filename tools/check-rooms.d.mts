@@ -1,0 +1,3 @@
+export const arrows: Readonly<Record<string, readonly string[]>>
+export const pure: readonly string[]
+export function checkRooms(source: string, allowed?: Readonly<Record<string, readonly string[]>>): string[]
