@@ -34,8 +34,12 @@ export interface DecoderConfig {
   qkvBias: boolean
   /** The attention's output projection has a bias. */
   outputBias: boolean
-  /** Queries and keys are normalised per head. */
-  qkNorm: boolean
+  /** How queries and keys are normalised: each head by itself, or all heads of a row together. */
+  qkNorm: 'none' | 'head' | 'projection'
+  /** Where a layer's norms stand: in front of attention and MLP, or behind them, on what they add. */
+  norms: 'before' | 'after'
+  /** The layers whose queries and keys are rotated by position. */
+  ropeLayers: 'all' | readonly boolean[]
   tiedEmbeddings: boolean
   initRange: number
 }
@@ -195,7 +199,9 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
       ...parseRope(raw, file),
       qkvBias: family === 'qwen2' || bias,
       outputBias: bias,
-      qkNorm: family === 'qwen3',
+      qkNorm: family === 'qwen3' ? 'head' : 'none',
+      norms: 'before',
+      ropeLayers: 'all',
       tiedEmbeddings: flag('tie_word_embeddings', false),
       initRange: number('initializer_range', 0.02),
     },

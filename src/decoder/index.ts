@@ -1,5 +1,14 @@
 export { attention, type Rows, rowsOf, rowTensors, shortLength } from './attention.js'
 export {
+  type AdapterLookup,
+  type AdapterPlace,
+  composeLayerOps,
+  joinColumns,
+  type LowRank,
+  normColumns,
+  type PlainOps,
+} from './composed-ops.js'
+export {
   architectureName,
   type DecoderConfig,
   type Family,
@@ -9,9 +18,18 @@ export {
   parseConfig,
   readConfig,
 } from './config.js'
-export { type DecoderParts, decode, headWeight, type LowRank } from './decoder.js'
 export { ModelError } from './errors.js'
-export { ropeTables } from './rope.js'
+export {
+  type Columns,
+  type Junction,
+  type LayerOps,
+  type LayerState,
+  type LinearMap,
+  runLayers,
+  type WantedRows,
+} from './layer.js'
+export { LayerRopeTables, type RopeTables, ropeTables } from './rope.js'
+export { type DecoderParts, decode, headWeight } from './training-ops.js'
 export {
   checkpointViews,
   type Projection,

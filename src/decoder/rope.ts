@@ -1,5 +1,5 @@
 /** Rotary positions: a config's frequencies, and the tables of their cosines and sines. */
-import { arange, type Device, scope, Tensor } from '../tensor/index.js'
+import { arange, type Device, ones, scope, Tensor, unscoped, zeros } from '../tensor/index.js'
 import type { DecoderConfig } from './config.js'
 
 type RopeConfig = Pick<DecoderConfig, 'headDim' | 'ropeTheta' | 'ropeScaling'>
@@ -18,11 +18,52 @@ function inverseFrequencies({ headDim, ropeTheta, ropeScaling }: RopeConfig): Fl
   })
 }
 
-/** `[positions, headDim / 2]` each, float32: angles are computed in float32, as transformers does. */
-export function ropeTables(config: RopeConfig, positions: number, device: Device): { cos: Tensor; sin: Tensor } {
+/** Cosines and sines of each position, float32 `[positions, headDim / 2]`. */
+export interface RopeTables {
+  cos: Tensor
+  sin: Tensor
+}
+
+/** Angles are computed in float32, as transformers does. */
+export function ropeTables(config: RopeConfig, positions: number, device: Device): RopeTables {
   return scope(() => {
     const frequencies = Tensor.from(inverseFrequencies(config), { device })
     const angles = arange(0, positions, 1, { dtype: 'float32', device }).unsqueeze(1).mul(frequencies)
     return { cos: angles.cos(), sin: angles.sin() }
   })
+}
+
+/** Whether the layer's queries and keys are rotated by position. */
+export function usesRope({ ropeLayers }: Pick<DecoderConfig, 'ropeLayers'>, layer: number): boolean {
+  return ropeLayers === 'all' || ropeLayers[layer]!
+}
+
+/** Tables for kernels that always rotate: a layer that does not is given those that turn by nothing. */
+export class LayerRopeTables {
+  private readonly rotating: RopeTables
+  private readonly still: RopeTables | undefined
+
+  constructor(
+    private readonly config: DecoderConfig,
+    positions: number,
+    device: Device,
+  ) {
+    const shape = [positions, config.headDim / 2]
+    this.rotating = unscoped(() => ropeTables(config, positions, device))
+    this.still =
+      config.ropeLayers === 'all' || config.ropeLayers.every(Boolean)
+        ? undefined
+        : unscoped(() => ({ cos: ones(shape, { device }), sin: zeros(shape, { device }) }))
+  }
+
+  of(layer: number): RopeTables {
+    return usesRope(this.config, layer) ? this.rotating : this.still!
+  }
+
+  dispose(): void {
+    for (const tables of [this.rotating, this.still]) {
+      tables?.cos.dispose()
+      tables?.sin.dispose()
+    }
+  }
 }

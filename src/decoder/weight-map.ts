@@ -4,6 +4,7 @@
  */
 import type { Tensor } from '../tensor/index.js'
 import type { DecoderConfig, HeadLayout } from './config.js'
+import type { LinearMap } from './layer.js'
 
 /** One of our tensors. */
 export interface Weight {
@@ -70,7 +71,7 @@ export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
     whole(`${at}.input_layernorm.weight`, [hidden], 'norm')
     fused(`${at}.self_attn.qkv.weight`, i, ['q_proj', 'k_proj', 'v_proj'], 'weight')
     if (config.qkvBias) fused(`${at}.self_attn.qkv.bias`, i, ['q_proj', 'k_proj', 'v_proj'], 'bias')
-    if (config.qkNorm) {
+    if (config.qkNorm !== 'none') {
       whole(`${at}.self_attn.q_norm.weight`, [headDim], 'norm')
       whole(`${at}.self_attn.k_norm.weight`, [headDim], 'norm')
     }
@@ -84,6 +85,38 @@ export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
   if (head === 'score') whole('score.weight', [1, hidden], 'matrix')
   else if (!config.tiedEmbeddings) whole('lm_head.weight', [vocabSize, hidden], 'matrix')
   return weights
+}
+
+/** The tensors of one layer, by what they are to it. */
+export interface LayerWeights {
+  attentionNorm: Tensor
+  mlpNorm: Tensor
+  qkv: LinearMap
+  queryNorm: Tensor | undefined
+  keyNorm: Tensor | undefined
+  output: LinearMap
+  gateUp: LinearMap
+  down: LinearMap
+}
+
+export function layerWeights(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, layer: number): LayerWeights {
+  const at = `model.layers.${layer}`
+  const map = (path: string, ...names: Projection[]): LinearMap => ({
+    weight: weights.get(`${at}.${path}.weight`)!,
+    bias: weights.get(`${at}.${path}.bias`) ?? null,
+    layer,
+    parts: names.map(projection => ({ projection, width: projectionShape(config, projection)[0] })),
+  })
+  return {
+    attentionNorm: weights.get(`${at}.input_layernorm.weight`)!,
+    mlpNorm: weights.get(`${at}.post_attention_layernorm.weight`)!,
+    qkv: map('self_attn.qkv', 'q_proj', 'k_proj', 'v_proj'),
+    queryNorm: weights.get(`${at}.self_attn.q_norm.weight`),
+    keyNorm: weights.get(`${at}.self_attn.k_norm.weight`),
+    output: map('self_attn.o_proj', 'o_proj'),
+    gateUp: map('mlp.gate_up', 'gate_proj', 'up_proj'),
+    down: map('mlp.down_proj', 'down_proj'),
+  }
 }
 
 /** The checkpoint's tensors as views of ours. The caller disposes them. */

@@ -67,7 +67,11 @@ test.each(families)('a new config reads as what was asked for: %s', family => {
   const { decoder, head } = newConfig(family, { ...sizes['2m'], vocabSize: 4096 }, { eos: 2, pad: 0 })
   expect(head).toBe('language')
   expect(decoder).toMatchObject({ family, hidden: 128, heads: 4, kvHeads: 2, headDim: 32, vocabSize: 4096 })
-  expect(decoder).toMatchObject({ qkvBias: family === 'qwen2', qkNorm: family === 'qwen3', initRange: 0.02 })
+  expect(decoder).toMatchObject({
+    qkvBias: family === 'qwen2',
+    qkNorm: family === 'qwen3' ? 'head' : 'none',
+    initRange: 0.02,
+  })
 })
 
 test('sizes are what they are called', () => {

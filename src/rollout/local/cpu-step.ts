@@ -1,8 +1,17 @@
 /** Engine steps on the CPU: a recorded program over operators of our own (`native/{linear,attention,sampling}.cc`). */
-import { type DecoderParts, headWeight, ropeTables } from '../../decoder/index.js'
-import { callOperator, type DType, dtypeBytes, noGrad, record, scope, Tensor, unscoped } from '../../tensor/index.js'
+import {
+  type Columns,
+  composeLayerOps,
+  type DecoderParts,
+  headWeight,
+  joinColumns,
+  LayerRopeTables,
+  type PlainOps,
+  runLayers,
+} from '../../decoder/index.js'
+import { type DType, dtypeBytes, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
 import { blockSize, blocksFor } from './blocks.js'
-import { decodeStep, type StepOps } from './decoder-step.js'
+import { cpuOps } from './cpu-ops.js'
 import { Programs, type StepProgram } from './programs.js'
 import type { StepBatch, StepDevice, StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
@@ -17,7 +26,7 @@ const samplingInputs = 6
 
 export class CpuStep implements StepDevice {
   private readonly capacity: number
-  private readonly tables: { cos: Tensor; sin: Tensor }
+  private readonly tables: LayerRopeTables
   /** `[layers * 2, blocks, kvHeads, 16 * headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
   private readonly programs = new Programs()
@@ -36,7 +45,7 @@ export class CpuStep implements StepDevice {
     )
     if (this.capacity < 2)
       throw new RangeError(`a KV cache of ${options.cacheBytes} bytes has no room: a block takes ${bytes}`)
-    this.tables = unscoped(() => ropeTables(parts.config, options.maxLength, 'cpu'))
+    this.tables = new LayerRopeTables(parts.config, options.maxLength, 'cpu')
     this.allocate()
   }
 
@@ -60,8 +69,7 @@ export class CpuStep implements StepDevice {
 
   dispose(): void {
     this.release()
-    this.tables.cos.dispose()
-    this.tables.sin.dispose()
+    this.tables.dispose()
   }
 
   async step(batch: StepBatch): Promise<StepResult> {
@@ -130,40 +138,34 @@ export class CpuStep implements StepDevice {
         const [ids, positions, sequences, slotMapping, blockTable, wanted, ...sampling] = inputs.slice(
           0,
           -1,
-        ) as unknown as Tensor[]
-        const ops: StepOps = {
-          linear: (x, weight, bias) => callOperator('whetstone::linear', x, weight, bias) as Tensor,
-          rmsNorm: (x, weight, eps) => callOperator('whetstone::rms_norm', x, weight, eps) as Tensor,
-          addRmsNorm: (x, residual, weight, eps) =>
-            callOperator('whetstone::add_rms_norm', x, residual, weight, eps) as [Tensor, Tensor],
-          swiglu: gateUp => callOperator('whetstone::swiglu', gateUp) as Tensor,
-          rotateStore: (qkv, layer) =>
-            callOperator(
-              'whetstone::rotate_store',
-              qkv,
-              tables.cos,
-              tables.sin,
-              positions!,
-              slotMapping!,
-              layers[layer]!,
-            ) as Tensor,
-          attend: (queries, layer) =>
-            callOperator(
-              'whetstone::paged_attention',
-              queries,
-              layers[layer]!,
-              blockTable!,
-              sequences!,
-              positions!,
-              scale,
-            ) as Tensor,
+        ) as unknown as [Tensor, Tensor, Tensor, Tensor, Tensor, ...Tensor[]]
+        const store = (qkv: Columns, layer: number): Tensor =>
+          cpuOps.rotateStore(joinColumns(qkv), tables.of(layer), { positions, slotMapping, cache: layers[layer]! })
+        const ops: PlainOps = {
+          ...cpuOps,
+          store,
+          attend: (qkv, layer) =>
+            cpuOps.pagedAttention(store(qkv, layer), {
+              ...{ cache: layers[layer]!, blockTable, sequences, positions, scale },
+            }),
+          addLowRank: (out, input, low) =>
+            out.add(cpuOps.linear(cpuOps.linear(input, low.a, null), low.b, null), { alpha: low.scale }),
         }
         return noGrad(() => {
-          const hidden = decodeStep(parts, ops, ids!, wanted)
+          const table = composeLayerOps(parts.config, ops, parts.adapter)
+          const hidden = runLayers(parts, table, ids, wanted ?? 'none')
           if (!hidden) return []
-          let logits = ops.linear(hidden, headWeight(parts))
+          let logits = cpuOps.linear(hidden, headWeight(parts), null)
           if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })
-          return callOperator('whetstone::sample', logits, ...sampling, inputs.at(-1)!) as Tensor[]
+          const [settings, streams, targetIds, forbiddenOffsets, forbiddenIds] = sampling as [
+            Tensor,
+            Tensor,
+            Tensor,
+            Tensor,
+            Tensor,
+          ]
+          const rows = { settings, streams, targetIds, forbiddenOffsets, forbiddenIds }
+          return cpuOps.sample(logits, rows, inputs.at(-1) as Sym)
         })
       }) as unknown as StepProgram
     } finally {

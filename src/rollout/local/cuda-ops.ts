@@ -1,6 +1,16 @@
 /** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
 
-import { type DecoderParts, headWeight } from '../../decoder/index.js'
+import {
+  type Columns,
+  composeLayerOps,
+  type DecoderParts,
+  headWeight,
+  joinColumns,
+  type LayerRopeTables,
+  normColumns,
+  type PlainOps,
+  runLayers,
+} from '../../decoder/index.js'
 import {
   type AttentionPlan,
   decodeAttentionKernel,
@@ -18,7 +28,6 @@ import {
   pagedRopeKernel,
   planAttention,
   planSplit,
-  type RopeTables,
   type SampleOptions,
   type SampleRows,
   type SkinnyGemm,
@@ -37,13 +46,12 @@ import {
   type NumberLike,
   type Tensor,
 } from '../../tensor/index.js'
-import { decodeStep, type StepOps } from './decoder-step.js'
-import { skinnyStep } from './skinny-step.js'
+import { skinnyOps } from './skinny-ops.js'
 
 /** Keys and values, and what turns them. */
 export interface Memory {
   layers: readonly PagedCache[]
-  tables: RopeTables
+  tables: LayerRopeTables
 }
 
 export class CudaOps {
@@ -82,7 +90,9 @@ export class CudaOps {
   private skinnyGemm(rows: number): SkinnyGemm | undefined {
     const { parts, device } = this
     const { config, adapter } = parts
-    if (adapter || !device || !skinnyGemmFits(rows, config, this.dtype, device)) return undefined
+    // A norm behind a part, or an adapter, needs the part's results before they are added up.
+    if (adapter || config.norms === 'after' || !device || !skinnyGemmFits(rows, config, this.dtype, device))
+      return undefined
     this.streams ??= skinnyGemmKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)
   }
@@ -93,19 +103,17 @@ export class CudaOps {
     return device !== undefined && gatedLinearFits(rows, parts.config, this.dtype, device)
   }
 
-  private gatedLinear(many: boolean): Pick<StepOps, 'gatedLinear'> {
+  private gatedLinear(many: boolean): Pick<PlainOps, 'gatedLinear'> {
     if (!many) return {}
     this.gated ??= gatedLinearKernel(this.device!.multiprocessors)
     return { gatedLinear: this.gated }
   }
 
-  private get shared(): Pick<StepOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
-    const { ops } = this.parts
+  private get shared(): Pick<PlainOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu' | 'addLowRank'> {
+    const { rmsNorm, addRmsNorm, swiglu } = this.parts.ops
     return {
-      linear: (x, weight, bias) => linear(x, weight, bias ?? null),
-      rmsNorm: ops.rmsNorm,
-      addRmsNorm: ops.addRmsNorm,
-      swiglu: ops.swiglu,
+      ...{ linear, rmsNorm, addRmsNorm, swiglu },
+      addLowRank: (out, input, low) => out.add(linear(linear(input, low.a), low.b), { alpha: low.scale }),
     }
   }
 
@@ -115,31 +123,34 @@ export class CudaOps {
     { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows & { count: number } },
   ): Tensor {
     const kernel = this.attention({ ...plan, fused: true })
-    const attend = (qkv: Tensor, layer: number): Tensor => kernel(qkv, tables, rows, layers[layer]!)
-    const { shared } = this
-    const streamed = this.skinnyGemm(rows.count)
-    if (streamed) return skinnyStep(this.parts, { ...streamed, rmsNorm: shared.rmsNorm, attend }, ids)
-    const { hidden: width, heads, headDim, intermediate } = this.parts.config
+    const attend = (qkv: Columns, layer: number): Tensor =>
+      kernel(joinColumns(qkv), tables.of(layer), rows, layers[layer]!)
+    const { shared, parts } = this
+    const { hidden: width, heads, headDim, intermediate, normEps } = parts.config
+    const gemm = this.skinnyGemm(rows.count)
+    if (gemm) {
+      const rmsNorm = (x: Tensor, weight: Tensor): Tensor => shared.rmsNorm(x, weight, normEps)
+      const table = skinnyOps(gemm, {
+        attend,
+        normColumns: (x, weight, groups) => normColumns(rmsNorm, x, weight, groups),
+      })
+      return runLayers(parts, table, ids, 'all')!
+    }
     const depths = splitKLinearExists() ? [heads * headDim, intermediate] : []
     const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
-    return decodeStep(
-      this.parts,
-      {
-        ...shared,
-        ...this.gatedLinear(this.isMany(rows.count)),
-        linearAddRmsNorm: (x, weight, bias, residual, norm, eps) => {
-          const parts = splits.get(weight.shape[1]!) ?? 1
-          return parts > 1
-            ? this.splitKLinear(parts)(rows.count, x, weight, bias ?? null, residual, norm, eps)
-            : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
-        },
-        // All in one kernel.
-        rotateStore: qkv => qkv,
-        attend,
+    const ops: PlainOps = {
+      ...shared,
+      ...this.gatedLinear(this.isMany(rows.count)),
+      linearAddRmsNorm: (x, { weight, bias, residual, norm }, eps) => {
+        const split = splits.get(weight.shape[1]!) ?? 1
+        return split > 1
+          ? this.splitKLinear(split)(rows.count, x, weight, bias, residual, norm, eps)
+          : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
       },
-      ids,
-      'all',
-    )!
+      // Rotating, storing and attending in one kernel.
+      attend,
+    }
+    return runLayers(parts, composeLayerOps(parts.config, ops, parts.adapter), ids, 'all')!
   }
 
   /** SamplingRows a token after each hidden state, as `sample` does of logits. */
@@ -187,30 +198,25 @@ export class CudaOps {
       })
       return out.reshape([-1, heads * headDim])
     }
-    return decodeStep(
-      this.parts,
-      {
-        ...this.shared,
-        ...this.gatedLinear(many),
-        rotateStore: (qkv, layer) => {
-          this.rope(qkv, tables, all, slotMapping, layers[layer]!)
-          return qkv
-        },
-        attend: (qkv, layer) => {
-          if (!fresh) return attend(qkv, tables, paged!, layers[layer]!)
-          if (!paged) return beginnings(qkv)
-          return cat(
-            [
-              beginnings(qkv.narrow(0, 0, fresh.count)),
-              attend(qkv.narrow(0, fresh.count, paged.count), tables, paged, layers[layer]!),
-            ],
-            0,
-          )
-        },
+    const store = (columns: Columns, layer: number): Tensor => {
+      const qkv = joinColumns(columns)
+      this.rope(qkv, tables.of(layer), all, slotMapping, layers[layer]!)
+      return qkv
+    }
+    const ops: PlainOps = {
+      ...this.shared,
+      ...this.gatedLinear(many),
+      store,
+      attend: (columns, layer) => {
+        const qkv = store(columns, layer)
+        const paging = (rows: Tensor): Tensor => attend(rows, tables.of(layer), paged!, layers[layer]!)
+        if (!fresh) return paging(qkv)
+        if (!paged) return beginnings(qkv)
+        return cat([beginnings(qkv.narrow(0, 0, fresh.count)), paging(qkv.narrow(0, fresh.count, paged.count))], 0)
       },
-      ids,
-      wanted,
-    )
+    }
+    const { parts } = this
+    return runLayers(parts, composeLayerOps(parts.config, ops, parts.adapter), ids, wanted ?? 'none')
   }
 
   /** The logits after each hidden state that `prefill` gave. */

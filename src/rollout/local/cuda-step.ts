@@ -8,8 +8,8 @@
  * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
  */
 
-import { type DecoderParts, ropeTables } from '../../decoder/index.js'
-import { type HalfDType, type PagedCache, type RopeTables, samplePlanes } from '../../kernels/index.js'
+import { type DecoderParts, LayerRopeTables } from '../../decoder/index.js'
+import { type HalfDType, type PagedCache, samplePlanes } from '../../kernels/index.js'
 import {
   type Device,
   dtypeBytes,
@@ -87,7 +87,7 @@ export class CudaStep implements StepDevice {
   readonly multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1)! }
   private readonly capacity: number
   private readonly ops: CudaOps
-  private readonly tables: RopeTables
+  private readonly tables: LayerRopeTables
   /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
   private layers: PagedCache[] = []
@@ -110,7 +110,7 @@ export class CudaStep implements StepDevice {
     const width = blocksFor(maxLength) + 1
     this.capacity = Math.min(Math.floor(cacheBytes / bytes), maxSequences * width)
     if (this.capacity < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
-    this.tables = unscoped(() => ropeTables(config, maxLength, device))
+    this.tables = new LayerRopeTables(config, maxLength, device)
     const rows = bucketFor(maxSequences)
     const { hidden, intermediate, heads, kvHeads, headDim } = config
     const layerWeights = hidden * (3 * intermediate + 2 * (heads + kvHeads) * headDim)
@@ -164,7 +164,7 @@ export class CudaStep implements StepDevice {
   dispose(): void {
     this.release()
     this.graphs.dispose()
-    for (const tensor of [this.tables.cos, this.tables.sin]) tensor.dispose()
+    this.tables.dispose()
   }
 
   // ---- steps of next tokens

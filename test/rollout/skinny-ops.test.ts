@@ -1,8 +1,17 @@
 import { expect, test } from 'vitest'
-import { type DecoderParts, ropeTables } from '../../src/decoder/index.js'
-import { decodeStep, type StepOps } from '../../src/rollout/local/decoder-step.js'
-import { skinnyStep } from '../../src/rollout/local/skinny-step.js'
-import { callOperator, linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
+import {
+  type Columns,
+  composeLayerOps,
+  type DecoderParts,
+  joinColumns,
+  LayerRopeTables,
+  normColumns,
+  type PlainOps,
+  runLayers,
+} from '../../src/decoder/index.js'
+import { cpuOps } from '../../src/rollout/local/cpu-ops.js'
+import { skinnyOps } from '../../src/rollout/local/skinny-ops.js'
+import { linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
 import { skinnyGemmReference } from '../kernels/skinny-gemm-reference.js'
 import { loadModel } from './models.js'
 
@@ -18,21 +27,23 @@ function memory({ config }: DecoderParts) {
     (position, row) => (2 * row + Math.floor(position / blockSize)) * blockSize + (position % 16),
   )
   const blockTable = positions.flatMap((_, row) => [2 * row, 2 * row + 1])
-  const { cos, sin } = ropeTables(config, 64, 'cpu')
+  const tables = new LayerRopeTables(config, 64, 'cpu')
   const filled = randn([2 * layers, 2 * positions.length, kvHeads, blockSize * headDim])
   const [at, where, own] = [ints(positions), ints(slotMapping), ints(positions.map((_, row) => row))]
   const blocks = ints(blockTable, [positions.length, 2])
   return {
     ids: ints([7, 100, 7, 319, 3]),
+    tables,
     /** Attention over a copy of the cache. */
     attention: () => {
       const cache = filled.clone()
       const each = Array.from({ length: layers }, (_, i) => cache.narrow(0, 2 * i, 2))
-      const rotateStore = (qkv: Tensor, layer: number): Tensor =>
-        callOperator('whetstone::rotate_store', qkv, cos, sin, at, where, each[layer]!) as Tensor
-      const attend = (queries: Tensor, layer: number): Tensor =>
-        callOperator('whetstone::paged_attention', queries, each[layer]!, blocks, own, at, headDim ** -0.5) as Tensor
-      return { cache, rotateStore, attend }
+      const attend = (qkv: Columns, layer: number): Tensor => {
+        const places = { positions: at, slotMapping: where, cache: each[layer]! }
+        const queries = cpuOps.rotateStore(joinColumns(qkv), tables.of(layer), places)
+        return cpuOps.pagedAttention(queries, { ...places, blockTable: blocks, sequences: own, scale: headDim ** -0.5 })
+      }
+      return { cache, attend }
     },
   }
 }
@@ -51,18 +62,20 @@ test('gates and ups in one are those one after the other, and an adapter still t
   scope(() =>
     noGrad(() => {
       const { parts } = model
-      const { ids, attention } = memory(parts)
+      const { ids, attention, tables } = memory(parts)
       const { rmsNorm, addRmsNorm, swiglu } = parts.ops
-      const product: StepOps['linear'] = (x, weight, bias) => linear(x, weight, bias ?? null)
-      const step = (of: DecoderParts, more: Partial<StepOps>): Tensor => {
-        const { rotateStore, attend } = attention()
-        const ops = { linear: product, rmsNorm, addRmsNorm, swiglu, rotateStore, attend }
-        return decodeStep(of, { ...ops, ...more }, ids, 'all')!
+      const step = (of: DecoderParts, more: Partial<PlainOps>): Tensor => {
+        const { attend } = attention()
+        const ops: PlainOps = {
+          ...{ linear, rmsNorm, addRmsNorm, swiglu, attend },
+          addLowRank: (out, x, { a, b, scale }) => out.add(linear(linear(x, a), b), { alpha: scale }),
+        }
+        return runLayers(of, composeLayerOps(of.config, { ...ops, ...more }, of.adapter), ids, 'all')!
       }
       let calls = 0
-      const gatedLinear: StepOps['gatedLinear'] = (x, weight) => {
+      const gatedLinear: PlainOps['gatedLinear'] = (x, weight) => {
         calls++
-        return swiglu(product(x, weight))
+        return swiglu(linear(x, weight))
       }
       const plain = step(parts, {})
       expect(step(parts, { gatedLinear }).equal(plain)).toBe(true)
@@ -78,6 +91,7 @@ test('gates and ups in one are those one after the other, and an adapter still t
       const expected = step(adapted, {})
       expect(expected.equal(plain)).toBe(false)
       expect(step(adapted, { gatedLinear }).equal(expected)).toBe(true)
+      tables.dispose()
     }),
   )
   model.dispose()
@@ -92,30 +106,28 @@ for (const name of ['qwen2', 'qwen3', 'llama'])
       scope(() =>
         noGrad(() => {
           const parts = how === 'as it is' ? model.parts : biased(model.parts)
-          const { ids, attention } = memory(parts)
+          const { ids, attention, tables } = memory(parts)
           const before = attention()
           const { rmsNorm, addRmsNorm, swiglu } = parts.ops
-          const stepOps: StepOps = {
-            linear: (x, weight, bias) => linear(x, weight, bias ?? null),
-            ...{ rmsNorm, addRmsNorm, swiglu },
-            ...{ rotateStore: before.rotateStore, attend: before.attend },
-          }
-          const expected = decodeStep(parts, stepOps, ids, 'all')!
+          const plain: PlainOps = { linear, rmsNorm, addRmsNorm, swiglu, attend: before.attend }
+          const expected = runLayers(parts, composeLayerOps(parts.config, plain), ids, 'all')!
 
           const after = attention()
-          const ops = {
-            ...skinnyGemmReference('float32', parts.config.normEps),
-            rmsNorm,
-            attend: (qkv: Tensor, layer: number) => after.attend(after.rotateStore(qkv, layer), layer),
-          }
+          const { normEps } = parts.config
+          const norm = (x: Tensor, weight: Tensor): Tensor => rmsNorm(x, weight, normEps)
+          const ops = skinnyOps(skinnyGemmReference('float32', normEps), {
+            attend: after.attend,
+            normColumns: (x, weight, groups) => normColumns(norm, x, weight, groups),
+          })
           // Recorded, as engines do: nothing asks for the shape of a tensor that is not there yet.
-          const program = record(['tensor'], given => skinnyStep(parts, ops, given))
+          const program = record(['tensor'], given => runLayers(parts, ops, given, 'all')!)
           const found = program.call(ids)
           program.dispose()
           const far = (a: Tensor, b: Tensor): number => a.sub(b).abs().amax().item()
           expect(found.shape).toEqual([5, parts.config.hidden])
           expect(far(found, expected)).toBeLessThan(2e-5 * Math.max(1, expected.abs().amax().item()))
           expect(far(after.cache, before.cache)).toBeLessThan(2e-5 * Math.max(1, before.cache.abs().amax().item()))
+          tables.dispose()
         }),
       )
       model.dispose()

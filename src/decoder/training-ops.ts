@@ -1,0 +1,106 @@
+/** The table of operations of training and scoring: differentiable, with adapters, over batches of whole sequences. */
+
+import type { FusedOps } from '../kernels/index.js'
+import { cat, checkpoint, dropout, linear, type Sym, type Tensor } from '../tensor/index.js'
+import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
+import { type AdapterLookup, composeLayerOps } from './composed-ops.js'
+import type { DecoderConfig } from './config.js'
+import { type Columns, isSplit, type LayerOps, runLayers } from './layer.js'
+import { usesRope } from './rope.js'
+
+export interface DecoderParts {
+  config: DecoderConfig
+  weights: ReadonlyMap<string, Tensor>
+  /** Norms and activations for the weights' device and dtype. */
+  ops: FusedOps
+  /** Undefined: no adapter, or the adapter is off. */
+  adapter?: AdapterLookup | undefined
+  /** How often the weights have moved to other memory: graphs hold addresses, and are void then. */
+  storageGeneration?: () => number
+  /** Keep only each layer's input for the backward pass. */
+  gradientCheckpointing?: boolean
+  /** Adapters drop inputs at random. */
+  training?: boolean
+}
+
+/** Where rows stand: their rotations, float32 `[rows, headDim / 2]`, and the sequences they are of. */
+interface Places {
+  cos: Tensor
+  sin: Tensor
+  rows: Rows
+}
+
+/** The hidden states after the final norm, `[rows, hidden]`. `cos` and `sin` are float32 `[rows, headDim / 2]`. */
+export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tensor, rows: Rows): Tensor {
+  return runLayers(parts, trainingOps(parts, { cos, sin, rows }), ids, 'all')!
+}
+
+function trainingOps(parts: DecoderParts, places: Places): LayerOps {
+  const { config, ops } = parts
+  const composed = composeLayerOps(
+    config,
+    {
+      linear: ops.linear,
+      rmsNorm: ops.rmsNorm,
+      addRmsNorm: ops.addRmsNorm,
+      swiglu: ops.swiglu,
+      // Heads as they lie in the projection: a row of each would be a copy.
+      normColumns: (x, weight, groups) =>
+        ops.rmsNorm(x.reshape([-1, groups, weight.shape[0]!]), weight, config.normEps).flatten(1),
+      addLowRank: (out, input, low) => {
+        const dropped = parts.training && low.dropout > 0 ? dropout(input, low.dropout, { train: true }) : input
+        return out.add(linear(linear(dropped, low.a), low.b), { alpha: low.scale })
+      },
+      attend: (qkv, layer) => {
+        const [qk, value] = rotate(parts, qkv, layer, places)
+        return attention(places.rows, config, qk, value)
+      },
+    },
+    parts.adapter,
+  )
+  return parts.gradientCheckpointing ? { ...composed, runLayer: checkpointed(parts, places) } : composed
+}
+
+/** Queries and keys side by side, rotated by position where the layer does so, and the values: `[rows, heads, headDim]` each. */
+function rotate(
+  { config, ops }: DecoderParts,
+  qkv: Columns,
+  layer: number,
+  { cos, sin }: Places,
+): readonly [qk: Tensor, value: Tensor] {
+  const { heads, kvHeads, headDim } = config
+  const rotated = heads + kvHeads
+  const rotates = usesRope(config, layer)
+  if (!isSplit(qkv)) {
+    if (rotates) return ops.rope({ rotated, rest: kvHeads, headDim })(qkv, cos, sin)
+    const each = qkv.reshape([-1, rotated + kvHeads, headDim])
+    return [each.narrow(1, 0, rotated), each.narrow(1, rotated, kvHeads)]
+  }
+  const [query, key, value] = qkv as readonly [Tensor, Tensor, Tensor]
+  const qk = cat([query, key], 1)
+  return [
+    rotates ? ops.rope({ rotated, rest: 0, headDim })(qk, cos, sin)[0] : qk.reshape([-1, rotated, headDim]),
+    value.reshape([-1, kvHeads, headDim]),
+  ]
+}
+
+/** The layer as a checkpoint: its inputs are what the backward pass keeps. */
+function checkpointed(parts: DecoderParts, { cos, sin, rows }: Places): NonNullable<LayerOps['runLayer']> {
+  return ({ normed, residual }, run) => {
+    const tensors = [residual, normed, cos, sin, ...rowTensors(rows)]
+    const kinds = [...tensors.map(() => 'tensor' as const), 'number' as const]
+    const layer = checkpoint(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
+      const [residual, normed, cos, sin, ...rest] = inputs.slice(0, -1) as Tensor[]
+      const inner = { cos: cos!, sin: sin!, rows: rowsOf(rows.kind, inputs.at(-1) as Sym, rest) }
+      const next = run(trainingOps(parts, inner), { residual: residual!, normed: normed! })
+      return [next.residual, next.normed]
+    })
+    const [nextResidual, nextNormed] = layer(...tensors, rows.length)
+    return { residual: nextResidual!, normed: nextNormed! }
+  }
+}
+
+/** The matrix that makes logits of hidden states. */
+export function headWeight({ weights, config }: DecoderParts): Tensor {
+  return weights.get(config.tiedEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight')!
+}
