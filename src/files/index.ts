@@ -8,5 +8,6 @@ export {
   writeFileAtomic,
 } from './atomic-file.js'
 export { cacheDirectory } from './cache-directory.js'
+export { readConfigFile } from './config-file.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'
