@@ -1,0 +1,85 @@
+import { SourceError } from './errors.js'
+import type { RewardInput } from './input.js'
+import { defaultLimits, type RewardAnswer, type RewardSource } from './source.js'
+
+/** Where a source's rewards are in `modelRewardList`, by its name. */
+export type RewardFnLabelMap = Readonly<Record<string, number>>
+
+/** One number per sample, or one for all of them. */
+export type MetricValues = number | ArrayLike<number>
+
+/**
+ * LightRFT's `reward_fn`: makes one reward per sample of what the sources said, and of nothing but rules where there is no
+ * source. It is called with some samples at a time, so a sample's reward may not depend on which others are there. A number
+ * that a sample's recipe did not ask for is NaN in `modelRewardList`, never 0. The records themselves come last.
+ *
+ * @example
+ * const rewardFn: RewardFn = ([quality, safety], labels) => ({
+ *   rewards: labels.map((_, i) => 0.6 * quality[i] + 0.4 * safety[i]),
+ *   metrics: { quality, safety },
+ * })
+ */
+export type RewardFn = (
+  modelRewardList: readonly number[][],
+  labels: readonly (string | undefined)[],
+  queries: readonly string[],
+  refs: readonly RewardInput['reference'][],
+  labelMap: RewardFnLabelMap,
+  inputs: readonly RewardInput[],
+) => Aggregated | Promise<Aggregated>
+
+export interface Aggregated {
+  readonly rewards: ArrayLike<number>
+  readonly metrics?: Readonly<Record<string, MetricValues>>
+}
+
+/** A sample and what each source gave to it. */
+export interface ScoredSample {
+  readonly input: RewardInput
+  /** In the order of the label map. */
+  readonly scores: readonly number[]
+}
+
+/** The aggregator as a source of its own: what goes wrong in it is handled as in any other. */
+export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): RewardSource<ScoredSample> {
+  const count = Object.keys(labelMap).length
+  return {
+    name: 'rewardFn',
+    kind: 'function',
+    limits: defaultLimits.batchFunction,
+    async score(samples) {
+      const inputs = samples.map(sample => sample.input)
+      const { rewards, metrics = {} } = (await fn(
+        Array.from({ length: count }, (_, source) => samples.map(({ scores }) => scores[source]!)),
+        inputs.map(input => input.label),
+        inputs.map(input => input.query),
+        inputs.map(input => input.reference),
+        labelMap,
+        inputs,
+      )) ?? { rewards: undefined }
+      if (typeof rewards !== 'object' || rewards === null)
+        throw new SourceError('wrong-type', 'expected { rewards, metrics }, with one reward per sample')
+      if (rewards.length !== samples.length) return Array.from(rewards)
+      return Array.from(
+        rewards,
+        (reward, i): RewardAnswer => ({ reward, metrics: metricsOf(metrics, i, samples.length) }),
+      )
+    },
+  }
+}
+
+/** A list is one number per sample; its length is checked where it is read. */
+export function metricsOf(
+  metrics: Readonly<Record<string, MetricValues>>,
+  index: number,
+  count: number,
+): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(metrics).map(([name, values]) => {
+      if (typeof values === 'number') return [name, values]
+      if (values.length !== count)
+        throw new SourceError('wrong-count', `metrics.${name} has ${values.length} numbers for ${count} samples`)
+      return [name, values[index]!]
+    }),
+  )
+}

@@ -1,0 +1,47 @@
+import type { z } from 'zod'
+import { SourceError } from './errors.js'
+import { type FunctionOptions, sampleReward } from './function-source.js'
+import type { RewardInput } from './input.js'
+import type { RewardAnswer, RewardSource } from './source.js'
+
+/** A reward that knows the columns of its rows. */
+export interface DefinedReward<Schema extends z.ZodType = z.ZodType> extends RewardSource {
+  readonly rowSchema: Schema
+}
+
+/**
+ * A reward over rows of a known shape: a column that the schema does not have fails to compile, and a row that does not fit
+ * it is a failure that names the column, not a reward.
+ *
+ * @example
+ * const reward = defineReward(z.object({ answer: z.string() }), ({ row, response }) => (response.includes(row.answer) ? 1 : 0))
+ */
+export function defineReward<Schema extends z.ZodType>(
+  rowSchema: Schema,
+  fn: (input: RewardInput<z.output<Schema>>, options: { signal: AbortSignal }) => RewardAnswer | Promise<RewardAnswer>,
+  options: FunctionOptions = {},
+): DefinedReward<Schema> {
+  // Samples of a prompt share its row.
+  const parsed = new WeakMap<object, z.output<Schema>>()
+  const source = sampleReward(
+    (input, context) => {
+      let row = parsed.get(input.row)
+      if (row === undefined) {
+        const result = rowSchema.safeParse(input.row)
+        if (!result.success) throw new SourceError('input', rowMessage(result.error))
+        row = result.data
+        parsed.set(input.row, row)
+      }
+      return fn({ ...input, row }, context)
+    },
+    { ...options, name: options.name ?? (fn.name || 'reward') },
+  )
+  return { ...source, rowSchema }
+}
+
+function rowMessage(error: z.ZodError): string {
+  const [first] = error.issues
+  const column = first!.path.length > 0 ? `row.${first!.path.join('.')}` : 'row'
+  const more = error.issues.length > 1 ? ` (and ${error.issues.length - 1} more)` : ''
+  return `${column}: ${first!.message}${more}. Check the dataset's column, or the schema given to defineReward.`
+}

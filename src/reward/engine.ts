@@ -1,0 +1,230 @@
+/**
+ * Rewards of samples: asks each source for the samples that need it, and makes one reward of what they say. The way of LightRFT's
+ * engine of this name (gather, process, aggregate), with the difference that what fails is an outcome and never a 0.
+ */
+import { aggregatorSource, type ScoredSample } from './aggregator.js'
+import { type Combination, type ResolvedRewards, type RewardEngineOptions, resolveRewards } from './engine-options.js'
+import { RewardStoppedError } from './errors.js'
+import type { RewardInput } from './input.js'
+import type { FailedReward, RewardOutcome, ScoredReward, SourceOutcome } from './outcome.js'
+import { entriesFor } from './recipe.js'
+import { type QueueOptions, type SourceCounts, SourceQueue } from './source-queue.js'
+import { type RewardSummary, summarizeRewards } from './summary.js'
+
+export interface ComputeOptions {
+  readonly signal?: AbortSignal
+}
+
+export interface RewardBatch {
+  /** One per input, in their order. */
+  readonly outcomes: readonly RewardOutcome[]
+  readonly summary: RewardSummary
+}
+
+/** What is asked of one source for a sample. */
+interface Need {
+  readonly queue: SourceQueue<RewardInput>
+  readonly weight: number
+}
+
+/**
+ * @example
+ * const engine = new RewardComputationEngine({
+ *   sources: [numericAnswer(), format()],
+ *   weights: { 'numeric-answer': 0.9, format: 0.1 },
+ * })
+ * const { outcomes, summary } = await engine.compute(inputs)
+ */
+export class RewardComputationEngine {
+  private readonly rewards: ResolvedRewards
+  private readonly queues: ReadonlyMap<string, SourceQueue<RewardInput>>
+  private readonly aggregator: SourceQueue<ScoredSample> | undefined
+
+  constructor(options: RewardEngineOptions) {
+    this.rewards = resolveRewards(options)
+    const { sources, combination, blockedMs } = this.rewards
+    const queueOptions: QueueOptions = {
+      blockedMs,
+      random: Math.random,
+      onLate: options.onLate ?? (() => {}),
+      onBlocked: options.onBlocked ?? warnOfBlocking,
+    }
+    this.queues = new Map(sources.map(source => [source.name, new SourceQueue(source, queueOptions)]))
+    if (combination.kind === 'aggregator') {
+      const { rewardFn, labelMap } = combination
+      this.aggregator = new SourceQueue(aggregatorSource(rewardFn, labelMap), queueOptions)
+    }
+  }
+
+  /** What each source was asked and how it went, by name. */
+  get counts(): Readonly<Record<string, Readonly<SourceCounts>>> {
+    const all = [...this.queues.values(), ...(this.aggregator ? [this.aggregator] : [])]
+    return Object.fromEntries(all.map(({ source, counts }) => [source.name, { ...counts }]))
+  }
+
+  /** Throws for a label that no recipe is for: to be called before anything is generated. */
+  checkLabels(labels: Iterable<string | undefined>): void {
+    const { combination } = this.rewards
+    const recipe = combination.kind === 'weights' ? undefined : combination.recipe
+    if (recipe) for (const label of new Set(labels)) entriesFor(recipe, label)
+  }
+
+  /** The rewards of a batch. Rejects where it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */
+  async compute(inputs: readonly RewardInput[], options: ComputeOptions = {}): Promise<RewardBatch> {
+    options.signal?.throwIfAborted()
+    this.checkLabels(inputs.map(input => input.label))
+    const stop = new AbortController()
+    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+    try {
+      // All of them first: an aggregator then sees the whole batch in one call.
+      const parts = await Promise.all(inputs.map(input => this.gather(input, signal)))
+      const outcomes = await Promise.all(inputs.map((input, i) => this.aggregate(input, parts[i]!, signal)))
+      options.signal?.throwIfAborted()
+      return { outcomes, summary: summarizeRewards(outcomes) }
+    } finally {
+      // What is still running is not wanted: `stop` found a failure, or all is done.
+      stop.abort()
+    }
+  }
+
+  /** The reward of one sample, asked for together with others that arrive meanwhile. */
+  async enqueue(input: RewardInput, options: ComputeOptions = {}): Promise<RewardOutcome> {
+    options.signal?.throwIfAborted()
+    this.checkLabels([input.label])
+    const outcome = await this.aggregate(input, await this.gather(input, options.signal), options.signal)
+    options.signal?.throwIfAborted()
+    return outcome
+  }
+
+  /**
+   * Rewards as each is there, of samples as each arrives: what a generator yields can be handed on as it is.
+   *
+   * @example
+   * for await (const { input, outcome } of engine.stream(samples)) keep(input, outcome)
+   */
+  async *stream(
+    inputs: AsyncIterable<RewardInput> | Iterable<RewardInput>,
+    options: ComputeOptions = {},
+  ): AsyncGenerator<{ input: RewardInput; outcome: RewardOutcome }, void, undefined> {
+    const stop = new AbortController()
+    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+    const ready: { input: RewardInput; outcome: RewardOutcome }[] = []
+    let wake = () => {}
+    let failure: { error: unknown } | undefined
+    let open = 1
+    const settle = () => {
+      open--
+      wake()
+    }
+    const fail = (error: unknown) => {
+      failure ??= { error }
+    }
+    const take = async () => {
+      for await (const input of inputs) {
+        if (signal.aborted || failure) return
+        open++
+        this.enqueue(input, { signal })
+          .then(outcome => ready.push({ input, outcome }), fail)
+          .finally(settle)
+      }
+    }
+    take().catch(fail).finally(settle)
+    try {
+      while (true) {
+        if (failure) throw failure.error
+        options.signal?.throwIfAborted()
+        yield* ready.splice(0)
+        if (open === 0 && ready.length === 0 && !failure) return
+        if (ready.length > 0 || failure) continue
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
+    } finally {
+      stop.abort()
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.rewards.sources.map(source => source.close?.()))
+  }
+
+  private needs(input: RewardInput): Need[] {
+    return needsOf(this.rewards.combination, input.label, [...this.queues.keys()]).map(({ name, weight }) => ({
+      queue: this.queues.get(name)!,
+      weight,
+    }))
+  }
+
+  /** What the sources say of a sample, by name: only those are asked that its reward is made of. */
+  private async gather(input: RewardInput, signal?: AbortSignal): Promise<Parts> {
+    const needs = this.needs(input)
+    const { onRewardFailure, failureRetries } = this.rewards
+    const ask = async ({ queue }: Need): Promise<SourceOutcome> => {
+      for (let again = 0; ; again++) {
+        const outcome = await queue.submit([input], signal)[0]!
+        if (outcome.kind === 'scored' || outcome.reason === 'aborted') return outcome
+        if (onRewardFailure === 'stop') throw new RewardStoppedError(outcome, input)
+        // A sample that lacks something will lack it the next time too.
+        if (onRewardFailure === 'drop' || outcome.reason === 'input' || again >= failureRetries) return outcome
+      }
+    }
+    const outcomes = await Promise.all(needs.map(ask))
+    return needs.map(({ queue, weight }, i) => ({ name: queue.source.name, weight, outcome: outcomes[i]! }))
+  }
+
+  private async aggregate(input: RewardInput, parts: Parts, signal?: AbortSignal): Promise<RewardOutcome> {
+    const failure = parts.find(({ outcome }) => outcome.kind === 'failed')
+    if (failure) return failure.outcome as FailedReward
+    const scored = parts as readonly (Parts[number] & { outcome: ScoredReward })[]
+    const components = Object.fromEntries(scored.map(({ name, outcome }) => [name, outcome.reward]))
+    const { combination, onRewardFailure } = this.rewards
+    if (combination.kind !== 'aggregator') return weighted(scored, components)
+    // What was not asked for is NaN: an aggregator that uses it all the same gets a failure, not a reward.
+    const scores = new Array<number>(this.queues.size).fill(Number.NaN)
+    for (const { name, outcome } of scored) scores[combination.labelMap[name]!] = outcome.reward
+    const outcome = await this.aggregator!.submit([{ input, scores }], signal)[0]!
+    if (outcome.kind === 'scored') return { ...outcome, components, metrics: outcome.metrics ?? {} }
+    if (onRewardFailure === 'stop' && outcome.reason !== 'aborted') throw new RewardStoppedError(outcome, input)
+    return outcome
+  }
+}
+
+type Parts = readonly { readonly name: string; readonly weight: number; readonly outcome: SourceOutcome }[]
+
+function needsOf(
+  combination: Combination,
+  label: string | undefined,
+  names: readonly string[],
+): { name: string; weight: number }[] {
+  const recipe = combination.kind === 'weights' ? undefined : combination.recipe
+  const all = recipe
+    ? entriesFor(recipe, label).map(([, name, weight]) => ({ name, weight }))
+    : names.map(name => ({ name, weight: combination.kind === 'weights' ? combination.weights.get(name)! : 1 }))
+  return all.filter(({ weight }) => weight !== 0)
+}
+
+function weighted(
+  parts: readonly { name: string; weight: number; outcome: ScoredReward }[],
+  components: Readonly<Record<string, number>>,
+): RewardOutcome {
+  const reward = parts.reduce((sum, { weight, outcome }) => sum + weight * outcome.reward, 0)
+  const source = parts.map(({ name }) => name).join(' + ')
+  if (!Number.isFinite(reward))
+    return { kind: 'failed', reason: 'non-finite', message: `the weighted sum is ${reward}`, source }
+  const metrics = Object.fromEntries(
+    parts.flatMap(({ name, outcome }) =>
+      // With one source its names are its own; with several, two may have the same.
+      Object.entries(outcome.metrics ?? {}).map(([key, value]) => [parts.length > 1 ? `${name}/${key}` : key, value]),
+    ),
+  )
+  return { kind: 'scored', reward, components, metrics }
+}
+
+function warnOfBlocking({ source, blockedMs }: { source: string; blockedMs: number }): void {
+  process.emitWarning(
+    `reward "${source}" held the event loop for ${Math.round(blockedMs)} ms in one call; nothing else runs meanwhile, ` +
+      'generation and other rewards included. Make it asynchronous, or move its work to a worker or a server.',
+    { type: 'RewardWarning', code: 'REWARD_BLOCKS_EVENT_LOOP' },
+  )
+}

@@ -1,0 +1,41 @@
+import type { FailedReward, FailureReason } from './outcome.js'
+
+/** Rewards that cannot work as they were described; thrown before the first of them is asked. */
+export class RewardConfigError extends Error {
+  override name = 'RewardConfigError'
+}
+
+/** A reward failed and `onRewardFailure` is `stop`. */
+export class RewardStoppedError extends Error {
+  override name = 'RewardStoppedError'
+
+  constructor(
+    readonly failure: FailedReward,
+    readonly sample: { group: string; sample: number },
+  ) {
+    super(
+      `reward "${failure.source}" failed on sample ${sample.sample} of prompt ${sample.group} (${failure.reason}): ${failure.message}`,
+    )
+  }
+}
+
+/** What a reward source throws to say why it failed; anything else it throws counts as `threw`. */
+export class SourceError extends Error {
+  override name = 'SourceError'
+  readonly reason: FailureReason
+  /** `retryable`: the same question may be answered next time. */
+  readonly repeat: 'retryable' | 'final'
+  /** How long to wait before that, where the source knows. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    reason: FailureReason,
+    message: string,
+    options: { repeat?: 'retryable' | 'final'; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.reason = reason
+    this.repeat = options.repeat ?? 'final'
+    this.retryAfterMs = options.retryAfterMs
+  }
+}

@@ -1,0 +1,79 @@
+import type { RewardInput } from './input.js'
+import {
+  defaultLimits,
+  type LimitOptions,
+  type RewardAnswer,
+  type RewardSource,
+  resolveLimits,
+  type SourceKind,
+} from './source.js'
+
+type MaybePromise<T> = T | Promise<T>
+
+/** A reward of one sample. */
+export type SampleReward = (input: RewardInput, options: { signal: AbortSignal }) => MaybePromise<RewardAnswer>
+
+/** The rewards of many samples, one each and in their order. */
+export type BatchReward = (
+  inputs: readonly RewardInput[],
+  options: { signal: AbortSignal },
+) => MaybePromise<ArrayLike<RewardAnswer>>
+
+/**
+ * LightRFT's `custom_reward_func`: texts of prompt and response together, prompts, labels. The records themselves come last,
+ * for whoever wants to grade the response alone.
+ */
+export type CustomRewardFunc = (
+  queries: readonly string[],
+  prompts: readonly string[],
+  labels: readonly (string | undefined)[],
+  inputs: readonly RewardInput[],
+) => MaybePromise<ArrayLike<RewardAnswer>>
+
+export interface FunctionOptions extends LimitOptions {
+  /** Default: the function's own name. */
+  readonly name?: string
+}
+
+/**
+ * A reward from a function of one sample, sync or async.
+ *
+ * @example
+ * const brief = sampleReward(({ response }) => (response.length < 400 ? 1 : 0), { name: 'brief' })
+ */
+export function sampleReward(
+  fn: SampleReward,
+  options: FunctionOptions & { readonly kind?: Extract<SourceKind, 'function' | 'rule'> } = {},
+): RewardSource {
+  const { name = fn.name || 'reward', kind = 'function', ...limits } = options
+  // Its own size of batches is no choice here: an answer belongs to one sample.
+  return {
+    name,
+    kind,
+    limits: resolveLimits(name, defaultLimits.function, { ...limits, batchSize: 1 }),
+    score: async ([input], context) => [await fn(input!, context)],
+  }
+}
+
+/** A reward from a function of many samples; `batchSize` bounds how many. */
+export function batchReward(fn: BatchReward, options: FunctionOptions = {}): RewardSource {
+  const { name = fn.name || 'reward', ...limits } = options
+  return {
+    name,
+    kind: 'function',
+    limits: resolveLimits(name, defaultLimits.batchFunction, limits),
+    score: async (inputs, context) => fn(inputs, context),
+  }
+}
+
+/** A reward from a function with LightRFT's arguments. */
+export function customReward(fn: CustomRewardFunc, options: FunctionOptions = {}): RewardSource {
+  const asBatch: BatchReward = inputs =>
+    fn(
+      inputs.map(input => input.query),
+      inputs.map(input => input.promptRaw),
+      inputs.map(input => input.label),
+      inputs,
+    )
+  return batchReward(asBatch, { ...options, name: options.name ?? (fn.name || 'customRewardFunc') })
+}

@@ -1,0 +1,146 @@
+/** Local reward models as reward sources. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { RewardConfigError, SourceError } from './errors.js'
+import type { RewardInput } from './input.js'
+import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource, resolveLimits } from './source.js'
+
+/** What is needed of a model: one score per sequence, at its last token. A `TokenModel` with the role `reward` is one. */
+export interface RewardScorer {
+  score(
+    sequences: readonly Int32Array[],
+    options?: { signal?: AbortSignal },
+  ): Promise<readonly { readonly score: number }[]>
+}
+
+export interface ModelRewardOptions extends LimitOptions {
+  readonly name: string
+  readonly model: RewardScorer
+  /** The reward model's own, with its chat template. */
+  readonly tokenizer: Tokenizer
+  /** The policy's: where both have the same `tokenizer.json` the model gets the ids the policy sampled, exactly. */
+  readonly policyTokenizer?: Tokenizer
+  /** Tokens in one call of the model. A single longer sequence is a call of its own. Default 32768. */
+  readonly batchTokens?: number
+  /** Longer sequences are failures of their samples. Default: no limit but the model's own. */
+  readonly maxLength?: number
+}
+
+/**
+ * A local reward model as a source.
+ *
+ * @example
+ * const quality = modelReward({ name: 'quality', model, tokenizer: await Tokenizer.load('models/rm'), policyTokenizer })
+ */
+export function modelReward(options: ModelRewardOptions): RewardSource {
+  const {
+    name,
+    model,
+    tokenizer,
+    policyTokenizer,
+    maxLength = Number.POSITIVE_INFINITY,
+    batchTokens = 32_768,
+  } = options
+  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
+  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries } as LimitOptions
+  if (!Number.isInteger(batchTokens) || batchTokens < 1)
+    throw new RewardConfigError(
+      `reward "${name}": batchTokens should be a whole number of at least 1, got ${batchTokens}`,
+    )
+  let shared: Promise<SharedIds> | undefined
+  return {
+    name,
+    kind: 'model',
+    limits: resolveLimits(name, defaultLimits.model, given),
+    async score(inputs, { signal }) {
+      shared ??= sameTokenizer(tokenizer, policyTokenizer)
+      const ids = await Promise.all(inputs.map(async input => sequenceFor(input, tokenizer, await shared!)))
+      const answers: RewardAnswer[] = ids.map(({ length }) =>
+        length > 0 && length <= maxLength
+          ? Number.NaN
+          : { kind: 'failed', reason: 'input', message: lengthMessage(length, maxLength) },
+      )
+      for (const batch of batches(ids, answers, batchTokens)) {
+        signal.throwIfAborted()
+        await scoreBatch(model, batch, ids, answers, signal)
+      }
+      return answers
+    },
+  }
+}
+
+type SharedIds = 'exact' | 'rendered'
+
+/** Whether ids of one tokenizer mean the same to the other: by the bytes of `tokenizer.json`, not by the vocabulary's size. */
+async function sameTokenizer(own: Tokenizer, policy: Tokenizer | undefined): Promise<SharedIds> {
+  if (!policy) return 'rendered'
+  if (policy === own) return 'exact'
+  const [a, b] = await Promise.all([own, policy].map(({ dir }) => readFile(join(dir, 'tokenizer.json'))))
+  return a!.equals(b!) ? 'exact' : 'rendered'
+}
+
+/**
+ * What the model reads. Ids of another tokenizer mean nothing to it, so the conversation is rendered by its own chat template
+ * and encoded; a prompt that never was a conversation is joined with the response and encoded as text.
+ */
+async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: SharedIds): Promise<Int32Array> {
+  const { promptIds, responseIds, messages, prompt, response } = input
+  if (shared === 'exact' && promptIds.length + responseIds.length > 0) {
+    const ids = new Int32Array(promptIds.length + responseIds.length)
+    ids.set(promptIds)
+    ids.set(responseIds, promptIds.length)
+    return ids
+  }
+  if (!messages) return tokenizer.encode(prompt + response)
+  const conversation: ChatMessage[] = [...messages, { role: 'assistant', content: response }]
+  return tokenizer.encodeChat(conversation)
+}
+
+/** Indices of sequences of similar length, so many tokens together. */
+function batches(ids: readonly Int32Array[], answers: readonly RewardAnswer[], batchTokens: number): number[][] {
+  const order = ids.map((_, i) => i).filter(i => typeof answers[i] === 'number')
+  order.sort((a, b) => ids[a]!.length - ids[b]!.length)
+  const all: number[][] = []
+  let tokens = 0
+  for (const i of order) {
+    tokens += ids[i]!.length
+    if (all.length === 0 || tokens > batchTokens) {
+      all.push([])
+      tokens = ids[i]!.length
+    }
+    all.at(-1)!.push(i)
+  }
+  return all
+}
+
+/** A model that names the sequence whose score is not finite fails that sample alone; the others are scored without it. */
+async function scoreBatch(
+  model: RewardScorer,
+  batch: readonly number[],
+  ids: readonly Int32Array[],
+  answers: RewardAnswer[],
+  signal: AbortSignal,
+): Promise<void> {
+  let left = [...batch]
+  while (left.length > 0) {
+    try {
+      const sequences = left.map(i => ids[i]!)
+      const scores = await model.score(sequences, { signal })
+      if (scores.length !== left.length)
+        throw new SourceError('wrong-count', `the model gave ${scores.length} scores for ${left.length} sequences`)
+      for (const [k, i] of left.entries()) answers[i] = scores[k]!.score
+      return
+    } catch (error) {
+      const { name, sequence } = error as { name?: unknown; sequence?: unknown }
+      if (name !== 'NonFiniteError' || typeof sequence !== 'number' || left[sequence] === undefined) throw error
+      answers[left[sequence]!] = Number.NaN
+      left = left.filter((_, k) => k !== sequence)
+    }
+  }
+}
+
+function lengthMessage(length: number, maxLength: number): string {
+  if (length === 0) return 'no tokens to score'
+  return `${length} tokens, and the reward model takes ${maxLength}. Generate shorter responses, or raise maxLength.`
+}

@@ -1,0 +1,63 @@
+/** Why a sample has no reward. */
+export const failureReasons = [
+  /** The reward threw, or its promise was rejected. */
+  'threw',
+  /** Nothing came before the deadline. */
+  'timeout',
+  /** An answer came, after the deadline: it is not used. */
+  'late',
+  /** NaN or an infinity. */
+  'non-finite',
+  /** Something that is not a number. */
+  'wrong-type',
+  /** More or fewer answers than samples: whose they are cannot be known. */
+  'wrong-count',
+  /** The sample lacks what the reward needs: a reference, a column, ids; or is too long for it. */
+  'input',
+  /** No connection, or one that broke. */
+  'unreachable',
+  /** The server asked to be spared: 429, or gRPC's RESOURCE_EXHAUSTED. */
+  'overloaded',
+  /** The server failed: 5xx, or gRPC's INTERNAL. */
+  'server-error',
+  /** The server will not do it however often it is asked: 4xx, or the like. */
+  'refused',
+  /** The answer is not what the protocol says. */
+  'protocol',
+  /** The caller did not want it any more. */
+  'aborted',
+] as const
+
+export type FailureReason = (typeof failureReasons)[number]
+
+/** What one reward says of a sample. */
+export interface RewardScore {
+  readonly reward: number
+  /** Further numbers to log; those that are not finite are left out. */
+  readonly metrics?: Readonly<Record<string, number>>
+}
+
+export interface ScoredReward extends RewardScore {
+  readonly kind: 'scored'
+}
+
+/** A sample without a reward. It is never a reward of 0. */
+export interface FailedReward {
+  readonly kind: 'failed'
+  readonly reason: FailureReason
+  /** Says what happened, without secrets and without the sample's text. */
+  readonly message: string
+  /** Name of the reward source. */
+  readonly source: string
+}
+
+export type SourceOutcome = ScoredReward | FailedReward
+
+/** The reward of a sample, with what each source gave to it. */
+export interface CombinedReward extends ScoredReward {
+  /** Unweighted, by the source's name. */
+  readonly components: Readonly<Record<string, number>>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+export type RewardOutcome = CombinedReward | FailedReward

@@ -1,0 +1,191 @@
+/** What reward servers are asked and how they answer, one dialect each. */
+import { z } from 'zod'
+import { type MetricValues, metricsOf } from '../aggregator.js'
+import { SourceError } from '../errors.js'
+import type { RewardInput } from '../input.js'
+import type { RewardAnswer } from '../source.js'
+
+/** What of a sample goes to vLLM and SGLang: its text with special tokens, its ids, or its conversation. */
+export type SentAs = 'text' | 'ids' | 'messages'
+
+export interface AskOptions {
+  readonly model: string | undefined
+  readonly send: SentAs
+}
+
+export interface Dialect {
+  /** Where the server listens, for a URL that names no path. */
+  readonly path: string
+  /** The ways samples may be sent, the usual one first. */
+  readonly sends: readonly SentAs[]
+  body(inputs: readonly RewardInput[], options: AskOptions): Record<string, unknown>
+  /** Rewards in the order of the inputs. Throws where the answer has another shape; single numbers are checked by the caller. */
+  read(answer: unknown, count: number): RewardAnswer[]
+}
+
+export const dialects = {
+  /** LightRFT's remote reward model, with the labels it documents and never sends. */
+  lightrft: {
+    path: '/get_reward',
+    sends: ['text'],
+    body: inputs => ({
+      queries: inputs.map(input => input.query),
+      prompts: inputs.map(input => input.promptRaw),
+      labels: inputs.map(input => input.label ?? null),
+      references: inputs.map(input => input.reference ?? null),
+      ...(inputs.some(input => input.images) ? { images: inputs.map(imagesOf) } : {}),
+    }),
+    read: readRewards,
+  },
+  /** OpenRLHF's `serve_rm`. */
+  openrlhf: {
+    path: '/get_reward',
+    sends: ['text'],
+    body: inputs => ({
+      query: inputs.map(input => input.query),
+      prompts: inputs.map(input => input.promptRaw),
+      labels: inputs.map(input => input.label ?? null),
+    }),
+    read: readRewards,
+  },
+  /** Without an activation, which for one label would be a sigmoid. */
+  'vllm-classify': {
+    path: '/classify',
+    sends: ['text', 'ids', 'messages'],
+    body: (inputs, options) => ({ ...vllmInput(inputs, options), use_activation: false }),
+    read: (answer, count) => inOrder(parse(classified, answer).data, count).map(({ probs }) => single(probs)),
+  },
+  'vllm-pooling': {
+    path: '/pooling',
+    sends: ['text', 'ids', 'messages'],
+    body: (inputs, options) => ({ ...vllmInput(inputs, options), task: 'classify', use_activation: false }),
+    read: (answer, count) => inOrder(parse(pooled, answer).data, count).map(({ data }) => single(data)),
+  },
+  /** Cross-encoders: the prompt is the query, the response the document. */
+  'vllm-score': {
+    path: '/score',
+    sends: ['text'],
+    body: (inputs, { model }) => ({
+      ...withModel(model),
+      queries: inputs.map(input => input.prompt),
+      documents: inputs.map(input => input.response),
+    }),
+    read: (answer, count) => inOrder(parse(pairScored, answer).data, count).map(({ score }) => number(score)),
+  },
+  'sglang-classify': {
+    path: '/classify',
+    sends: ['text', 'ids'],
+    body: (inputs, { model, send }) => ({
+      ...withModel(model),
+      ...(send === 'ids' ? { input_ids: inputs.map(idsOf) } : { text: inputs.map(input => input.query) }),
+    }),
+    read: (answer, count) => {
+      const list = parse(embedded, answer)
+      return counted(Array.isArray(list) ? list : [list], count).map(({ embedding }) => single(embedding))
+    },
+  },
+  /** SGLang's cross-encoders: one query each, so that prompts are asked for one at a time. */
+  'sglang-rerank': {
+    path: '/v1/rerank',
+    sends: ['text'],
+    body: ([input], { model }) => ({ ...withModel(model), query: input!.prompt, documents: [input!.response] }),
+    read: (answer, count) => counted(parse(reranked, answer), count).map(({ score }) => number(score)),
+  },
+} satisfies Record<string, Dialect>
+
+export type DialectName = keyof typeof dialects
+
+export const dialectNames = Object.keys(dialects) as DialectName[]
+
+/** A dialect whose request holds one sample. */
+export function oneAtATime(name: DialectName, send: SentAs): boolean {
+  return name === 'sglang-rerank' || send === 'messages'
+}
+
+const values = z.union([z.array(z.unknown()), z.number(), z.null()])
+const metric = z.union([z.number(), z.array(z.number())])
+const rewarded = z.object({
+  rewards: values.optional(),
+  scores: values.optional(),
+  extra_logs: z.record(z.string(), z.unknown()).nullish(),
+})
+const classified = z.object({ data: z.array(z.object({ index: z.int(), probs: z.array(z.unknown()) })) })
+const pooled = z.object({ data: z.array(z.object({ index: z.int(), data: z.array(z.unknown()) })) })
+const pairScored = z.object({ data: z.array(z.object({ index: z.int(), score: z.unknown() })) })
+const embedding = z.object({ embedding: z.array(z.unknown()) })
+const embedded = z.union([z.array(embedding), embedding])
+const reranked = z.array(z.object({ score: z.unknown() }))
+
+function parse<T>(schema: z.ZodType<T>, answer: unknown): T {
+  const result = schema.safeParse(answer)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const where = issue!.path.length > 0 ? `${issue!.path.join('.')}: ` : ''
+  throw new SourceError('protocol', `an answer of another shape: ${where}${issue!.message}`)
+}
+
+/** `rewards`, or `scores` as some servers call them; `extra_logs` become metrics. */
+function readRewards(answer: unknown, count: number): RewardAnswer[] {
+  const { rewards, scores, extra_logs: logs } = parse(rewarded, answer)
+  const found = rewards ?? scores
+  if (found === undefined || found === null)
+    throw new SourceError('protocol', 'an answer of another shape: neither "rewards" nor "scores" is in it')
+  const list = counted(Array.isArray(found) ? found : [found], count)
+  const metrics: Record<string, MetricValues> = {}
+  for (const [name, value] of Object.entries(logs ?? {})) {
+    const read = metric.safeParse(value)
+    // What else a server logs is its own business.
+    if (read.success && (typeof read.data === 'number' || read.data.length === count)) metrics[name] = read.data
+  }
+  return list.map((value, i) => ({ reward: number(value), metrics: metricsOf(metrics, i, count) }))
+}
+
+function counted<T>(list: readonly T[], count: number): readonly T[] {
+  if (list.length !== count)
+    throw new SourceError('wrong-count', `the server gave ${list.length} rewards for ${count} samples`)
+  return list
+}
+
+/** By `index`, whatever order they came in; each once. */
+function inOrder<T extends { index: number }>(list: readonly T[], count: number): readonly T[] {
+  const sorted = [...counted(list, count)].sort((a, b) => a.index - b.index)
+  if (sorted.some(({ index }, i) => index !== i))
+    throw new SourceError('protocol', `the answer's indices are not 0..${count - 1}, each once`)
+  return sorted
+}
+
+/** The one number of a sequence; several mean another kind of model. */
+function single(list: readonly unknown[]): number {
+  if (list.length === 1) return Array.isArray(list[0]) ? single(list[0]) : number(list[0])
+  throw new SourceError('protocol', `${list.length} numbers for a sample; a reward model with one label gives one`)
+}
+
+/** null is how JSON writes NaN; what is no number at all is for the caller to see. */
+function number(value: unknown): number {
+  return value === null ? Number.NaN : (value as number)
+}
+
+/** Texts hold their special tokens already: the server must not add a bos of its own. */
+function vllmInput(inputs: readonly RewardInput[], { model, send }: AskOptions): Record<string, unknown> {
+  if (send === 'messages') {
+    const { messages, response } = inputs[0]!
+    if (!messages) throw new SourceError('input', 'the sample has no messages; send text or ids instead')
+    return { ...withModel(model), messages: [...messages, { role: 'assistant', content: response }] }
+  }
+  if (send === 'ids') return { ...withModel(model), input: inputs.map(idsOf) }
+  return { ...withModel(model), input: inputs.map(input => input.query), add_special_tokens: false }
+}
+
+function withModel(model: string | undefined): Record<string, unknown> {
+  return model === undefined ? {} : { model }
+}
+
+function idsOf({ promptIds, responseIds }: RewardInput): number[] {
+  if (promptIds.length + responseIds.length === 0)
+    throw new SourceError('input', 'the sample has no ids; send text instead')
+  return [...promptIds, ...responseIds]
+}
+
+function imagesOf({ images }: RewardInput): string[] | null {
+  return images?.map(({ bytes }) => Buffer.from(bytes).toString('base64')) ?? null
+}

@@ -1,0 +1,184 @@
+/** Reward models behind the Open Inference Protocol over gRPC. */
+import { randomUUID } from 'node:crypto'
+import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js'
+import { RewardConfigError, SourceError } from '../errors.js'
+import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
+import { elsewhere, serversFault, type TlsOptions } from './http-source.js'
+import { buildInfer, readInfer, type Signature, signatureFrom } from './infer-messages.js'
+import { type InferRequest, type InferResponse, inferenceService, type ModelMetadata } from './open-inference.js'
+import { redactor } from './redact.js'
+import { Replicas } from './replicas.js'
+
+export interface GrpcRewardOptions extends LimitOptions {
+  readonly name: string
+  /** `grpc://host:port`, or `grpcs://host:port` over TLS; several that do the same: requests go to those that answer. */
+  readonly url: string | readonly string[]
+  /** The model's name on the server. Default: the URL's path. */
+  readonly model?: string
+  readonly modelVersion?: string
+  /** How numbers and texts are sent. Default `raw`; answers are read in either form. */
+  readonly contents?: 'raw' | 'typed'
+  /** Sent as the metadata `authorization: Bearer`. Never shown. */
+  readonly apiKey?: string
+  readonly tls?: TlsOptions
+  /** Larger answers are refused. Default 64 MiB. */
+  readonly maxAnswerBytes?: number
+}
+
+interface Server {
+  readonly where: string
+  readonly model: string
+  readonly client: Client
+  /** Asked for once; a server that does not tell its tensors is taken to have the usual ones. */
+  signature: Promise<Signature> | undefined
+}
+
+/**
+ * A reward model behind `ModelInfer` as a source. Which tensors it takes is read from its metadata: TEXT, PROMPT, RESPONSE,
+ * LABEL and REFERENCE are texts, INPUT_IDS and ATTENTION_MASK padded ids; its output is REWARD, or the only one it has.
+ *
+ * @example
+ * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality', apiKey: process.env.RM_KEY })
+ */
+export function grpcReward(options: GrpcRewardOptions): RewardSource {
+  const { name, apiKey, modelVersion = '', contents = 'raw', maxAnswerBytes = 64 << 20 } = options
+  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
+  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries } as LimitOptions
+  const servers = (typeof options.url === 'string' ? [options.url] : options.url).map(url =>
+    connect(url, options, maxAnswerBytes),
+  )
+  if (servers.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
+  const hide = redactor([apiKey])
+  const metadata = new Metadata()
+  if (apiKey !== undefined) metadata.set('authorization', `Bearer ${apiKey}`)
+  const replicas = new Replicas(servers)
+
+  const call = async <Q, A>(server: Server, method: string, request: Q, signal: AbortSignal): Promise<A> => {
+    try {
+      return await unary<Q, A>(server.client, method, request, metadata, signal)
+    } catch (error) {
+      throw callError(server, error as ServiceError, hide)
+    }
+  }
+  const signatureOf = (server: Server, signal: AbortSignal): Promise<Signature> => {
+    const asked = call<object, ModelMetadata>(
+      server,
+      'ModelMetadata',
+      { name: server.model, version: modelVersion },
+      signal,
+    )
+    const found = asked.then(
+      answer => signatureFrom(answer),
+      (error: unknown) => {
+        if (error instanceof SourceError && error.cause === 'unimplemented') return signatureFrom(undefined)
+        server.signature = undefined
+        throw error
+      },
+    )
+    server.signature = found
+    return found
+  }
+
+  return {
+    name,
+    kind: 'remote',
+    limits: resolveLimits(name, defaultLimits.remote, given),
+    async score(inputs, { signal }) {
+      const ask = async (server: Server) => {
+        const signature = await (server.signature ?? signatureOf(server, signal))
+        const request = buildInfer(inputs, signature, {
+          model: server.model,
+          version: modelVersion,
+          id: randomUUID(),
+          contents,
+        })
+        const answer = await call<InferRequest, InferResponse>(server, 'ModelInfer', request, signal)
+        return readInfer(answer, request, signature, inputs.length)
+      }
+      try {
+        return await replicas.use(ask, serversFault)
+      } catch (error) {
+        throw elsewhere(error, replicas, servers.length)
+      }
+    },
+    close: async () => {
+      for (const { client } of servers) client.close()
+    },
+  }
+}
+
+function connect(text: string, { name, model, tls }: GrpcRewardOptions, maxAnswerBytes: number): Server {
+  const match = /^(grpcs?):\/\/([^/@?#]+)(?:\/([^?#]*))?$/.exec(text)
+  if (!match)
+    throw new RewardConfigError(
+      `reward "${name}": url: expected grpc://host:port or grpcs://host:port, and maybe /model`,
+    )
+  const [, scheme, target, path] = match
+  const served = model ?? (path ? decodeURIComponent(path) : undefined)
+  if (served === undefined)
+    throw new RewardConfigError(`reward "${name}": no model; write it after the address (${scheme}://${target}/MODEL)`)
+  const { ca, key, cert } = tls ?? {}
+  const bytes = (pem: string | Buffer | undefined) => (pem === undefined ? null : Buffer.from(pem))
+  const secure = scheme === 'grpcs'
+  const channel = secure ? credentials.createSsl(bytes(ca), bytes(key), bytes(cert)) : credentials.createInsecure()
+  const client = new Client(target!, channel, {
+    // Retries are ours: they know the deadline and the other replicas.
+    'grpc.enable_retries': 0,
+    'grpc.max_receive_message_length': maxAnswerBytes,
+    'grpc.max_send_message_length': -1,
+    'grpc.initial_reconnect_backoff_ms': 200,
+    'grpc.max_reconnect_backoff_ms': 5_000,
+  })
+  return { where: `${scheme}://${target}`, model: served, client, signature: undefined }
+}
+
+function unary<Q, A>(client: Client, name: string, request: Q, metadata: Metadata, signal: AbortSignal): Promise<A> {
+  const method = inferenceService[name] as MethodDefinition<Q, A>
+  return new Promise((resolve, reject) => {
+    const call = client.makeUnaryRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      metadata,
+      (error, answer) => {
+        signal.removeEventListener('abort', cancel)
+        if (error) reject(error)
+        else resolve(answer as A)
+      },
+    )
+    const cancel = () => call.cancel()
+    if (signal.aborted) cancel()
+    else signal.addEventListener('abort', cancel)
+  })
+}
+
+function callError(server: Server, error: ServiceError, hide: (text: string) => string): SourceError {
+  const named = status[error.code] ?? String(error.code)
+  const message = `${server.where}, model ${server.model}: ${named}: ${hide(error.details || error.message)}`
+  const retryable = { repeat: 'retryable' } as const
+  switch (error.code) {
+    case status.UNAVAILABLE:
+    case status.CANCELLED:
+      return new SourceError('unreachable', message, retryable)
+    case status.DEADLINE_EXCEEDED:
+      return new SourceError('timeout', message, retryable)
+    case status.RESOURCE_EXHAUSTED:
+      // An answer beyond the limit has the same code as a busy server, and would be as large again.
+      return /larger than max/.test(message)
+        ? new SourceError('protocol', message)
+        : new SourceError('overloaded', message, retryable)
+    case status.INTERNAL:
+      return /parsing error|deserializ/i.test(message)
+        ? new SourceError('protocol', message, retryable)
+        : new SourceError('server-error', message, retryable)
+    case status.ABORTED:
+    case status.UNKNOWN:
+    case status.DATA_LOSS:
+      return new SourceError('server-error', message, retryable)
+    case status.UNIMPLEMENTED:
+      return new SourceError('refused', message, { cause: 'unimplemented' })
+    default:
+      return new SourceError('refused', message)
+  }
+}

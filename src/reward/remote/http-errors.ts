@@ -1,0 +1,43 @@
+import { SourceError } from '../errors.js'
+
+/** What a status other than 200 means for the samples that were asked about. */
+export function statusError(
+  where: string,
+  status: number,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+): SourceError {
+  const said = body.trim() === '' ? '' : `: ${body.trim().replace(/\s+/g, ' ').slice(0, 200)}`
+  const message = `${where} answered ${status}${said}`
+  const retryAfterMs = parseRetryAfter(headers['retry-after'])
+  if (status === 429) return new SourceError('overloaded', message, { repeat: 'retryable', retryAfterMs })
+  if (status >= 500 || status === 408)
+    return new SourceError('server-error', message, { repeat: 'retryable', retryAfterMs })
+  if (status === 401 || status === 403)
+    return new SourceError('refused', `${message}. Check the API key (apiKey, or apiKeyEnv in a file).`)
+  if (status === 404 || status === 405)
+    return new SourceError('refused', `${message}. Check the URL's path and the dialect.`)
+  if (status < 400) return new SourceError('protocol', `${message}; redirects are not followed`)
+  return new SourceError('refused', message)
+}
+
+/** Seconds or a date; undefined for anything else. */
+function parseRetryAfter(header: string | string[] | undefined): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header
+  if (text === undefined) return undefined
+  if (/^\d+(\.\d+)?$/.test(text.trim())) return Number(text) * 1000
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+}
+
+/** A connection that was not made, or broke: worth another attempt, unless it is the certificate that is not trusted. */
+export function transportError(where: string, error: unknown, hide: (text: string) => string): SourceError {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  const shown = hide(String(message ?? error))
+  const cause = String(code ?? '')
+  const certificate = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL/.test(cause)
+  const hint = certificate ? '. Give its certificate authority as tls.ca.' : ''
+  return new SourceError('unreachable', `${where}: ${shown}${cause === '' ? '' : ` (${cause})`}${hint}`, {
+    repeat: certificate ? 'final' : 'retryable',
+  })
+}

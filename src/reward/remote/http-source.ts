@@ -1,0 +1,184 @@
+/** Reward models behind HTTP. */
+import { Agent, type Dispatcher, request } from 'undici'
+import { didYouMean } from '../../did-you-mean.js'
+import { RewardConfigError, SourceError } from '../errors.js'
+import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
+import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
+import { statusError, transportError } from './http-errors.js'
+import { redactor, shownUrl } from './redact.js'
+import { Replicas } from './replicas.js'
+
+/** Certificates for a server that is not signed by a public authority, or that asks who we are. */
+export interface TlsOptions {
+  readonly ca?: string | Buffer
+  readonly cert?: string | Buffer
+  readonly key?: string | Buffer
+}
+
+export interface HttpRewardOptions extends LimitOptions {
+  readonly name: string
+  /** One server, or several that do the same: requests go to those that answer. */
+  readonly url: string | readonly string[]
+  /** How the server wants to be asked. Default `lightrft`. */
+  readonly dialect?: DialectName
+  /** The model's name on the server; vLLM and SGLang may want it. */
+  readonly model?: string
+  /** What of a sample is sent to vLLM and SGLang. Default `text`: the query, special tokens included. */
+  readonly send?: SentAs
+  /** Sent as `authorization: Bearer`. Never shown. */
+  readonly apiKey?: string
+  /** Their values are never shown. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly tls?: TlsOptions
+  /** Larger answers are refused. Default 64 MiB. */
+  readonly maxAnswerBytes?: number
+}
+
+/**
+ * A reward model behind HTTP as a source.
+ *
+ * @example
+ * const quality = httpReward({ name: 'quality', url: ['http://rm-0:8000', 'http://rm-1:8000'], dialect: 'vllm-classify', model: 'rm' })
+ */
+export function httpReward(options: HttpRewardOptions): RewardSource {
+  const { name, dialect: dialectName = 'lightrft', model, maxAnswerBytes = 64 << 20, tls } = options
+  const dialect: Dialect | undefined = dialects[dialectName]
+  if (!dialect)
+    throw new RewardConfigError(
+      `reward "${name}": there is no dialect "${dialectName}"${didYouMean(dialectName, dialectNames)} (there are: ${dialectNames.join(', ')})`,
+    )
+  const { send = 'text' } = options
+  if (!dialect.sends.includes(send))
+    throw new RewardConfigError(`reward "${name}": ${dialectName} takes ${dialect.sends.join(' or ')}, not ${send}`)
+  const urls = (typeof options.url === 'string' ? [options.url] : options.url).map(url => parseUrl(name, url, dialect))
+  if (urls.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
+  const single = oneAtATime(dialectName, send) ? { batchSize: 1 } : {}
+  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
+  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries, ...single } as LimitOptions
+  const limits = resolveLimits(name, defaultLimits.remote, given)
+
+  const { apiKey, headers = {} } = options
+  const hide = redactor([apiKey, ...Object.values(headers), ...urls.flatMap(({ secrets }) => secrets)])
+  const dispatcher = new Agent({ connections: limits.concurrency, connect: { ...tls } })
+  const replicas = new Replicas(urls)
+
+  return {
+    name,
+    kind: 'remote',
+    limits,
+    async score(inputs, { signal }) {
+      const body = JSON.stringify(dialect.body(inputs, { model, send }))
+      const ask = async ({ url, authorization }: Target) => {
+        const auth = apiKey === undefined ? authorization : `Bearer ${apiKey}`
+        const answer = await post(url, {
+          body,
+          headers: { ...headers, ...(auth === undefined ? {} : { authorization: auth }) },
+          dispatcher,
+          signal,
+          maxAnswerBytes,
+          hide,
+        })
+        return dialect.read(answer, inputs.length)
+      }
+      try {
+        return await replicas.use(ask, serversFault)
+      } catch (error) {
+        throw elsewhere(error, replicas, urls.length)
+      }
+    },
+    close: () => dispatcher.destroy(),
+  }
+}
+
+/** Anything but the request itself being wrong: another replica may do better. */
+export function serversFault(error: unknown): boolean {
+  return !(error instanceof SourceError) || (error.reason !== 'input' && error.reason !== 'refused')
+}
+
+/** A failure that another replica may not have is worth an attempt there at once. */
+export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: number): unknown {
+  if (!(error instanceof SourceError) || count === 1 || !serversFault(error) || !replicas.anyUp) return error
+  return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs: 0, cause: error.cause })
+}
+
+interface Target {
+  url: URL
+  authorization: string | undefined
+  secrets: string[]
+}
+
+function parseUrl(name: string, text: string, dialect: Dialect): Target {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  // The text itself is not shown: it may hold a password.
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new RewardConfigError(`reward "${name}": url: expected http:// or https:// and a host`)
+  const { username, password } = url
+  const given = username !== '' || password !== ''
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  url.username = ''
+  url.password = ''
+  if (url.pathname === '/') url.pathname = dialect.path
+  const basic = Buffer.from(pair).toString('base64')
+  return {
+    url,
+    authorization: given ? `Basic ${basic}` : undefined,
+    secrets: [decodeURIComponent(password), ...(given ? [basic] : []), ...url.searchParams.values()],
+  }
+}
+
+interface Post {
+  body: string
+  headers: Record<string, string>
+  dispatcher: Dispatcher
+  signal: AbortSignal
+  maxAnswerBytes: number
+  hide: (text: string) => string
+}
+
+async function post(url: URL, { body, headers, dispatcher, signal, maxAnswerBytes, hide }: Post): Promise<unknown> {
+  const where = shownUrl(url)
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+      body,
+      dispatcher,
+      signal,
+      // The caller's signal bounds all of it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    const text = await readBody(response.body, maxAnswerBytes, where)
+    if (response.statusCode !== 200) throw statusError(where, response.statusCode, response.headers, hide(text))
+    return parseAnswer(text, where, String(response.headers['content-type'] ?? 'no content type'))
+  } catch (error) {
+    throw error instanceof SourceError ? error : transportError(where, error, hide)
+  }
+}
+
+async function readBody(body: AsyncIterable<Buffer>, maxBytes: number, where: string): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes) throw new SourceError('protocol', `${where}: an answer of more than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new SourceError('protocol', `${where}: the answer is not UTF-8`, { repeat: 'retryable', cause })
+  }
+}
+
+/** Python writes NaN and Infinity where JSON has no word for them; the numbers beside them are still good. */
+const notJson = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g
+
+function parseAnswer(text: string, where: string, contentType: string): unknown {
+  try {
+    return JSON.parse(text.replace(notJson, found => (found.startsWith('"') ? found : 'null')))
+  } catch (cause) {
+    const message = `${where}: the answer is not JSON (${contentType}, ${text.length} characters)`
+    throw new SourceError('protocol', message, { repeat: 'retryable', cause })
+  }
+}

@@ -1,0 +1,14 @@
+/** Numbers in [0, 1). */
+export type Random = () => number
+
+const firstMs = 200
+const longestMs = 20_000
+
+/**
+ * Milliseconds to wait after the given attempt: what the other side asked for, or twice as long each time, with half of it left
+ * to chance so that callers who failed together do not come back together.
+ */
+export function retryDelay(attempt: number, asked: number | undefined, random: Random): number {
+  if (asked !== undefined) return asked
+  return Math.min(longestMs, firstMs * 2 ** (attempt - 1)) * (0.5 + random() / 2)
+}

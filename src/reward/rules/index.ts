@@ -1,0 +1,21 @@
+/** The built-in rules: rewards one can check. */
+import type { RewardSource } from '../source.js'
+import { exactMatch } from './exact-match.js'
+import { format } from './format.js'
+import { numericAnswer } from './numeric-answer.js'
+
+export { type ExactMatchOptions, exactMatch } from './exact-match.js'
+export { type FormatOptions, format } from './format.js'
+export { type JsonSchemaOptions, jsonSchema } from './json-schema.js'
+export { type LengthOptions, length } from './length.js'
+export { latexForm, plainForm, sameAnswer } from './normalize-answer.js'
+export { type AnswerPlace, type NumericAnswerOptions, numericAnswer } from './numeric-answer.js'
+export { type PatternOptions, pattern } from './pattern.js'
+export { type WordListOptions, wordList } from './word-list.js'
+
+/** Rules that need no options: a recipe may name them without anybody making them. */
+export const plainRules: Readonly<Record<string, () => RewardSource>> = {
+  'exact-match': () => exactMatch(),
+  'numeric-answer': () => numericAnswer(),
+  format: () => format(),
+}

@@ -1,0 +1,257 @@
+/**
+ * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
+ * Whatever a source does, every sample gets exactly one outcome.
+ */
+import { checkAnswers } from './check-answers.js'
+import { SourceError } from './errors.js'
+import { onAbort } from './on-abort.js'
+import type { FailedReward, SourceOutcome } from './outcome.js'
+import { type Random, retryDelay } from './retry-delay.js'
+import type { RewardSource } from './source.js'
+
+export interface SourceCounts {
+  /** Attempts made, each for a batch of samples. */
+  calls: number
+  /** Of those, attempts after a failure. */
+  retries: number
+  samples: number
+  failures: number
+  /** Samples whose answer came when it was no longer waited for. */
+  late: number
+  /** The time calls took together. */
+  seconds: number
+}
+
+export interface QueueEvents {
+  /** An answer for so many samples came after its deadline and was not used. */
+  onLate?: (event: { source: string; samples: number; lateMs: number }) => void
+  /** A call held the event loop so long; said once per source. */
+  onBlocked?: (event: { source: string; blockedMs: number }) => void
+}
+
+export interface QueueOptions extends QueueEvents {
+  /** A call that holds the event loop longer is reported. */
+  blockedMs: number
+  random: Random
+}
+
+interface Entry<Item> {
+  item: Item
+  settled: boolean
+  settle: (outcome: SourceOutcome) => void
+  /** Told when its caller does not want it any more. */
+  abandon?: () => void
+}
+
+/** While work that does not wait follows work that does not wait, the event loop gets its turn this often. */
+const turnMs = 8
+const longestTimer = 2 ** 31 - 1
+
+export class SourceQueue<Item> {
+  readonly counts: SourceCounts = { calls: 0, retries: 0, samples: 0, failures: 0, late: 0, seconds: 0 }
+  private readonly waiting: Entry<Item>[] = []
+  private running = 0
+  private scheduled = false
+  private blockReported = false
+  private turnStarted = 0
+
+  constructor(
+    readonly source: RewardSource<Item>,
+    private readonly options: QueueOptions,
+  ) {}
+
+  /** One outcome per item, each as soon as it is there. An aborted signal makes them `aborted`. */
+  submit(items: readonly Item[], signal?: AbortSignal): Promise<SourceOutcome>[] {
+    const entries: Entry<Item>[] = []
+    const outcomes = items.map(
+      item =>
+        new Promise<SourceOutcome>(resolve => {
+          const entry: Entry<Item> = {
+            item,
+            settled: false,
+            settle: outcome => {
+              if (entry.settled) return
+              entry.settled = true
+              if (outcome.kind === 'failed') this.counts.failures++
+              resolve(outcome)
+            },
+          }
+          entries.push(entry)
+        }),
+    )
+    this.counts.samples += entries.length
+    const abort = () => {
+      for (const entry of entries) entry.settle(this.failure(abandoned))
+      for (const entry of entries) entry.abandon?.()
+    }
+    if (signal?.aborted) abort()
+    else {
+      const stopListening = signal ? onAbort(signal, abort) : () => {}
+      void Promise.allSettled(outcomes).then(stopListening)
+      this.waiting.push(...entries)
+      this.schedule()
+    }
+    return outcomes
+  }
+
+  /** In a turn of its own: what arrives in this one goes out in one batch, and others get to run. */
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => {
+      this.scheduled = false
+      this.turnStarted = performance.now()
+      this.dispatch()
+    })
+  }
+
+  private dispatch(): void {
+    const { batchSize, concurrency } = this.source.limits
+    while (this.running < concurrency && this.waiting.length > 0) {
+      if (performance.now() - this.turnStarted > turnMs) {
+        this.schedule()
+        return
+      }
+      const batch: Entry<Item>[] = []
+      while (batch.length < batchSize && this.waiting.length > 0) {
+        const entry = this.waiting.shift()!
+        if (!entry.settled) batch.push(entry)
+      }
+      if (batch.length === 0) return
+      this.running++
+      void this.run(batch).finally(() => {
+        this.running--
+        this.dispatch()
+      })
+    }
+  }
+
+  private async run(batch: readonly Entry<Item>[]): Promise<void> {
+    const { deadlineMs, retries } = this.source.limits
+    const started = performance.now()
+    for (let attempt = 1; ; attempt++) {
+      const left = started + deadlineMs - performance.now()
+      try {
+        const answers = await this.attempt(batch, left)
+        const outcomes = checkAnswers(this.source.name, batch.length, answers)
+        for (const [i, entry] of batch.entries()) entry.settle(outcomes[i]!)
+        break
+      } catch (error) {
+        const cause = attributed(error)
+        const delay = retryDelay(attempt, cause.retryAfterMs, this.options.random)
+        const remaining = started + deadlineMs - performance.now()
+        const again = cause.repeat === 'retryable' && attempt <= retries && delay < remaining
+        if (again && (await wait(batch, delay)) === 'wanted') {
+          this.counts.retries++
+          continue
+        }
+        const failure = this.failure(cause, attempt)
+        for (const entry of batch) entry.settle(failure)
+        break
+      }
+    }
+    this.counts.seconds += (performance.now() - started) / 1000
+  }
+
+  /** One call, left alone when its time is over or nobody waits for its answers; what it says then counts as late. */
+  private attempt(batch: readonly Entry<Item>[], leftMs: number): Promise<unknown> {
+    const { name, limits } = this.source
+    const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
+    const controller = new AbortController()
+    const started = performance.now()
+    const tooLate = () => performance.now() - started > limit
+    this.counts.calls++
+    return new Promise((resolve, reject) => {
+      let over = false
+      const end = (settle: () => void) => {
+        if (over) return
+        over = true
+        clearTimeout(timer)
+        settle()
+      }
+      const giveUp = (error: SourceError) => {
+        end(() => reject(error))
+        controller.abort(error)
+      }
+      const timer =
+        limit <= longestTimer
+          ? setTimeout(
+              () => giveUp(timedOut(limit, limit < leftMs ? undefined : limits.deadlineMs)),
+              Math.max(0, limit),
+            )
+          : undefined
+      // A caller that was aborted must not leave a request running behind it.
+      onAbandoned(batch, () => over || giveUp(abandoned))
+      const answered = (answers: unknown) => {
+        if (over || tooLate()) {
+          const lateMs = performance.now() - started - limit
+          this.counts.late += batch.length
+          this.options.onLate?.({ source: name, samples: batch.length, lateMs: Math.max(0, lateMs) })
+        }
+        end(() =>
+          tooLate()
+            ? reject(new SourceError('late', `the answer came after ${seconds(limit)}; it is not used. ${slower}`))
+            : resolve(answers),
+        )
+      }
+      try {
+        const items = batch.map(entry => entry.item)
+        const call = this.source.score(items, { signal: controller.signal })
+        this.reportBlocking(performance.now() - started)
+        call.then(answered, error => end(() => reject(error as Error)))
+      } catch (error) {
+        this.reportBlocking(performance.now() - started)
+        end(() => reject(error as Error))
+      }
+    })
+  }
+
+  private reportBlocking(blockedMs: number): void {
+    if (blockedMs <= this.options.blockedMs || this.blockReported) return
+    this.blockReported = true
+    this.options.onBlocked?.({ source: this.source.name, blockedMs })
+  }
+
+  private failure(error: SourceError, attempts = 1): FailedReward {
+    const times = attempts > 1 ? ` (tried ${attempts} times)` : ''
+    return { kind: 'failed', reason: error.reason, message: `${error.message}${times}`, source: this.source.name }
+  }
+}
+
+const slower = 'Give the reward a longer deadlineMs, or make it faster.'
+
+const abandoned = new SourceError('aborted', 'not wanted any more')
+
+/** Calls back once nobody waits for any of them. */
+function onAbandoned<Item>(batch: readonly Entry<Item>[], callback: () => void): void {
+  const check = () => {
+    if (batch.every(entry => entry.settled)) callback()
+  }
+  for (const entry of batch) entry.abandon = check
+}
+
+function wait<Item>(batch: readonly Entry<Item>[], ms: number): Promise<'wanted' | 'abandoned'> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve('wanted'), ms)
+    onAbandoned(batch, () => {
+      clearTimeout(timer)
+      resolve('abandoned')
+    })
+  })
+}
+
+/** Without a deadline it was an attempt's own limit that was reached: the next may go better. */
+function timedOut(limitMs: number, deadlineMs: number | undefined): SourceError {
+  const message = `no answer within ${seconds(deadlineMs ?? limitMs)}. ${slower}`
+  return new SourceError('timeout', message, { repeat: deadlineMs === undefined ? 'retryable' : 'final' })
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1000).toPrecision(3))} s`
+}
+
+function attributed(error: unknown): SourceError {
+  if (error instanceof SourceError) return error
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : `threw ${String(error)}`
+  return new SourceError('threw', message, { cause: error })
+}
