@@ -92,7 +92,7 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
 
 /** Anything but the request itself being wrong: another replica may do better. */
 export function serversFault(error: unknown): boolean {
-  return !(error instanceof SourceError) || (error.reason !== 'input' && error.reason !== 'refused')
+  return !(error instanceof SourceError) || !['input', 'refused', 'aborted'].includes(error.reason)
 }
 
 /** A failure that another replica may not have is worth an attempt there at once. */

@@ -62,6 +62,9 @@ function rational(text: string): Rational | undefined {
   return { top: decimal[1] ? -value : value, bottom: 10n ** BigInt(decimal[3]!.length) }
 }
 
+/** "7 3/4" is a sum, not 73/4. */
+const mixedNumber = /(\d) +(\d+\/\d+)/g
+
 /** The MATH dataset's normalisation: LaTeX that is written in several ways, in one. */
 export function latexForm(answer: string): string {
   let text = answer.trim()
@@ -83,6 +86,7 @@ export function latexForm(answer: string): string {
   if (sides.length === 2 && sides[0]!.trim().length <= 2) text = sides[1]!
   text = text
     .replace(/\\sqrt\s*([^{\s\\])/g, '\\sqrt{$1}')
+    .replace(mixedNumber, '$1+$2')
     .replaceAll(' ', '')
     .replace(/\\frac([^{\\])([^{\\])/g, '\\frac{$1}{$2}')
     .replace(/\\frac([^{\\])\{/g, '\\frac{$1}{')
@@ -110,6 +114,7 @@ export function plainForm(answer: string): string {
     .trim()
   text = /^\{(.*)\}$/s.exec(text)?.[1] ?? text
   text = text
+    .replaceAll('{,}', ',')
     // Separators first: "10,000.0" is a number, "(1,2)" is not.
     .replace(/(?<=\d)(?:,\\!|\\,|,)(?=\d{3}(?:\D|$))(?!\d{3}\d)/g, '')
     .replace(/(?<=^|[^\d.])(\d+)\.0+(?=$|[^\d])/g, '$1')
@@ -122,8 +127,7 @@ export function plainForm(answer: string): string {
     .replaceAll('\\pi', 'pi')
     .replaceAll('\\infty', 'inf')
     .trim()
-    // "7 3/4" is a sum, not 73/4.
-    .replace(/(\d) +(\d+\/\d+)/g, '$1+$2')
+    .replace(mixedNumber, '$1+$2')
     .replace(/- +/g, '-')
     .replace(/[\s{}]/g, '')
   return text.toLowerCase()
