@@ -1,12 +1,13 @@
+import { WhetstoneError } from '../errors/index.js'
 import type { FailedReward, FailureReason } from './outcome.js'
 
 /** Rewards that cannot work as they were described; thrown before the first of them is asked. */
-export class RewardConfigError extends Error {
+export class RewardConfigError extends WhetstoneError {
   override name = 'RewardConfigError'
 }
 
 /** A reward failed and `onRewardFailure` is `stop`. */
-export class RewardStoppedError extends Error {
+export class RewardStoppedError extends WhetstoneError {
   override name = 'RewardStoppedError'
 
   constructor(

@@ -8,6 +8,8 @@ import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource,
 
 /** What is needed of a model: one score per sequence, at its last token. A `TokenModel` with the role `reward` is one. */
 export interface RewardScorer {
+  /** Tokens a sequence may have. */
+  readonly maxLength?: number
   score(
     sequences: readonly Int32Array[],
     options?: { signal?: AbortSignal },
@@ -23,7 +25,7 @@ export interface ModelRewardOptions extends LimitOptions {
   readonly policyTokenizer?: Tokenizer
   /** Tokens in one call of the model. A single longer sequence is a call of its own. Default 32768. */
   readonly batchTokens?: number
-  /** Longer sequences are failures of their samples. Default: no limit but the model's own. */
+  /** Longer sequences are failures of their samples. Default: the model's own limit. */
   readonly maxLength?: number
 }
 
@@ -34,14 +36,8 @@ export interface ModelRewardOptions extends LimitOptions {
  * const quality = modelReward({ name: 'quality', model, tokenizer: await Tokenizer.load('models/rm'), policyTokenizer })
  */
 export function modelReward(options: ModelRewardOptions): RewardSource {
-  const {
-    name,
-    model,
-    tokenizer,
-    policyTokenizer,
-    maxLength = Number.POSITIVE_INFINITY,
-    batchTokens = 32_768,
-  } = options
+  const { name, model, tokenizer, policyTokenizer, batchTokens = 32_768 } = options
+  const maxLength = options.maxLength ?? model.maxLength ?? Number.POSITIVE_INFINITY
   const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
   const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries } as LimitOptions
   if (!Number.isInteger(batchTokens) || batchTokens < 1)

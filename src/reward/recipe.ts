@@ -1,6 +1,6 @@
 /** Which sources a sample's reward is made of, and with what weight. */
 import { z } from 'zod'
-import { didYouMean } from '../did-you-mean.js'
+import { didYouMean } from '../errors/index.js'
 import { RewardConfigError } from './errors.js'
 import { type SourceKind, sourceKinds } from './source.js'
 

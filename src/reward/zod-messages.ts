@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { didYouMean } from '../did-you-mean.js'
+import { didYouMean } from '../errors/index.js'
 
 /** What a schema found, a line each: where, what was expected, and for a key it does not know, which was probably meant. */
 export function schemaMessages(error: z.ZodError, knownKeys: readonly string[]): string[] {

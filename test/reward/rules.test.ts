@@ -172,7 +172,7 @@ describe('format', () => {
     ['<think>\\boxed{3}</think> \\boxed{4}', 0],
     ['<think>hm</think> 4', 0],
   ])('thinking, then a box: %j is %d', async (response, reward) => {
-    expect(await score(format({ tags: ['think'], then: 'boxed' }), response)).toBe(reward)
+    expect(await score(format({ tags: ['think'], ending: 'boxed' }), response)).toBe(reward)
   })
 
   it('has options for text outside, for templates that open a tag, and for tags that are special tokens', async () => {

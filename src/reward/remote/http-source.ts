@@ -1,6 +1,6 @@
 /** Reward models behind HTTP. */
 import { Agent, type Dispatcher, request } from 'undici'
-import { didYouMean } from '../../did-you-mean.js'
+import { didYouMean } from '../../errors/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'

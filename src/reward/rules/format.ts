@@ -7,7 +7,7 @@ export interface FormatOptions extends RuleOptions {
   /** Tags the response should have, once each and in this order. Default `think` and `answer`. */
   readonly tags?: readonly string[]
   /** `boxed`: a `\boxed{}` follows the last tag, as in LightRFT's GSM8K rewards. Default `nothing`. */
-  readonly then?: 'boxed' | 'nothing'
+  readonly ending?: 'boxed' | 'nothing'
   /** `forbidden`: nothing but spaces outside the tags. Default `allowed`. */
   readonly outside?: 'allowed' | 'forbidden'
   /** A tag the chat template has opened already: the response need not open it. */
@@ -21,7 +21,7 @@ export function format(options: FormatOptions = {}): RewardSource {
   const {
     name = 'format',
     tags = ['think', 'answer'],
-    then = 'nothing',
+    ending = 'nothing',
     outside = 'allowed',
     on = 'response',
   } = options
@@ -29,11 +29,11 @@ export function format(options: FormatOptions = {}): RewardSource {
   const odd = tags.find(tag => !/^[\w-]+$/.test(tag))
   if (odd !== undefined)
     throw new RewardConfigError(`rule ${name}: tags: "${odd}" should be a name such as think, without brackets`)
-  if (tags.length === 0 && then === 'nothing') throw new RewardConfigError(`rule ${name}: tags is empty`)
+  if (tags.length === 0 && ending === 'nothing') throw new RewardConfigError(`rule ${name}: tags is empty`)
   return sampleReward(
     ({ response, responseRaw }) => {
       const text = (openedByPrompt ? `<${openedByPrompt}>` : '') + (on === 'raw' ? responseRaw : response)
-      return hasParts(text, { tags, then, outside }) ? 1 : 0
+      return hasParts(text, { tags, ending, outside }) ? 1 : 0
     },
     { name, kind: 'rule' },
   )
@@ -41,7 +41,7 @@ export function format(options: FormatOptions = {}): RewardSource {
 
 function hasParts(
   text: string,
-  { tags, then, outside }: Required<Pick<FormatOptions, 'tags' | 'then' | 'outside'>>,
+  { tags, ending, outside }: Required<Pick<FormatOptions, 'tags' | 'ending' | 'outside'>>,
 ): boolean {
   let at = 0
   let between = ''
@@ -55,9 +55,9 @@ function hasParts(
     at = end + close.length
   }
   const rest = text.slice(at)
-  if (then === 'boxed' && !/\\boxed\s*\{[\s\S]*\}/.test(rest)) return false
+  if (ending === 'boxed' && !/\\boxed\s*\{[\s\S]*\}/.test(rest)) return false
   // A box before the thinking is over is no conclusion.
-  if (then === 'boxed' && /\\boxed\s*\{/.test(text.slice(0, at))) return false
-  if (outside === 'forbidden' && (between + (then === 'boxed' ? '' : rest)).trim() !== '') return false
+  if (ending === 'boxed' && /\\boxed\s*\{/.test(text.slice(0, at))) return false
+  if (outside === 'forbidden' && (between + (ending === 'boxed' ? '' : rest)).trim() !== '') return false
   return true
 }

@@ -1,0 +1,160 @@
+/**
+ * Prompt files: what is to be answered, what the answer is compared with, and every further column, for the rewards.
+ */
+import type { z } from 'zod'
+import type { ChatMessage } from '../text/index.js'
+import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
+import { type Column, ColumnInference, checkRow, type RowSchema, toZod } from './row-schema.js'
+
+/** Columns by what they are for; a dot goes into an object: `reward_model.ground_truth`. */
+export interface PromptColumns {
+  /** Default: `prompt`, `messages` or `input`, whichever is there. */
+  readonly prompt?: string
+  /** Default: `label` or `extra_info.label`. */
+  readonly label?: string
+  /** Default: `reference`, `reward_model.ground_truth`, `ground_truth` or `extra_info.reference`. */
+  readonly reference?: string
+}
+
+export interface PromptRow<Row = DataRow> {
+  readonly prompt: string | readonly ChatMessage[]
+  readonly label?: string
+  readonly reference?: string | readonly string[]
+  /** All columns, as the schema reads them. */
+  readonly row: Row
+  /** File and line. */
+  readonly where: string
+}
+
+export interface PromptFile<Row = DataRow> {
+  readonly prompts: readonly PromptRow<Row>[]
+  /** The columns as they were found. */
+  readonly columns: readonly Column[]
+  /** The same for a person to read. */
+  readonly description: string
+}
+
+export interface PromptFileOptions<Row> extends ReadOptions {
+  /** What every row should have. Without one, rows are taken as they are. */
+  readonly schema?: RowSchema<Row>
+  readonly columns?: PromptColumns
+}
+
+/**
+ * Reads a prompt file. All bad rows are found before anything is returned, and are one error.
+ *
+ * @example
+ * const schema = z.object({ question: z.string(), answer: z.string() })
+ * const { prompts } = await readPrompts('gsm8k.jsonl', { schema, columns: { prompt: 'question', reference: 'answer' } })
+ */
+export async function readPrompts<Row = DataRow>(
+  file: string,
+  options: PromptFileOptions<Row> = {},
+): Promise<PromptFile<Row>> {
+  const schema = options.schema ? toZod(options.schema) : undefined
+  const bad = new BadRows(file, options.listed)
+  const inference = new ColumnInference()
+  const prompts: PromptRow<Row>[] = []
+  const ids = new Map<unknown, string>()
+  for await (const located of readRows(file, bad, options)) {
+    inference.add(located.row)
+    const { where, row } = located
+    if (row.id !== undefined) {
+      const first = ids.get(row.id)
+      if (first !== undefined)
+        bad.add(where, `id: ${JSON.stringify(row.id)} is that of ${first} already; ids are unique`)
+      ids.set(row.id, where)
+    }
+    const prompt = toPrompt(located, schema, options.columns ?? {})
+    if (typeof prompt === 'string') bad.add(where, prompt)
+    else prompts.push(prompt)
+  }
+  bad.throwIfAny()
+  if (prompts.length === 0) bad.add(file, 'no rows')
+  bad.throwIfAny()
+  return { prompts, columns: inference.columns, description: inference.describe() }
+}
+
+/** A row as a prompt, or what is wrong with it. */
+function toPrompt<Row>(
+  { row, where }: LocatedRow,
+  schema: z.ZodType<Row> | undefined,
+  columns: PromptColumns,
+): PromptRow<Row> | string {
+  const checked = schema ? checkRow(schema, row) : { row: row as Row }
+  if ('message' in checked) return checked.message
+  const prompt = promptOf(row, columns)
+  if ('message' in prompt) return prompt.message
+  const label = labelOf(row, columns)
+  if ('message' in label) return label.message
+  const reference = referenceOf(row, columns)
+  if ('message' in reference) return reference.message
+  return {
+    prompt: prompt.value,
+    row: checked.row,
+    where,
+    ...(label.value === undefined ? {} : { label: label.value }),
+    ...(reference.value === undefined ? {} : { reference: reference.value }),
+  }
+}
+
+type Read<T> = { value: T } | { message: string }
+
+function promptOf(row: DataRow, { prompt: given }: PromptColumns): Read<string | readonly ChatMessage[]> {
+  const { name, value } = find(row, given === undefined ? ['prompt', 'messages', 'input'] : [given])
+  if (value === undefined) {
+    const columns = Object.keys(row).join(', ')
+    return {
+      message:
+        given === undefined
+          ? `no prompt: expected a column prompt, messages or input; say which of ${columns} it is`
+          : `${given}: missing; the row has ${columns}`,
+    }
+  }
+  if (typeof value === 'string')
+    return value.trim() === '' ? { message: `${name}: empty; give it text, or leave the row out` } : { value }
+  if (Array.isArray(value) && value.length > 0 && value.every(isMessage)) return { value }
+  return { message: `${name}: expected a text, or a list of messages with a role and a content` }
+}
+
+function labelOf(row: DataRow, { label: given }: PromptColumns): Read<string | undefined> {
+  const { name, value } = find(row, given === undefined ? ['label', 'extra_info.label'] : [given])
+  if (value === undefined || value === null)
+    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its label` }
+  return typeof value === 'string' ? { value } : { message: `${name}: expected a text, the name of a recipe` }
+}
+
+function referenceOf(row: DataRow, { reference: given }: PromptColumns): Read<string | readonly string[] | undefined> {
+  const usual = ['reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference']
+  const { name, value } = find(row, given === undefined ? usual : [given])
+  if (value === undefined || value === null)
+    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its reference` }
+  const text = (one: unknown) => typeof one === 'string' || typeof one === 'number'
+  if (text(value)) return { value: String(value) }
+  if (Array.isArray(value) && value.every(text)) return { value: value.map(String) }
+  return { message: `${name}: expected a text, a number, or a list of them` }
+}
+
+/** The first of these columns that is there. */
+function find(row: DataRow, names: readonly string[]): { name: string; value: unknown } {
+  for (const name of names) {
+    const value = lookUp(row, name)
+    if (value !== undefined) return { name, value }
+  }
+  return { name: names[0]!, value: undefined }
+}
+
+/** A column of that very name, else the way through objects that its dots are. */
+function lookUp(row: DataRow, name: string): unknown {
+  if (Object.hasOwn(row, name)) return row[name]
+  let value: unknown = row
+  for (const key of name.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = (value as Record<string, unknown>)[key]
+  }
+  return value
+}
+
+function isMessage(value: unknown): value is ChatMessage {
+  return typeof value === 'object' && value !== null && typeof (value as { role?: unknown }).role === 'string'
+}
