@@ -1,4 +1,4 @@
-/** What is known of an estimator's group before its formula: the one list that options, the command line and the formulas read. */
+/** What sets one estimator apart from another: options, the command line and the formulas all read the one list below. */
 interface EstimatorTraits {
   /** How a sample's reward is compared with those of the same prompt. */
   readonly shaping: 'none' | 'leave-one-out' | 'mean' | 'standardize'

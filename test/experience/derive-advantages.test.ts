@@ -49,6 +49,12 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
       'sample 4: group: 7 has 3 samples, expected 2 as in the other groups; a group that lost samples is completed or left out whole',
     ],
     [
+      'a group that is smaller than the only other',
+      [...pair, ...[1, 2, 3].map(reward => ({ group: 7, reward, length: 1 }))],
+      rloo,
+      'sample 0: group: "a" has 2 samples, expected 3 as in the other groups',
+    ],
+    [
       'a group that is short everywhere',
       pair,
       { ...rloo, nSamplesPerPrompt: 4 },

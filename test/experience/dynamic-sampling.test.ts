@@ -139,6 +139,10 @@ describe('a group that lost members', () => {
   })
 
   it('is dropped whole when it stays short', () => {
+    expect(completeGroup({ ...options, members: [...scored(0, 1), ...lost(2, 3, 4)] })).toEqual({
+      kind: 'sample',
+      sampleIndices: [5],
+    })
     expect(completeGroup({ ...options, members: [...scored(0), ...lost(1, 2, 3, 4)] })).toEqual({
       kind: 'drop',
       lost: 4,
