@@ -26,6 +26,7 @@ export async function time(work, seconds = 0.1) {
   const first = work()
   const asynchronous = first instanceof Promise
   await first
+  /** @param {number} count */
   const batch = async count => {
     const start = performance.now()
     if (asynchronous) for (let i = 0; i < count; i++) await work()
@@ -38,6 +39,7 @@ export async function time(work, seconds = 0.1) {
     count *= 2
     took = await batch(count)
   }
+  /** @type {number[]} */
   const found = []
   for (const end = performance.now() + seconds * 1e3; performance.now() < end || found.length < 5; )
     found.push((await batch(count)) / count)
@@ -69,6 +71,12 @@ export class Peer {
       this.#waiting.push(line => resolve(line === undefined ? null : JSON.parse(line)))
       this.#child.stdin.write(`${name}\n`, () => {})
     })
+  }
+
+  /** Seconds, or null. @param {string} name @returns {Promise<number | null>} */
+  async measure(name) {
+    const answer = await this.ask(name)
+    return typeof answer === 'number' ? answer : null
   }
 
   close() {
@@ -131,10 +139,12 @@ export function startFloor(source, name, env = {}) {
 }
 
 /**
- * One measurement of every column, `rounds` times in turns; of each column the least disturbed round.
+ * One measurement of every column, `rounds` times in turns; of each column the least disturbed round. A column that is not
+ * there, or whose peer does not measure this, is undefined.
  *
- * @param {Record<string, (() => Promise<number | null>) | undefined>} columns seconds per unit, or null
- * @returns {Promise<Record<string, number | undefined>>}
+ * @template {Record<string, (() => Promise<number | null>) | undefined>} C
+ * @param {C} columns seconds per unit, or null
+ * @returns {Promise<{ [K in keyof C]: C[K] extends () => Promise<number> ? number : number | undefined }>}
  */
 export async function inTurns(columns, rounds = 5) {
   /** @type {Record<string, number | undefined>} */
@@ -144,7 +154,7 @@ export async function inTurns(columns, rounds = 5) {
       const value = await measure?.()
       if (typeof value === 'number') best[name] = Math.min(best[name] ?? Infinity, value)
     }
-  return best
+  return /** @type {any} */ (best)
 }
 
 /**
@@ -158,6 +168,7 @@ export async function inTurns(columns, rounds = 5) {
 export function printTable(head, rows) {
   const lines = [[...head, 'target'], ...rows.map(row => [row.name, ...row.cells, row.targets.map(verdict).join('; ')])]
   const widths = lines[0].map((_, i) => Math.max(...lines.map(line => line[i].length)))
+  /** @param {string[]} line */
   const format = line =>
     `| ${line.map((cell, i) => (i === 0 || i === line.length - 1 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(' | ')} |`
   console.log(format(lines[0]))

@@ -1,16 +1,7 @@
 /**
  * One decode step of a Qwen2.5-0.5B shape out of plain operators, with random weights. peer.py has the same in Python.
  */
-import {
-  cat,
-  embedding,
-  linear,
-  randn,
-  rmsNorm,
-  scaledDotProductAttention,
-  scope,
-  Tensor,
-} from '../../dist/tensor/index.js'
+import { cat, embedding, linear, randn, rmsNorm, scaledDotProductAttention, scope, Tensor } from 'whetstone/tensor'
 
 export const shape = {
   layers: 24,
@@ -26,7 +17,9 @@ const EPS = 1e-6
 const device = 'cuda'
 const dtype = 'bfloat16'
 
+/** @param {number[]} size */
 const random = (...size) => scope(() => randn(size, { device }).mul(0.02).cast(dtype))
+/** @param {number[]} size */
 const ones = (...size) => Tensor.empty(size, { device, dtype }).fill_(1)
 
 export function makeModel() {
@@ -53,12 +46,16 @@ export function makeModel() {
   }
 }
 
+/** @param {Tensor} x @param {Tensor} cos @param {Tensor} sin */
 function rotate(x, cos, sin) {
-  const [a, b] = x.chunk(2, -1)
+  const [a, b] = /** @type {[Tensor, Tensor]} */ (x.chunk(2, -1))
   return x.mul(cos).add(cat([b.neg(), a], -1).mul(sin))
 }
 
-/** Keys and values of a full context, by layer. */
+/** @typedef {ReturnType<typeof makeModel>} Model */
+/** @typedef {{ keys: Tensor, values: Tensor }} Cache */
+
+/** Keys and values of a full context, by layer. @param {number} batch @returns {Cache[]} */
 export function makeCache(batch) {
   const { kvHeads, dim, context, layers } = shape
   return Array.from({ length: layers }, () => ({
@@ -67,6 +64,7 @@ export function makeCache(batch) {
   }))
 }
 
+/** @param {Model} model @param {Model['layers'][number]} w @param {Cache} cache @param {number} batch @param {Tensor} x @param {Tensor} position */
 function layer(model, w, { keys, values }, batch, x, position) {
   const { hidden, heads, kvHeads, dim } = shape
   const n = rmsNorm(x, [hidden], w.norm1, EPS)
@@ -75,14 +73,18 @@ function layer(model, w, { keys, values }, batch, x, position) {
   const v = linear(n, w.v, w.vBias).view([batch, kvHeads, 1, dim])
   keys.indexCopy_(2, position, rotate(k, model.cos, model.sin))
   values.indexCopy_(2, position, v)
-  const turned = rotate(q, model.cos, model.sin)
-  const mixed = scaledDotProductAttention(turned, keys, values, null, 0, { enableGqa: true })
+  const rotated = rotate(q, model.cos, model.sin)
+  const mixed = scaledDotProductAttention(rotated, keys, values, null, 0, { enableGqa: true })
   const middle = x.add(linear(mixed.view([batch, hidden]), w.o))
   const m = rmsNorm(middle, [hidden], w.norm2, EPS)
   return middle.add(linear(linear(m, w.gate).silu().mul(linear(m, w.up)), w.down))
 }
 
-/** Token ids `[batch]` and the position `[1]` to the next ids `[batch]`; keys and values are written to the cache. */
+/**
+ * Token ids `[batch]` and the position `[1]` to the next ids `[batch]`; keys and values are written to the cache.
+ *
+ * @param {Model} model @param {Cache[]} cache @param {number} batch @param {Tensor} ids @param {Tensor} position
+ */
 export function step(model, cache, batch, ids, position) {
   let x = embedding(model.embed, ids)
   for (const [i, w] of model.layers.entries()) x = scope(() => layer(model, w, cache[i], batch, x, position))

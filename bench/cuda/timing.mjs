@@ -1,4 +1,4 @@
-import { synchronize } from '../../dist/tensor/index.js'
+import { synchronize } from 'whetstone/tensor'
 
 /**
  * Seconds of one `work` on the device: what many in a row take until the device has finished. Long enough that waiting for
@@ -8,6 +8,7 @@ import { synchronize } from '../../dist/tensor/index.js'
  * @param {() => unknown} work
  */
 export async function deviceTime(work, seconds = 0.1, runs = 8) {
+  /** @param {number} count */
   const batch = async count => {
     const start = performance.now()
     for (let i = 0; i < count; i++) {
@@ -19,6 +20,7 @@ export async function deviceTime(work, seconds = 0.1, runs = 8) {
   }
   await batch(2)
   const count = Math.max(2, Math.ceil(seconds / ((await batch(3)) / 3)))
+  /** @type {number[]} */
   const found = []
   for (let i = 0; i < runs; i++) found.push((await batch(count)) / count)
   return Math.min(...found)

@@ -3,7 +3,7 @@
  * `npm run build`; `--check` ends with exit code 1 where one takes longer than promised.
  */
 import { parseArgs } from 'node:util'
-import { advantageEstimators, deriveAdvantages } from '../../dist/experience/index.js'
+import { advantageEstimators, deriveAdvantages } from 'whetstone/experience'
 import { time } from '../harness.mjs'
 
 const promised = 0.3
@@ -14,6 +14,7 @@ function rollout() {
   const samples = []
   for (let tokens = 0, i = 0; tokens < 1e6 || i % samplesPerPrompt > 0; i++) {
     const length = 1 + ((i * 389) % 1023)
+    /** @param {number} shift */
     const numbers = shift => Float32Array.from({ length }, (_, t) => -1 - Math.abs(Math.sin(i + t + shift)))
     const prompt = Math.floor(i / samplesPerPrompt)
     samples.push({
@@ -32,7 +33,7 @@ function rollout() {
 const { check } = parseArgs({ options: { check: { type: 'boolean' } } }).values
 const samples = rollout()
 const options = {
-  klEstimator: 'k3',
+  klEstimator: /** @type {const} */ ('k3'),
   klCoef: 0.1,
   rewardRunningNorm: true,
   rewardClip: 2,

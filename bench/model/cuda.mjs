@@ -4,8 +4,8 @@
  *   npm run bench:model:cuda [-- --check]
  */
 import { parseArgs } from 'node:util'
-import { LocalModel, parseConfig } from '../../dist/model/index.js'
-import { backend, memoryUse, noGrad, randn, scope, synchronize } from '../../dist/tensor/index.js'
+import { LocalModel, parseConfig } from 'whetstone/model'
+import { backend, memoryUse, noGrad, randn, scope, synchronize } from 'whetstone/tensor'
 import { inTurns, printTable, startPython } from '../harness.mjs'
 
 const { values: options } = parseArgs({ options: { check: { type: 'boolean' }, rounds: { type: 'string' } } })
@@ -31,7 +31,7 @@ const config = parseConfig(
 )
 const model = await LocalModel.create(config, { role: 'language', seed: 1, device: 'cuda' })
 const parameters = 494_032_768
-/** Products of weights forward and backward, and of causal attention. */
+/** Products of weights forward and backward, and of causal attention. @param {number[]} lengths */
 const flops = lengths => lengths.reduce((sum, n) => sum + n * (6 * parameters + 6 * 24 * 896 * n), 0)
 
 const workloads = {
@@ -39,6 +39,7 @@ const workloads = {
   ragged: Array.from({ length: 32 }, (_, i) => 64 + Math.floor(((i * 0.618034) % 1) * 449)),
 }
 
+/** @param {Int32Array[]} sequences */
 async function step(sequences) {
   const tokens = sequences.reduce((sum, ids) => sum + ids.length - 1, 0)
   await model.forwardBackward(sequences, outputs =>
@@ -47,7 +48,7 @@ async function step(sequences) {
   await model.step({ lr: 1e-5, clipNorm: 1 })
 }
 
-/** Seconds of a large matrix product, per floating-point operation: the ceiling of everything here. */
+/** Floating-point operations a second of a large matrix product: the ceiling of everything here. */
 async function productRate() {
   const [a, b] = noGrad(() => [
     randn([8192, 8192], { dtype: 'bfloat16', device: 'cuda' }),
@@ -68,7 +69,9 @@ async function productRate() {
 const peer = startPython(new URL('./peer-cuda.py', import.meta.url).pathname)
 console.log(`Qwen2 0.5B, bfloat16, ${cuda.devices[0].name}, libtorch ${libtorchVersion}; best of ${rounds}\n`)
 const ceiling = await productRate()
+/** @type {Record<string, number>} */
 const targets = { equal: 1.5, ragged: 2.5 }
+/** @type {import('../harness.mjs').Row[]} */
 const rows = []
 for (const [name, lengths] of Object.entries(workloads)) {
   const tokens = lengths.reduce((sum, n) => sum + n, 0)
@@ -85,10 +88,11 @@ for (const [name, lengths] of Object.entries(workloads)) {
     await synchronize()
     return (performance.now() - start) / 1e3 / steps
   }
-  const found = await inTurns({ ours: measure, peer: peer && (() => peer.ask(JSON.stringify(lengths))) }, rounds)
+  const found = await inTurns({ ours: measure, peer: peer && (() => peer.measure(JSON.stringify(lengths))) }, rounds)
   const ours = memoryUse('cuda').peakBytes
   const theirs = await peer?.ask('memory')
   const ratio = found.peer === undefined ? undefined : found.peer / found.ours
+  /** @param {unknown} bytes */
   const gib = bytes => (typeof bytes === 'number' ? `${(bytes / 2 ** 30).toFixed(0)} GiB` : '-')
   rows.push({
     name: `training step, ${name} lengths`,

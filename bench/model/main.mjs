@@ -5,18 +5,25 @@
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { LocalModel, parseConfig } from '../../dist/model/index.js'
-import { backend, linear, memoryUse, noGrad, randn, scope, threads } from '../../dist/tensor/index.js'
+import { LocalModel, parseConfig } from 'whetstone/model'
+import { backend, linear, memoryUse, noGrad, randn, scope, threads } from 'whetstone/tensor'
 import { inTurns, printTable, startPython } from '../harness.mjs'
 
 const { values: options } = parseArgs({
   options: { check: { type: 'boolean' }, model: { type: 'string' }, rounds: { type: 'string' } },
 })
+/**
+ * @typedef {{
+ *   vocab_size: number, hidden_size: number, intermediate_size: number, num_hidden_layers: number,
+ *   num_attention_heads: number, num_key_value_heads: number, batch: number
+ * }} Shape
+ * @type {Record<string, Shape>}
+ */
 const shapes = JSON.parse(readFileSync(new URL('./shapes.json', import.meta.url), 'utf8'))
 const rounds = Number(options.rounds ?? 3)
 threads(2)
 
-/** A generator of its own, so that both sides and every run have the same lengths. */
+/** A generator of its own, so that both sides and every run have the same lengths. @param {number} seed */
 function mulberry(seed) {
   let state = seed
   return () => {
@@ -27,6 +34,7 @@ function mulberry(seed) {
   }
 }
 
+/** @param {string} name */
 const workloads = name => {
   const random = mulberry(7)
   const { batch } = shapes[name]
@@ -36,6 +44,7 @@ const workloads = name => {
   }
 }
 
+/** @param {string} name */
 async function makeModel(name) {
   const { batch: _, ...shape } = shapes[name]
   const config = parseConfig(
@@ -51,11 +60,13 @@ async function makeModel(name) {
   return LocalModel.create(config, { role: 'language', seed: 1 })
 }
 
+/** @param {string} name @param {number[]} lengths */
 function makeSequences(name, lengths) {
   const random = mulberry(11)
   return lengths.map(n => Int32Array.from({ length: n }, () => Math.floor(random() * shapes[name].vocab_size)))
 }
 
+/** @type {Record<'forward' | 'train', (model: LocalModel<'language'>, sequences: Int32Array[]) => Promise<unknown>>} */
 const passes = {
   forward: (model, sequences) => model.score(sequences),
   train: async (model, sequences) => {
@@ -67,7 +78,7 @@ const passes = {
   },
 }
 
-/** Seconds of the model's matrix products alone, at the sizes they have: what no engine on this library can beat. */
+/** Seconds of the model's matrix products alone, at the sizes they have: what no engine on this library can beat. @param {string} name @param {number[]} lengths */
 async function productSeconds(name, lengths) {
   const {
     hidden_size: h,
@@ -99,6 +110,7 @@ async function productSeconds(name, lengths) {
   return seconds
 }
 
+/** @param {() => Promise<unknown>} work */
 async function seconds(work) {
   const start = performance.now()
   await work()
@@ -106,6 +118,7 @@ async function seconds(work) {
 }
 
 const peer = startPython(new URL('./peer.py', import.meta.url).pathname)
+/** @type {Record<string, Record<string, number>>} */
 const targets = {
   '2m': { 'forward equal': 1.2, 'forward ragged': 2, 'train equal': 1.1, 'train ragged': 1.8 },
   '26m': { 'forward equal': 1.05, 'forward ragged': 1.7, 'train equal': 1.03, 'train ragged': 1.6 },
@@ -114,6 +127,7 @@ const { libtorchVersion } = backend()
 console.log(
   `Qwen2 shapes, float32, 2 threads, libtorch ${libtorchVersion}, Node ${process.version}; best of ${rounds}\n`,
 )
+/** @type {import('../harness.mjs').Row[]} */
 const rows = []
 for (const name of Object.keys(targets).filter(name => !options.model || name === options.model)) {
   const model = await makeModel(name)
@@ -125,11 +139,12 @@ for (const name of Object.keys(targets).filter(name => !options.model || name ==
       const found = await inTurns(
         {
           ours: () => seconds(() => run(model, sequences)),
-          peer: peer && (() => peer.ask(`${name} ${JSON.stringify(lengths)} ${pass}`)),
+          peer: peer && (() => peer.measure(`${name} ${JSON.stringify(lengths)} ${pass}`)),
         },
         rounds,
       )
       const products = (await productSeconds(name, lengths)) * (pass === 'train' ? 3 : 1)
+      /** @param {number | undefined} s */
       const rate = s => (s === undefined ? '-' : `${(tokens / s / 1e3).toFixed(2)}k tok/s`)
       const ratio = found.peer === undefined ? undefined : found.peer / found.ours
       const wanted = targets[name][`${pass} ${workload}`]
@@ -161,6 +176,7 @@ if (!options.model) {
   const theirs = await startPython(new URL('./peer.py', import.meta.url).pathname)?.ask(
     `${name} ${JSON.stringify(lengths)} memory`,
   )
+  /** @param {unknown} bytes */
   const mib = bytes => (typeof bytes === 'number' ? `${(bytes / 2 ** 20).toFixed(0)} MiB` : '-')
   console.log(
     `\npeak memory of a training step at a vocabulary of 32k, 32 x 128 tokens: ${mib(ours)} (transformers ${mib(theirs)}${typeof theirs === 'number' ? `, ${(ours / theirs).toFixed(2)} of it; target <= 0.5` : ''})`,

@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { LocalModel, parseConfig } from '../../dist/model/index.js'
-import { LocalEngine } from '../../dist/rollout/index.js'
-import { backend } from '../../dist/tensor/index.js'
+import { LocalModel, parseConfig } from 'whetstone/model'
+import { LocalEngine } from 'whetstone/rollout'
+import { backend } from 'whetstone/tensor'
 import { inTurns, Peer, printTable } from '../harness.mjs'
 
 const rounds = Number(process.env.WHETSTONE_BENCH_ROUNDS ?? 2)
@@ -20,7 +20,7 @@ const shapes = {
 const eos = 2
 const [prompts, samples, promptLength, meanLength] = [16, 8, 64, 32]
 
-/** Numbers that look random and are the same every time. */
+/** Numbers that look random and are the same every time. @param {number} seed */
 function numbers(seed) {
   let state = seed >>> 0
   return () => {
@@ -29,6 +29,7 @@ function numbers(seed) {
   }
 }
 
+/** @param {typeof shapes[keyof typeof shapes]} shape */
 function configOf({ hidden, intermediate, layers, heads, kvHeads, headDim, vocabSize }) {
   return {
     architectures: ['Qwen2ForCausalLM'],
@@ -65,7 +66,7 @@ const geometric = () =>
   Math.max(1, Math.min(6 * meanLength, Math.ceil(Math.log(next()) / Math.log(1 - 1 / meanLength))))
 const equalPrompts = Array.from({ length: prompts }, () => promptLength)
 const raggedLengths = Array.from({ length: prompts * samples }, geometric)
-const work = {
+const workloads = {
   'equal lengths': {
     target: 2,
     prompts: equalPrompts,
@@ -82,6 +83,7 @@ const work = {
 
 const peer = startPeer()
 const scratch = mkdtempSync(join(tmpdir(), 'whetstone-bench-'))
+/** @type {import('../harness.mjs').Row[]} */
 const rows = []
 const { libtorchVersion, threads } = backend()
 console.log(`libtorch ${libtorchVersion}, ${threads} threads, float32, ${prompts} prompts x ${samples} samples`)
@@ -90,7 +92,7 @@ try {
     const directory = join(scratch, size)
     const model = await LocalModel.create(parseConfig(configOf(shape), 'config.json'), { role: 'language', seed: 1 })
     await model.save(directory)
-    for (const [name, { target, prompts: promptLengths, lengths }] of Object.entries(work)) {
+    for (const [name, { target, prompts: promptLengths, lengths }] of Object.entries(workloads)) {
       const ids = promptLengths.map(length =>
         Array.from({ length }, () => 3 + Math.floor(next() * (shape.vocabSize - 3))),
       )
@@ -110,19 +112,23 @@ try {
             forbiddenIds: [eos],
           },
         }))
-        for await (const outcome of engine.generate(requests)) made += outcome.responseIds.length
+        for await (const outcome of engine.generate(requests)) {
+          if (outcome.kind !== 'completed') throw new Error(outcome.message)
+          made += outcome.responseIds.length
+        }
         if (made !== tokens) throw new Error(`${made} tokens instead of ${tokens}`)
         return (performance.now() - start) / 1e3 / tokens
       }
-      const requestState = { model: directory, dtype: 'float32', device: 'cpu', prompts: ids, n: samples, lengths, eos }
+      const work = { model: directory, dtype: 'float32', device: 'cpu', prompts: ids, n: samples, lengths, eos }
       const theirs =
         peer &&
         (async () => {
-          const seconds = await peer.ask(JSON.stringify(requestState))
-          return typeof seconds === 'number' ? seconds / tokens : null
+          const seconds = await peer.measure(JSON.stringify(work))
+          return seconds === null ? null : seconds / tokens
         })
       const best = await inTurns({ ours, theirs }, rounds)
       await engine.close()
+      /** @param {number | undefined} seconds */
       const rate = seconds => (seconds ? Math.round(1 / seconds).toString() : '-')
       const ratio = best.theirs && best.theirs / best.ours
       rows.push({

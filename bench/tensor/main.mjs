@@ -7,12 +7,13 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { AdamW, backend, linear, randint, randn, record, scope, Tensor, threads } from '../../dist/tensor/index.js'
+import { AdamW, backend, linear, randint, randn, record, scope, Tensor, threads } from 'whetstone/tensor'
 import { inTurns, printTable, startFloor, startPython, time } from '../harness.mjs'
 
 const THREADS = 2
 const LINKS = 1000
 const only = process.argv.slice(2).find(word => !word.startsWith('--')) ?? ''
+/** @param {string} name */
 const beside = name => fileURLToPath(new URL(name, import.meta.url))
 
 threads(THREADS)
@@ -28,27 +29,42 @@ console.log(
 /** @type {import('../harness.mjs').Row[]} */
 const rows = []
 
+/** @typedef {number | undefined} Seconds */
+/** @param {Seconds} seconds */
 const us = seconds => (seconds === undefined ? '-' : `${(seconds * 1e6).toFixed(2)} us`)
+/** @param {Seconds} seconds */
 const ms = seconds => (seconds === undefined ? '-' : `${(seconds * 1e3).toFixed(2)} ms`)
+/** @type {(bytes: number) => (seconds: Seconds) => string} */
 const gigabytes = bytes => seconds => (seconds === undefined ? '-' : `${(bytes / seconds / 1e9).toFixed(1)} GB/s`)
+/** @param {Seconds} seconds */
 const perSecond = seconds => (seconds === undefined ? '-' : `${Math.round(1 / seconds)} /s`)
 
-/** Whetstone over Python, in time: below 1 is faster. */
+/** @typedef {{ ours: number, python: Seconds, floor: Seconds }} Found */
+
+/** Whetstone over Python, in time: below 1 is faster. @param {Found} found */
 const ratio = ({ ours, python }) => (python === undefined ? '-' : `${(ours / python).toFixed(2)}`)
 
-/** @returns {import('../harness.mjs').Target} */
+/** @param {string} text @param {Seconds} value @param {number} limit @returns {import('../harness.mjs').Target} */
 function atMost(text, value, limit) {
   return { text, holds: value === undefined || Number.isNaN(value) ? undefined : value <= limit }
 }
 
-/** Measures a row in turns and puts it into the table. */
+/**
+ * Measures a row in turns and puts it into the table.
+ *
+ * @param {string} name
+ * @param {{
+ *   work: () => unknown, per?: number, peer?: string, show: (seconds: Seconds) => string,
+ *   promise?: (found: Found) => import('../harness.mjs').Target[], seconds?: number
+ * }} options
+ */
 async function row(name, { work, per = 1, peer, show, promise = () => [], seconds = 0.1 }) {
   if (!name.includes(only)) return
   const found = await inTurns(
     {
       ours: async () => (await time(work, seconds)) / per,
-      python: python && peer ? () => python.ask(peer) : undefined,
-      floor: floor && peer ? () => floor.ask(peer) : undefined,
+      python: python && peer ? () => python.measure(peer) : undefined,
+      floor: floor && peer ? () => floor.measure(peer) : undefined,
     },
     10,
   )
@@ -74,7 +90,9 @@ const withGrad = Tensor.from(
   { requiresGrad: true },
 )
 
+/** @param {Found} found */
 const noSlower = ({ ours, python }) => [atMost('no slower than Python', ours / (python ?? Number.NaN), 1)]
+/** @param {() => unknown} body */
 const hundred = body => () =>
   scope(() => {
     for (let i = 0; i < 100; i++) body()
@@ -109,13 +127,13 @@ const viewChain = record(['tensor'], first => {
   for (let i = 0; i < LINKS; i++) x = x.view([3, 2])
   return x
 })
+/** @param {Found} found */
 const nearFloor = ({ ours, floor }) => atMost('0.2 us above libtorch at most', ours - (floor ?? Number.NaN), 0.2e-6)
+/** @param {Found} found */
 const ahead = ({ ours, python }) => atMost('1.5x faster than Python', ours / (python ?? Number.NaN), 1 / 1.5)
+/** @param {Found} found */
 const both = found => [nearFloor(found), ahead(found)]
-for (const [kind, program] of [
-  ['add', addChain],
-  ['view', viewChain],
-]) {
+for (const [kind, program] of Object.entries({ add: addChain, view: viewChain })) {
   await row(`${kind} in a program, call()`, {
     work: () => program.call(a).dispose(),
     per: LINKS,
@@ -162,6 +180,7 @@ await row('tensor read into a 16 MB Float32Array', { work: () => large.read(targ
 
 // ---- training
 
+/** @param {number[]} shape @param {number} fanIn */
 const uniform = (shape, fanIn) => randn(shape).mul(1 / Math.sqrt(3 * fanIn))
 const w1 = uniform([128, 64], 64)
 const b1 = uniform([128], 64)
@@ -172,11 +191,13 @@ for (const parameter of parameters.values()) parameter.requiresGrad = true
 const optimizer = new AdamW([{ parameters, lr: 1e-3, weightDecay: 0.01 }])
 const x = randn([32, 64])
 const y = randint(0, 10, [32], { dtype: 'int64' })
+/** @param {Tensor} inputs @param {Tensor} labels */
 const backward = (inputs, labels) =>
   linear(linear(inputs, w1, b1).relu(), w2, b2)
     .crossEntropyLoss(labels)
     .backward()
 const recorded = record(['tensor', 'tensor'], (inputs, labels) => backward(inputs, labels))
+/** @param {() => unknown} forwardBackward */
 const step = async forwardBackward => {
   optimizer.zeroGrad()
   await forwardBackward()
@@ -184,10 +205,7 @@ const step = async forwardBackward => {
 }
 const eager = () => step(() => scope(() => backward(x, y)))
 const inProgram = () => step(() => recorded.run(x, y))
-for (const [name, work] of [
-  ['eager', eager],
-  ['recorded', inProgram],
-])
+for (const [name, work] of Object.entries({ eager, recorded: inProgram }))
   await row(`training step (two layers, AdamW), ${name}`, { work, peer: 'train', show: perSecond, seconds: 0.2 })
 
 // ---- what only this side has

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** The tests that take a device, on CUDA (test/device.ts). One file after another: they share the card. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.device.test.ts'],
+    env: { WHETSTONE_TEST_DEVICE: process.env.WHETSTONE_TEST_DEVICE ?? 'cuda' },
+    pool: 'forks',
+    maxWorkers: 1,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+})
