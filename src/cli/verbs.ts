@@ -30,6 +30,7 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'derive advantages from saved samples',
     load: () => import('./advantages.js'),
   },
+  { name: 'reward', summary: 'test a reward over saved samples', load: () => import('./reward.js') },
   { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
   { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },

@@ -76,7 +76,7 @@ export async function readPrompts<Row = DataRow>(
 }
 
 /** A row as a prompt, or what is wrong with it. */
-function toPrompt<Row>(
+export function toPrompt<Row>(
   { row, where }: LocatedRow,
   schema: z.ZodType<Row> | undefined,
   columns: PromptColumns,

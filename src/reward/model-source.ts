@@ -38,8 +38,6 @@ export interface ModelRewardOptions extends LimitOptions {
 export function modelReward(options: ModelRewardOptions): RewardSource {
   const { name, model, tokenizer, policyTokenizer, batchTokens = 32_768 } = options
   const maxLength = options.maxLength ?? model.maxLength ?? Number.POSITIVE_INFINITY
-  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
-  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries } as LimitOptions
   if (!Number.isInteger(batchTokens) || batchTokens < 1)
     throw new RewardConfigError(
       `reward "${name}": batchTokens should be a whole number of at least 1, got ${batchTokens}`,
@@ -48,15 +46,17 @@ export function modelReward(options: ModelRewardOptions): RewardSource {
   return {
     name,
     kind: 'model',
-    limits: resolveLimits(name, defaultLimits.model, given),
+    limits: resolveLimits(name, defaultLimits.model, options),
     async score(inputs, { signal }) {
       shared ??= sameTokenizer(tokenizer, policyTokenizer)
-      const ids = await Promise.all(inputs.map(async input => sequenceFor(input, tokenizer, await shared!)))
-      const answers: RewardAnswer[] = ids.map(({ length }) =>
-        length > 0 && length <= maxLength
-          ? Number.NaN
-          : { kind: 'failed', reason: 'input', message: lengthMessage(length, maxLength) },
-      )
+      const exact = await shared
+      const found = await Promise.all(inputs.map(input => sequenceFor(input, tokenizer, exact).catch(unrenderable)))
+      const ids = found.map(one => (one instanceof Int32Array ? one : new Int32Array(0)))
+      const answers = found.map((one): RewardAnswer => {
+        if (!(one instanceof Int32Array)) return one
+        if (one.length > 0 && one.length <= maxLength) return Number.NaN
+        return { kind: 'failed', reason: 'input', message: lengthMessage(one.length, maxLength) }
+      })
       for (const batch of batches(ids, answers, batchTokens)) {
         signal.throwIfAborted()
         await scoreBatch(model, batch, ids, answers, signal)
@@ -91,6 +91,12 @@ async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: Sha
   if (!messages) return tokenizer.encode(prompt + response)
   const conversation: ChatMessage[] = [...messages, { role: 'assistant', content: response }]
   return tokenizer.encodeChat(conversation)
+}
+
+/** Messages the template will not have are a matter of their sample alone. */
+function unrenderable(error: unknown): RewardAnswer & object {
+  if ((error as Error).name !== 'ChatTemplateError') throw error
+  return { kind: 'failed', reason: 'input', message: (error as Error).message }
 }
 
 /** Indices of sequences of similar length, so many tokens together. */

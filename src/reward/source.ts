@@ -37,7 +37,7 @@ export interface RewardSource<Item = RewardInput> {
 }
 
 /** The limits of functions and remote rewards as options. */
-export type LimitOptions = Partial<SourceLimits>
+export type LimitOptions = { readonly [K in keyof SourceLimits]?: SourceLimits[K] | undefined }
 
 export const defaultLimits = {
   /** A function is asked for one sample at a time: a slow or broken one harms nobody else. */

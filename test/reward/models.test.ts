@@ -127,6 +127,15 @@ describe('a local reward model', () => {
     expect(outcomes[1]).toMatchObject({ message: expect.stringMatching(/5 tokens, and the reward model takes 4/) })
   })
 
+  it('messages its template will not have fail their sample alone', async () => {
+    const model = scorer()
+    const source = modelReward({ name: 'rm', model, tokenizer: other })
+    const wrong = { ...chat, messages: [{ role: '', content: 'x' }] }
+    const { outcomes } = await new RewardComputationEngine({ sources: [source] }).compute([wrong, chat])
+    expect(outcomes[0]).toMatchObject({ reason: 'input', message: expect.stringMatching(/messages\[0\]\.role/) })
+    expect(outcomes[1]).toMatchObject({ kind: 'scored' })
+  })
+
   it('a score that is not finite fails its sample alone, also where the model refuses the batch for it', async () => {
     const inputs = [1, 2, 3].map(id => sample('x', { promptIds: ids(id), responseIds: ids(0) }))
     const nan = scorer(sequence => (sequence[0] === 2 ? Number.NaN : undefined))

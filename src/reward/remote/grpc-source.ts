@@ -42,8 +42,6 @@ interface Server {
  */
 export function grpcReward(options: GrpcRewardOptions): RewardSource {
   const { name, apiKey, modelVersion = '', contents = 'raw', maxAnswerBytes = 64 << 20 } = options
-  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
-  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries } as LimitOptions
   const servers = (typeof options.url === 'string' ? [options.url] : options.url).map(url =>
     connect(url, options, maxAnswerBytes),
   )
@@ -82,7 +80,7 @@ export function grpcReward(options: GrpcRewardOptions): RewardSource {
   return {
     name,
     kind: 'remote',
-    limits: resolveLimits(name, defaultLimits.remote, given),
+    limits: resolveLimits(name, defaultLimits.remote, options),
     async score(inputs, { signal }) {
       const ask = async (server: Server) => {
         const signature = await (server.signature ?? signatureOf(server, signal))

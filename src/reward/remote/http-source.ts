@@ -53,13 +53,12 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
   const urls = (typeof options.url === 'string' ? [options.url] : options.url).map(url => parseUrl(name, url, dialect))
   if (urls.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
   const single = oneAtATime(dialectName, send) ? { batchSize: 1 } : {}
-  const { batchSize, concurrency, deadlineMs, timeoutMs, retries } = options
-  const given = { batchSize, concurrency, deadlineMs, timeoutMs, retries, ...single } as LimitOptions
-  const limits = resolveLimits(name, defaultLimits.remote, given)
+  const limits = resolveLimits(name, defaultLimits.remote, { ...options, ...single })
 
   const { apiKey, headers = {} } = options
   const hide = redactor([apiKey, ...Object.values(headers), ...urls.flatMap(({ secrets }) => secrets)])
-  const dispatcher = new Agent({ connections: limits.concurrency, connect: { ...tls } })
+  const connections = Number.isFinite(limits.concurrency) ? limits.concurrency : null
+  const dispatcher = new Agent({ connections, connect: { ...tls } })
   const replicas = new Replicas(urls)
 
   return {

@@ -1,0 +1,53 @@
+/** All of this room but what loads modules: which is what a module that is loaded can import. */
+export type { Aggregated, MetricValues, RewardFn, RewardFnLabelMap } from './aggregator.js'
+export { type DefinedReward, defineReward } from './define-reward.js'
+export { type ComputeOptions, type RewardBatch, RewardComputationEngine } from './engine.js'
+export type { RewardEngineOptions, RewardModel } from './engine-options.js'
+export { RewardConfigError, RewardStoppedError, SourceError } from './errors.js'
+export {
+  type BatchReward,
+  batchReward,
+  type CustomRewardFunc,
+  customReward,
+  type FunctionOptions,
+  type SampleReward,
+  sampleReward,
+} from './function-source.js'
+export { decodeRewardInput, type RewardInput, type RewardMedia, type RewardRow, textRewardInput } from './input.js'
+export { type ModelRewardOptions, modelReward, type RewardScorer } from './model-source.js'
+export {
+  type CombinedReward,
+  type FailedReward,
+  type FailureReason,
+  failureReasons,
+  type RewardOutcome,
+  type RewardScore,
+  type ScoredReward,
+  type SourceOutcome,
+} from './outcome.js'
+export type { RecipeEntry, RewardRecipe } from './recipe.js'
+export { type DialectName, dialectNames, type SentAs } from './remote/dialects.js'
+export { type GrpcRewardOptions, grpcReward } from './remote/grpc-source.js'
+export { type HttpRewardOptions, httpReward, type TlsOptions } from './remote/http-source.js'
+export { remoteReward } from './remote/remote-source.js'
+export {
+  type AnswerPlace,
+  type ExactMatchOptions,
+  exactMatch,
+  type FormatOptions,
+  format,
+  type JsonSchemaOptions,
+  jsonSchema,
+  type LengthOptions,
+  length,
+  type NumericAnswerOptions,
+  numericAnswer,
+  type PatternOptions,
+  pattern,
+  sameAnswer,
+  type WordListOptions,
+  wordList,
+} from './rules/index.js'
+export type { LimitOptions, RewardAnswer, RewardSource, SourceKind, SourceLimits } from './source.js'
+export type { QueueEvents, SourceCounts } from './source-queue.js'
+export { type RewardSummary, type Statistics, summarizeRewards } from './summary.js'

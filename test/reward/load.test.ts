@@ -1,0 +1,194 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { LocalModel } from '../../src/model/index.js'
+import { loadRewards, type RewardInput } from '../../src/reward/index.js'
+import { tinyModel } from '../rollout/tiny.js'
+import { json, rewardServer } from './http-world.js'
+import { sample } from './samples.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'whetstone-load-rewards-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let count = 0
+function file(name: string, content: string): string {
+  const path = join(folder, `${count++}-${name}`)
+  writeFileSync(path, content)
+  return path
+}
+async function rewards(path: string, inputs: readonly RewardInput[]) {
+  const engine = await loadRewards(path)
+  const { outcomes } = await engine.compute(inputs)
+  await engine.close()
+  return outcomes.map(outcome => (outcome.kind === 'scored' ? outcome.reward : outcome.reason))
+}
+
+describe('modules', () => {
+  const inputs = [
+    sample('four', { label: 'x', row: { answer: 'four' } }),
+    sample('5', { label: 'x', row: { answer: '4' } }),
+  ]
+  it.each<[string, string, string, unknown[]]>([
+    ['a function', 'a.ts', 'export default ({ response }: { response: string }): number => response.length', [4, 1]],
+    ['an async function in JavaScript', 'a.mjs', 'export default async input => input.response.length', [4, 1]],
+    [
+      'defineReward',
+      'a.ts',
+      `import { defineReward } from 'whetstone/reward'
+       import { z } from 'zod'
+       export default defineReward(z.object({ answer: z.string() }), ({ row, response }) => (row.answer === response ? 1 : 0))`,
+      [1, 0],
+    ],
+    ["LightRFT's function", 'a.js', 'export const customRewardFunc = queries => queries.map(q => q.length)', [7, 4]],
+    [
+      "LightRFT's aggregator",
+      'a.js',
+      'export const rewardFn = (s, labels, q) => ({ rewards: q.map(() => 3) })',
+      [3, 3],
+    ],
+    [
+      'options',
+      'a.ts',
+      `import { length, format } from 'whetstone/reward'
+       export default { sources: [length({ unit: 'characters', max: 2 }), format()], weights: { length: 2, format: 1 } }`,
+      [0, 2],
+    ],
+    [
+      'named options',
+      'a.ts',
+      `import { pattern } from 'whetstone/reward'
+       export const sources = [pattern({ name: 'digits', pattern: '^\\\\d+$' })]
+       export const rewardRecipe = { x: [['rule', 'digits', 0.5]] }`,
+      [0, 0.5],
+    ],
+    [
+      'an engine',
+      'a.ts',
+      `import { RewardComputationEngine, sampleReward } from 'whetstone/reward'
+       export default new RewardComputationEngine({ sources: [sampleReward(() => 1, { name: 'one' })] })`,
+      [1, 1],
+    ],
+    [
+      'an error that says why',
+      'a.ts',
+      `import { SourceError } from 'whetstone/reward'
+       export default () => { throw new SourceError('input', 'no') }`,
+      ['input', 'input'],
+    ],
+  ])('with %s', async (_, name, source, wanted) => {
+    expect(await rewards(file(name, source), inputs)).toEqual(wanted)
+  })
+
+  it.each<[string, string, string, RegExp]>([
+    ['nothing', 'a.ts', 'export const x = 1', /no reward in it: expected a default export/],
+    ['a number', 'a.ts', 'export default 1', /its default export is no reward/],
+    ['a mistake', 'a.ts', 'export default (', /a\.ts: /],
+    ['an exception', 'a.ts', 'throw new Error("at load")', /at load/],
+    ['options that cannot work', 'a.ts', 'export const weights = { a: 1 }', /no reward source "a"|no reward: give/],
+    ['another ending', 'a.py', 'def reward(): pass', /expected a module \(\.ts, \.js, \.mjs\) or a description/],
+  ])('with %s are refused', async (_, name, source, message) => {
+    await expect(loadRewards(file(name, source))).rejects.toThrow(message)
+  })
+
+  it('that are not there are refused', async () => {
+    await expect(loadRewards(join(folder, 'none.ts'))).rejects.toThrow(/there is no such file/)
+  })
+})
+
+describe('descriptions', () => {
+  it('make rules, functions and remote rewards, and combine them by recipe', async () => {
+    const server = await rewardServer((response, { body }) =>
+      json(response, { rewards: (body.query as string[]).map(() => 0.25) }),
+    )
+    process.env.WHETSTONE_TEST_KEY = 'a-key-for-tests'
+    file('fn.ts', 'export default () => 10')
+    const path = file(
+      'r.yaml',
+      `sources:
+  accuracy: { type: rule, rule: numeric-answer, answer: [last-number] }
+  tags: { type: rule, rule: format, tags: [think], ending: boxed }
+  short: { type: rule, rule: length, unit: words, max: 3 }
+  digits: { type: rule, rule: pattern, pattern: '\\d' }
+  object: { type: rule, rule: json-schema, schema: { type: object } }
+  polite: { type: rule, rule: word-list, words: [damn], penalty: -2 }
+  same: { type: rule, rule: exact-match, letterCase: insensitive }
+  ten: { type: function, file: ./${count - 1}-fn.ts }
+  server: { type: remote, url: '${server.url}', dialect: openrlhf, apiKeyEnv: WHETSTONE_TEST_KEY, concurrency: 2 }
+rewardRecipe:
+  maths: [[rule, accuracy, 0.9], [rule, tags, 0.1], [rule, short, 1], [rule, digits, 1], [rule, object, 1]]
+  chat: [[rule, polite, 1], [function, ten, 1], [remote, server, 2], [rule, same, 100], [rule, format, 1000]]
+onRewardFailure: drop
+`,
+    )
+    const maths = sample('<think>x</think> \\boxed{4} 4', { label: 'maths', reference: '4' })
+    const chat = sample('DAMN', { label: 'chat', reference: 'damn' })
+    expect(await rewards(path, [maths, chat])).toEqual([3, 108.5])
+    expect(server.asked[0]!.headers.authorization).toBe('Bearer a-key-for-tests')
+    delete process.env.WHETSTONE_TEST_KEY
+  })
+
+  it('load reward models, and no others', async () => {
+    const tiny = await tinyModel()
+    onTestFinished(tiny.remove)
+    const trained = join(folder, 'rm')
+    const model = await LocalModel.load(tiny.directory, { role: 'reward', seed: 3 })
+    await model.save(trained)
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const ids = await tiny.tokenizer.encodeChat([...messages, { role: 'assistant', content: 'Ho' }])
+    const [wanted] = await model.score([ids])
+    model.dispose()
+    const spec = (path: string) => file('m.yaml', `sources: { rm: { type: model, path: '${path}', batchTokens: 64 } }`)
+    expect(await rewards(spec('rm'), [sample('Ho', { messages })])).toEqual([wanted!.score])
+    await expect(loadRewards(spec(tiny.directory))).rejects.toThrow(
+      /is a language model; a reward model has a score head/,
+    )
+  })
+
+  it('are JSON too', async () => {
+    const spec = { sources: { a: { type: 'rule', rule: 'length', unit: 'characters', max: 1 } } }
+    expect(await rewards(file('r.json', JSON.stringify(spec)), [sample('x'), sample('xy')])).toEqual([1, 0])
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['a misspelt key', 'sorces: {}', /unknown "sorces"; did you mean sources\?/],
+    ['a snake_case key', 'reward_recipe: {}', /unknown "reward_recipe"; did you mean rewardRecipe\?/],
+    [
+      'a misspelt option',
+      'sources: { a: { type: rule, rule: length, maxx: 1 } }',
+      /sources\.a: unknown "maxx"; did you mean max\?/,
+    ],
+    ['an unknown type', 'sources: { a: { type: rulle } }', /sources\.a\.type/],
+    ['an unknown rule', 'sources: { a: { type: rule, rule: exact } }', /sources\.a\.rule/],
+    [
+      'a rule without its option',
+      'sources: { a: { type: rule, rule: pattern } }',
+      /sources\.a\.pattern: expected string/,
+    ],
+    [
+      'a rule whose options cannot work',
+      'sources: { a: { type: rule, rule: length } }',
+      /rule a: give min, max or both/,
+    ],
+    ['an unknown dialect', 'sources: { a: { type: remote, url: "http://x", dialect: nope } }', /sources\.a\.dialect/],
+    [
+      'a key that is not set',
+      'sources: { a: { type: remote, url: "http://x", apiKeyEnv: WHETSTONE_NO_KEY } }',
+      /WHETSTONE_NO_KEY \(apiKeyEnv\) is not set/,
+    ],
+    [
+      'a device that is none',
+      'sources: { a: { type: model, path: x, device: gpu } }',
+      /sources\.a\.device: expected cpu, cuda or cuda:N/,
+    ],
+    [
+      'no way to combine',
+      'sources: { a: { type: rule, rule: format }, b: { type: rule, rule: exact-match } }',
+      /2 reward sources \(a, b\) need weights/,
+    ],
+    ['what is no YAML', 'sources: [', /Flow/],
+    ['a text', 'hello', /expected object/],
+  ])('with %s are refused', async (_, content, message) => {
+    await expect(loadRewards(file('r.yaml', content))).rejects.toThrow(message)
+  })
+})
