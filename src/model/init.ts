@@ -6,6 +6,7 @@ import {
   architectureName,
   type DecoderConfig,
   type Family,
+  familyOf,
   type ModelConfig,
   parameterCount,
   parseConfig,
@@ -62,20 +63,6 @@ export const sizes = {
 } as const satisfies Record<string, ModelShape>
 export type Size = keyof typeof sizes
 
-/** What families differ in beside their shape. */
-const families: Record<Family, Readonly<Record<string, unknown>>> = {
-  llama: { attention_bias: false, mlp_bias: false, rms_norm_eps: 1e-5, rope_theta: 500000 },
-  mistral: { sliding_window: null, rms_norm_eps: 1e-5, rope_theta: 1000000 },
-  qwen2: { use_sliding_window: false, sliding_window: null, rms_norm_eps: 1e-6, rope_theta: 1000000 },
-  qwen3: {
-    attention_bias: false,
-    use_sliding_window: false,
-    sliding_window: null,
-    rms_norm_eps: 1e-6,
-    rope_theta: 1000000,
-  },
-}
-
 /** Ids that generation needs, from the tokenizer. */
 export interface TokenRoles {
   bos?: number | undefined
@@ -104,7 +91,7 @@ export function newConfig(
 ): ModelConfig {
   const raw = {
     architectures: [architectureName(family, 'language')],
-    model_type: family,
+    model_type: familyOf(family).modelType,
     vocab_size: shape.vocabSize,
     hidden_size: shape.hidden,
     intermediate_size: shape.intermediate,
@@ -118,7 +105,7 @@ export function newConfig(
     attention_dropout: 0,
     initializer_range: 0.02,
     use_cache: true,
-    ...families[family],
+    ...familyOf(family).init,
     ...roleFields(tokens),
   }
   return parseConfig(raw, 'the new model')
