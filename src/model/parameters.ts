@@ -6,8 +6,6 @@
 import {
   checkpointViews,
   type DecoderParts,
-  type LowRank,
-  projections,
   type Weight,
   weightMap,
 } from '../decoder/index.js'
@@ -16,6 +14,7 @@ import type { Device, Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'
+import { adapterProducts } from './merged-weights.js'
 import type { PolicyVersion } from './token-model.js'
 import { once } from './weights.js'
 
@@ -93,28 +92,13 @@ export class Parameters {
   async mergeAdapter(): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
     if (this.merged) return
-    const products = this.products(this.adapter)
+    const products = adapterProducts(this.weightMap, this.parts.adapter!)
     await once(() => {
       for (const { name, start, low } of products)
         this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
     })
     this.adapterMerged = true
     this.revision++
-  }
-
-  /** Where the adapter's products belong: row ranges of the weights. */
-  private products(adapter: Adapter): { name: string; start: number; low: LowRank }[] {
-    return this.weightMap.flatMap(({ name, parts }) => {
-      let next = 0
-      return parts.flatMap(part => {
-        const start = next
-        next += part.rows
-        const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name)
-        const projection = match && projections.find(p => p === match[2])
-        const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined
-        return low ? [{ name, start, low }] : []
-      })
-    })
   }
 
   /** Takes over others' numbers, and their adapter's where both have one. */
