@@ -98,6 +98,11 @@ export class LocalModel<R extends Role = Role> {
     return this.weights.revision
   }
 
+  /** Whether its weights are away from their device; see `offload`. */
+  get offloaded(): boolean {
+    return this.weights.offloaded
+  }
+
   get device(): Device {
     return this.settings.device
   }

@@ -3,12 +3,7 @@
  * and which version of a policy they are. The tensors stay the same objects all along, so recorded programs may capture them.
  */
 
-import {
-  checkpointViews,
-  type DecoderParts,
-  type Weight,
-  weightMap,
-} from '../decoder/index.js'
+import { checkpointViews, type DecoderParts, type Weight, weightMap } from '../decoder/index.js'
 import { fusedOps } from '../kernels/index.js'
 import type { Device, Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
