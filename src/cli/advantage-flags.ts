@@ -7,14 +7,14 @@ import {
   estimatorHints,
   type ResolvedAdvantageOptions,
 } from '../experience/index.js'
-import { UsageError } from './usage.js'
+import { flagName, UsageError } from './flags.js'
 
 /** The options of the config as flags: every one but the estimator, which has a shorter name here. */
 const { advantageEstimator: _, ...shape } = advantageOptionsShape
 const names = Object.keys(shape) as (keyof typeof shape)[]
 const isSwitch = (name: keyof typeof shape) => shape[name].safeParse(true).success
 const isNumber = (name: keyof typeof shape) => shape[name].safeParse(1).success
-const flagOf = (name: string) => name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+const flagOf = (name: string) => flagName(name).slice(2)
 
 /** Text about options in which each has the name of its flag. */
 export function withFlagNames(text: string): string {

@@ -1,7 +1,3 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
-import { InputError } from '../errors/index.js'
 import {
   type AdvantageInfo,
   advantageOptionWarnings,
@@ -11,12 +7,12 @@ import {
   RolloutError,
   type RolloutSample,
 } from '../experience/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { type Output, openOutput } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js'
 import { readSamples, throwBadSamples } from './advantages-input.js'
+import { parseOptions, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
-import { parseOptions, UsageError } from './usage.js'
 
 export const help = `Usage: whetstone advantages --input FILE.jsonl --output FILE.jsonl --estimator NAME [options]
 
@@ -30,7 +26,8 @@ needed where KL costs something, "values" by gae.
 
 ${advantageHelp}
 
-Bad lines are listed with their numbers before anything is written. The output appears when it is complete.
+Bad lines are listed with their numbers before anything is written. A file appears when it is complete;
+--output - streams to standard output.
 `
 
 interface Settings {
@@ -41,15 +38,16 @@ interface Settings {
 
 export async function run(args: string[]): Promise<number> {
   const settings = readSettings(args)
+  const output = await openOutput(settings.output, { inputs: [settings.input], directories: [] })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => advantages(settings, report, signal),
-    onInterrupt: () => report.line(`Interrupted; ${settings.output} was not written.`),
+    work: signal => advantages(settings, { output, report, signal }),
+    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }
 
 function readSettings(args: string[]): Settings {
-  const values: Readonly<Record<string, unknown>> = parseOptions(foldSwitches(args), {
+  const { values } = parseOptions(foldSwitches(args), {
     input: { type: 'string' },
     output: { type: 'string' },
     ...advantageFlags,
@@ -60,21 +58,26 @@ function readSettings(args: string[]): Settings {
   return { input, output, options: advantageOptions(values) }
 }
 
-async function advantages({ input, output, options }: Settings, report: Report, signal: AbortSignal): Promise<void> {
+interface Surroundings {
+  output: Output
+  report: Report
+  signal: AbortSignal
+}
+
+async function advantages({ input, options }: Settings, { output, report, signal }: Surroundings): Promise<void> {
   for (const warning of advantageOptionWarnings(options)) report.line(`Warning: ${withFlagNames(warning)}`)
-  const folder = dirname(resolve(output))
-  await access(folder, constants.W_OK).catch(cause => {
-    throw new InputError(`${output}: ${folder} is not a directory one can write to`, { cause })
-  })
   const samples = await readSamples(input, signal)
   const derived = derive(input, samples, options)
-  await writeFileAtomic(output, async target => {
-    for (const text of chunks(derived.samples)) {
-      signal.throwIfAborted()
-      await target.appendFile(text)
-    }
-  })
-  report.line(`${output}: ${summary(derived.info)}`)
+  await output.write(
+    async write => {
+      for (const text of chunks(derived.samples)) {
+        signal.throwIfAborted()
+        await write(text)
+      }
+    },
+    { signal },
+  )
+  report.line(`${output.name}: ${summary(derived.info)}`)
 }
 
 function derive(file: string, samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): DerivedRollout {

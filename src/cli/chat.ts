@@ -3,33 +3,36 @@ import { InputError } from '../errors/index.js'
 import { reportFor } from '../progress/index.js'
 import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
 import type { ChatMessage } from '../text/index.js'
-import { engineFlags, engineHelp, engineOptions, samplingFlags, samplingHelp, samplingParams } from './engine-flags.js'
-import { parseOptions } from './usage.js'
+import { checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
+import { flagHelp, readFlags, text } from './flags.js'
+
+const flags = engineFlags.extend({
+  system: text('TEXT', 'what the model is told first').optional(),
+  ...samplingFlags.shape,
+})
 
 export const help = `Usage: whetstone chat --model DIR [options]
 
 Talks to a model, by its tokenizer's chat template. Ctrl-C stops an answer, and once more ends the conversation;
 /new starts another one, /quit ends.
 
-${engineHelp}
-  --system TEXT           what the model is told first
-${samplingHelp}
+${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const values = parseOptions(args, { ...engineFlags, ...samplingFlags, system: { type: 'string' } })
-  const { model, options } = engineOptions(values)
-  const sampling = samplingParams(values)
+  const { model, system, ...given } = readFlags(args, flags)
+  const sampling = samplingParams(given)
+  checkDevice(given.device)
   const report = reportFor(process.env)
   const loading = report.transfer('loading')
   const opened = await openEngine(model, {
-    ...options,
+    ...engineOptions({ model, ...given }),
     maxSequences: 1,
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   try {
     if (!opened.tokenizer) throw new InputError(`${model} has no tokenizer.json`)
-    await converse(opened, sampling, values.system)
+    await converse(opened, sampling, system)
     return 0
   } finally {
     await opened.close()

@@ -1,15 +1,18 @@
+import { z } from 'zod'
 import { packageRoot, readBridgeRecord } from '../setup/index.js'
 import type { Device } from '../tensor/index.js'
 import { type Check, checkArithmetic, type TensorRoom } from './doctor-checks.js'
 import { explain } from './explain.js'
-import { parseOptions } from './usage.js'
+import { flagHelp, readFlags, toggle } from './flags.js'
+
+const flags = z.object({ json: toggle('one JSON object instead of lines') })
 
 export const help = `Usage: whetstone doctor [--json]
 
 Shows what this installation runs on (Node, libtorch and why that one, devices, threads, BLAS, operators) and checks that a
 matrix product and a backward pass give the right numbers on every device. Exit code 1 when something is wrong.
 
-  --json   one JSON object instead of lines
+${flagHelp(flags)}
 `
 
 export interface Diagnosis {
@@ -26,7 +29,7 @@ export interface Diagnosis {
 }
 
 export async function run(args: string[]): Promise<number> {
-  const { json } = parseOptions(args, { json: { type: 'boolean' } })
+  const { json } = readFlags(args, flags)
   const diagnosis = await examine(() => import('../tensor/index.js'))
   console.log(json ? JSON.stringify(diagnosis, null, 2) : describe(diagnosis))
   return diagnosis.ok ? 0 : 1

@@ -1,125 +1,122 @@
-/** What the verbs that generate have in common: the model, the engine's size, how tokens are chosen. */
+/** What the verbs that run a model have in common: the model, the engine's size, how tokens are chosen. */
+import { z } from 'zod'
+import { InputError } from '../errors/index.js'
 import type { OpenOptions, SamplingParams } from '../rollout/index.js'
-import type { Device } from '../tensor/index.js'
-import { UsageError } from './usage.js'
+import { backend, type Device } from '../tensor/index.js'
+import { directory, flagName, integer, number, text, toggle, UsageError } from './flags.js'
 
-export const engineFlags = {
-  model: { type: 'string' },
-  adapter: { type: 'string' },
-  device: { type: 'string', default: 'cpu' },
-  'max-sequences': { type: 'string' },
-  'max-length': { type: 'string' },
-  'kv-cache-mb': { type: 'string' },
-} as const
+export const modelFlags = z.object({
+  model: directory('a Hugging Face model directory'),
+  adapter: directory("a LoRA adapter in PEFT's format").optional(),
+  device: z
+    .custom<Device>(value => typeof value === 'string' && /^(cpu|cuda(:\d{1,3})?)$/.test(value), {
+      error: ({ input }) => `expected cpu, cuda or cuda:N, got "${input}"`,
+    })
+    .meta({ placeholder: 'DEVICE', description: 'cpu, cuda or cuda:N' })
+    .default('cpu'),
+})
 
-export const engineHelp = `  --model DIR             a Hugging Face model directory
-  --adapter DIR           a LoRA adapter in PEFT's format
-  --device DEVICE         cpu (default), cuda or cuda:N
-  --max-sequences N       sequences that generate at once (default 128)
-  --max-length N          tokens of a prompt and its response together (default: the model's context)
-  --kv-cache-mb N         memory for keys and values (default 1024, less where that is more than can be filled)`
+export const engineFlags = modelFlags.extend({
+  maxSequences: integer('sequences that generate at once (default 128)', { min: 1 }).optional(),
+  maxLength: integer("tokens of a prompt and its response together (default: the model's context)", {
+    min: 2,
+  }).optional(),
+  kvCacheMb: integer('memory for keys and values (default 1024, less where that is more than can be filled)', {
+    min: 1,
+  }).optional(),
+})
 
-export const samplingFlags = {
-  'max-new-tokens': { type: 'string' },
-  'min-new-tokens': { type: 'string' },
-  temperature: { type: 'string' },
-  'first-temperature': { type: 'string' },
-  'top-p': { type: 'string' },
-  'top-k': { type: 'string' },
-  'min-p': { type: 'string' },
-  seed: { type: 'string' },
-  stop: { type: 'string', multiple: true },
-  'stop-id': { type: 'string', multiple: true },
-  'forbid-id': { type: 'string', multiple: true },
-  'ignore-eos': { type: 'boolean' },
-} as const
+const temperature = (description: string) =>
+  number({ description, placeholder: 'T', expected: 'a number of at least 0', accepts: value => value >= 0 })
 
-export const samplingHelp = `  --max-new-tokens N      tokens of a response at most (default 256)
-  --min-new-tokens N      suppress end-of-sequence and stop ids before that many (default 0)
-  --temperature T         0: always the likeliest token (default 1)
-  --first-temperature T   the first token's own temperature
-  --top-k K               only the K likeliest tokens (default -1: all)
-  --top-p P               only the likeliest tokens that together have this probability (default 1)
-  --min-p P               only tokens at least this share as likely as the likeliest (default 0)
-  --seed S                of the random numbers (default 0)
-  --stop TEXT             end a response at this text; several times for several
-  --stop-id ID            end a response with this token; several times for several
-  --forbid-id ID          never sample this token; several times for several
-  --ignore-eos            the model's own end-of-sequence tokens do not end a response`
+const tokenId = (description: string) =>
+  number({
+    description,
+    placeholder: 'ID',
+    expected: 'a token id',
+    accepts: value => Number.isSafeInteger(value) && value >= 0,
+  })
 
-type Values = Partial<Record<string, string | boolean | (string | boolean)[]>>
+/** An array of what one flag may say; its help is that of the flag. */
+const several = <T extends z.ZodType>(flag: T) => z.array(flag).meta(flag.meta()!).default([])
 
-/** A number of the command line, checked as text: `Number('')` is 0. */
-export function numberFlag(values: Values, name: string): number | undefined {
-  const text = values[name]
-  if (text === undefined) return undefined
-  return toNumber(`--${name}`, text as string)
-}
+export const samplingFlags = z.object({
+  maxNewTokens: integer('tokens of a response at most', { min: 1 }).default(256),
+  minNewTokens: integer('suppress end-of-sequence and stop ids before that many', { min: 0 }).default(0),
+  temperature: temperature('0: always the likeliest token').default(1),
+  firstTemperature: temperature("the first token's own temperature").optional(),
+  topK: number({
+    description: 'only the K likeliest tokens; -1: all',
+    placeholder: 'K',
+    expected: 'an integer of at least 1, or -1',
+    accepts: value => value === -1 || (Number.isSafeInteger(value) && value >= 1),
+  }).default(-1),
+  topP: number({
+    description: 'only the likeliest tokens that together have this probability',
+    placeholder: 'P',
+    expected: 'a number above 0 and at most 1',
+    accepts: value => value > 0 && value <= 1,
+  }).default(1),
+  minP: number({
+    description: 'only tokens at least this share as likely as the likeliest',
+    placeholder: 'P',
+    expected: 'a number from 0 to 1',
+    accepts: value => value >= 0 && value <= 1,
+  }).default(0),
+  seed: integer('of the random numbers', { min: Number.MIN_SAFE_INTEGER }).default(0),
+  stop: several(text('TEXT', 'end a response at this text; several times for several')),
+  stopId: several(tokenId('end a response with this token; several times for several')),
+  forbidId: several(tokenId('never sample this token; several times for several')),
+  ignoreEos: toggle("the model's own end-of-sequence tokens do not end a response"),
+})
 
-function toNumber(name: string, text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`${name}: expected a number, got "${text}"`)
-  return value
-}
-
-export function countFlag(values: Values, name: string, least = 1): number | undefined {
-  const value = numberFlag(values, name)
-  if (value !== undefined && (!Number.isSafeInteger(value) || value < least))
-    throw new UsageError(`--${name}: expected an integer of at least ${least}, got ${value}`)
-  return value
-}
-
-export function engineOptions(values: Values): { model: string; options: OpenOptions } {
-  const { model, adapter, device } = values as Record<string, string | undefined>
-  if (!model) throw new UsageError('--model: expected a directory')
-  if (!/^(cpu|cuda(:\d{1,3})?)$/.test(device ?? 'cpu'))
-    throw new UsageError(`--device: expected cpu, cuda or cuda:N, got "${device}"`)
-  const maxSequences = countFlag(values, 'max-sequences')
-  const maxLength = countFlag(values, 'max-length', 2)
-  const megabytes = countFlag(values, 'kv-cache-mb')
+export function engineOptions(flags: z.output<typeof engineFlags>): OpenOptions {
+  const { device, adapter, maxSequences, maxLength, kvCacheMb } = flags
   return {
-    model,
-    options: {
-      device: (device ?? 'cpu') as Device,
-      ...(adapter === undefined ? {} : { adapter }),
-      ...(maxSequences === undefined ? {} : { maxSequences }),
-      ...(maxLength === undefined ? {} : { maxLength }),
-      ...(megabytes === undefined ? {} : { cacheBytes: megabytes * 2 ** 20 }),
-    },
+    device,
+    ...(adapter === undefined ? {} : { adapter }),
+    ...(maxSequences === undefined ? {} : { maxSequences }),
+    ...(maxLength === undefined ? {} : { maxLength }),
+    ...(kvCacheMb === undefined ? {} : { cacheBytes: kvCacheMb * 2 ** 20 }),
   }
 }
 
-export function samplingParams(values: Values): SamplingParams {
-  const params: SamplingParams = {
-    seed: numberFlag(values, 'seed') ?? 0,
-    maxNewTokens: countFlag(values, 'max-new-tokens') ?? 256,
+export function samplingParams(flags: z.output<typeof samplingFlags>): SamplingParams {
+  const { seed, maxNewTokens, minNewTokens, temperature, firstTemperature, topK, topP, minP, stop } = flags
+  return {
+    ...{ seed, maxNewTokens, minNewTokens, temperature, topK, topP, minP, stop },
+    ...(firstTemperature === undefined ? {} : { firstTemperature }),
+    stopIds: flags.stopId,
+    forbiddenIds: flags.forbidId,
+    ignoreEos: flags.ignoreEos === true,
   }
-  const numbers = {
-    minNewTokens: 'min-new-tokens',
-    temperature: 'temperature',
-    firstTemperature: 'first-temperature',
-    topP: 'top-p',
-    topK: 'top-k',
-    minP: 'min-p',
-  } as const
-  for (const [key, name] of Object.entries(numbers)) {
-    const value = numberFlag(values, name)
-    if (value !== undefined) params[key as keyof typeof numbers] = value
-  }
-  const ids = (name: string): number[] => ((values[name] ?? []) as string[]).map(text => toNumber(`--${name}`, text))
-  params.stopIds = ids('stop-id')
-  params.forbiddenIds = ids('forbid-id')
-  params.stop = (values.stop ?? []) as string[]
-  params.ignoreEos = values['ignore-eos'] === true
-  return params
 }
 
-/** A parameter that means nothing is the command line's mistake. */
+/** Flags whose name is not that of the parameter they set. */
+const flagOf: Readonly<Record<string, string>> = {
+  stopIds: '--stop-id',
+  forbiddenIds: '--forbid-id',
+  truncatePromptTokens: '--truncate-prompt',
+}
+
+/** A parameter that means nothing to this model is the command line's mistake, and is named as it was typed. */
 export function asUsage<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(error.message, { cause: error })
-    throw error
+    if (!(error instanceof RangeError)) throw error
+    const message = error.message.replace(/^[a-z]+[a-zA-Z]*/, name => flagOf[name] ?? flagName(name))
+    throw new UsageError(message, { cause: error })
   }
+}
+
+/** Asked before anything is loaded. */
+export function checkDevice(device: Device): void {
+  if (device === 'cpu') return
+  const { cuda } = backend()
+  const advice = '`whetstone doctor` shows what there is'
+  if (!cuda.available) throw new InputError(`--device ${device}: no usable CUDA device; ${advice}`)
+  const index = Number(device.split(':')[1] ?? 0)
+  if (index >= cuda.devices.length)
+    throw new InputError(`--device ${device}: the devices are 0 to ${cuda.devices.length - 1}; ${advice}`)
 }

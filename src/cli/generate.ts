@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
+import type { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { BadLines, numberedLines, parseJsonLine, writeFileAtomic } from '../files/index.js'
+import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { readConfig } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import {
@@ -12,19 +13,26 @@ import {
   resolveSampling,
   type SamplingParams,
 } from '../rollout/index.js'
-import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
-import {
-  asUsage,
-  countFlag,
-  engineFlags,
-  engineHelp,
-  engineOptions,
-  samplingFlags,
-  samplingHelp,
-  samplingParams,
-} from './engine-flags.js'
+import { Tokenizer, tokenIds } from '../text/index.js'
+import { asUsage, checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
+import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
+import { parseRow, promptRow } from './input-rows.js'
 import { interruptible } from './interrupt.js'
-import { parseOptions, UsageError } from './usage.js'
+
+const flags = engineFlags.extend({
+  input: file('a line of JSON for each prompt'),
+  output: file('a line of JSON for each sample; - streams to standard output'),
+  n: integer('samples of each prompt', { min: 1 }).default(1),
+  ...samplingFlags.shape,
+  logprobs: choice(
+    ['raw', 'processed'],
+    'MEANING',
+    "raw: of the model's own distribution; processed: of the one that was sampled from",
+  ).default('raw'),
+  truncatePrompt: integer('cut longer prompts to N tokens', { min: 1 }).optional(),
+  truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut off the beginning; right: the end').default('left'),
+  keepSpecialTokens: toggle('leave special tokens in the text'),
+})
 
 export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --output FILE.jsonl [options]
 
@@ -41,84 +49,59 @@ and each sample of it a line of the output, in the order of the input:
 where finish_reason is stop or length, and {"index":0,"sample":0,"error":{"reason":"...","message":"..."}} where there is
 no response. What a line gets depends on its text, its number, the seed and the sample's index, not on the other lines.
 
-${engineHelp}
-  --n N                   samples of each prompt (default 1)
-${samplingHelp}
-  --logprobs MEANING      raw (default): of the model's own distribution; processed: of the one that was sampled from
-  --truncate-prompt N     cut longer prompts to N tokens
-  --truncate-side SIDE    left (default): cut off the beginning; right: the end
-  --keep-special-tokens   leave special tokens in the text
+${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. The output appears when it is complete.
+Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete. Exit code 1 where
+no prompt got a response.
 `
 
-interface Settings {
-  model: string
-  engine: Parameters<typeof openEngine>[1]
-  input: string
-  output: string
-  n: number
-  sampling: SamplingParams
-  logprobs: 'raw' | 'processed'
+type Settings = z.output<typeof flags>
+
+interface Surroundings {
+  output: Output
+  report: Report
+  signal: AbortSignal
 }
 
 export async function run(args: string[]): Promise<number> {
-  const settings = readSettings(args)
+  const settings = readFlags(args, flags)
+  const { model, adapter, input } = settings
+  const directories = [model, ...(adapter === undefined ? [] : [adapter])]
+  const output = await openOutput(settings.output, { inputs: [input], directories })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => generate(settings, report, signal),
-    onInterrupt: () => report.line(`Interrupted; ${settings.output} was not written.`),
+    work: signal => generate(settings, { output, report, signal }),
+    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }
 
-function readSettings(args: string[]): Settings {
-  const values = parseOptions(args, {
-    ...engineFlags,
-    ...samplingFlags,
-    input: { type: 'string' },
-    output: { type: 'string' },
-    n: { type: 'string' },
-    logprobs: { type: 'string', default: 'raw' },
-    'truncate-prompt': { type: 'string' },
-    'truncate-side': { type: 'string', default: 'left' },
-    'keep-special-tokens': { type: 'boolean' },
-  })
-  const { model, options: engine } = engineOptions(values)
-  const { input, output, logprobs } = values
-  if (!input) throw new UsageError('--input: expected a file')
-  if (!output) throw new UsageError('--output: expected a file')
-  if (logprobs !== 'raw' && logprobs !== 'processed')
-    throw new UsageError(`--logprobs: expected raw or processed, got "${logprobs}"`)
-  const side = values['truncate-side']
-  if (side !== 'left' && side !== 'right')
-    throw new UsageError(`--truncate-side: expected left or right, got "${side}"`)
-  const limit = countFlag(values, 'truncate-prompt')
-  const sampling: SamplingParams = {
-    ...samplingParams(values),
+function samplingOf(settings: Settings): SamplingParams {
+  const { truncatePrompt: limit, truncateSide: side, keepSpecialTokens } = settings
+  return {
+    ...samplingParams(settings),
     ...(limit === undefined ? {} : { truncatePromptTokens: { limit, side } }),
-    text: values['keep-special-tokens'] ? 'with-special' : 'plain',
+    text: keepSpecialTokens ? 'with-special' : 'plain',
   }
-  const n = countFlag(values, 'n') ?? 1
-  return { model, engine, input, output, n, sampling, logprobs }
 }
 
-async function generate(settings: Settings, report: Report, signal: AbortSignal): Promise<void> {
-  const { model: directory, input, output, n } = settings
+/** Gives the exit code: 1 where there were prompts and none got a response. */
+async function generate(settings: Settings, { output, report, signal }: Surroundings): Promise<number> {
+  const { model: directory, input, n } = settings
   const { vocabSize } = (await readConfig(directory)).decoder
-  asUsage(() => resolveSampling(settings.sampling, { vocabSize, n }))
+  const { text, ...sampling } = samplingOf(settings)
+  asUsage(() => resolveSampling(sampling, { vocabSize, n }))
+  checkDevice(settings.device)
   const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
   const prompts = await readPrompts(input, { tokenizer, vocabSize, signal })
-  if (!existsSync(dirname(resolve(output)))) throw new InputError(`${output}: there is no such directory`)
 
   const loading = report.transfer('loading')
   const opened = await openEngine(directory, {
-    ...settings.engine,
+    ...engineOptions(settings),
     signal,
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   const { engine } = opened
   // A directory without a tokenizer generates ids alone.
-  const { text, ...sampling } = settings.sampling
   const wanted = opened.tokenizer && text ? { ...sampling, text } : sampling
   const requests = prompts.map(
     (promptIds, index): GenerationRequest => ({ id: `${index}`, promptIds, n, sampling: wanted }),
@@ -132,16 +115,22 @@ async function generate(settings: Settings, report: Report, signal: AbortSignal)
     prompts.length * n,
   )
   try {
-    await writeFileAtomic(output, async target => {
-      const lines = new InOrder(prompts.length * n)
-      for await (const outcome of engine.generate(requests, { signal })) {
+    await output.write(
+      async write => {
+        const lines = new InOrder(prompts.length * n)
+        for await (const outcome of engine.generate(requests, { signal })) {
+          signal.throwIfAborted()
+          tally[outcome.kind]++
+          const ready = lines.put(
+            Number(outcome.requestId) * n + outcome.sample,
+            outputLine(outcome, settings.logprobs),
+          )
+          if (ready !== '') await write(ready)
+        }
         signal.throwIfAborted()
-        tally[outcome.kind]++
-        const ready = lines.put(Number(outcome.requestId) * n + outcome.sample, outputLine(outcome, settings.logprobs))
-        if (ready !== '') await target.appendFile(ready)
-      }
-      signal.throwIfAborted()
-    })
+      },
+      { signal },
+    )
   } finally {
     progress.end()
     await opened.close()
@@ -154,8 +143,9 @@ async function generate(settings: Settings, report: Report, signal: AbortSignal)
   ]
   const whole = (value: number): string => Math.round(value).toLocaleString('en')
   report.line(
-    `${output}: ${[`${whole(tally.completed)} responses`, ...missing].join(', ')}, ${whole(tokens)} tokens, ${whole(tokens / seconds)} tokens/s`,
+    `${output.name}: ${[`${whole(tally.completed)} responses`, ...missing].join(', ')}, ${whole(tokens)} tokens, ${whole(tokens / seconds)} tokens/s`,
   )
+  return tally.completed === 0 && prompts.length > 0 ? 1 : 0
 }
 
 /** Looks at the engine now and then, and says how it goes. */
@@ -237,23 +227,13 @@ async function readPrompts(file: string, options: PromptOptions): Promise<Int32A
   return prompts
 }
 
-const forms = '{"prompt":"..."}, {"ids":[...]} or {"messages":[...]}'
-
 async function promptOf(text: string, { tokenizer, vocabSize }: PromptOptions): Promise<Int32Array> {
-  const row = parseJsonLine(text) as Record<string, unknown>
-  const found = ['prompt', 'ids', 'messages'].filter(name => row !== null && typeof row === 'object' && name in row)
-  if (found.length !== 1)
-    throw new InputError(`expected ${forms}${found.length > 1 ? `, got ${found.join(' and ')} together` : ''}`)
+  const row = parseRow(promptRow, text)
   try {
-    if (found[0] === 'ids') {
-      if (!Array.isArray(row.ids)) throw new InputError('ids: expected a list of token ids')
-      return tokenIds(row.ids as number[], { vocabSize })
-    }
+    if (row.kind === 'ids') return tokenIds(row.ids as readonly number[], { vocabSize })
     if (!tokenizer)
       throw new InputError(`the model directory has no tokenizer.json, so that a prompt has to be {"ids":[...]}`)
-    if (found[0] === 'messages')
-      return await tokenizer.encodeChat(row.messages as readonly ChatMessage[], { addGenerationPrompt: true })
-    if (typeof row.prompt !== 'string') throw new InputError('prompt: expected a string')
+    if (row.kind === 'messages') return await tokenizer.encodeChat(row.messages, { addGenerationPrompt: true })
     return await tokenizer.encode(row.prompt)
   } catch (error) {
     if (error instanceof RangeError || (error as Error).name === 'ChatTemplateError')

@@ -1,7 +1,7 @@
-import { didYouMean } from '../errors/index.js'
-import { families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
+import { z } from 'zod'
+import { type Family, families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
 import { Tokenizer } from '../text/index.js'
-import { parseOptions, UsageError } from './usage.js'
+import { choice, directory, flagHelp, flagName, integer, readFlags, toggle, UsageError } from './flags.js'
 
 const sizeTable = Object.entries(sizes)
   .map(
@@ -10,89 +10,69 @@ const sizeTable = Object.entries(sizes)
   )
   .join('\n')
 
+const count = (description: string) => integer(description, { min: 1 }).optional()
+
+const flags = z
+  .object({
+    family: choice(families as readonly [Family, ...Family[]], 'FAMILY', families.join(', ')),
+    size: choice(Object.keys(sizes) as [Size, ...Size[]], 'SIZE', 'a shape by name (below)').optional(),
+    tokenizer: directory('a directory with a tokenizer.json (`whetstone tokenizer train` makes one)'),
+    out: directory('directory to make; must not exist or be empty'),
+    seed: integer('of the random weights: the same seed gives the same model', { min: 0 }).default(0),
+    dtype: choice(['float32', 'bfloat16', 'float16'], 'DTYPE', 'float32, bfloat16 or float16').default('float32'),
+    hidden: count('instead of a size or on top of it, as those that follow: the width of the model'),
+    intermediate: count('the width inside the MLP'),
+    layers: count('decoder layers'),
+    heads: count('attention heads'),
+    kvHeads: count('heads of keys and values (default: as many as heads)'),
+    headDim: count('the width of a head (default: hidden / heads)'),
+    context: count('tokens of a sequence at most (default 2048)'),
+    tie: toggle('the output matrix is the embedding (default)'),
+    noTie: toggle('the output matrix is one of its own'),
+  })
+  .refine(({ tie, noTie }) => !(tie && noTie), { error: '--tie and --no-tie exclude each other' })
+
 export const help = `Usage: whetstone init --family FAMILY --size SIZE --tokenizer DIR --out DIR [options]
 
 Makes a model with random weights that whetstone and transformers load: config.json, generation_config.json,
 model.safetensors and the tokenizer's files. The vocabulary is the tokenizer's.
 
-  --family FAMILY     ${families.join(', ')}
-  --size SIZE         a shape by name (below)
-  --tokenizer DIR     a directory with a tokenizer.json (\`whetstone tokenizer train\` makes one)
-  --out DIR           directory to make; must not exist or be empty
-  --seed N            of the random weights (default 0): the same seed gives the same model
-  --dtype DTYPE       float32 (default), bfloat16 or float16
-
-One by one, instead of a size or on top of it:
-  --hidden N  --intermediate N  --layers N  --heads N  --kv-heads N  --head-dim N  --context N  --tie | --no-tie
+${flagHelp(flags)}
 
 Sizes:
 ${sizeTable}
 `
 
-const counts = {
-  hidden: 'hidden',
-  intermediate: 'intermediate',
-  layers: 'layers',
-  heads: 'heads',
-  'kv-heads': 'kvHeads',
-  'head-dim': 'headDim',
-  context: 'context',
-} as const
+type Settings = z.output<typeof flags>
 
 export async function run(args: string[]): Promise<number> {
-  const values = parseOptions(args, {
-    family: { type: 'string' },
-    size: { type: 'string' },
-    tokenizer: { type: 'string' },
-    out: { type: 'string' },
-    seed: { type: 'string', default: '0' },
-    dtype: { type: 'string', default: 'float32' },
-    hidden: { type: 'string' },
-    intermediate: { type: 'string' },
-    layers: { type: 'string' },
-    heads: { type: 'string' },
-    'kv-heads': { type: 'string' },
-    'head-dim': { type: 'string' },
-    context: { type: 'string' },
-    tie: { type: 'boolean' },
-    'no-tie': { type: 'boolean' },
-  })
-  const family = oneOf('--family', values.family, families)
-  const dtype = oneOf('--dtype', values.dtype, ['float32', 'bfloat16', 'float16'] as const)
-  const size = values.size === undefined ? undefined : oneOf('--size', values.size, Object.keys(sizes) as Size[])
-  const seed = integer('--seed', values.seed!, 0)
-  if (!values.tokenizer) throw new UsageError('--tokenizer: expected a directory')
-  if (!values.out) throw new UsageError('--out: expected a directory')
-  if (values.tie && values['no-tie']) throw new UsageError('--tie and --no-tie exclude each other')
+  const settings = readFlags(args, flags)
+  const { family, dtype, seed, out } = settings
+  const shape = shapeOf(settings)
 
-  const given: Partial<ModelShape> = {}
-  for (const [option, field] of Object.entries(counts) as [
-    keyof typeof counts,
-    (typeof counts)[keyof typeof counts],
-  ][]) {
-    const text = values[option]
-    if (text !== undefined) given[field] = integer(`--${option}`, text, 1)
-  }
-  if (values.tie || values['no-tie']) given.tied = values.tie === true
-  const shape = complete(size ? { ...sizes[size], ...given } : given)
-
-  const tokenizer = await Tokenizer.load(values.tokenizer)
+  const tokenizer = await Tokenizer.load(settings.tokenizer)
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
   const config = newConfig(family, { ...shape, vocabSize: embeddingRows(tokenizer) }, tokens)
-  const made = await initModel({ config, seed, dtype, tokenizer: values.tokenizer, tokens, out: values.out })
+  const made = await initModel({ config, seed, dtype, tokenizer: settings.tokenizer, tokens, out })
   const number = (value: number) => value.toLocaleString('en')
   console.log(
-    `${values.out}: ${(config.raw.architectures as string[])[0]} with ${number(made.parameters)} parameters, ` +
+    `${out}: ${(config.raw.architectures as string[])[0]} with ${number(made.parameters)} parameters, ` +
       `${number(config.decoder.vocabSize)} tokens, ${dtype}, ${(made.bytes / 1e6).toFixed(1)} MB`,
   )
   return 0
 }
 
-/** Fills in what follows from the rest; anything else that is missing is named. */
-function complete(shape: Partial<ModelShape>): ModelShape {
+/** The size with what was given one by one on top; what is missing is filled in where it follows from the rest, or named. */
+function shapeOf({ size, tie, noTie, ...given }: Settings): ModelShape {
+  const { hidden: h, intermediate, layers, heads: a, kvHeads, headDim, context } = given
+  const counts = { hidden: h, intermediate, layers, heads: a, kvHeads, headDim, context }
+  const shape: Partial<ModelShape> = {
+    ...(size === undefined ? {} : sizes[size]),
+    ...Object.fromEntries(Object.entries(counts).filter(([, value]) => value !== undefined)),
+    ...(tie || noTie ? { tied: tie === true } : {}),
+  }
   const missing = (['hidden', 'intermediate', 'layers', 'heads'] as const).filter(field => shape[field] === undefined)
-  if (missing.length > 0)
-    throw new UsageError(`expected --size, or else ${missing.map(field => `--${field}`).join(', ')} too`)
+  if (missing.length > 0) throw new UsageError(`expected --size, or else ${missing.map(flagName).join(', ')} too`)
   const { hidden, heads } = shape as ModelShape
   if (shape.headDim === undefined && hidden % heads !== 0)
     throw new UsageError(`--hidden ${hidden} is not a multiple of --heads ${heads}; say --head-dim`)
@@ -104,20 +84,4 @@ function embeddingRows(tokenizer: Tokenizer): number {
   let id = 0
   for (let found = 0; found < tokenizer.vocabSize; id++) if (tokenizer.tokenOf(id) !== undefined) found++
   return id
-}
-
-function oneOf<T extends string>(option: string, given: string | undefined, known: readonly T[]): T {
-  const found = known.find(name => name === given)
-  if (found === undefined)
-    throw new UsageError(
-      `${option}: expected one of ${known.join(', ')}${given === undefined ? '' : `, got "${given}"${didYouMean(given, known)}`}`,
-    )
-  return found
-}
-
-function integer(option: string, text: string, least: number): number {
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < least)
-    throw new UsageError(`${option}: expected an integer of at least ${least}, got "${text}"`)
-  return value
 }

@@ -1,16 +1,21 @@
+const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+
 /**
- * Runs work that Ctrl-C (or a polite kill) stops cleanly: it is told through its signal and cleans up. Answers with the exit
- * code, 0 or that of the interruption.
+ * Runs work that Ctrl-C, a polite kill or a closed terminal stops cleanly: it is told through its signal and cleans up. Answers
+ * with the exit code: the work's own (0 where it gives none), or that of the interruption.
  */
 export async function interruptible(options: {
-  work: (signal: AbortSignal) => Promise<unknown>
+  // biome-ignore lint/suspicious/noConfusingVoidType: work that gives no exit code is done
+  work: (signal: AbortSignal) => Promise<number | void>
   onInterrupt: () => void
 }): Promise<number> {
   const stop = new AbortController()
   let interrupted: number | undefined
-  const handlers = Object.entries({ SIGINT: 130, SIGTERM: 143 }).map(([name, code]) => {
+  const handlers = Object.entries(codes).map(([name, code]) => {
     const handler = () => {
       interrupted = code
+      // A terminal that is gone takes no more text, which must not keep anything from being cleaned up.
+      if (name === 'SIGHUP') for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
       stop.abort(new Error('interrupted'))
     }
     // Once: a second Ctrl-C ends the process even if cleaning up hangs.
@@ -18,8 +23,7 @@ export async function interruptible(options: {
     return { name, handler }
   })
   try {
-    await options.work(stop.signal)
-    return 0
+    return (await options.work(stop.signal)) ?? 0
   } catch (error) {
     if (interrupted === undefined) throw error
     options.onInterrupt()
@@ -27,4 +31,11 @@ export async function interruptible(options: {
   } finally {
     for (const { name, handler } of handlers) process.off(name, handler)
   }
+}
+
+/** Resolves at the first signal that asks the process to end. */
+export function endSignal(): Promise<void> {
+  return new Promise(resolve => {
+    for (const name of Object.keys(codes)) process.once(name, () => resolve())
+  })
 }

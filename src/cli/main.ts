@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../errors/index.js'
 import { explain } from './explain.js'
-import { UsageError } from './usage.js'
+import { UsageError } from './flags.js'
 import { verbs } from './verbs.js'
 
 const help = `whetstone: reinforcement learning from feedback for language models
@@ -20,7 +20,8 @@ export async function main(args: string[]): Promise<number> {
     return await dispatch(args)
   } catch (error) {
     if (error instanceof UsageError) {
-      console.error(`whetstone: ${error.message}\n\`whetstone --help\` lists what there is.`)
+      const verb = verbs.some(({ name }) => name === args[0]) ? ` ${args[0]}` : ''
+      console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists what there is.`)
       return 2
     }
     console.error(`whetstone: ${explain(error)}`)

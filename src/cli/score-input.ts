@@ -1,7 +1,7 @@
 import { InputError } from '../errors/index.js'
-import { parseJsonLine } from '../files/index.js'
 import type { ModelConfig } from '../model/index.js'
 import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
+import { parseRow, type ScoreRow, scoreRow } from './input-rows.js'
 
 /** A line of the input as the model takes it. */
 export interface ScoreRequest {
@@ -24,7 +24,7 @@ export class ScoreInput {
   ) {}
 
   async request(text: string, line: number): Promise<ScoreRequest> {
-    const row = parseRow(text)
+    const row = parseRow(scoreRow, text)
     const request = { line, ...(await this.#tokens(row)) }
     const { context } = this.config.decoder
     if (request.ids.length === 0) throw new InputError('no tokens')
@@ -33,7 +33,7 @@ export class ScoreInput {
     return request
   }
 
-  async #tokens(row: Row): Promise<Omit<ScoreRequest, 'line'>> {
+  async #tokens(row: ScoreRow): Promise<Omit<ScoreRequest, 'line'>> {
     const { vocabSize } = this.config.decoder
     if (row.kind === 'ids') return { ids: checkIds(row.ids, vocabSize), from: 1, mask: undefined }
     // Loaded when a line first needs it: a file of ids needs none.
@@ -61,7 +61,7 @@ interface Encoded {
  * The prompt as the tokenizer encodes a text (with a bos where it adds one), the response on its own with nothing added:
  * its tokens are the same whatever the prompt ends in, as in generation, where a prompt is never encoded again.
  */
-async function encodePair(tokenizer: Tokenizer, { prompt, response }: Row & { kind: 'pair' }): Promise<Encoded> {
+async function encodePair(tokenizer: Tokenizer, { prompt, response }: ScoreRow & { kind: 'pair' }): Promise<Encoded> {
   const first = await tokenizer.encode(prompt)
   const second = await tokenizer.encode(response, { addSpecialTokens: false })
   const ids = new Int32Array(first.length + second.length)
@@ -93,35 +93,6 @@ async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessa
       throw new InputError(error.message, { cause: error })
     throw error
   }
-}
-
-type Row =
-  | { kind: 'ids'; ids: readonly unknown[] }
-  | { kind: 'pair'; prompt: string; response: string }
-  | { kind: 'messages'; messages: readonly ChatMessage[] }
-
-const forms = '{"ids":[...]}, {"prompt":"...","response":"..."} or {"messages":[...]}'
-
-function parseRow(text: string): Row {
-  const value = parseJsonLine(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new InputError(`expected ${forms}`)
-  const row = value as Record<string, unknown>
-  const found = [['ids'], ['prompt', 'response'], ['messages']].filter(names => names.some(name => name in row))
-  if (found.length > 1) throw new InputError(`expected one of ${forms}, got ${found.flat().join(' and ')} together`)
-  if (found.length === 0)
-    throw new InputError(`expected ${forms}, got ${Object.keys(row).slice(0, 8).join(', ') || 'an empty object'}`)
-  if ('ids' in row) {
-    if (!Array.isArray(row.ids)) throw new InputError('ids: expected a list of token ids')
-    return { kind: 'ids', ids: row.ids }
-  }
-  if ('messages' in row) {
-    // The tokenizer says what is wrong with a message.
-    return { kind: 'messages', messages: row.messages as readonly ChatMessage[] }
-  }
-  const { prompt, response } = row
-  if (typeof prompt !== 'string') throw new InputError('prompt: expected a string')
-  if (typeof response !== 'string') throw new InputError('response: expected a string')
-  return { kind: 'pair', prompt, response }
 }
 
 function checkIds(ids: readonly unknown[], vocabSize: number): Int32Array {

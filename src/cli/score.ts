@@ -1,14 +1,22 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import type { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { BadLines, numberedLines, writeFileAtomic } from '../files/index.js'
+import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import { backend, type Device } from '../tensor/index.js'
+import { checkDevice, modelFlags } from './engine-flags.js'
+import { choice, file, flagHelp, readFlags } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
-import { parseOptions, UsageError } from './usage.js'
+
+const flags = modelFlags.extend({
+  input: file('a line of JSON for each sequence'),
+  output: file('a line of JSON for each line of the input; - streams to standard output'),
+  packing: choice(
+    ['on', 'off'],
+    'on|off',
+    'lay sequences of unequal length one after another, or pad them; the numbers are the same',
+  ).default('on'),
+})
 
 export const help = `Usage: whetstone score --model DIR --input FILE.jsonl --output FILE.jsonl [options]
 
@@ -22,66 +30,41 @@ and the same line of the output {"logprobs":[...],"entropy":[...]}, one number p
 is a reward model, which reads the whole sequence. Prompt and response are encoded one by one and joined as ids; the
 tokenizer's special tokens, such as a bos, come before the prompt alone.
 
-  --model DIR         a Hugging Face model directory
-  --adapter DIR       a LoRA adapter in PEFT's format
-  --packing on|off    lay sequences of unequal length one after another (default on), or pad them; the numbers are the same
-  --device DEVICE     cpu (default), cuda or cuda:N
+${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. The output appears when it is complete.
+Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete.
 `
 
 /** Lines are scored this many tokens or lines at a time: enough to make good batches of, little to hold in memory. */
 const windowTokens = 1 << 16
 const windowLines = 4096
 
-interface Settings {
-  model: string
-  adapter: string | undefined
-  input: string
-  output: string
-  packing: 'on' | 'off'
-  device: Device
+type Settings = z.output<typeof flags>
+
+interface Surroundings {
+  output: Output
+  report: Report
+  signal: AbortSignal
 }
 
 export async function run(args: string[]): Promise<number> {
-  const settings = readSettings(args)
+  const settings = readFlags(args, flags)
+  const { model, adapter, input } = settings
+  const directories = [model, ...(adapter === undefined ? [] : [adapter])]
+  const output = await openOutput(settings.output, { inputs: [input], directories })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => score(settings, report, signal),
-    onInterrupt: () => report.line(`Interrupted; ${settings.output} was not written.`),
+    work: signal => score(settings, { output, report, signal }),
+    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }
 
-function readSettings(args: string[]): Settings {
-  const values = parseOptions(args, {
-    model: { type: 'string' },
-    adapter: { type: 'string' },
-    input: { type: 'string' },
-    output: { type: 'string' },
-    packing: { type: 'string', default: 'on' },
-    device: { type: 'string', default: 'cpu' },
-  })
-  const { model, adapter, input, output, packing, device } = values
-  if (!model) throw new UsageError('--model: expected a directory')
-  if (!input) throw new UsageError('--input: expected a file')
-  if (!output) throw new UsageError('--output: expected a file')
-  if (packing !== 'on' && packing !== 'off') throw new UsageError(`--packing: expected on or off, got "${packing}"`)
-  if (!/^(cpu|cuda(:\d{1,3})?)$/.test(device!))
-    throw new UsageError(`--device: expected cpu, cuda or cuda:N, got "${device}"`)
-  return { model, adapter, input, output, packing, device: device as Device }
-}
-
-async function score(settings: Settings, report: Report, signal: AbortSignal): Promise<void> {
-  const { model: directory, adapter, input: file, output, device } = settings
+async function score(settings: Settings, { output, report, signal }: Surroundings): Promise<void> {
+  const { model: directory, adapter, input: file, device } = settings
   const config = await readConfig(directory)
   const input = new ScoreInput(directory, config)
   const total = await validate(file, input, signal)
-  const folder = dirname(resolve(output))
-  await access(folder, constants.W_OK).catch(cause => {
-    throw new InputError(`${output}: ${folder} is not a directory one can write to`, { cause })
-  })
-  if (device !== 'cpu' && !backend().cuda.available)
-    throw new InputError(`--device ${device}: no usable CUDA device; \`whetstone doctor\` shows what there is`)
+  checkDevice(device)
 
   const loading = report.transfer('loading')
   const model = await LocalModel.load<Role>(directory, {
@@ -93,16 +76,19 @@ async function score(settings: Settings, report: Report, signal: AbortSignal): P
   const started = performance.now()
   const scoring = report.transfer('scoring', count('tokens', 100_000))
   try {
-    await writeFileAtomic(output, async target => {
-      let done = 0
-      for await (const requests of windows(file, input, signal)) {
-        const tokens = requests.reduce((sum, { ids }) => sum + ids.length, 0)
-        const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total.tokens)
-        const lines = await scoreWindow(model, requests, { packing: settings.packing, signal, onProgress })
-        await target.appendFile(lines)
-        done += tokens
-      }
-    })
+    await output.write(
+      async write => {
+        let done = 0
+        for await (const requests of windows(file, input, signal)) {
+          const tokens = requests.reduce((sum, { ids }) => sum + ids.length, 0)
+          const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total.tokens)
+          const lines = await scoreWindow(model, requests, { packing: settings.packing, signal, onProgress })
+          await write(lines)
+          done += tokens
+        }
+      },
+      { signal },
+    )
   } finally {
     scoring.end()
     model.dispose()
@@ -110,7 +96,7 @@ async function score(settings: Settings, report: Report, signal: AbortSignal): P
   const seconds = (performance.now() - started) / 1000
   const lines = count(total.lines === 1 ? 'line' : 'lines', 0).show(total.lines)
   const { show } = count('tokens', 0)
-  report.line(`${output}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`)
+  report.line(`${output.name}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`)
 }
 
 /** Every line, before anything costly is done. */

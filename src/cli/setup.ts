@@ -1,7 +1,8 @@
+import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
 import { packageRoot, setup } from '../setup/index.js'
+import { readFlags } from './flags.js'
 import { interruptible } from './interrupt.js'
-import { parseOptions } from './usage.js'
 
 export const help = `Usage: whetstone setup
 
@@ -15,10 +16,10 @@ and for after a change of compiler, driver or LIBTORCH. Does nothing that is alr
 `
 
 export async function run(args: string[]): Promise<number> {
-  parseOptions(args, {})
+  readFlags(args, z.object({}))
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => setup({ root: packageRoot, env: process.env, report, signal }),
+    work: async signal => void (await setup({ root: packageRoot, env: process.env, report, signal })),
     onInterrupt: () =>
       report.line('Setup was interrupted; nothing unfinished is left behind. `npx whetstone setup` starts it again.'),
   })

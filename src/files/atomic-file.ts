@@ -81,7 +81,7 @@ export function temporaryTarget(name: string): string | undefined {
   return /^\.(.+)\.[0-9a-f]{12}\.tmp$/s.exec(name)?.[1]
 }
 
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 
@@ -98,6 +98,8 @@ function adviceFor(cause: NodeJS.ErrnoException): string {
       return 'its directory does not exist'
     case 'EISDIR':
       return 'a directory has that name'
+    case 'EPIPE':
+      return 'its reader has gone'
     default:
       return cause.message
   }

@@ -17,7 +17,14 @@ export interface Ran {
 export interface Binary {
   /** An empty directory, and where commands run. */
   folder: string
-  run(args: readonly string[], options?: { onStderr?: (text: string, interrupt: () => void) => void }): Promise<Ran>
+  run(
+    args: readonly string[],
+    options?: {
+      onStderr?: (text: string, interrupt: () => void) => void
+      /** What `interrupt` sends. Ctrl-C unless said otherwise. */
+      signal?: NodeJS.Signals
+    },
+  ): Promise<Ran>
   remove(): void
 }
 
@@ -50,7 +57,7 @@ export function buildBinary(): Binary {
         })
         child.stderr.setEncoding('utf8').on('data', (text: string) => {
           ran.stderr += text
-          options.onStderr?.(ran.stderr, () => child.kill('SIGINT'))
+          options.onStderr?.(ran.stderr, () => child.kill(options.signal ?? 'SIGINT'))
         })
         child.on('close', code => resolve({ ...ran, code }))
       }),

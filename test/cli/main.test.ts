@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { main } from '../../src/cli/main.js'
-import { parseOptions, UsageError } from '../../src/cli/usage.js'
 import { verbs } from '../../src/cli/verbs.js'
 import { SetupError } from '../../src/setup/errors.js'
 import { BridgeMissingError } from '../../src/tensor/errors.js'
@@ -53,11 +52,6 @@ describe('misuse', () => {
     expect(await main(args)).toBe(2)
     expect(`${err}\n`).toContain(message)
   })
-})
-
-test('options are parsed', () => {
-  expect(parseOptions(['--json'], { json: { type: 'boolean' } })).toMatchObject({ json: true })
-  expect(() => parseOptions(['--out'], { out: { type: 'string' } })).toThrow(UsageError)
 })
 
 test('errors for people are shown as they are, a missing bridge with its remedy, a defect with its stack', () => {

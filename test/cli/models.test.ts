@@ -262,12 +262,28 @@ describe('score', () => {
       '--device: expected cpu, cuda or cuda:N, got "tpu"',
     ],
     [['--input', 'ok.jsonl'], 2, '--output: expected a file'],
+    [['--input', 'ok.jsonl', '--output', 'ok.jsonl'], 1, 'ok.jsonl is also the input'],
+    [['--input', 'ok.jsonl', '--output', 'tiny/config.json'], 1, 'tiny/config.json lies in '],
+    [['--input', 'ok.jsonl', '--output', 'x', '--device', 'cuda:99'], 1, '--device cuda:99: '],
   ])('misuse: %j', async (args, code, message) => {
     write('ok.jsonl', [{ ids: [1, 2] }])
     const ran = await binary.run(['score', '--model', tiny, ...args])
     expect(ran).toMatchObject({ code, stderr: expect.stringContaining(message) })
     expect(ran.stderr).not.toContain('    at ')
     expect(existsSync(path('x'))).toBe(false)
+  })
+
+  test('- and /dev/stdout stream, with the report elsewhere; a byte-order mark is no part of a line', async () => {
+    const input = write('marked.jsonl', ['\uFEFF{"ids":[1,2,3]}', { ids: [4, 5] }])
+    expect(await score(tiny, input, 'marked.out')).toMatchObject({ code: 0, stdout: '' })
+    const lines = readFileSync(path('marked.out'), 'utf8')
+    expect(lines.trimEnd().split('\n')).toHaveLength(2)
+    for (const output of ['-', '/dev/stdout'])
+      expect(await score(tiny, input, output)).toMatchObject({
+        code: 0,
+        stdout: lines,
+        stderr: expect.stringMatching(/^standard output: 2 lines, 5 tokens, /),
+      })
   })
 
   test('a long file: in order over several windows, with progress; interrupted, it leaves nothing', async () => {
@@ -286,16 +302,22 @@ describe('score', () => {
     }
     model.dispose()
 
-    const stopped = await binary.run(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
-      onStderr: (text, interrupt) => {
-        if (/^ {2}scoring \d+ % of [\d,]+ tokens\n$/.test(text)) interrupt()
-      },
-    })
-    expect(stopped).toMatchObject({
-      code: 130,
-      stderr: expect.stringContaining('Interrupted; stopped.out was not written.'),
-    })
-    expect(readdirSync(binary.folder).filter(name => /stopped/.test(name))).toEqual([])
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGHUP', 129],
+    ] as const) {
+      const stopped = await binary.run(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
+        signal,
+        onStderr: (text, interrupt) => {
+          if (/^ {2}scoring \d+ % of [\d,]+ tokens\n$/.test(text)) interrupt()
+        },
+      })
+      expect(stopped).toMatchObject({
+        code,
+        stderr: expect.stringContaining('Interrupted. stopped.out was not written.'),
+      })
+      expect(readdirSync(binary.folder).filter(name => /stopped/.test(name))).toEqual([])
+    }
   })
 })
 

@@ -106,14 +106,20 @@ describe('what the command does', () => {
     expect(err).toContain('49.95 % of advantages clipped')
   })
 
-  it('replaces the output at once, its own input too, and leaves nothing else behind', async () => {
-    const file = join(folder, 'samples.jsonl')
-    writeFileSync(file, pair.map(row => `${JSON.stringify(row)}\n`).join(''))
-    expect(await main(['advantages', '--input', file, '--output', file, '--estimator', 'rloo'])).toBe(0)
-    expect(readFileSync(file, 'utf8')).toBe(
+  it('replaces the output at once, but not its own input, and leaves nothing else behind', async () => {
+    const [input, output] = [join(folder, 'samples.jsonl'), join(folder, 'advantages.jsonl')]
+    const lines = pair.map(row => `${JSON.stringify(row)}\n`).join('')
+    writeFileSync(input, lines)
+    writeFileSync(output, 'what was there before')
+    const args = ['advantages', '--input', input, '--estimator', 'rloo', '--output']
+    expect(await main([...args, output])).toBe(0)
+    expect(readFileSync(output, 'utf8')).toBe(
       '{"advantages":[1,1],"returns":[1,1]}\n{"advantages":[-1,-1,-1],"returns":[-1,-1,-1]}\n',
     )
-    expect(readdirSync(folder)).toEqual(['samples.jsonl'])
+    expect(await main([...args, input])).toBe(1)
+    expect(err).toContain('samples.jsonl is also the input')
+    expect(readFileSync(input, 'utf8')).toBe(lines)
+    expect(readdirSync(folder).sort()).toEqual(['advantages.jsonl', 'samples.jsonl'])
   })
 })
 

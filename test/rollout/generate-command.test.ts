@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
@@ -8,13 +9,18 @@ import { directory as fixture, golden } from './models.js'
 import { tinyModel } from './tiny.js'
 
 let tiny: Awaited<ReturnType<typeof tinyModel>>
+let work: string
 let tokenizer: Tokenizer
 let err = ''
 beforeAll(async () => {
   tiny = await tinyModel()
   tokenizer = tiny.tokenizer
+  work = mkdtempSync(join(tmpdir(), 'whetstone-generate-'))
 })
-afterAll(() => tiny.remove())
+afterAll(() => {
+  tiny.remove()
+  rmSync(work, { recursive: true, force: true })
+})
 beforeEach(() => {
   err = ''
   const take = (text: unknown): boolean => {
@@ -38,7 +44,7 @@ interface Line {
 }
 
 async function generate(rows: readonly unknown[], args: readonly string[] = [], model = tiny.directory) {
-  const [input, output] = [join(tiny.directory, 'in.jsonl'), join(tiny.directory, `out${Math.random()}.jsonl`)]
+  const [input, output] = [join(work, 'in.jsonl'), join(work, `out${Math.random()}.jsonl`)]
   writeFileSync(input, rows.map(row => `${typeof row === 'string' ? row : JSON.stringify(row)}\n`).join(''))
   const code = await main(['generate', '--model', model, '--input', input, '--output', output, ...args])
   const lines = existsSync(output)
@@ -93,6 +99,8 @@ test('a prompt that is too long is a line of its own; it can be cut instead', as
   expect(lines![0]).toMatchObject({ index: 0, sample: 0, error: { reason: 'prompt-too-long' } })
   expect(lines![1]!.ids.length).toBeGreaterThan(0)
   expect(err).toContain('1 rejected')
+  const none = await generate(rows.slice(0, 1), ['--max-new-tokens', '2'])
+  expect([none.code, none.lines!.length]).toEqual([1, 1])
   const cut = await generate(rows, ['--max-new-tokens', '2', '--truncate-prompt', '4', '--truncate-side', 'right'])
   expect(cut.lines![0]!.prompt_ids).toEqual([3, 4, 5, 6])
 })
@@ -134,7 +142,7 @@ describe('a long run', () => {
       if (text.includes(' running')) process.emit('SIGINT')
       return true
     }) as typeof process.stderr.write)
-    const outputs = () => readdirSync(tiny.directory).filter(name => name.includes('out'))
+    const outputs = () => readdirSync(work).filter(name => name.includes('out'))
     const before = outputs()
     const { code, lines } = await generate(rows, args)
     seen.mockRestore()
@@ -142,6 +150,19 @@ describe('a long run', () => {
     expect(err).toContain('was not written.')
     expect(outputs()).toEqual(before)
   })
+})
+
+test.each(['generate', 'chat', 'serve'])('%s: a device that is not there is one line', async verb => {
+  const files = verb === 'generate' ? ['--input', join(work, 'in.jsonl'), '--output', join(work, 'x')] : []
+  expect(await main([verb, '--model', tiny.directory, '--device', 'cuda:99', ...files])).toBe(1)
+  expect(err).toMatch(/^whetstone: --device cuda:99: (no usable CUDA device|the devices are 0 to \d+); .*$/)
+})
+
+test('a file in the model directory is refused', async () => {
+  writeFileSync(join(work, 'in.jsonl'), '{"ids":[1,2]}')
+  const args = ['--input', join(work, 'in.jsonl'), '--output', join(tiny.directory, 'config.json')]
+  expect(await main(['generate', '--model', tiny.directory, ...args])).toBe(1)
+  expect(err).toContain('which it has no place in')
 })
 
 test('bad lines are listed, and nothing is written', async () => {
@@ -153,7 +174,8 @@ test('bad lines are listed, and nothing is written', async () => {
 
 test.each([
   [['--temperature', 'hot'], /--temperature/],
-  [['--top-p', '2'], /topP/],
+  [['--top-p', '2'], /--top-p: expected a number above 0 and at most 1, got "2"/],
+  [['--stop-id', '90000'], /--stop-id should be ids below/],
   [['--n', '0'], /--n/],
   [['--logprobs', 'some'], /--logprobs/],
   [['--tempreature', '1'], /did you mean --temperature/],
