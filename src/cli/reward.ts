@@ -1,14 +1,23 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
 import { readSamples, type SavedSample } from '../data/index.js'
-import { InputError } from '../errors/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { type Output, openOutput } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewards, type RewardInput, type RewardOutcome, textRewardInput } from '../reward/index.js'
+import { file, flagHelp, integer, readFlags, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { rewardReport } from './reward-report.js'
-import { parseOptions, UsageError } from './usage.js'
+
+const column = (description: string) => text('COLUMN', description, 'the name of a column').optional()
+
+const flags = z.object({
+  reward: file('a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json)'),
+  input: file('samples, as JSONL or a JSON list'),
+  prompt: column('the column of the prompt, where it is called otherwise'),
+  label: column('the column of the label, where it is called otherwise'),
+  reference: column('the column of the reference, where it is called otherwise'),
+  output: file("write each sample's reward, components and metrics, or its failure, as a line of JSON").optional(),
+  worst: integer('how many of the worst rows are shown', { min: 0, max: 999_999 }).default(5),
+})
 
 export const help = `Usage: whetstone reward test --reward FILE --input FILE.jsonl [options]
 
@@ -19,67 +28,45 @@ Runs a reward over saved samples and shows how its numbers lie, the worst rows, 
 where prompt may be a list of messages, and label, reference and every further column are there if the reward needs them;
 prompt_ids, response_ids, response_raw, finish_reason, group and sample are known too.
 
-  --reward FILE       a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json)
-  --input FILE        samples, as JSONL or a JSON list
-  --prompt COLUMN     the column of the prompt, where it is called otherwise; --label and --reference alike
-  --output FILE       write each sample's reward, components and metrics, or its failure, as a line of JSON
-  --worst N           how many of the worst rows are shown (default 5)
+${flagHelp(flags)}
 
 Exit code 0 where every sample has a reward, 1 where one has none.
 `
 
-interface Settings {
-  reward: string
-  input: string
-  output: string | undefined
-  worst: number
-  columns: { prompt?: string; label?: string; reference?: string }
-}
+type Settings = z.output<typeof flags>
 
 export async function run(args: string[]): Promise<number> {
   const [action, ...rest] = args
   if (action !== 'test')
     throw new UsageError(action ? `reward: unknown action "${action}"; there is: test` : 'expected an action: test')
-  const settings = readSettings(rest)
+  const settings = readFlags(rest, flags)
+  const { input, reward } = settings
+  const output =
+    settings.output === undefined
+      ? undefined
+      : await openOutput(settings.output, { inputs: [input, reward], directories: [] })
   const report = reportFor(process.env)
-  let failed = 0
-  const code = await interruptible({
-    work: async signal => {
-      failed = await test(settings, report, signal)
-    },
-    onInterrupt: () => report.line('Interrupted.'),
+  return interruptible({
+    work: async signal => ((await test(settings, { output, report, signal })) > 0 ? 1 : 0),
+    onInterrupt: () => report.line(`Interrupted. ${output?.interrupted ?? ''}`.trimEnd()),
   })
-  return code !== 0 ? code : failed > 0 ? 1 : 0
 }
 
-function readSettings(args: string[]): Settings {
-  const { reward, input, output, worst, prompt, label, reference } = parseOptions(args, {
-    reward: { type: 'string' },
-    input: { type: 'string' },
-    output: { type: 'string' },
-    worst: { type: 'string', default: '5' },
-    prompt: { type: 'string' },
-    label: { type: 'string' },
-    reference: { type: 'string' },
-  })
-  if (!reward) throw new UsageError('--reward: expected a file')
-  if (!input) throw new UsageError('--input: expected a file')
-  if (!/^\d{1,6}$/.test(worst!)) throw new UsageError(`--worst: expected a whole number, got "${worst}"`)
+interface Surroundings {
+  output: Output | undefined
+  report: Report
+  signal: AbortSignal
+}
+
+/** Answers with how many samples have no reward. */
+async function test(
+  { reward, input, worst, prompt, label, reference }: Settings,
+  { output, report, signal }: Surroundings,
+): Promise<number> {
   const columns = {
     ...(prompt === undefined ? {} : { prompt }),
     ...(label === undefined ? {} : { label }),
     ...(reference === undefined ? {} : { reference }),
-  }
-  return { reward, input, output, worst: Number(worst), columns }
-}
-
-/** Answers with how many samples have no reward. */
-async function test({ reward, input, output, worst, columns }: Settings, report: Report, signal: AbortSignal) {
-  if (output !== undefined) {
-    const folder = dirname(resolve(output))
-    await access(folder, constants.W_OK).catch(cause => {
-      throw new InputError(`${output}: ${folder} is not a directory one can write to`, { cause })
-    })
   }
   const samples = await readSamples(input, { signal, columns })
   const engine = await loadRewards(reward)
@@ -98,7 +85,7 @@ async function test({ reward, input, output, worst, columns }: Settings, report:
     progress.end()
     await engine.close()
   }
-  if (output !== undefined) await writeFileAtomic(output, outcomes.map(outputLine).join(''))
+  await output?.write(write => write(outcomes.map(outputLine).join('')), { signal })
   const rows = samples.map(({ where, response }, i) => ({ where, response, outcome: outcomes[i]! }))
   process.stdout.write(rewardReport(rows, { worst, sources: engine.counts }))
   return outcomes.filter(({ kind }) => kind === 'failed').length
