@@ -18,7 +18,7 @@ export const arrows = {
   rollout: ['errors', 'files', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   serve: ['errors', 'files', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'text'],
-  reward: ['errors', 'files', 'model', 'text', 'data'],
+  reward: ['errors', 'files', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward'],
   setup: ['errors', 'files', 'progress'],
   cli: [
