@@ -91,7 +91,7 @@ try {
   for (const [size, shape] of Object.entries(shapes)) {
     const directory = join(scratch, size)
     const model = await LocalModel.create(parseConfig(configOf(shape), 'config.json'), { role: 'language', seed: 1 })
-    await model.save(directory)
+    await model.export(directory, { what: 'model' })
     for (const [name, { target, prompts: promptLengths, lengths }] of Object.entries(workloads)) {
       const ids = promptLengths.map(length =>
         Array.from({ length }, () => 3 + Math.floor(next() * (shape.vocabSize - 3))),

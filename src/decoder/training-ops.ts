@@ -1,12 +1,13 @@
 /** The table of operations of training and scoring: differentiable, with adapters, over batches of whole sequences. */
 
 import type { FusedOps } from '../kernels/index.js'
-import { cat, checkpoint, dropout, linear, type Sym, type Tensor } from '../tensor/index.js'
+import { cat, checkpoint, linear, type Sym, type Tensor } from '../tensor/index.js'
 import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
 import { type AdapterLookup, composeLayerOps } from './composed-ops.js'
 import type { DecoderConfig } from './config.js'
 import { type Columns, isSplit, type LayerOps, runLayers } from './layer.js'
 import { usesRope } from './rope.js'
+import { projections } from './weight-map.js'
 
 export interface DecoderParts {
   config: DecoderConfig
@@ -19,20 +20,20 @@ export interface DecoderParts {
   storageGeneration?: () => number
   /** Keep only each layer's input for the backward pass. */
   gradientCheckpointing?: boolean
-  /** Adapters drop inputs at random. */
-  training?: boolean
 }
 
 /** Where rows stand: their rotations, float32 `[rows, headDim / 2]`, and the sequences they are of. */
-interface Places {
+export interface Places {
   cos: Tensor
   sin: Tensor
   rows: Rows
+  /** As `FusedOps.dropout` takes them; with them, adapters drop a part of their input. */
+  dropoutKeys?: Tensor | undefined
 }
 
-/** The hidden states after the final norm, `[rows, hidden]`. `cos` and `sin` are float32 `[rows, headDim / 2]`. */
-export function decode(parts: DecoderParts, ids: Tensor, cos: Tensor, sin: Tensor, rows: Rows): Tensor {
-  return runLayers(parts, trainingOps(parts, { cos, sin, rows }), ids, 'all')!
+/** The hidden states after the final norm, `[rows, hidden]`. */
+export function decode(parts: DecoderParts, ids: Tensor, places: Places): Tensor {
+  return runLayers(parts, trainingOps(parts, places), ids, 'all')!
 }
 
 function trainingOps(parts: DecoderParts, places: Places): LayerOps {
@@ -47,8 +48,10 @@ function trainingOps(parts: DecoderParts, places: Places): LayerOps {
       // Heads as they lie in the projection: a row of each would be a copy.
       normColumns: (x, weight, groups) =>
         ops.rmsNorm(x.reshape([-1, groups, weight.shape[0]!]), weight, config.normEps).flatten(1),
-      addLowRank: (out, input, low) => {
-        const dropped = parts.training && low.dropout > 0 ? dropout(input, low.dropout, { train: true }) : input
+      addLowRank: (out, input, low, { layer, projection }) => {
+        const { dropoutKeys: keys } = places
+        const stream = layer * projections.length + projections.indexOf(projection)
+        const dropped = keys && low.dropout > 0 ? ops.dropout(input, keys, { stream, rate: low.dropout }) : input
         return out.add(linear(linear(dropped, low.a), low.b), { alpha: low.scale })
       },
       attend: (qkv, layer) => {
@@ -85,13 +88,15 @@ function rotate(
 }
 
 /** The layer as a checkpoint: its inputs are what the backward pass keeps. */
-function checkpointed(parts: DecoderParts, { cos, sin, rows }: Places): NonNullable<LayerOps['runLayer']> {
+function checkpointed(parts: DecoderParts, { cos, sin, rows, dropoutKeys }: Places): NonNullable<LayerOps['runLayer']> {
   return ({ normed, residual }, run) => {
-    const tensors = [residual, normed, cos, sin, ...rowTensors(rows)]
+    const keys = dropoutKeys ? [dropoutKeys] : []
+    const tensors = [residual, normed, cos, sin, ...keys, ...rowTensors(rows)]
     const kinds = [...tensors.map(() => 'tensor' as const), 'number' as const]
     const layer = checkpoint(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const [residual, normed, cos, sin, ...rest] = inputs.slice(0, -1) as Tensor[]
-      const inner = { cos: cos!, sin: sin!, rows: rowsOf(rows.kind, inputs.at(-1) as Sym, rest) }
+      const dropped = dropoutKeys && { dropoutKeys: rest.shift()! }
+      const inner = { cos: cos!, sin: sin!, rows: rowsOf(rows.kind, inputs.at(-1) as Sym, rest), ...dropped }
       const next = run(trainingOps(parts, inner), { residual: residual!, normed: normed! })
       return [next.residual, next.normed]
     })

@@ -1,4 +1,5 @@
 /** Files as every room reads and writes them: whole or not at all, and with lines that have numbers. */
+export { recoverDirectory, type WriteDirectoryOptions, writeDirectoryAtomic } from './atomic-directory.js'
 export {
   type FileContent,
   FileWriteError,

@@ -4,6 +4,7 @@
  */
 
 import { ArgumentError, type Device, type DType, type NumberLike, type Tensor } from '../tensor/index.js'
+import { type DropoutOps, dropoutOps } from './dropout.js'
 import { type LinearOps, linearOps } from './linear.js'
 import { logprobKernel } from './logprob.js'
 import { logprobComposed } from './logprob-composed.js'
@@ -15,7 +16,7 @@ import { ropeComposed } from './rope-composed.js'
 import { swigluKernel } from './swiglu.js'
 import { swigluComposed } from './swiglu-composed.js'
 
-export interface FusedOps extends LinearOps {
+export interface FusedOps extends LinearOps, DropoutOps {
   /** `x / rms(x) * weight` over the last dimension, which the weight has too. */
   rmsNorm(x: Tensor, weight: Tensor, eps: NumberLike): Tensor
   /** The same of `sum = x + residual`; the sum goes on as the next residual. */
@@ -78,13 +79,13 @@ export function fusedOps({ device, dtype }: { device: Device; dtype: DType }): F
   const key = `${device === 'cpu'} ${dtype}`
   let ops = made.get(key)
   if (!ops) {
-    ops = { ...make(kernels, dtype), ...linearOps({ device, dtype }) }
+    ops = { ...make(kernels, dtype), ...linearOps({ device, dtype }), ...dropoutOps({ device, dtype }) }
     made.set(key, ops)
   }
   return ops
 }
 
-function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps> {
+function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps | keyof DropoutOps> {
   if (dtype !== 'float32' && dtype !== 'float16' && dtype !== 'bfloat16' && dtype !== 'float64')
     throw new ArgumentError(`fused operators are for floating-point dtypes, not ${dtype}`)
   const composed = {

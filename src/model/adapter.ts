@@ -1,5 +1,5 @@
 /** LoRA adapters in PEFT's format: `adapter_config.json` and `adapter_model.safetensors`. */
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   type DecoderConfig,
@@ -9,7 +9,7 @@ import {
   projectionShape,
   projections,
 } from '../decoder/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { recoverDirectory } from '../files/index.js'
 import {
   type Device,
   type DType,
@@ -23,15 +23,8 @@ import {
   writeSafetensors,
   zeros,
 } from '../tensor/index.js'
+import { type AdapterOptions, parseAdapterConfig, unknownTarget } from './adapter-config.js'
 import { ModelError } from './errors.js'
-
-export interface AdapterOptions {
-  rank: number
-  alpha: number
-  /** Of the adapter's input, while training. */
-  dropout: number
-  targets: readonly Projection[]
-}
 
 interface Pair {
   a: Tensor
@@ -59,10 +52,12 @@ export class Adapter {
     options: AdapterOptions & { seed: number; dtype: DType; device: Device },
   ): Adapter {
     const { rank, alpha, dropout, targets, seed, dtype, device } = options
+    if (!Number.isFinite(alpha)) throw new RangeError(`an adapter's alpha is a number, got ${alpha}`)
     if (!Number.isInteger(rank) || rank < 1)
       throw new RangeError(`an adapter's rank is a positive integer, got ${rank}`)
     if (!(dropout >= 0 && dropout < 1)) throw new RangeError(`an adapter's dropout is in [0, 1), got ${dropout}`)
     if (targets.length === 0) throw new RangeError('an adapter needs at least one target module')
+    for (const target of targets) if (!projections.includes(target)) throw new RangeError(unknownTarget(target))
     const generator = new RandomGenerator({ seed })
     const pairs = unscoped(() => {
       const made = new Map<string, Pair>()
@@ -91,8 +86,8 @@ export class Adapter {
     options: { dtype: DType; device: Device; head?: Tensor | undefined },
   ): Promise<Adapter> {
     const path = join(directory, configFile)
-    const raw = await readJson(path)
-    const parsed = parseAdapterConfig(raw, path)
+    await recoverDirectory(directory)
+    const parsed = parseAdapterConfig(await readJson(path), path)
     const pairs = new Map<string, Pair>()
     const file = await SafetensorsFile.open(join(directory, weightsFile))
     try {
@@ -139,7 +134,7 @@ export class Adapter {
     } finally {
       await file.close()
     }
-    return new Adapter(parsed.options, parsed.scale, pairs, raw)
+    return new Adapter(parsed.options, parsed.scale, pairs, parsed.raw)
   }
 
   lowRank(layer: number, projection: Projection): LowRank | undefined {
@@ -157,9 +152,14 @@ export class Adapter {
     return named
   }
 
-  /** Writes PEFT's two files. A head of one number, which trains with the adapter, is written as PEFT does it. */
-  async save(directory: string, { base, head }: { base: string; head: Tensor | undefined }): Promise<void> {
-    await mkdir(directory, { recursive: true })
+  /**
+   * Writes PEFT's two files into a directory, and answers with their tensors. A head of one number, which trains with the
+   * adapter, is written as PEFT does it.
+   */
+  async write(
+    directory: string,
+    { base, head }: { base: string; head: Tensor | undefined },
+  ): Promise<ReadonlyMap<string, Tensor>> {
     const { rank, alpha, dropout, targets } = this.options
     const config = {
       base_model_name_or_path: base,
@@ -181,7 +181,8 @@ export class Adapter {
     const tensors = this.tensors()
     if (head) tensors.set(headName, head)
     await writeSafetensors(join(directory, weightsFile), tensors, { metadata: { format: 'pt' } })
-    await writeFileAtomic(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`)
+    await writeFile(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`)
+    return tensors
   }
 
   dispose(): void {
@@ -192,63 +193,10 @@ export class Adapter {
   }
 }
 
-async function readJson(path: string): Promise<Record<string, unknown>> {
+async function readJson(path: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>
+    return JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
     throw new ModelError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
-}
-
-/** Refuses every field that would change the numbers and is not implemented. */
-function parseAdapterConfig(
-  raw: Readonly<Record<string, unknown>>,
-  file: string,
-): { options: AdapterOptions; scale: number } {
-  const refuse = (why: string): never => {
-    throw new ModelError(`${file}: ${why}`)
-  }
-  const empty = (value: unknown): boolean =>
-    value == null || (typeof value === 'object' && Object.keys(value).length === 0)
-  if (raw.peft_type !== 'LORA') refuse(`peft_type ${JSON.stringify(raw.peft_type)} is not supported; only LORA is`)
-  if (raw.use_dora === true) refuse('use_dora is not supported')
-  if (raw.fan_in_fan_out === true) refuse('fan_in_fan_out is not supported')
-  if ((raw.bias ?? 'none') !== 'none' || raw.lora_bias === true) refuse('adapters with biases are not supported')
-  for (const field of [
-    'rank_pattern',
-    'alpha_pattern',
-    'layers_to_transform',
-    'layer_replication',
-    'trainable_token_indices',
-    'target_parameters',
-    'exclude_modules',
-    'alora_invocation_tokens',
-    'arrow_config',
-  ]) {
-    if (!empty(raw[field])) refuse(`${field} is not supported`)
-  }
-  if (raw.use_qalora === true) refuse('use_qalora is not supported')
-  // Others change the base weights before training starts: the file's matrices are not relative to the checkpoint.
-  if (![undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'].includes(raw.init_lora_weights as null))
-    refuse(`init_lora_weights ${JSON.stringify(raw.init_lora_weights)} is not supported`)
-  const saved = (raw.modules_to_save ?? []) as unknown
-  // PEFT adds both names for sequence classification, whatever the model calls its head.
-  if (!Array.isArray(saved) || saved.some(name => name !== 'score' && name !== 'classifier'))
-    refuse(`modules_to_save ${JSON.stringify(saved)} is not supported, except a reward model's score`)
-  const number = (name: string): number =>
-    typeof raw[name] === 'number' && Number.isFinite(raw[name])
-      ? raw[name]
-      : refuse(`${name} should be a number, got ${JSON.stringify(raw[name])}`)
-  const rank = number('r')
-  const alpha = number('lora_alpha')
-  const modules = raw.target_modules === 'all-linear' ? projections : raw.target_modules
-  if (!Array.isArray(modules))
-    refuse(`target_modules should be a list of module names, got ${JSON.stringify(raw.target_modules)}`)
-  const targets = (modules as readonly string[]).map(
-    name =>
-      projections.find(p => p === name) ??
-      refuse(`target module ${JSON.stringify(name)} is not supported; supported are ${projections.join(', ')}`),
-  )
-  const scale = raw.use_rslora === true ? alpha / Math.sqrt(rank) : alpha / rank
-  return { options: { rank, alpha, dropout: raw.lora_dropout == null ? 0 : number('lora_dropout'), targets }, scale }
 }

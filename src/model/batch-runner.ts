@@ -2,7 +2,7 @@
 
 import { shortLength } from '../decoder/index.js'
 import type { Tensor } from '../tensor/index.js'
-import { type BatchPlan, fillBatch, planBatches } from './batch.js'
+import { type BatchPlan, type DropoutPosition, fillBatch, planBatches } from './batch.js'
 import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
@@ -19,6 +19,8 @@ interface Call
   wanted: (sequence: number) => { start: number; end: number }
   /** What the role answers with, the same with gradients recorded, or all logits. */
   answer: 'outputs' | 'training' | 'logits'
+  /** Of a training pass: where its random numbers begin. */
+  dropout?: DropoutPosition
 }
 
 interface Batch {
@@ -40,16 +42,21 @@ export class BatchRunner {
   /** Each batch starts when the one before has been dealt with. */
   async *run(sequences: readonly Sequence[], call: Call): AsyncGenerator<Batch, void> {
     const { temperature = 1, packing = 'on', groupSize = 1, adapter = 'on', signal } = call
+    this.weights.refuseUnusable()
     this.check(sequences, temperature)
     const given = sequences.map(idsOf)
     const lengths = given.map(ids => ids.length)
     for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
       signal?.throwIfAborted()
-      const arrays = fillBatch(plan, given, call.wanted)
+      this.weights.refuseUnusable()
+      const adapts = this.adapts(adapter)
+      const drops = adapts && (this.weights.adapter?.options.dropout ?? 0) > 0 ? call.dropout : undefined
+      const arrays = fillBatch(plan, given, call.wanted, drops)
       const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
         training: call.answer === 'training',
-        adapter: this.adapts(adapter),
+        adapter: adapts,
+        dropout: drops !== undefined,
         head: this.head(arrays.rows.length, call),
       }
       const tensors = await this.forwardPrograms.run(plan, arrays, forward, temperature)
@@ -62,9 +69,11 @@ export class BatchRunner {
   }
 
   private check(sequences: readonly Sequence[], temperature: number): void {
-    if (this.weights.offloaded) throw new ModelError('the weights are offloaded; reload() brings them back')
     const { vocabSize, context } = this.weights.parts.config
-    if (!(temperature > 0)) throw new RangeError(`a temperature is positive, got ${temperature}`)
+    if (
+      !(temperature > 0 && Number.isFinite(Math.fround(temperature)) && Number.isFinite(Math.fround(1 / temperature)))
+    )
+      throw new RangeError(`a temperature is positive, and it and its inverse are float32 numbers, got ${temperature}`)
     for (const [i, sequence] of sequences.entries()) {
       const ids = idsOf(sequence)
       if (mediaOf(sequence).length > 0) throw new ModelError(`sequence ${i} has media, and this model takes text alone`)

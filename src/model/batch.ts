@@ -73,6 +73,19 @@ export interface BatchArrays {
   targets: Int32Array
   /** How many of `rows` belong to each sequence of the plan. */
   counts: number[]
+  /** Seed, step, sequence and position of each row, four numbers each; where the adapter drops a part of its input. */
+  dropoutKeys: Int32Array | undefined
+}
+
+/** A seed's 53 bits as the 32 that a key has. */
+const foldSeed = (seed: number): number => (seed ^ Math.imul(Math.floor(seed / 2 ** 32), 0x9e3779b9)) | 0
+
+/** What the random numbers of a training pass are a function of, beside a sequence and a position in it. */
+export interface DropoutPosition {
+  seed: number
+  step: number
+  /** Sequences that came before those of this call, since the last step. */
+  firstSequence: number
 }
 
 /**
@@ -83,6 +96,7 @@ export function fillBatch(
   plan: BatchPlan,
   sequences: readonly Int32Array[],
   wanted: (sequence: number) => { start: number; end: number },
+  dropout?: DropoutPosition,
 ): BatchArrays {
   const { length, packed } = plan
   const lengths = plan.sequences.map(i => sequences[i]!.length)
@@ -99,7 +113,9 @@ export function fillBatch(
     rows: new Int32Array(outputs),
     targets: new Int32Array(outputs),
     counts,
+    dropoutKeys: dropout && new Int32Array(4 * total),
   }
+  const seed = dropout && foldSeed(dropout.seed)
   let row = 0
   let output = 0
   for (const [k, index] of plan.sequences.entries()) {
@@ -109,6 +125,7 @@ export function fillBatch(
     arrays.cuSeqlens[k + 1] = first + ids.length
     for (let t = 0; t < ids.length; t++) {
       arrays.positions[first + t] = t
+      if (dropout) arrays.dropoutKeys!.set([seed!, dropout.step, dropout.firstSequence + index, t], 4 * (first + t))
       if (packed) {
         arrays.pad![k * length + t] = first + t
         arrays.unpad![first + t] = k * length + t

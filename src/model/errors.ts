@@ -2,17 +2,18 @@ import { WhetstoneError } from '../errors/index.js'
 
 export { ModelError } from '../decoder/index.js'
 
-/** A number that is not finite, found before any weight changed. */
+/** A number that is not finite: of an output, or of a gradient, which is found before it changes any weight. */
 export class NonFiniteError extends WhetstoneError {
   override name = 'NonFiniteError'
   constructor(
-    what: string,
+    what: 'the output' | 'the gradient',
     /** Which sequence of the call it belongs to. */
     readonly sequence: number,
     options: ErrorOptions & { call?: number } = {},
   ) {
     const { call, ...rest } = options
     const which = call ? ` of call ${call} since the last step` : ''
-    super(`${what} of sequence ${sequence}${which} is not finite; the weights were not changed`, rest)
+    const consequence = what === 'the gradient' ? '; the weights were not changed' : ''
+    super(`${what} of sequence ${sequence}${which} is not finite${consequence}`, rest)
   }
 }

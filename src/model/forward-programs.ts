@@ -30,6 +30,8 @@ export interface ForwardOptions {
   /** Gradients are recorded: the outputs remember how they came about. */
   training: boolean
   adapter: boolean
+  /** The adapter drops a part of its input. */
+  dropout: boolean
 }
 
 type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
@@ -53,15 +55,22 @@ export class ForwardPrograms {
   }
 
   private program(options: ForwardOptions): Pass {
-    const { rows: kind, short, head, training, adapter } = options
-    const key = [kind, short, training, adapter, head.kind, head.kind === 'language' ? planKey(head.plan) : ''].join()
+    const { rows: kind, short, head, training, adapter, dropout } = options
+    const key = [
+      kind,
+      short,
+      training,
+      adapter,
+      dropout,
+      head.kind,
+      head.kind === 'language' ? planKey(head.plan) : '',
+    ].join()
     const known = this.programs.get(key)
     if (known) return known
     const parts: DecoderParts = {
       ...this.parts,
       adapter: adapter ? this.parts.adapter : undefined,
       gradientCheckpointing: training && (this.parts.gradientCheckpointing ?? false),
-      training,
     }
     const languageHead =
       head.kind === 'language'
@@ -71,12 +80,13 @@ export class ForwardPrograms {
             this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize),
           )
         : undefined
-    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind] + (short ? 1 : 0)
+    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind] + (short ? 1 : 0) + (dropout ? 1 : 0)
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const tensors = inputs.slice(0, -2) as Tensor[]
       const [ids, positions, cosTable, sinTable, wanted, targets] = tensors
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
+      const dropoutKeys = dropout ? tensors.pop() : undefined
       const run = (): readonly Tensor[] => {
         const rows = rowsOf(
           kind,
@@ -84,7 +94,8 @@ export class ForwardPrograms {
           tensors.slice(6).map((tensor, i) => (kind === 'packed' && i < 2 ? wide(tensor) : tensor)),
         )
         const angle = (table: Tensor): Tensor => table.indexSelect(0, positions!)
-        const hidden = decode(parts, ids!, angle(cosTable!), angle(sinTable!), rows).indexSelect(0, wanted!)
+        const places = { cos: angle(cosTable!), sin: angle(sinTable!), rows, dropoutKeys }
+        const hidden = decode(parts, ids!, places).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
         if (head.kind === 'logits') return [linear(hidden, this.headWeight('logits')).toCopy({ dtype: 'float32' })]
         return [hidden.matmul(this.headWeight('score').t()).squeeze(1).toCopy({ dtype: 'float32' })]
@@ -123,8 +134,8 @@ export class ForwardPrograms {
   ): Promise<readonly Tensor[]> {
     const { cos, sin } = this.ropeFor(plan.length)
     const made: Tensor[] = []
-    const upload = (array: Int32Array): Tensor => {
-      const tensor = unscoped(() => Tensor.from(array, { device: this.device }))
+    const upload = (array: Int32Array, shape: readonly number[] = [array.length]): Tensor => {
+      const tensor = unscoped(() => Tensor.from(array, { device: this.device, shape }))
       made.push(tensor)
       return tensor
     }
@@ -140,6 +151,7 @@ export class ForwardPrograms {
       if (options.rows === 'packed') tensors.push(upload(arrays.pad!), upload(arrays.unpad!))
       if (options.rows === 'varlen') tensors.push(upload(arrays.cuSeqlens))
       if (options.short) tensors.push(this.maskFor(plan.length))
+      if (options.dropout) tensors.push(upload(arrays.dropoutKeys!, [arrays.dropoutKeys!.length / 4, 4]))
       return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
     } finally {
       for (const tensor of made) tensor.dispose()
@@ -170,6 +182,11 @@ export class ForwardPrograms {
     for (const program of [...this.programs.values(), ...this.backwards.values()]) program.dispose()
     this.programs.clear()
     this.backwards.clear()
+    this.releaseTables()
+  }
+
+  /** Frees what is made again when it is next needed. */
+  releaseTables(): void {
     this.tables?.cos.dispose()
     this.tables?.sin.dispose()
     this.tables = undefined

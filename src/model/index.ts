@@ -9,7 +9,8 @@ export {
   projections,
   readConfig,
 } from '../decoder/index.js'
-export { Adapter, type AdapterOptions } from './adapter.js'
+export type { Adapter } from './adapter.js'
+export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
 export {
   type InitModelOptions,
@@ -22,7 +23,6 @@ export {
 } from './init.js'
 export type { LoadOptions, OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
-export { MergedWeights } from './merged-weights.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
 export type {

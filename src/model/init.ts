@@ -1,21 +1,12 @@
 /** Models from nothing: shapes by name, and a directory with random weights that transformers loads. */
-import { randomBytes } from 'node:crypto'
-import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import {
-  architectureName,
-  type DecoderConfig,
-  type Family,
-  familyOf,
-  type ModelConfig,
-  parameterCount,
-  parseConfig,
-  weightMap,
-} from '../decoder/index.js'
-import { type DType, dtypeBytes } from '../tensor/index.js'
+import { cp, readdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { architectureName, type DecoderConfig, type Family, type ModelConfig, parseConfig } from '../decoder/index.js'
+import { writeDirectoryAtomic } from '../files/index.js'
+import type { DType } from '../tensor/index.js'
 import { ModelError } from './errors.js'
+import { tokenizerFiles } from './export.js'
 import { LocalModel } from './local-model.js'
-import { tokenizerFiles } from './save.js'
 
 export type ModelShape = Pick<
   DecoderConfig,
@@ -63,6 +54,20 @@ export const sizes = {
 } as const satisfies Record<string, ModelShape>
 export type Size = keyof typeof sizes
 
+/** What families differ in beside their shape. */
+const families: Record<Family, Readonly<Record<string, unknown>>> = {
+  llama: { attention_bias: false, mlp_bias: false, rms_norm_eps: 1e-5, rope_theta: 500000 },
+  mistral: { sliding_window: null, rms_norm_eps: 1e-5, rope_theta: 1000000 },
+  qwen2: { use_sliding_window: false, sliding_window: null, rms_norm_eps: 1e-6, rope_theta: 1000000 },
+  qwen3: {
+    attention_bias: false,
+    use_sliding_window: false,
+    sliding_window: null,
+    rms_norm_eps: 1e-6,
+    rope_theta: 1000000,
+  },
+}
+
 /** Ids that generation needs, from the tokenizer. */
 export interface TokenRoles {
   bos?: number | undefined
@@ -91,7 +96,7 @@ export function newConfig(
 ): ModelConfig {
   const raw = {
     architectures: [architectureName(family, 'language')],
-    model_type: familyOf(family).modelType,
+    model_type: family,
     vocab_size: shape.vocabSize,
     hidden_size: shape.hidden,
     intermediate_size: shape.intermediate,
@@ -105,7 +110,7 @@ export function newConfig(
     attention_dropout: 0,
     initializer_range: 0.02,
     use_cache: true,
-    ...familyOf(family).init,
+    ...families[family],
     ...roleFields(tokens),
   }
   return parseConfig(raw, 'the new model')
@@ -128,23 +133,16 @@ export async function initModel(options: InitModelOptions): Promise<{ parameters
   const target = resolve(options.out)
   await refuseToOverwrite(target)
   const model = await LocalModel.create(config, { role: 'language', seed, dtype })
-  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
-    await mkdir(temporary, { recursive: true })
-    for (const name of tokenizerFiles) {
-      await cp(join(options.tokenizer, name), join(temporary, name), { recursive: true }).catch(ignoreMissing)
-    }
-    await writeFile(join(temporary, 'generation_config.json'), `${JSON.stringify(roleFields(tokens), null, 2)}\n`)
-    await model.save(temporary)
-    await rename(temporary, target)
-  } catch (error) {
-    await rm(temporary, { recursive: true, force: true })
-    throw error
+    return await writeDirectoryAtomic(target, async at => {
+      for (const name of tokenizerFiles)
+        await cp(join(options.tokenizer, name), join(at, name), { recursive: true }).catch(ignoreMissing)
+      await writeFile(join(at, 'generation_config.json'), `${JSON.stringify(roleFields(tokens), null, 2)}\n`)
+      return model.writeInto(at)
+    })
   } finally {
     model.dispose()
   }
-  const parameters = parameterCount(weightMap(config.decoder, 'language'))
-  return { parameters, bytes: parameters * dtypeBytes(dtype) }
 }
 
 async function refuseToOverwrite(directory: string): Promise<void> {

@@ -1,8 +1,10 @@
 /** How a model is made: its options, their defaults, and the parts a checkpoint may not have. */
 
 import { type HeadLayout, type ModelConfig, readConfig, type Weight, weightMap } from '../decoder/index.js'
+import { recoverDirectory } from '../files/index.js'
 import {
   type AdamWOptions,
+  adamWRates,
   type Device,
   type DType,
   noGrad,
@@ -12,9 +14,10 @@ import {
   type Tensor,
   zeros,
 } from '../tensor/index.js'
-import { Adapter, type AdapterOptions } from './adapter.js'
+import { Adapter } from './adapter.js'
+import type { AdapterOptions } from './adapter-config.js'
 import { ModelError } from './errors.js'
-import type { Role } from './outputs.js'
+import { type Role, roles } from './outputs.js'
 import type { PolicyVersion } from './token-model.js'
 import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
@@ -35,7 +38,7 @@ export interface LoadOptions<R extends Role> {
   tokenBudget?: number
   /** Optimiser steps behind these weights, where a training goes on from them. Default 0. */
   version?: PolicyVersion
-  /** Of a head that the checkpoint does not have. */
+  /** Of a head that the checkpoint does not have, and of an adapter's dropout. Default 0. */
   seed?: number
   signal?: AbortSignal
   onProgress?: (progress: LoadProgress) => void
@@ -53,6 +56,8 @@ export interface Settings {
   gradientCheckpointing: boolean
   freezeBackbone: boolean
   optimizer: OptimizerOptions
+  /** Of what is drawn while training. */
+  seed: number
 }
 
 /** What a model is made of. Who asked for it disposes the tensors and the adapter. */
@@ -69,6 +74,8 @@ export interface ModelParts<R extends Role = Role> {
 
 /** From a Hugging Face model directory. */
 export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
+  checkRole(options.role)
+  await recoverDirectory(directory)
   const config = await readConfig(directory)
   const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
   if (role === 'language' && config.head === 'score')
@@ -95,6 +102,7 @@ export async function randomModel<R extends Role>(
   options: Omit<LoadOptions<R>, 'role'> & { role: R; seed: number },
 ): Promise<ModelParts<R>> {
   const { role, seed } = options
+  checkRole(role)
   const settings = settingsOf(options)
   const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
@@ -102,6 +110,26 @@ export async function randomModel<R extends Role>(
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
   return { role, config, tensors, adapter, settings, version, source: undefined }
+}
+
+function checkRole(role: unknown): void {
+  if (role !== undefined && !(roles as readonly unknown[]).includes(role))
+    throw new RangeError(`a role is one of ${roles.join(', ')}, got ${JSON.stringify(role)}`)
+}
+
+function checkTokenBudget(tokenBudget: number): number {
+  if (!(tokenBudget > 0)) throw new RangeError(`tokenBudget is a positive number of rows, got ${tokenBudget}`)
+  return tokenBudget
+}
+
+function checkOptimizer(optimizer: OptimizerOptions): OptimizerOptions {
+  adamWRates({ ...optimizer, lr: 0 })
+  return optimizer
+}
+
+function checkSeed(seed: number): number {
+  if (!Number.isSafeInteger(seed)) throw new RangeError(`a seed is an integer, got ${seed}`)
+  return seed
 }
 
 function checkVersion(version: PolicyVersion): PolicyVersion {
@@ -133,10 +161,11 @@ function settingsOf(options: LoadOptions<Role>): Settings {
   return {
     device,
     dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
-    tokenBudget: options.tokenBudget ?? (device === 'cpu' ? 2048 : 32768),
+    tokenBudget: checkTokenBudget(options.tokenBudget ?? (device === 'cpu' ? 2048 : 32768)),
     gradientCheckpointing: options.gradientCheckpointing ?? false,
     freezeBackbone: options.freezeBackbone ?? false,
-    optimizer: options.optimizer ?? {},
+    optimizer: checkOptimizer(options.optimizer ?? {}),
+    seed: checkSeed(options.seed ?? 0),
   }
 }
 
@@ -148,7 +177,7 @@ async function openAdapter(
 ): Promise<Adapter | undefined> {
   if (adapter === undefined) return undefined
   try {
-    if (typeof adapter === 'object') return Adapter.create(config.decoder, { ...adapter, ...settings })
+    if (typeof adapter === 'object') return Adapter.create(config.decoder, { ...settings, ...adapter })
     return await Adapter.load(adapter, config.decoder, { ...settings, head: tensors.get('score.weight') })
   } catch (error) {
     for (const tensor of tensors.values()) tensor.dispose()

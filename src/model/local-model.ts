@@ -3,22 +3,14 @@
  * gradients of those numbers in, trained weights out. Padding and packing stay inside.
  */
 
-import { architectureName, checkpointViews, type DecoderParts, type ModelConfig } from '../decoder/index.js'
-import {
-  type AdamW,
-  type Device,
-  type DType,
-  NonFiniteGradientError,
-  type StepOptions,
-  type Tensor,
-  type Update,
-  unscoped,
-} from '../tensor/index.js'
+import type { DecoderParts, ModelConfig } from '../decoder/index.js'
+import { type AdamW, adamWRates, checkClipNorm, type Device, type DType, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
 import { ModelError, NonFiniteError } from './errors.js'
+import { type Exported, exportModel, exportsOf, writeModel } from './export.js'
 import { ForwardPrograms } from './forward-programs.js'
-import { headOf, type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
+import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
 import {
   flattenGradients,
   type Gradients,
@@ -30,13 +22,21 @@ import {
   wantedPositions,
 } from './outputs.js'
 import { Parameters } from './parameters.js'
-import { saveModel } from './save.js'
 import { idsOf, type Sequence } from './sequence.js'
-import type { PolicyVersion } from './token-model.js'
-import { blame, makeAdamW, type TrainCall } from './training.js'
+import { openState, optimizerIdentity, type TrainingIdentity, writeState } from './state.js'
+import type {
+  ExportOptions,
+  ExportReport,
+  ModelCapabilities,
+  PolicyVersion,
+  TokenModel,
+  TrainStepOptions,
+  TrainStepResult,
+} from './token-model.js'
+import { Accumulation, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
 import { checksumWeights } from './weights.js'
 
-export class LocalModel<R extends Role = Role> {
+export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
   readonly parts: DecoderParts
   readonly role: R
@@ -51,7 +51,10 @@ export class LocalModel<R extends Role = Role> {
   /** Made when it is first needed: a model that only scores has none. */
   private optimizer: AdamW | undefined
   /** What `forwardBackward` was called with since the last step. */
-  private calls: TrainCall<R>[] = []
+  private readonly accumulation = new Accumulation<R>()
+  private readonly turns = new Turns()
+  /** Of dropout: with the version, where its random numbers are. */
+  private seed: number
 
   private constructor(parts: ModelParts<R>) {
     this.role = parts.role
@@ -59,6 +62,7 @@ export class LocalModel<R extends Role = Role> {
     this.adapter = parts.adapter
     this.source = parts.source
     this.settings = parts.settings
+    this.seed = parts.settings.seed
     this.weights = new Parameters(parts)
     this.parts = this.weights.parts
     this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device)
@@ -98,9 +102,25 @@ export class LocalModel<R extends Role = Role> {
     return this.weights.revision
   }
 
-  /** Whether its weights are away from their device; see `offload`. */
-  get offloaded(): boolean {
-    return this.weights.offloaded
+  get vocabSize(): number {
+    return this.config.decoder.vocabSize
+  }
+
+  /** Tokens a sequence may have. */
+  get maxLength(): number {
+    return this.config.decoder.context
+  }
+
+  get capabilities(): ModelCapabilities {
+    const { adapter, merged } = this.weights
+    return {
+      train: !merged,
+      adapterOff: adapter !== undefined && !merged,
+      entropy: this.role === 'language',
+      media: false,
+      exports: exportsOf(this.weights),
+      offload: true,
+    }
   }
 
   get device(): Device {
@@ -154,45 +174,71 @@ export class LocalModel<R extends Role = Role> {
   /**
    * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
    * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
-   * returns must not depend on how they were split. `step` applies the sum over all calls.
+   * returns must not depend on how they were split. `step` applies the sum over all calls. A call that throws leaves half a
+   * batch behind, so `step` is refused until `zeroGrad`.
    */
-  async forwardBackward(
+  forwardBackward(
     sequences: readonly Sequence[],
     lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
     options: TrainOptions = {},
   ): Promise<void> {
-    if (this.weights.merged)
-      throw new ModelError('the adapter was merged into the weights for good; it cannot be trained any more')
-    const call: TrainCall<R> = { sequences, options, gradients: new Map() }
-    this.calls.push(call)
+    return this.turns.pass('forwardBackward()', async () => {
+      this.weights.refuseUnusable()
+      if (this.weights.merged)
+        throw new ModelError('the adapter was merged into the weights for good; it cannot be trained any more')
+      const call = this.accumulation.begin(sequences, options)
+      try {
+        await this.backpropagate(call, lossGradient)
+      } catch (error) {
+        this.accumulation.fail(error)
+        throw error
+      }
+    })
+  }
+
+  private async backpropagate(
+    { sequences, options, firstSequence, gradients }: TrainCall<R>,
+    lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
+  ): Promise<void> {
     const wanted = wantedPositions(this.role, sequences, options.from)
-    const batches = this.runner.run(sequences, { ...options, wanted, answer: 'training' })
+    const dropout = { seed: this.seed, step: this.version, firstSequence }
+    const batches = this.runner.run(sequences, { ...options, wanted, dropout, answer: 'training' })
     for await (const { plan, counts, tensors } of batches) {
       const outputs = await readOutputs(this.role, plan, counts, tensors)
       const given = lossGradient(outputs, plan.sequences)
       if (given.length !== outputs.length)
         throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`)
       await this.forwardPrograms.backward(tensors, flattenGradients(this.role, plan, counts, given, tensors.length))
-      for (const [k, index] of plan.sequences.entries()) call.gradients.set(index, given[k]!)
+      for (const [k, index] of plan.sequences.entries()) gradients.set(index, given[k]!)
     }
   }
 
   /**
    * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
-   * changes, and the sequence it came from is named.
+   * changes, and the sequence it came from is named; so does an option that is no number AdamW can work with.
    */
-  async step(options: { lr: number } & Pick<StepOptions, 'clipNorm'>): Promise<Update> {
-    const { lr, ...rest } = options
-    try {
-      const update = await this.adamW().step({ ...rest, lrScale: lr })
-      this.weights.version++
-      this.weights.revision++
-      return update
-    } catch (error) {
-      throw error instanceof NonFiniteGradientError ? await blame(this, this.calls, error) : error
-    } finally {
-      this.zeroGrad()
-    }
+  step(options: TrainStepOptions): Promise<TrainStepResult> {
+    return this.turns.alone('step()', async () => {
+      const groups = stepRates(this.settings.optimizer, options)
+      for (const rates of groups) adamWRates(rates)
+      const { clipNorm } = options
+      checkClipNorm(clipNorm)
+      this.weights.refuseUnusable()
+      this.accumulation.refuseHalf()
+      try {
+        const { norm } = await this.adamW().step({ groups, ...(clipNorm !== undefined && { clipNorm }) })
+        this.weights.revision++
+        return { norm, version: ++this.weights.version }
+      } catch (error) {
+        throw await this.accumulation.blame(error, async (call, gradient) => {
+          this.weights.zeroGrad()
+          await this.backpropagate(call, () => [gradient])
+          return this.weights.gradients()
+        })
+      } finally {
+        this.dropGradients()
+      }
+    })
   }
 
   private adamW(): AdamW {
@@ -200,19 +246,15 @@ export class LocalModel<R extends Role = Role> {
     return this.optimizer
   }
 
-  /** AdamW's moments, for a checkpoint; see `AdamW.state`. */
-  optimizerState(): Map<string, Tensor> {
-    return this.adamW().state()
-  }
-
-  loadOptimizerState(saved: ReadonlyMap<string, Tensor>): void {
-    this.adamW().load(saved)
-  }
-
   /** Drops accumulated gradients. */
   zeroGrad(): void {
-    this.calls = []
-    this.adamW().zeroGrad()
+    this.turns.refuse('zeroGrad()')
+    this.dropGradients()
+  }
+
+  private dropGradients(): void {
+    this.accumulation.clear()
+    this.weights.zeroGrad()
   }
 
   /** The accumulated gradients by the checkpoint's names. The caller disposes them. */
@@ -220,28 +262,90 @@ export class LocalModel<R extends Role = Role> {
     return this.weights.gradients()
   }
 
-  /** Writes a directory that transformers loads: weights, config, tokenizer, generation config. An adapter is not part of it. */
-  async save(directory: string, options: { maxShardBytes?: number } = {}): Promise<void> {
-    const { family } = this.config.decoder
-    const raw: Record<string, unknown> = {
-      ...this.config.raw,
-      architectures: [architectureName(family, headOf(this.role))],
-      dtype: this.settings.dtype,
-    }
-    delete raw.torch_dtype
-    if (this.role !== 'language') Object.assign(raw, { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } })
-    const views = unscoped(() => checkpointViews(this.weights.weightMap, this.weights.tensors))
-    try {
-      await saveModel(directory, { config: raw, tensors: views, source: this.source, ...options })
-    } finally {
-      for (const view of views.values()) view.dispose()
-    }
+  /**
+   * Writes what others load, whole or not at all: the model, its adapter merged into a copy of the weights; the adapter alone,
+   * in PEFT's format; or the weights without their adapter. Over an earlier export: the old one or the new one.
+   */
+  export(directory: string, options: ExportOptions): Promise<ExportReport> {
+    return this.turns.alone('export()', async () => {
+      this.weights.refuseUnusable()
+      return exportModel(directory, this.exported(), options)
+    })
   }
 
-  /** Writes the adapter alone, in PEFT's format. */
-  async saveAdapter(directory: string): Promise<void> {
-    if (!this.adapter) throw new ModelError('this model has no adapter')
-    await this.adapter.save(directory, { base: this.source ?? '', head: this.weights.tensors.get('score.weight') })
+  /** Config and weights, into a directory that is there. @internal */
+  async writeInto(directory: string): Promise<Pick<ExportReport, 'parameters' | 'bytes'>> {
+    return writeModel(directory, this.exported(), { what: 'model' })
+  }
+
+  private exported(): Exported {
+    const { role, config, weights, source } = this
+    return { role, config, weights, source, dtype: this.settings.dtype }
+  }
+
+  /**
+   * Writes one directory, whole or not at all, from which `loadState` of a model of the same shape continues bit for bit:
+   * what is trained, float32 copies, moments, step counts, the version, and the position of dropout's random numbers.
+   */
+  saveState(directory: string): Promise<void> {
+    return this.turns.alone('saveState()', async () => {
+      this.weights.refuseUnusable()
+      if (!this.accumulation.empty)
+        throw new ModelError('gradients that wait for a step are not part of a state; step() or zeroGrad() first')
+      const { version, seed, weights, optimizer } = this
+      const training = await this.training()
+      await writeState(directory, {
+        training,
+        version,
+        seed,
+        weights: weights.trained(),
+        optimizer: optimizer?.state(),
+      })
+    })
+  }
+
+  /** Takes over a state that `saveState` wrote. One of another training is refused, by what differs, and changes nothing. */
+  loadState(directory: string): Promise<void> {
+    return this.turns.alone('loadState()', async () => {
+      this.weights.refuseOffloaded()
+      const trained = this.weights.trained()
+      const state = await openState(directory, await this.training(), trained)
+      try {
+        const optimizer = state.hasOptimizer ? this.adamW().state() : undefined
+        const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load a state again`
+        await this.weights.rewrite(() => state.read(trained, optimizer), failure)
+        if (!state.hasOptimizer) this.dropOptimizer()
+        this.weights.version = state.version
+        this.seed = state.seed
+        this.dropGradients()
+      } finally {
+        await state.close()
+      }
+    })
+  }
+
+  /** What makes a training another one: a state is taken over where all of it is equal. */
+  private async training(): Promise<TrainingIdentity> {
+    const { role, adapter, settings, weights } = this
+    if (weights.merged)
+      throw new ModelError('the adapter was merged into the weights for good; there is nothing to train')
+    const { initRange: _, ...decoder } = this.config.decoder
+    return JSON.parse(
+      JSON.stringify({
+        role,
+        dtype: settings.dtype,
+        decoder,
+        adapter: adapter ? { ...adapter.options, scale: adapter.scale } : null,
+        freezeBackbone: settings.freezeBackbone,
+        optimizer: optimizerIdentity(settings.optimizer),
+        frozenWeights: await weights.frozenFingerprint(),
+      }),
+    ) as TrainingIdentity
+  }
+
+  private dropOptimizer(): void {
+    this.optimizer?.dispose()
+    this.optimizer = undefined
   }
 
   /**
@@ -249,15 +353,16 @@ export class LocalModel<R extends Role = Role> {
    * left out or written apart.
    */
   mergeAdapter(): Promise<void> {
-    return this.weights.mergeAdapter()
+    return this.turns.alone('mergeAdapter()', () => this.weights.mergeAdapter())
   }
 
   /** Takes over another model's weights, its adapter's where both have one, and its version; cast to this one's dtype. */
-  async copyFrom(other: LocalModel): Promise<void> {
-    await this.weights.copyFrom(other.weights)
-    // Float32 copies of the weights before would bring them back at the next step.
-    this.optimizer?.dispose()
-    this.optimizer = undefined
+  copyFrom(other: LocalModel): Promise<void> {
+    return this.turns.alone('copyFrom()', async () => {
+      await this.weights.copyFrom(other.weights)
+      // Float32 copies of the weights before would bring them back at the next step.
+      this.dropOptimizer()
+    })
   }
 
   /** A fingerprint of the weights: equal for equal bits. */
@@ -265,13 +370,27 @@ export class LocalModel<R extends Role = Role> {
     return checksumWeights(this.weights.weightMap, this.weights.tensors)
   }
 
-  /** Moves the weights to CPU memory; `reload` brings them back. Scoring in between is an error that says so. */
+  /**
+   * Moves everything the model holds on its device to CPU memory: weights, adapter, gradients, float32 copies and moments.
+   * `reload` brings them back, bit for bit; anything else in between is an error that says so. What is left on the device
+   * shows `memoryUse(device)`: the libraries' own work space.
+   */
   offload(): Promise<void> {
-    return this.weights.offload()
+    return this.turns.alone('offload()', async () => {
+      if (this.weights.offloaded) return
+      this.forwardPrograms.releaseTables()
+      await this.weights.offload(this.optimizer?.state().values() ?? [])
+    })
   }
 
   reload(): Promise<void> {
-    return this.weights.reload()
+    return this.turns.alone('reload()', async () => {
+      if (this.weights.offloaded) await this.weights.reload(this.optimizer?.state().values() ?? [])
+    })
+  }
+
+  get offloaded(): boolean {
+    return this.weights.offloaded
   }
 
   dispose(): void {

@@ -5,7 +5,8 @@ import { NonFiniteError } from './errors.js'
 import { idsOf, type Sequence } from './sequence.js'
 
 /** What a model answers with: log-probabilities, a value per token, or a score per sequence. */
-export type Role = 'language' | 'value' | 'reward'
+export const roles = ['language', 'value', 'reward'] as const
+export type Role = (typeof roles)[number]
 
 export interface Outputs {
   language: {

@@ -2,14 +2,21 @@
  * The weights of a model while it is used: with their adapter beside them or merged in, on their device or away from it,
  * and which version of a policy they are. The tensors stay the same objects all along, so recorded programs may capture them.
  */
+import { createHash } from 'node:crypto'
 
-import { checkpointViews, type DecoderParts, type Weight, weightMap } from '../decoder/index.js'
+import {
+  checkpointViews,
+  type DecoderParts,
+  type LowRank,
+  projections,
+  type Weight,
+  weightMap,
+} from '../decoder/index.js'
 import { fusedOps } from '../kernels/index.js'
-import type { Device, Tensor } from '../tensor/index.js'
+import { type Device, dtypeBytes, scope, stack, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'
-import { adapterProducts } from './merged-weights.js'
 import type { PolicyVersion } from './token-model.js'
 import { once } from './weights.js'
 
@@ -26,6 +33,9 @@ export class Parameters {
   private readonly device: Device
   private adapterMerged = false
   private away = false
+  /** Why the numbers are not to be used, where they are not. */
+  private torn: string | undefined
+  private fingerprint: string | undefined
   private generation = 0
 
   constructor({ role, config, tensors, adapter, settings, version }: ModelParts) {
@@ -59,6 +69,25 @@ export class Parameters {
     return this.away
   }
 
+  /** Whatever works with weights works with them where they are computed with. */
+  refuseOffloaded(): void {
+    if (this.away) throw new ModelError('the weights are offloaded; reload() brings them back')
+  }
+
+  /** Weights that are elsewhere, or half another training's, are not computed with. */
+  refuseUnusable(): void {
+    this.refuseOffloaded()
+    if (this.torn) throw new ModelError(this.torn)
+  }
+
+  /** Changes the numbers in several steps: where one fails, the others have been made. */
+  async rewrite(work: () => Promise<void>, failure: string): Promise<void> {
+    this.revision++
+    this.torn = failure
+    await work()
+    this.torn = undefined
+  }
+
   /** What is trained: the adapter's matrices by PEFT's names, weights by the weight map's. */
   trained(): Map<string, Tensor> {
     return new Map([
@@ -86,18 +115,58 @@ export class Parameters {
   /** Adds the adapter into the weights, for good. The policy is the same; its numbers differ by rounding. */
   async mergeAdapter(): Promise<void> {
     if (!this.adapter) throw new ModelError('this model has no adapter')
+    this.refuseUnusable()
     if (this.merged) return
-    const products = adapterProducts(this.weightMap, this.parts.adapter!)
+    const adapted = this.adapted()
     await once(() => {
-      for (const { name, start, low } of products)
-        this.tensors.get(name)!.narrow(0, start, low.b.shape[0]!).add_(low.b.matmul(low.a), { alpha: low.scale })
+      for (const [name, view] of checkpointViews(this.weightMap, this.tensors)) {
+        const low = adapted.get(name)
+        if (low) view.add_(low.b.matmul(low.a), { alpha: low.scale })
+      }
     })
     this.adapterMerged = true
+    this.fingerprint = undefined
     this.revision++
+  }
+
+  /** What the adapter adds, by the checkpoint's name of the weight it adds to. */
+  adapted(): Map<string, LowRank> {
+    const { adapter, merged } = this
+    const found = new Map<string, LowRank>()
+    if (!adapter || merged) return found
+    for (const { name } of this.weightMap.flatMap(({ parts }) => parts)) {
+      const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(name)
+      const projection = match && projections.find(p => p === match[2])
+      const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined
+      if (low) found.set(name, low)
+    }
+    return found
+  }
+
+  /** Tells weights apart that are not trained: equal for equal bits, found in one pass over them. */
+  async frozenFingerprint(): Promise<string | null> {
+    const frozen = [...this.tensors.values()].filter(tensor => !tensor.requiresGrad)
+    if (frozen.length === 0) return null
+    if (this.fingerprint === undefined) {
+      const bits = { 2: 'int16', 4: 'int32', 8: 'int64' } as const
+      const [sums] = await once(() => [
+        stack(
+          frozen.map(tensor =>
+            tensor.viewDtype({ dtype: bits[dtypeBytes(tensor.dtype) as 2 | 4 | 8] }).sum(undefined, { dtype: 'int64' }),
+          ),
+        ),
+      ])
+      const values = await sums!.data<'int64'>()
+      sums!.dispose()
+      this.fingerprint = createHash('sha256').update(values.join()).digest('hex').slice(0, 16)
+    }
+    return this.fingerprint
   }
 
   /** Takes over others' numbers, and their adapter's where both have one. */
   async copyFrom(other: Parameters): Promise<void> {
+    this.refuseUnusable()
+    other.refuseUnusable()
     if (this.merged || other.merged)
       throw new ModelError('an adapter is merged into the weights, which are no longer those it was trained with')
     const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
@@ -112,25 +181,40 @@ export class Parameters {
       for (const [name, tensor] of mine) tensor.copy_(theirs.get(name)!)
     })
     this.version = other.version
+    this.fingerprint = undefined
     this.revision++
   }
 
-  async offload(): Promise<void> {
+  /** Moves weights, adapter, gradients and the tensors of `others` to CPU memory. */
+  async offload(others: Iterable<Tensor>): Promise<void> {
     this.away = true
-    await this.move('cpu')
+    await this.move('cpu', others)
   }
 
-  async reload(): Promise<void> {
-    await this.move(this.device)
+  async reload(others: Iterable<Tensor>): Promise<void> {
+    await this.move(this.device, others)
     this.away = false
   }
 
-  private async move(device: Device): Promise<void> {
+  private async move(device: Device, others: Iterable<Tensor>): Promise<void> {
+    // Weights of the CPU are where they would go.
+    if (this.device === 'cpu') return
     this.generation++
+    const own = [...this.tensors.values(), ...(this.adapter?.tensors().values() ?? [])]
+    const graded = new Set(own.filter(tensor => scope(() => tensor.grad !== undefined)))
     await once(() => {
       // The tensors stay the ones the programs captured; only their memory changes.
-      for (const tensor of this.tensors.values()) tensor.setData(tensor.detach().toCopy({ device }))
+      for (const tensor of [...own, ...others]) {
+        const gradient = graded.has(tensor) ? tensor.grad : undefined
+        tensor.setData(tensor.detach().toCopy({ device }))
+        if (gradient) tensor.grad = gradient.toCopy({ device })
+      }
     })
+  }
+
+  /** Drops accumulated gradients. */
+  zeroGrad(): void {
+    for (const tensor of this.trained().values()) tensor.grad = undefined
   }
 
   dispose(): void {

@@ -1,59 +1,137 @@
-/** What a training step needs beside the gradients: the optimiser, and whom to blame where they are not finite. */
-import { AdamW, type NonFiniteGradientError, scope } from '../tensor/index.js'
-import { NonFiniteError } from './errors.js'
+/** What a training step needs beside the gradients: the optimiser, and where they came from. */
+import { AdamW, type AdamWOptions, NonFiniteGradientError, scope, type Tensor } from '../tensor/index.js'
+import { ModelError, NonFiniteError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
-import type { LocalModel } from './local-model.js'
 import type { Gradients, Role, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
 import type { Sequence } from './sequence.js'
+import type { TrainStepOptions } from './token-model.js'
 
-/** Of the weights that are trained; those of the noDecay kinds do not decay. */
+/** Of the weights that are trained; those of the noDecay kinds do not decay. The rates come with each step. */
 export function makeAdamW(weights: Parameters, settings: OptimizerOptions): AdamW {
-  const { noDecay = [], weightDecay = 0, ...options } = settings
+  const { noDecay = [] } = settings
   const kinds = new Map(weights.weightMap.map(({ name, kind }) => [name, kind]))
   const trained = [...weights.trained()]
   const decays = (name: string): boolean => !noDecay.includes(kinds.get(name) ?? 'matrix')
   const group = (wanted: boolean) => new Map(trained.filter(([name]) => decays(name) === wanted))
-  // The rate of each step comes in as the scale of a rate of 1.
   return new AdamW([
-    { parameters: group(true), lr: 1, weightDecay, ...options },
-    { parameters: group(false), lr: 1, weightDecay: 0, ...options },
+    { parameters: group(true), lr: 0 },
+    { parameters: group(false), lr: 0 },
   ])
+}
+
+/** The options of one step of `makeAdamW`'s two groups, in their order. */
+export function stepRates(settings: OptimizerOptions, options: TrainStepOptions): [AdamWOptions, AdamWOptions] {
+  const { betas = settings.betas, eps = settings.eps, weightDecay = settings.weightDecay, lr } = options
+  const rates = { lr, ...(betas && { betas }), ...(eps !== undefined && { eps }) }
+  return [{ ...rates, ...(weightDecay !== undefined && { weightDecay }) }, rates]
 }
 
 /** A call of `forwardBackward`. */
 export interface TrainCall<R extends Role> {
   sequences: readonly Sequence[]
   options: TrainOptions
+  /** Sequences of earlier calls since the last step. */
+  firstSequence: number
   /** Of the loss, by sequence. */
   gradients: Map<number, Gradients[R]>
 }
 
-/**
- * Finds the sequence behind a gradient that is not finite, by going through them again one by one. The model's own
- * gradients are lost on the way.
- */
-export async function blame<R extends Role>(
-  model: LocalModel<R>,
-  calls: readonly TrainCall<R>[],
-  error: NonFiniteGradientError,
-): Promise<Error> {
-  for (const [number, { sequences, options, gradients }] of calls.entries()) {
-    const { from, groupSize: _, ...rest } = options
-    for (const [index, gradient] of gradients) {
-      model.zeroGrad()
-      const first = typeof from === 'object' ? from[index] : from
-      await model.forwardBackward([sequences[index]!], () => [gradient], {
-        ...rest,
-        ...(first === undefined ? {} : { from: first }),
-      })
-      const finite = scope(() => [...model.gradients().values()].every(own => Number.isFinite(own.norm().item())))
-      if (!finite)
-        return new NonFiniteError('the gradient', index, {
-          cause: error,
-          ...(calls.length > 1 && { call: number + 1 }),
-        })
+/** The calls behind the gradients that a step will apply, and whether all of them were computed to their end. */
+export class Accumulation<R extends Role> {
+  private calls: TrainCall<R>[] = []
+  private sequences = 0
+  private failure: { cause: unknown } | undefined
+
+  get empty(): boolean {
+    return this.calls.length === 0
+  }
+
+  begin(sequences: readonly Sequence[], options: TrainOptions): TrainCall<R> {
+    const call: TrainCall<R> = { sequences, options, firstSequence: this.sequences, gradients: new Map() }
+    this.sequences += sequences.length
+    this.calls.push(call)
+    return call
+  }
+
+  fail(cause: unknown): void {
+    this.failure ??= { cause }
+  }
+
+  refuseHalf(): void {
+    if (this.failure)
+      throw new ModelError(
+        'a forwardBackward since the last step failed, and what it left is half a batch; zeroGrad() drops it',
+        this.failure,
+      )
+  }
+
+  clear(): void {
+    this.calls = []
+    this.sequences = 0
+    this.failure = undefined
+  }
+
+  /**
+   * Finds the sequence behind a gradient that is not finite: `replay` computes a call again, here with one sequence, and
+   * gives its gradients. Where none alone has one, the error stays what it was.
+   */
+  async blame(
+    error: unknown,
+    replay: (call: TrainCall<R>, gradient: Gradients[R]) => Promise<ReadonlyMap<string, Tensor>>,
+  ): Promise<unknown> {
+    if (!(error instanceof NonFiniteGradientError)) return error
+    for (const [number, { sequences, options, firstSequence, gradients }] of this.calls.entries()) {
+      const { from, groupSize: _, signal: __, ...rest } = options
+      for (const [index, gradient] of gradients) {
+        const first = typeof from === 'object' ? from[index] : from
+        const single: TrainCall<R> = {
+          sequences: [sequences[index]!],
+          options: { ...rest, ...(first === undefined ? {} : { from: first }) },
+          firstSequence: firstSequence + index,
+          gradients: new Map(),
+        }
+        const found = await replay(single, gradient)
+        const finite = scope(() => [...found.values()].every(own => own.isfinite().all().item() !== 0))
+        for (const own of found.values()) own.dispose()
+        if (!finite)
+          return new NonFiniteError('the gradient', index, {
+            cause: error,
+            ...(this.calls.length > 1 && { call: number + 1 }),
+          })
+      }
+    }
+    return error
+  }
+}
+
+/** Keeps apart what would see each other's half-done work: passes may overlap, anything that changes the model may not. */
+export class Turns {
+  private passes = 0
+  private change: string | undefined
+
+  async pass<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (this.change) throw new ModelError(`${this.change} is under way; await it before ${what}`)
+    this.passes++
+    try {
+      return await work()
+    } finally {
+      this.passes--
     }
   }
-  return error
+
+  async alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    this.refuse(what)
+    this.change = what
+    try {
+      return await work()
+    } finally {
+      this.change = undefined
+    }
+  }
+
+  refuse(what: string): void {
+    const busy = this.change ?? (this.passes > 0 ? 'forwardBackward()' : undefined)
+    if (busy) throw new ModelError(`${busy} is under way; await it before ${what}`)
+  }
 }

@@ -16,13 +16,9 @@ export interface AdamwParameter {
   gradient: Tensor
 }
 
-export interface AdamwRates {
-  scale: NumberLike
-  lr: NumberLike
-  betas: readonly [number, number]
-  eps: number
-  weightDecay: number
-}
+/** Numbers of a recorded program. The logarithms keep digits that float32 betas near 1 lose. */
+export const rateNames = ['lr', 'beta1', 'beta2', 'logBeta1', 'logBeta2', 'eps', 'weightDecay'] as const
+export type RecordedRates = Record<(typeof rateNames)[number], NumberLike>
 
 const kernels = new Map<string, Kernel>()
 
@@ -43,9 +39,9 @@ function kernelFor(dtype: 'bfloat16' | 'float16'): Kernel {
 }
 
 /** Launches the update of one parameter. */
-export function adamwStep(given: AdamwParameter, rates: AdamwRates): void {
+export function adamwStep(given: AdamwParameter, scale: NumberLike, rates: RecordedRates): void {
   const { parameter, copy, first, second, step, gradient } = given
-  const { scale, lr, betas, eps, weightDecay } = rates
+  const { lr, beta1, beta2, logBeta1, logBeta2, eps, weightDecay } = rates
   const { numel, dtype } = parameter
   if (dtype !== 'bfloat16' && dtype !== 'float16')
     throw new TypeError(`the AdamW kernel is for 16-bit parameters, not ${dtype}`)
@@ -54,6 +50,6 @@ export function adamwStep(given: AdamwParameter, rates: AdamwRates): void {
   kernelFor(dtype).launch(
     { grid: [Math.max(1, Math.ceil(threads / THREADS))], block: [THREADS] },
     ...[parameter, copy, first, second, gradient.contiguous(), step, numel, scale, lr],
-    ...[...betas, ...betas.map(Math.log), eps, weightDecay],
+    ...[beta1, beta2, logBeta1, logBeta2, eps, weightDecay],
   )
 }

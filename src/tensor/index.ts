@@ -19,10 +19,10 @@ export * from './operators.generated.js'
 export {
   AdamW,
   type AdamWOptions,
+  adamWRates,
+  checkClipNorm,
   NonFiniteGradientError,
   type Parameters,
-  Sgd,
-  type SgdOptions,
   type StepOptions,
   type Update,
 } from './optim.js'

@@ -1,9 +1,9 @@
 /**
- * Optimisers. A step is two programs on a thread of their own: the norms of the gradients, which are looked at before
- * anything changes, then clipping and the fused update. 16-bit parameters are updated through float32 copies.
+ * AdamW. A step is two programs on a thread of their own: the norms of the gradients, which are looked at before anything
+ * changes, then clipping and the fused update. 16-bit parameters are updated through float32 copies.
  */
 
-import { adamwStep } from './adamw-kernel.js'
+import { adamwStep, type RecordedRates, rateNames } from './adamw-kernel.js'
 import { noGrad } from './autograd.js'
 import type { NumberLike } from './call.js'
 import type { DType } from './dtype.js'
@@ -14,7 +14,6 @@ import {
   foreachMul_,
   foreachNorm,
   fusedAdamw_,
-  fusedSgd_,
   stack,
   zeros,
 } from './operators.generated.js'
@@ -25,12 +24,14 @@ import type { Tensor } from './tensor.js'
 /** Parameters by name; the names are those of the saved state and of error messages. */
 export type Parameters = ReadonlyMap<string, Tensor>
 
-/** A gradient with an infinity or a NaN in it. The weights have not changed. */
+/** The norm of a gradient is not finite, so the gradient is not, or it is too large for its square. No weight was changed. */
 export class NonFiniteGradientError extends TensorError {
   override name = 'NonFiniteGradientError'
   constructor(readonly parameters: readonly string[]) {
     const more = parameters.length > 5 ? ` and ${parameters.length - 5} more` : ''
-    super(`the gradient is not finite in ${parameters.slice(0, 5).join(', ')}${more}; the weights were not changed`)
+    super(
+      `the norm of the gradient is not finite in ${parameters.slice(0, 5).join(', ')}${more}; this step changed no weight`,
+    )
   }
 }
 
@@ -41,11 +42,54 @@ export interface Update {
   scale: number
 }
 
+export interface AdamWOptions {
+  lr: number
+  /** Default 0.9 and 0.999. */
+  betas?: readonly [number, number]
+  /** Default 1e-8. */
+  eps?: number
+  /** Decoupled: subtracts `lr * weightDecay * parameter`, apart from the gradient. Default 0. */
+  weightDecay?: number
+}
+
 export interface StepOptions {
   /** Multiplies every group's learning rate; what a schedule gives. */
   lrScale?: number
   /** Gradients whose global norm is larger are scaled down to it. */
   clipNorm?: number
+  /** What replaces each group's options in this step, in the order of the groups. */
+  groups?: readonly Partial<AdamWOptions>[]
+}
+
+/** What an update computes with. */
+type Rates = Required<AdamWOptions>
+
+/**
+ * The options with defaults in place. A number that is not one, or that float32 cannot hold, is a `RangeError`: it would
+ * reach the weights.
+ */
+export function adamWRates(options: AdamWOptions): Rates {
+  const { lr, betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0 } = options
+  const refuse = (name: string, expected: string, value: unknown): never => {
+    throw new RangeError(`${name} should be ${expected}, got ${String(value)}`)
+  }
+  const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(Math.fround(value))
+  if (!finite(lr) || lr < 0) refuse('lr', 'a number of 0 or more that float32 holds', lr)
+  if (!finite(weightDecay) || weightDecay < 0)
+    refuse('weightDecay', 'a number of 0 or more that float32 holds', weightDecay)
+  if (!finite(lr * weightDecay)) refuse('lr times weightDecay', 'a number that float32 holds', lr * weightDecay)
+  if (!finite(eps) || !(Math.fround(eps) > 0)) refuse('eps', 'more than 0 and a number that float32 holds', eps)
+  if (!Array.isArray(betas) || betas.length !== 2) refuse('betas', 'two numbers', betas)
+  for (const [i, beta] of betas.entries())
+    if (!finite(beta) || beta < 0 || Math.fround(beta) >= 1)
+      refuse(`betas[${i}]`, 'at least 0 and below 1, in float32', beta)
+  return { lr, betas, eps, weightDecay }
+}
+
+/** `RangeError` for a bound that is none. */
+export function checkClipNorm(clipNorm: number | undefined): void {
+  if (clipNorm !== undefined && !(typeof clipNorm === 'number' && clipNorm > 0))
+    throw new RangeError(`clipNorm should be more than 0, got ${String(clipNorm)}; leave it out for no clipping`)
 }
 
 interface Slot {
@@ -53,11 +97,13 @@ interface Slot {
   parameter: Tensor
   /** What the update changes: the parameter, or its float32 copy. */
   target: Tensor
-  state: ReadonlyMap<string, Tensor>
+  step: Tensor
+  firstMoment: Tensor
+  secondMoment: Tensor
 }
 
-interface Group<O> {
-  options: O
+interface Group {
+  options: AdamWOptions
   slots: Slot[]
 }
 
@@ -68,13 +114,29 @@ interface Prepared {
   update: Program<readonly 'number'[], void>
 }
 
-abstract class Optimizer<O extends { lr: number }> {
-  private readonly groups: Group<O>[]
+const rateNumbers = ({ lr, betas: [beta1, beta2], eps, weightDecay }: Rates): number[] => {
+  const numbers = { lr, beta1, beta2, logBeta1: Math.log(beta1), logBeta2: Math.log(beta2), eps, weightDecay }
+  return rateNames.map(name => numbers[name])
+}
+
+/**
+ * Adam with decoupled weight decay, by libtorch's fused operator; the numbers are PyTorch's.
+ *
+ * ```ts
+ * const optimizer = new AdamW([{ parameters: weights, lr: 1e-3, weightDecay: 0.1 }, { parameters: norms, lr: 1e-3 }])
+ * loss.backward()
+ * const { norm } = await optimizer.step({ clipNorm: 1 })
+ * optimizer.zeroGrad()
+ * ```
+ */
+export class AdamW {
+  private readonly groups: Group[]
   private readonly prepared = new Map<string, Prepared>()
   /** So few numbers on the CPU that a step takes less than handing it to another thread. */
   private readonly short: boolean
 
-  protected constructor(groups: readonly (O & { parameters: Parameters })[], stateNames: readonly string[]) {
+  constructor(groups: readonly (AdamWOptions & { parameters: Parameters })[]) {
+    for (const group of groups) adamWRates(group)
     const seen = new Set<string>()
     const makeSlot = (name: string, parameter: Tensor): Slot => {
       if (seen.has(name)) throw new ArgumentError(`parameter ${name} is in two groups`)
@@ -82,17 +144,17 @@ abstract class Optimizer<O extends { lr: number }> {
       const { dtype, device, shape } = parameter
       const narrow = dtype === 'bfloat16' || dtype === 'float16'
       const target = narrow ? noGrad(() => parameter.toCopy({ dtype: 'float32' })) : parameter
-      const state = new Map<string, Tensor>()
-      for (const key of stateNames) {
-        const counter = key === 'step'
-        state.set(key, zeros(counter ? [] : shape, { dtype: counter ? 'float32' : target.dtype, device }))
+      const moment = (): Tensor => zeros(shape, { dtype: target.dtype, device })
+      return {
+        ...{ name, parameter, target },
+        step: zeros([], { dtype: 'float32', device }),
+        ...{ firstMoment: moment(), secondMoment: moment() },
       }
-      return { name, parameter, target, state }
     }
     // Outlives whatever scope it is made in.
     this.groups = unscoped(() =>
       groups.map(({ parameters, ...options }) => ({
-        options: options as unknown as O,
+        options,
         slots: [...parameters].map(([name, parameter]) => makeSlot(name, parameter)),
       })),
     )
@@ -101,9 +163,6 @@ abstract class Optimizer<O extends { lr: number }> {
       parameters.every(({ device }) => device === 'cpu') &&
       parameters.reduce((sum, { numel }) => sum + numel, 0) < 1 << 18
   }
-
-  /** Records the update of some of one group's slots from their gradients times `scale`. */
-  protected abstract recordUpdate(options: O, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void
 
   private prepare(): Prepared {
     const active = this.groups.map(({ slots }) =>
@@ -122,12 +181,13 @@ abstract class Optimizer<O extends { lr: number }> {
         return stack(foreachNorm(gradients, 2, { dtype: normDtype(all) })).toCopy({ dtype: 'float64' })
       }),
     )
-    const kinds = ['number', ...this.groups.map(() => 'number' as const)] as const
-    const update = record(kinds as readonly 'number'[], (scale, ...rates) => {
+    const kinds = Array<'number'>(1 + rateNames.length * this.groups.length).fill('number')
+    const update = record(kinds as readonly 'number'[], (scale, ...numbers) => {
       noGrad(() => {
-        for (const [i, { options }] of this.groups.entries()) {
-          const slots = active[i]!
-          if (slots.length > 0) this.recordUpdate(options, slots, scale, rates[i]!)
+        for (const slots of active) {
+          const given = numbers.splice(0, rateNames.length)
+          const rates = Object.fromEntries(rateNames.map((name, i) => [name, given[i]!])) as RecordedRates
+          if (slots.length > 0) recordUpdate(slots, scale, rates)
         }
       })
     })
@@ -137,10 +197,16 @@ abstract class Optimizer<O extends { lr: number }> {
   }
 
   /**
-   * Applies the accumulated gradients. A gradient that is not finite is refused before any weight changes; parameters
+   * Applies the accumulated gradients. A gradient whose norm is not finite is refused before any weight changes; parameters
    * without a gradient are left alone. Gradients stay until `zeroGrad`.
    */
   async step(options: StepOptions = {}): Promise<Update> {
+    const { clipNorm, lrScale = 1, groups = [] } = options
+    checkClipNorm(clipNorm)
+    const rates = this.groups.map(({ options }, i) => {
+      const wanted = adamWRates({ ...options, ...groups[i] })
+      return adamWRates({ ...wanted, lr: wanted.lr * lrScale })
+    })
     const { names, norms, update } = this.prepare()
     const tensor = await (this.short ? norms.runShort() : norms.run())
     const values = await tensor.data<'float64'>()
@@ -148,10 +214,9 @@ abstract class Optimizer<O extends { lr: number }> {
     const bad = names.filter((_, i) => !Number.isFinite(values[i]))
     if (bad.length > 0) throw new NonFiniteGradientError(bad)
     const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
-    const { clipNorm, lrScale = 1 } = options
     const scale = clipNorm === undefined ? 1 : Math.min(1, clipNorm / (norm + 1e-6))
-    const rates = this.groups.map(group => group.options.lr * lrScale)
-    await (this.short ? update.runShort(scale, ...rates) : update.run(scale, ...rates))
+    const numbers = rates.flatMap(rateNumbers)
+    await (this.short ? update.runShort(scale, ...numbers) : update.run(scale, ...numbers))
     return { norm, scale }
   }
 
@@ -167,9 +232,11 @@ abstract class Optimizer<O extends { lr: number }> {
   state(): Map<string, Tensor> {
     const saved = new Map<string, Tensor>()
     for (const { slots } of this.groups) {
-      for (const { name, parameter, target, state } of slots) {
+      for (const { name, parameter, target, step, firstMoment, secondMoment } of slots) {
         if (target !== parameter) saved.set(`${name}.master`, target)
-        for (const [key, tensor] of state) saved.set(`${name}.${key}`, tensor)
+        saved.set(`${name}.step`, step)
+        saved.set(`${name}.exp_avg`, firstMoment)
+        saved.set(`${name}.exp_avg_sq`, secondMoment)
       }
     }
     return saved
@@ -201,96 +268,29 @@ abstract class Optimizer<O extends { lr: number }> {
   }
 }
 
-export interface AdamWOptions {
-  lr: number
-  betas?: readonly [number, number]
-  eps?: number
-  /** Decoupled: subtracts `lr * weightDecay * parameter`, apart from the gradient. */
-  weightDecay?: number
-}
-
-/**
- * Adam with decoupled weight decay, by libtorch's fused operator; the numbers are PyTorch's.
- *
- * ```ts
- * const optimizer = new AdamW([{ parameters: weights, lr: 1e-3, weightDecay: 0.1 }, { parameters: norms, lr: 1e-3 }])
- * loss.backward()
- * const { norm } = await optimizer.step({ clipNorm: 1 })
- * optimizer.zeroGrad()
- * ```
- */
-export class AdamW extends Optimizer<AdamWOptions> {
-  constructor(groups: readonly (AdamWOptions & { parameters: Parameters })[]) {
-    super(groups, ['step', 'exp_avg', 'exp_avg_sq'])
+/** Records the update of some of one group's slots from their gradients times `scale`. */
+function recordUpdate(slots: readonly Slot[], scale: NumberLike, rates: RecordedRates): void {
+  foreachAdd_(
+    slots.map(({ step }) => step),
+    1,
+  )
+  const byKernel = slots.filter(({ parameter, target }) => parameter !== target && parameter.device !== 'cpu')
+  for (const { parameter, target, firstMoment, secondMoment, step } of byKernel) {
+    const given = { parameter, copy: target, first: firstMoment, second: secondMoment, step, gradient: parameter.grad! }
+    adamwStep(given, scale, rates)
   }
-
-  protected recordUpdate(options: AdamWOptions, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void {
-    const { betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0 } = options
-    foreachAdd_(
-      slots.map(({ state }) => state.get('step')!),
-      1,
-    )
-    const byKernel = slots.filter(({ parameter, target }) => parameter !== target && parameter.device !== 'cpu')
-    for (const { parameter, target, state } of byKernel) {
-      const [first, second, step] = [state.get('exp_avg')!, state.get('exp_avg_sq')!, state.get('step')!]
-      const given = { parameter, copy: target, first, second, step, gradient: parameter.grad! }
-      adamwStep(given, { scale, lr, betas, eps, weightDecay })
-    }
-    updateWide(
-      slots.filter(slot => !byKernel.includes(slot)),
-      scale,
-      (targets, gradients, of) => {
-        const [beta1, beta2] = betas
-        const rates = { lr, beta1, beta2, weightDecay, eps, amsgrad: false, maximize: false }
-        fusedAdamw_(targets, gradients, of('exp_avg'), of('exp_avg_sq'), [], of('step'), rates)
-      },
-    )
-  }
-}
-
-export interface SgdOptions {
-  lr: number
-  momentum?: number
-  /** Added to the gradient, as PyTorch's SGD does. */
-  weightDecay?: number
-  nesterov?: boolean
-}
-
-/** Stochastic gradient descent with momentum, by libtorch's fused operator; the numbers are PyTorch's. */
-export class Sgd extends Optimizer<SgdOptions> {
-  constructor(groups: readonly (SgdOptions & { parameters: Parameters })[]) {
-    super(groups, groups.some(({ momentum }) => (momentum ?? 0) !== 0) ? ['momentum'] : [])
-  }
-
-  protected recordUpdate(options: SgdOptions, slots: readonly Slot[], scale: NumberLike, lr: NumberLike): void {
-    const { momentum = 0, weightDecay = 0, nesterov = false } = options
-    updateWide(slots, scale, (targets, gradients, of) => {
-      // A buffer of zeros after one step is momentum * 0 + gradient: PyTorch's special first step needs no flag.
-      fusedSgd_(targets, gradients, momentum === 0 ? [] : of('momentum'), {
-        ...{ weightDecay, momentum, lr, nesterov },
-        ...{ dampening: 0, maximize: false, isFirstStep: false },
-      })
-    })
-  }
-}
-
-/** Calls `update` with gradients as wide as what it changes, and rounds 16-bit parameters from their copies afterwards. */
-function updateWide(
-  slots: readonly Slot[],
-  scale: NumberLike,
-  update: (targets: Tensor[], gradients: Tensor[], of: (key: string) => Tensor[]) => void,
-): void {
-  if (slots.length === 0) return
-  const gradients = slots.map(({ parameter, target }) =>
+  const fused = slots.filter(slot => !byKernel.includes(slot))
+  if (fused.length === 0) return
+  const gradients = fused.map(({ parameter, target }) =>
     parameter === target ? parameter.grad! : parameter.grad!.toCopy({ dtype: 'float32' }),
   )
   foreachMul_(gradients, scale)
-  update(
-    slots.map(({ target }) => target),
-    gradients,
-    key => slots.map(({ state }) => state.get(key)!),
-  )
-  const narrow = slots.filter(({ parameter, target }) => parameter !== target)
+  const of = (key: 'target' | 'firstMoment' | 'secondMoment' | 'step'): Tensor[] => fused.map(slot => slot[key])
+  const { lr, beta1, beta2, weightDecay, eps } = rates
+  const options = { lr, beta1, beta2, weightDecay, eps, amsgrad: false, maximize: false }
+  fusedAdamw_(of('target'), gradients, of('firstMoment'), of('secondMoment'), [], of('step'), options)
+  // 16-bit parameters are rounded from their copies.
+  const narrow = fused.filter(({ parameter, target }) => parameter !== target)
   if (narrow.length === 0) return
   foreachCopy_(
     narrow.map(({ parameter }) => parameter),

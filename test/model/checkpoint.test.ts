@@ -24,8 +24,8 @@ describe.each(families)('%s', family => {
     await train(model, 2)
     const whole = temporary(`${family}-whole`)
     const sharded = temporary(`${family}-sharded`)
-    await model.save(whole)
-    await model.save(sharded, { maxShardBytes: 6000 })
+    await model.export(whole, { what: 'model' })
+    await model.export(sharded, { what: 'model', maxShardBytes: 6000 })
     expect(existsSync(join(whole, 'model.safetensors'))).toBe(true)
     const shards = readdirSync(sharded).filter(name => /^model-\d{5}-of-\d{5}\.safetensors$/.test(name))
     expect(shards.length).toBeGreaterThan(2)
@@ -44,7 +44,7 @@ describe.each(families)('%s', family => {
 
 test("transformers' file, loaded and saved, holds the same tensors", async () => {
   const model = await LocalModel.load(fixture('qwen3'), { role: 'language' })
-  await model.save(temporary('again'))
+  await model.export(temporary('again'), { what: 'model' })
   const [ours, theirs] = await Promise.all(
     [temporary('again'), fixture('qwen3')].map(directory => SafetensorsFile.open(join(directory, 'model.safetensors'))),
   )
@@ -71,9 +71,9 @@ test('tokenizer and generation config travel with the weights; a save over an ea
   writeFileSync(join(source, 'notes.txt'), 'not part of a model')
   const model = await LocalModel.load(source, { role: 'language' })
   const target = temporary('saved')
-  await model.save(target, { maxShardBytes: 50_000 })
+  await model.export(target, { what: 'model', maxShardBytes: 50_000 })
   await train(model, 1)
-  await model.save(target)
+  await model.export(target, { what: 'model' })
   expect(readdirSync(target).sort()).toEqual(
     [
       'additional_chat_templates',
@@ -88,7 +88,7 @@ test('tokenizer and generation config travel with the weights; a save over an ea
   const back = await LocalModel.load(target, { role: 'language' })
   expect(await back.checksum()).toBe(await model.checksum())
   // In place, where the model came from.
-  await back.save(target)
+  await back.export(target, { what: 'model' })
   const again = await LocalModel.load(target, { role: 'language' })
   expect(await again.checksum()).toBe(await model.checksum())
   for (const each of [model, back, again]) each.dispose()
@@ -98,7 +98,9 @@ test('a save that fails leaves nothing behind', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
   const folder = temporary('failing')
   mkdirSync(folder)
-  await expect(model.save(join(folder, 'model'), { maxShardBytes: 0 })).rejects.toThrow('maxShardBytes')
+  await expect(model.export(join(folder, 'model'), { what: 'model', maxShardBytes: 0 })).rejects.toThrow(
+    'maxShardBytes',
+  )
   expect(readdirSync(folder)).toEqual([])
   model.dispose()
 })
@@ -120,40 +122,12 @@ test('bfloat16 on request: cast when loaded, written as such, near the numbers',
   const model = await LocalModel.load(fixture('qwen2'), { role: 'language', dtype: 'bfloat16' })
   const [scored] = await model.score([Int32Array.from(sequences[0]!)])
   expectClose(scored!.logprobs, rows[0]!.token_logprobs, 0.1)
-  await model.save(temporary('narrow'))
+  await model.export(temporary('narrow'), { what: 'model' })
   expect(json(temporary('narrow'), 'config.json').dtype).toBe('bfloat16')
   const file = await SafetensorsFile.open(join(temporary('narrow'), 'model.safetensors'))
   expect(new Set(file.names.map(name => file.info(name).dtype))).toEqual(new Set(['bfloat16']))
   await file.close()
   model.dispose()
-})
-
-test('optimiser state, saved and restored, continues as if never interrupted', async () => {
-  const config = tinyConfig('qwen2')
-  const create = () =>
-    LocalModel.create(config, { role: 'language', seed: 1, optimizer: { weightDecay: 0.1, noDecay: ['norm', 'bias'] } })
-  const straight = await create()
-  await train(straight, 6)
-
-  const first = await create()
-  await train(first, 3)
-  await first.save(temporary('resumed'))
-  await writeSafetensors(temporary('optimizer.safetensors'), first.optimizerState())
-  first.dispose()
-  const second = await LocalModel.load(temporary('resumed'), {
-    role: 'language',
-    optimizer: { weightDecay: 0.1, noDecay: ['norm', 'bias'] },
-  })
-  const file = await SafetensorsFile.open(temporary('optimizer.safetensors'))
-  const state = new Map<string, Tensor>()
-  for (const name of file.names) state.set(name, await file.read(name))
-  await file.close()
-  second.loadOptimizerState(state)
-  await train(second, 3)
-  expect(await second.checksum()).toBe(await straight.checksum())
-  for (const tensor of state.values()) tensor.dispose()
-  straight.dispose()
-  second.dispose()
 })
 
 describe('loading', () => {

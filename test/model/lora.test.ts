@@ -54,7 +54,7 @@ describe.each(families)('%s', family => {
     await expect(train(model)).rejects.toThrow('it cannot be trained any more')
     await expect(base.copyFrom(model)).rejects.toThrow('no longer those it was trained with')
     // A merged model saved is a model of its own.
-    await model.save(temporary(`merged-${family}`))
+    await model.export(temporary(`merged-${family}`), { what: 'model' })
     const merged = await LocalModel.load(temporary(`merged-${family}`), { role: 'language' })
     for (const [i, row] of (await logprobs(merged)).entries()) expectClose(row, trained[i]!, 1e-5)
 
@@ -111,7 +111,7 @@ describe("PEFT's format", () => {
   test('written, it comes back bit for bit, with the same numbers', async () => {
     const model = await actor()
     await train(model)
-    await model.saveAdapter(temporary('adapter'))
+    await model.export(temporary('adapter'), { what: 'adapter' })
     const back = await actor('qwen2', { adapter: temporary('adapter') })
     for (const [name, tensor] of model.adapter!.tensors())
       expect(back.adapter!.tensors().get(name)!.toArray(), name).toEqual(tensor.toArray())
@@ -130,7 +130,7 @@ describe("PEFT's format", () => {
 
   test("PEFT's own file, read and written again, is the same file", async () => {
     const model = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
-    await model.saveAdapter(temporary('again'))
+    await model.export(temporary('again'), { what: 'adapter' })
     const [ours, theirs] = await Promise.all(
       [temporary('again'), fixture('qwen2-lora')].map(dir =>
         SafetensorsFile.open(join(dir, 'adapter_model.safetensors')),
@@ -170,7 +170,7 @@ describe("PEFT's format", () => {
     expect(await critic.checksum()).not.toBe(backbone)
     const [scored] = await critic.score(given)
     expect(scored!.values[0]).toBeGreaterThan(0)
-    await critic.saveAdapter(temporary('critic-adapter'))
+    await critic.export(temporary('critic-adapter'), { what: 'adapter' })
     const back = await create(temporary('critic-adapter'))
     expect(await back.score(given)).toEqual(await critic.score(given))
     critic.dispose()
@@ -218,8 +218,14 @@ describe("PEFT's format", () => {
     [{ layers_to_transform: [0] }, 'layers_to_transform is not supported'],
     [{ init_lora_weights: 'pissa' }, 'init_lora_weights "pissa" is not supported'],
     [{ target_modules: '.*proj' }, 'target_modules should be a list of module names, got ".*proj"'],
-    [{ target_modules: ['lm_head'] }, 'target module "lm_head" is not supported; supported are q_proj'],
-    [{ r: 'four' }, 'r should be a number, got "four"'],
+    [
+      { target_modules: ['lm_head'] },
+      'target module "lm_head" is not supported: an adapter changes the projections inside layers, not the embedding or the output matrix; supported are q_proj',
+    ],
+    [{ target_modules: ['mlp'] }, 'target module "mlp" is not supported; supported are q_proj'],
+    [{ r: 'four' }, 'r should be a positive integer, got "four"'],
+    [{ lora_alpha: '8' }, 'lora_alpha should be a number, got "8"'],
+    [{ lora_dropout: 1 }, 'lora_dropout should be a number in [0, 1), got 1'],
     [{ r: 3 }, /lora_A\.weight is \[4, 176\], expected \[3, 176\]/],
     [{ target_modules: ['q_proj'] }, 'the adapter holds tensors that no target module takes'],
     [
@@ -243,7 +249,9 @@ describe("PEFT's format", () => {
 test.each([
   [{ rank: 0 }, "an adapter's rank is a positive integer, got 0"],
   [{ dropout: 1 }, "an adapter's dropout is in [0, 1), got 1"],
+  [{ alpha: Number.NaN }, "an adapter's alpha is a number, got NaN"],
   [{ targets: [] }, 'an adapter needs at least one target module'],
+  [{ targets: ['lm_head' as 'q_proj'] }, 'target module "lm_head" is not supported: an adapter changes'],
 ])('a new adapter with %j is refused', async (fields, message) => {
   await expect(actor('qwen2', { adapter: { ...options, ...fields } })).rejects.toThrow(message)
 })
@@ -251,6 +259,6 @@ test.each([
 test('without an adapter there is nothing to merge or save', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1 })
   await expect(model.mergeAdapter()).rejects.toThrow('this model has no adapter')
-  await expect(model.saveAdapter(temporary('none'))).rejects.toThrow('this model has no adapter')
+  await expect(model.export(temporary('none'), { what: 'adapter' })).rejects.toThrow('this model has no adapter')
   model.dispose()
 })

@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { type Family, families, LocalModel, ModelError, NonFiniteError, type Role } from '../../src/model/index.js'
-import { fixture, nudge, sameBits, sequences, takeGradients, temporary, tinyConfig, weights } from './models.js'
+import {
+  expectClose,
+  fixture,
+  nudge,
+  sameBits,
+  sequences,
+  takeGradients,
+  temporary,
+  tinyConfig,
+  weights,
+} from './models.js'
 
 const given = sequences([5, 9, 2, 9])
 
@@ -71,7 +81,7 @@ test('a critic made from a policy starts at zero, a reward model as its seed say
 
 test('a critic is saved in the layout of a reward model and comes back', async () => {
   const critic = await LocalModel.create(tinyConfig('llama'), { role: 'value', seed: 2 })
-  await critic.save(temporary('critic'))
+  await critic.export(temporary('critic'), { what: 'model' })
   const back = await LocalModel.load(temporary('critic'), { role: 'value' })
   expect(await back.checksum()).toBe(await critic.checksum())
   expect(await back.score(given)).toEqual(await critic.score(given))
@@ -166,10 +176,31 @@ describe('numbers that are not finite stop before the weights change, and name t
 
 test('clipNorm scales the update, and version counts steps, from where it is told to', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
-  await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
-  const { norm, scale } = await model.step({ lr: 1e-3, clipNorm: 0.5 })
-  expect(scale).toBeCloseTo(0.5 / norm, 5)
-  expect(model.version).toBe(1)
+  const weight = () => model.parts.weights.get('model.norm.weight')!.toArray<'float32'>()
+  const start = weight()
+  // With an eps this large an update is the gradient times lr / eps.
+  const rates = { lr: 1e6, eps: 1e8 }
+  const changes: Float32Array[] = []
+  const norms: number[] = []
+  for (const [version, clipNorm] of [undefined, 0.5].entries()) {
+    const before = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2 })
+    await model.copyFrom(before)
+    before.dispose()
+    await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
+    const done = await model.step({ ...rates, ...(clipNorm && { clipNorm }) })
+    expect(done.version).toBe(1)
+    expect(model.version, `${version}`).toBe(1)
+    norms.push(done.norm)
+    changes.push(weight().map((value, i) => value - start[i]!))
+  }
+  expect(norms[1]).toBe(norms[0])
+  expect(norms[0]).toBeGreaterThan(0.5)
+  expectClose(
+    changes[1]!,
+    changes[0]!.map(change => (change * 0.5) / norms[0]!),
+    1e-6,
+  )
+  expect(Math.max(...changes[0]!.map(Math.abs))).toBeGreaterThan(1e-3)
   model.dispose()
   const later = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 2, version: 41 })
   await later.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))

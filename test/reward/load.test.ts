@@ -133,7 +133,7 @@ onRewardFailure: drop
     onTestFinished(tiny.remove)
     const trained = join(folder, 'rm')
     const model = await LocalModel.load(tiny.directory, { role: 'reward', seed: 3 })
-    await model.save(trained)
+    await model.export(trained, { what: 'model' })
     const messages = [{ role: 'user', content: 'Hi' }]
     const ids = await tiny.tokenizer.encodeChat([...messages, { role: 'assistant', content: 'Ho' }])
     const [wanted] = await model.score([ids])

@@ -276,11 +276,9 @@ describe('an engine with multi-step decoding', () => {
     let atSecond = 0
     const secondEnds = new Promise<void>(resolve => {
       const onToken = (): void => {
-        if (++tokens !== 4) return
-        const stream = engine.generate([second], { onToken: () => (atSecond ||= tokens) })
-        void stream.next().then(() => resolve())
+        if (++tokens === 4) engine.submit(second, { onOutcome: () => resolve(), onToken: () => (atSecond ||= tokens) })
       }
-      void engine.generate([first], { onToken }).next()
+      engine.submit(first, { onToken, onOutcome: () => {} })
     })
     await secondEnds
     await engine.close()

@@ -25,7 +25,7 @@ export async function tinyModel(): Promise<{ directory: string; tokenizer: Token
     eos_token_id: tokenizer.eosId ?? 2,
   }
   const model = await LocalModel.create(parseConfig(config, 'config.json'), { role: 'language', seed: 5 })
-  await model.save(directory)
+  await model.export(directory, { what: 'model' })
   model.dispose()
   for (const name of readdirSync(tokenizerPath))
     if (/^(tokenizer|chat_template)/.test(name)) copyFileSync(join(tokenizerPath, name), join(directory, name))

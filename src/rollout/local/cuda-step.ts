@@ -21,7 +21,7 @@ import {
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
-import { blockSize, blocksOfSequence } from './blocks.js'
+import { blockSize, blocksFor } from './blocks.js'
 import { CudaOps, type Memory } from './cuda-ops.js'
 import {
   bucketFor,
@@ -32,7 +32,6 @@ import {
   fillDecodeInputs,
 } from './decode-graph-inputs.js'
 import { hasFilters, packArrays } from './graph-inputs.js'
-import { kvBlocks } from './kv-budget.js'
 import {
   emptyMixed,
   fillMixed,
@@ -49,6 +48,8 @@ import { type StepGraph, StepGraphs } from './step-graphs.js'
 export interface CudaStepOptions {
   device: Device
   dtype: HalfDType
+  /** Memory for keys and values. */
+  cacheBytes: number
   /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
   maxSequences: number
   maxLength: number
@@ -84,6 +85,7 @@ interface Found {
 
 export class CudaStep implements StepDevice {
   readonly multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1)! }
+  private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: LayerRopeTables
   /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
@@ -101,8 +103,13 @@ export class CudaStep implements StepDevice {
     private readonly options: CudaStepOptions,
   ) {
     const { config } = parts
-    const { device, dtype, maxSequences, maxLength } = options
+    const { device, dtype, cacheBytes, maxSequences, maxLength } = options
     this.ops = new CudaOps(parts, dtype)
+    const bytes = config.layers * 2 * config.kvHeads * config.headDim * blockSize * dtypeBytes(dtype)
+    // One more for each: the block that is copied when samples part from their prompt.
+    const width = blocksFor(maxLength) + 1
+    this.capacity = Math.min(Math.floor(cacheBytes / bytes), maxSequences * width)
+    if (this.capacity < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
     this.tables = new LayerRopeTables(config, maxLength, device)
     const rows = bucketFor(maxSequences)
     const { hidden, intermediate, heads, kvHeads, headDim } = config
@@ -114,7 +121,7 @@ export class CudaStep implements StepDevice {
       top: this.multiStep.top,
     }
     // Sequences, and prompts of others that wait.
-    const blockTableWords = 2 * rows * blocksOfSequence(maxLength)
+    const blockTableWords = 2 * rows * width
     this.graphs = new StepGraphs({
       device,
       state: Math.max(decodeWords(decodeLayout(rows), blockTableWords), mixedWords(this.mixedLimits, blockTableWords)),
@@ -123,18 +130,20 @@ export class CudaStep implements StepDevice {
     })
     this.decodes = new Stream(device)
     this.reads = [new Stream(device), new Stream(device)]
+    this.allocate()
   }
 
   get blocks(): number {
-    return this.cache?.shape[1] ?? 0
+    return this.cache ? this.capacity : 0
   }
 
-  allocate(cacheBytes: number): void {
+  allocate(): void {
     if (this.cache) return
     const { layers, kvHeads, headDim } = this.parts.config
     const { device, dtype } = this.options
-    const blocks = kvBlocks(this.parts.config, { ...this.options, cacheBytes })
-    const cache = unscoped(() => Tensor.empty([layers * 2, blocks, kvHeads, blockSize, headDim], { dtype, device }))
+    const cache = unscoped(() =>
+      Tensor.empty([layers * 2, this.capacity, kvHeads, blockSize, headDim], { dtype, device }),
+    )
     this.cache = cache
     this.layers = Array.from({ length: layers }, (_, i) =>
       unscoped(() => ({ keys: cache.select(0, 2 * i), values: cache.select(0, 2 * i + 1) })),

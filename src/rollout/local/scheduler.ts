@@ -4,11 +4,7 @@
  *
  * A step is a list of rows of any sequences: the next token of those that generate, and as much of waiting prompts as the
  * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
- * the head of its queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
- *
- * Callers share the engine: each has a queue, and they take turns, a few sequences each. Where no place is free, one whose turn
- * it is and who has none running gets one from who has most. So a small request waits for those before it, not for a large one
- * to end. What a sequence says does not depend on it.
+ * the head of the queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
  *
  * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
  * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
@@ -42,8 +38,6 @@ export class CachedSequence implements Cached {
   blocks: number[] = []
   computed = 0
   preemptions = 0
-  /** Of whoever asked for it. */
-  lane: Lane | undefined
   state: 'waiting' | 'running' | 'finished' = 'waiting'
 
   constructor(
@@ -55,21 +49,6 @@ export class CachedSequence implements Cached {
     if (prefix) prefix.waiting++
   }
 }
-
-/** The sequences of one caller. */
-export interface Lane {
-  readonly caller: object
-  /** Those that are to come, in this order. Some were running, and keep their blocks while nobody needs them. */
-  readonly waiting: CachedSequence[]
-  running: number
-  /** How many were let in in this turn. */
-  served: number
-  /** How often others were let in because the first of these needs more blocks than are free. */
-  passed: number
-}
-
-/** So often, and then nobody is let in before it. */
-const maxPassed = 64
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
 export interface ScheduledTokens<S extends CachedSequence> {
@@ -116,14 +95,7 @@ class StepBudget {
 
 export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
-  private readonly lanes = new Map<object, Lane>()
-  /** Those with sequences that wait, in the order of their turns. */
-  private readonly queue: Lane[] = []
-  /** Sequences of a turn. Several, so that samples of a prompt start together and its blocks are not kept for long. */
-  private readonly quantum: number
-  private waitingCount = 0
-  /** Sequences that gave their place to other callers', and still have their blocks. */
-  private readonly suspended = new Set<S>()
+  private waiting: S[] = []
   private prefixes: Prefix[] = []
   /** For how many steps some have waited in vain. */
   private waited = Number.POSITIVE_INFINITY
@@ -132,15 +104,13 @@ export class Scheduler<S extends CachedSequence> {
   constructor(
     private pool: BlockPool,
     private readonly options: SchedulerOptions,
-  ) {
-    this.quantum = Math.min(16, Math.max(1, options.maxSequences >> 3))
-  }
+  ) {}
 
   get counts(): { running: number; waiting: number; usedBlocks: number; blocks: number; preemptions: number } {
     const { pool } = this
     return {
       running: this.running.length,
-      waiting: this.waitingCount,
+      waiting: this.waiting.length,
       usedBlocks: pool.size - pool.available,
       blocks: pool.size,
       preemptions: this.preemptions,
@@ -149,98 +119,42 @@ export class Scheduler<S extends CachedSequence> {
 
   /** Whether sequences wait that the next step would let in, as far as blocks are free. */
   get admits(): boolean {
-    if (this.waitingCount === 0 || this.deferAdmission) return false
-    return this.running.length < this.options.maxSequences || (this.newcomer !== undefined && this.donor !== undefined)
+    return this.waiting.length > 0 && this.running.length < this.options.maxSequences && !this.deferAdmission
   }
 
   private get deferAdmission(): boolean {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
-  /** Whose turn it is; who has had one goes behind the others. */
-  private get front(): Lane | undefined {
-    for (;;) {
-      const [first] = this.queue
-      if (!first || first.served < this.quantum || this.queue.length === 1) return first
-      first.served = 0
-      this.queue.push(this.queue.shift()!)
-    }
-  }
-
-  /** Whose turn it is, where none of its sequences is running beside those of others. */
-  private get newcomer(): Lane | undefined {
-    const { front } = this
-    return this.lanes.size > 1 && front?.running === 0 ? front : undefined
-  }
-
-  /** The running sequence that gives its place, or its blocks, to newcomers: of a caller that has more than a turn's. */
-  private get donor(): S | undefined {
-    const youngest = this.running.length > 0 ? this.youngestOfMost() : undefined
-    return youngest && youngest.lane!.running > this.quantum ? youngest : undefined
-  }
-
   get isIdle(): boolean {
-    return this.running.length === 0 && this.waitingCount === 0
+    return this.running.length === 0 && this.waiting.length === 0
   }
 
-  /** `caller`: with whose other sequences it shares a place among those of other callers. */
-  add(sequence: S, caller: object = this): void {
-    let lane = this.lanes.get(caller)
-    if (!lane) {
-      lane = { caller, waiting: [], running: 0, served: 0, passed: 0 }
-      this.lanes.set(caller, lane)
-    }
-    sequence.lane = lane
-    this.enqueue(sequence, 'last')
-  }
-
-  private enqueue(sequence: S, place: 'first' | 'last'): void {
-    const lane = sequence.lane!
-    if (lane.waiting.length === 0) this.queue.push(lane)
-    if (place === 'last') lane.waiting.push(sequence)
-    else lane.waiting.unshift(sequence)
-    this.waitingCount++
-    sequence.state = 'waiting'
-  }
-
-  private dequeue(sequence: S, at: number): void {
-    const lane = sequence.lane!
-    lane.waiting.splice(at, 1)
-    if (lane.waiting.length === 0) this.queue.splice(this.queue.indexOf(lane), 1)
-    this.waitingCount--
-    this.suspended.delete(sequence)
-  }
-
-  /** Takes a running sequence out of its place. */
-  private stop(sequence: S): void {
-    this.running.splice(this.running.lastIndexOf(sequence), 1)
-    sequence.lane!.running--
+  add(sequence: S): void {
+    this.waiting.push(sequence)
   }
 
   /** Takes a sequence out, wherever it is. */
   finish(sequence: S): void {
     if (sequence.state === 'finished') return
-    const lane = sequence.lane!
-    if (sequence.state === 'running') this.stop(sequence)
+    if (sequence.state === 'running') this.running.splice(this.running.indexOf(sequence), 1)
     else {
-      this.dequeue(sequence, lane.waiting.indexOf(sequence))
+      this.waiting.splice(this.waiting.indexOf(sequence), 1)
       this.leavePrefix(sequence)
     }
     sequence.state = 'finished'
     this.drop(sequence)
-    if (lane.running === 0 && lane.waiting.length === 0) this.lanes.delete(lane.caller)
   }
 
   /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
   invalidateKv(pool = this.pool): void {
-    for (const sequence of this.suspended) this.drop(sequence)
-    this.suspended.clear()
-    for (const sequence of this.running.slice().reverse()) {
-      this.stop(sequence)
+    const again = this.running.splice(0)
+    for (const sequence of again) {
+      sequence.state = 'waiting'
       sequence.prefix = undefined
       this.drop(sequence)
-      this.enqueue(sequence, 'first')
     }
+    this.waiting.unshift(...again)
     for (const prefix of this.prefixes.splice(0)) this.evict(prefix)
     this.pool = pool
   }
@@ -248,115 +162,41 @@ export class Scheduler<S extends CachedSequence> {
   /** The next step, or undefined where there is nothing to do. */
   next(): Plan<S> | undefined {
     for (;;) {
-      const newcomer = this.deferAdmission ? undefined : this.newcomer
-      if (newcomer) this.makeWay(newcomer)
       const plan: Plan<S> = { scheduled: [], copies: [] }
-      const { tokenBudget } = this.options
-      // Long prompts that are under way leave half a step to it.
-      const kept = newcomer ? tokenBudget >> 1 : 0
-      const budget = new StepBudget(tokenBudget - kept, this.options.scoredRows)
+      const budget = new StepBudget(this.options.tokenBudget, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
         plan.scheduled.push({ of, start, count, samples: of instanceof CachedSequence && start + count === of.length })
         budget.take(of, count, cost)
       }
-      for (const sequence of this.inOrder()) {
+      for (const sequence of [...this.running]) {
         const left = sequence.length - sequence.computed
         // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
         const count = left === 1 ? 1 : Math.min(left, budget.for(sequence))
         if (sequence.state !== 'running' || count === 0) continue
-        if (this.reserve(sequence, sequence.computed + count, plan)) add(sequence, count, left === 1 ? 0 : count)
+        if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count, left === 1 ? 0 : count)
       }
       for (const prefix of this.prefixes) {
         const count = Math.min(prefix.length - prefix.computed, budget.for(prefix))
         if (prefix.state === 'computing' && count > 0) add(prefix, count)
       }
-      budget.rows += kept
       this.admitWaiting(plan, budget, add)
       if (plan.scheduled.length > 0) return plan
-      if (this.waitingCount === 0) return undefined
-      this.freeForHead()
+      if (this.waiting.length === 0) return undefined
+      // Prompts kept for samples that cannot start keep them from starting.
+      if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
+      const head = this.waiting[0]!
+      const others = this.prefixes.filter(prefix => prefix !== head.prefix)
+      for (const prefix of others.length > 0 ? others : this.prefixes.slice()) this.evict(prefix)
+      if (others.length === 0) this.leavePrefix(head)
     }
-  }
-
-  /** Nothing is running and the first cannot start: prompts kept for samples, and blocks of the suspended, are in its way. */
-  private freeForHead(): void {
-    const head = this.nextLane(new Map(), new Set())!.waiting[0]!
-    const suspended = [...this.suspended].filter(sequence => sequence !== head)
-    if (suspended.length > 0) {
-      for (const sequence of suspended) this.dropSuspended(sequence)
-      return
-    }
-    if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
-    const others = this.prefixes.filter(prefix => prefix !== head.prefix)
-    for (const prefix of others.length > 0 ? others : this.prefixes.slice()) this.evict(prefix)
-    if (others.length === 0) this.leavePrefix(head)
-  }
-
-  /** Who gets blocks first: the oldest, and of callers the one that has the fewest running. */
-  private inOrder(): S[] {
-    const order = [...this.running]
-    return this.lanes.size < 2 ? order : order.sort((a, b) => a.lane!.running - b.lane!.running)
-  }
-
-  /** The one of these that gives way to others: the youngest of the caller that has most. The oldest does so only where it is alone. */
-  private youngestOfMost(running: readonly S[] = this.running): S {
-    let found = running.at(-1)!
-    for (let i = running.length - 2; i >= 0; i--) {
-      const sequence = running[i]!
-      if (sequence.lane!.running > found.lane!.running) found = sequence
-    }
-    return found
-  }
-
-  /** Makes a place, and blocks to start in, for a caller that has none running. */
-  private makeWay(newcomer: Lane): void {
-    if (this.running.length >= this.options.maxSequences && this.donor) {
-      const { donor } = this
-      this.stop(donor)
-      this.enqueue(donor, 'first')
-      this.suspended.add(donor)
-    }
-    const needed = this.blocksToStart(newcomer.waiting[0]!)
-    while (this.pool.available < needed + this.kept) {
-      const [suspended] = this.suspended
-      const { donor } = this
-      if (suspended) this.dropSuspended(suspended)
-      else if (donor) this.preempt(donor)
-      else break
-    }
-  }
-
-  /** Blocks that those already running may grow into. */
-  private get kept(): number {
-    return this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
-  }
-
-  private blocksToStart({ prefix, length, blocks }: CachedSequence): number {
-    if (!prefix) return blocksFor(length) - blocks.length
-    return prefix.state === 'idle' ? blocksFor(prefix.length) : 1
   }
 
   private admitWaiting(plan: Plan<S>, budget: StepBudget, add: (of: S | Prefix, count: number) => void): void {
     const { deferAdmission } = this
     const full = this.admit(plan, budget, add, deferAdmission)
-    if (this.waitingCount === 0) this.waited = Number.POSITIVE_INFINITY
+    if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
     if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
-  }
-
-  /**
-   * Who is looked at next, of those that have sequences behind the ones that keep their places, and that are not passed over.
-   */
-  private nextLane(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
-    if (!this.front) return undefined
-    let first: Lane | undefined
-    for (const lane of this.queue) {
-      const kept = places.get(lane) ?? 0
-      if (kept >= lane.waiting.length || passedOver.has(lane)) continue
-      if (lane.served + kept < this.quantum) return lane
-      first ??= lane
-    }
-    return first
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
@@ -367,98 +207,72 @@ export class Scheduler<S extends CachedSequence> {
     ready: boolean,
   ): boolean {
     let free = this.options.maxSequences - this.running.length
-    const { kept } = this
-    const fits = (blocks: number): boolean => this.pool.available >= blocks + kept
-    /** How many of a lane keep their places: they start in a later step. */
-    const places = new Map<Lane, number>()
-    const passedOver = new Set<Lane>()
-    let full = false
-    while (budget.rows > 0) {
-      const lane = this.nextLane(places, passedOver)
-      if (!lane) break
+    // Kept for those already running to grow into.
+    const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
+    const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
+    for (let i = 0; i < this.waiting.length && budget.rows > 0; ) {
       if (free === 0) return true
-      const at = places.get(lane) ?? 0
-      const sequence = lane.waiting[at] as S
+      const sequence = this.waiting[i]!
       const { prefix } = sequence
-      const isReady = prefix ? prefix.state !== 'idle' : this.suspended.has(sequence)
-      if (ready && !isReady) {
-        full = true
-        passedOver.add(lane)
-        continue
-      }
+      if (ready && (!prefix || prefix.state === 'idle')) return true
       // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache. One that is scored
       // may take many steps as it is.
       const first = prefix ?? sequence
       const left = first.length - first.computed
       const divides = first.scoredTo > 0 || left > this.options.tokenBudget
-      const lacksRows = prefix?.state !== 'computing' && budget.for(first) < (divides ? 1 : left)
-      if (lacksRows && first.scoredTo === 0) {
-        passedOver.add(lane)
+      if (prefix?.state !== 'computing' && budget.for(first) < (divides ? 1 : left)) {
+        if (first.scoredTo === 0) return false
+        // It waits for room for its logits, which others do not need; its place is kept.
+        free--
+        i++
         continue
       }
-      if (!lacksRows && prefix?.state !== 'computing' && !fits(this.blocksToStart(sequence))) {
-        full = true
-        if (lane.passed >= maxPassed) break
-        passedOver.add(lane)
-        continue
-      }
-      if (!lacksRows && prefix?.state === 'idle') {
+      if (prefix?.state === 'idle') {
+        if (!fits(blocksFor(prefix.length))) return true
         this.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
         add(prefix, Math.min(prefix.length, budget.for(prefix)))
       }
-      if (lacksRows || prefix?.state === 'computing') {
-        // It waits for its prompt, or for room for its logits, which others do not need.
-        places.set(lane, at + 1)
+      if (prefix?.state === 'computing') {
+        // It starts in a later step; its place is kept.
         free--
+        i++
         continue
       }
       if (prefix) {
+        if (!fits(1)) return true
         sequence.blocks = [...prefix.blocks]
         for (const block of sequence.blocks) this.pool.hold(block)
         sequence.computed = prefix.length
         this.leavePrefix(sequence)
-      }
+      } else if (!fits(blocksFor(sequence.length))) return true
       const count = Math.min(sequence.length - sequence.computed, budget.for(sequence))
       this.copyOnWrite(sequence, plan.copies)
       this.extend(sequence, sequence.computed + count)
-      this.start(sequence, at)
-      for (const passed of passedOver) passed.passed++
+      this.waiting.splice(i, 1)
+      this.running.push(sequence)
+      sequence.state = 'running'
       free--
       add(sequence, count)
     }
-    return full
-  }
-
-  /** Gives a waiting sequence a place. */
-  private start(sequence: S, at: number): void {
-    const lane = sequence.lane!
-    lane.served++
-    this.dequeue(sequence, at)
-    this.running.push(sequence)
-    sequence.state = 'running'
-    lane.running++
-    lane.passed = 0
+    return false
   }
 
   /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
-  private reserve(sequence: S, length: number, plan: Plan<S>): boolean {
+  private reserve(sequence: S, length: number, copies: number[]): boolean {
     const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.sharesNext(sequence) ? 1 : 0)
     while (this.pool.available < needed()) {
       const prefix = this.prefixes.at(-1)
-      const [suspended] = this.suspended
-      if (prefix) this.evict(prefix)
-      else if (suspended) this.dropSuspended(suspended)
-      else {
-        // Those that are part of the step already stay.
-        const scheduled = new Set(plan.scheduled.map(({ of }) => of))
-        const victim = this.youngestOfMost(this.running.filter(each => !scheduled.has(each)))
-        this.preempt(victim)
-        if (victim === sequence) return false
+      if (prefix) {
+        this.evict(prefix)
+        continue
       }
+      const victim = this.running.at(-1)!
+      this.preempt(victim)
+      if (victim === sequence) return false
     }
-    this.copyOnWrite(sequence, plan.copies)
+    this.copyOnWrite(sequence, copies)
     this.extend(sequence, length)
     return true
   }
@@ -489,19 +303,12 @@ export class Scheduler<S extends CachedSequence> {
   }
 
   private preempt(sequence: S): void {
-    this.stop(sequence)
+    this.running.splice(this.running.indexOf(sequence), 1)
     this.drop(sequence)
+    sequence.state = 'waiting'
     sequence.preemptions++
     this.preemptions++
-    this.enqueue(sequence, 'first')
-  }
-
-  /** What a suspended sequence has is computed again. */
-  private dropSuspended(sequence: S): void {
-    this.suspended.delete(sequence)
-    this.drop(sequence)
-    sequence.preemptions++
-    this.preemptions++
+    this.waiting.unshift(sequence)
   }
 
   private evict(prefix: Prefix): void {
@@ -511,7 +318,7 @@ export class Scheduler<S extends CachedSequence> {
     prefix.state = 'idle'
   }
 
-  private leavePrefix(sequence: CachedSequence): void {
+  private leavePrefix(sequence: S): void {
     const { prefix } = sequence
     sequence.prefix = undefined
     if (prefix && --prefix.waiting === 0) this.evict(prefix)

@@ -20,12 +20,12 @@ type Shard = ReadonlyMap<string, Tensor>
  * One writer per directory at a time.
  *
  * @example
- * await writeCheckpoint('out/model', model.namedParameters(), { maxShardBytes: 2e9 })
+ * await writeCheckpoint('out/model', new Map([['lm_head.weight', zeros([8, 4])]]), { maxShardBytes: 2e9 })
  */
 export async function writeCheckpoint(
   directory: string,
   tensors: NamedTensors,
-  { maxShardBytes = 5e9, metadata = { format: 'pt' }, signal, onProgress }: WriteCheckpointOptions = {},
+  { maxShardBytes = 5e9, metadata = { format: 'pt' }, signal, onProgress, materialize }: WriteCheckpointOptions = {},
 ): Promise<void> {
   if (!(maxShardBytes > 0)) throw new RangeError(`maxShardBytes must be more than 0, not ${maxShardBytes}`)
   const entries = [...entriesOf(tensors)]
@@ -39,6 +39,7 @@ export async function writeCheckpoint(
     await writeSafetensors(join(directory, name), shard, {
       metadata,
       ...(signal && { signal }),
+      ...(materialize && { materialize }),
       onProgress: progress => {
         shardBytes = progress.bytesTotal
         onProgress?.({ bytesDone: bytesBefore + progress.bytesDone, bytesTotal })

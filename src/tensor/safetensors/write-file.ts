@@ -11,6 +11,11 @@ export type NamedTensors = Readonly<Record<string, Tensor>> | ReadonlyMap<string
 export interface WriteOptions extends TransferOptions {
   /** Free text kept in the header. */
   readonly metadata?: Metadata
+  /**
+   * Gives what is written instead of a tensor, of its shape and dtype, when its turn comes; it is disposed after. Undefined:
+   * the tensor itself. So what is derived from others need not all be in memory at once.
+   */
+  readonly materialize?: (name: string, tensor: Tensor) => Promise<Tensor | undefined>
 }
 
 /**
@@ -22,12 +27,13 @@ export interface WriteOptions extends TransferOptions {
  * await writeSafetensors('adapter.safetensors', { 'lora.a': a, 'lora.b': b }, { metadata: { format: 'pt' } })
  */
 export async function writeSafetensors(path: string, tensors: NamedTensors, options: WriteOptions = {}): Promise<void> {
-  const { metadata, signal, onProgress } = options
+  const { metadata, signal, onProgress, materialize } = options
   const { head, order, dataBytes } = layOut(entriesOf(tensors), { file: path, metadata })
   await writeFileAtomic(path, async file => {
     let position = await writeAll(file, head, { position: 0, signal })
     for (const { name, tensor, bytes } of order) {
-      await withCpuBytes(tensor, async memory => {
+      const made = await materialize?.(name, tensor)
+      await withCpuBytes(made ?? tensor, async memory => {
         if (memory.length !== bytes) {
           throw new SafetensorsError(`has ${memory.length} bytes in memory but its shape says ${bytes}`, {
             file: path,
@@ -36,7 +42,7 @@ export async function writeSafetensors(path: string, tensors: NamedTensors, opti
         }
         const report = (at: number) => onProgress?.({ bytesDone: at - head.length, bytesTotal: dataBytes })
         position = await writeAll(file, memory, { position, signal, report })
-      })
+      }).finally(() => made?.dispose())
     }
   })
 }

@@ -1,0 +1,206 @@
+/**
+ * Directories that are replaced whole. A new directory is filled beside its place under a name of its own, made durable, and
+ * put in place by a rename. No rename replaces a directory that has files in it, so the old one steps aside first:
+ *
+ *   1. `.NAME.OWNER.tmp` is filled and fsynced
+ *   2. `NAME` is renamed to `.NAME.OWNER.old`, where there is one
+ *   3. `.NAME.OWNER.tmp` is renamed to `NAME`
+ *   4. `.NAME.OWNER.old` is removed
+ *
+ * A process killed between 2 and 3 leaves no `NAME`, but an `.old` beside a `.tmp` that is complete: `recoverDirectory`, which
+ * every writer and reader calls first, finishes what it began. The owner in the names is the process (its number, when it
+ * started, and a mark of its machine), so that what a dead one left can be told from what a living one is about to use.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { InputError } from '../errors/index.js'
+import { FileWriteError, isSystemError, syncDirectory } from './atomic-file.js'
+
+export interface WriteDirectoryOptions {
+  /**
+   * Which entries of a directory that is there already may go with it. Any other is somebody's, and stops the write.
+   * Default: none; only an empty directory is replaced.
+   */
+  replaces?: (entry: string) => boolean
+}
+
+/**
+ * Makes or replaces a directory: every reader sees the whole old one or the whole new one. `fill` is given the directory to
+ * write into; what it throws comes out unchanged, and nothing is left. A symbolic link stays, its target is replaced.
+ *
+ * @example
+ * await writeDirectoryAtomic('out/model', at => writeFile(join(at, 'config.json'), '{}'), { replaces: () => true })
+ */
+export async function writeDirectoryAtomic<T>(
+  directory: string,
+  fill: (temporary: string) => Promise<T>,
+  { replaces = () => false }: WriteDirectoryOptions = {},
+): Promise<T> {
+  if (directory === '') throw new InputError('expected the name of a directory, got an empty one')
+  const target = await realpath(directory).catch(() => resolve(directory))
+  await recoverDirectory(target)
+  await refuseForeign(target, replaces)
+  const parent = dirname(target)
+  const stem = `.${basename(target)}.${ownerName()}`
+  const temporary = join(parent, `${stem}.tmp`)
+  try {
+    await mkdir(temporary, { recursive: true })
+    try {
+      const result = await fill(temporary)
+      await syncTree(temporary)
+      // Others may have written there meanwhile.
+      await refuseForeign(target, replaces)
+      await putInPlace(temporary, target, join(parent, `${stem}.old`))
+      return result
+    } catch (error) {
+      await rm(temporary, { recursive: true, force: true })
+      throw error
+    }
+  } catch (error) {
+    throw isSystemError(error) ? new FileWriteError(target, error) : error
+  }
+}
+
+/**
+ * Finishes what a process that died while replacing this directory began, and removes what dead processes left beside it.
+ * Where a living process is between two renames it waits for the second.
+ */
+export async function recoverDirectory(directory: string): Promise<void> {
+  const target = await realpath(directory).catch(() => resolve(directory))
+  const parent = dirname(target)
+  const patience = performance.now() + 2000
+  for (;;) {
+    const left = (await readdir(parent).catch(() => []))
+      .map(name => leftover(name, basename(target)))
+      .filter(one => one !== undefined)
+    const missing = left.length > 0 && !(await exists(target))
+    const aside = left.filter(({ kind }) => kind === 'old')
+    if (missing && aside.some(({ alive }) => alive) && performance.now() < patience) {
+      await sleep(5)
+      continue
+    }
+    if (missing && aside.length > 0) await finish(target, parent, aside[0]!.name, left)
+    for (const { name, alive } of left) if (!alive) await rm(join(parent, name), { recursive: true, force: true })
+    return
+  }
+}
+
+/** Puts the new directory in place, or the old one back where the new one is gone. */
+async function finish(target: string, parent: string, old: string, left: readonly Leftover[]): Promise<void> {
+  const fresh = old.replace(/old$/, 'tmp')
+  const from = left.some(({ name }) => name === fresh) ? fresh : old
+  await rename(join(parent, from), target).catch(ignore('ENOENT', 'ENOTEMPTY', 'EEXIST'))
+  await syncDirectory(parent)
+}
+
+async function putInPlace(temporary: string, target: string, aside: string): Promise<void> {
+  const parent = dirname(target)
+  // More than once where another process puts its own there in between: the last one stays.
+  for (;;) {
+    const moved = await rename(target, aside).then(() => true, ignore('ENOENT'))
+    if (moved) await syncDirectory(parent)
+    const placed = await rename(temporary, target)
+      .then(() => true, ignore('ENOTEMPTY', 'EEXIST'))
+      .catch(async error => {
+        if (moved) await rename(aside, target).catch(() => {})
+        throw error
+      })
+    await syncDirectory(parent)
+    await rm(aside, { recursive: true, force: true })
+    if (placed) return
+  }
+}
+
+async function refuseForeign(target: string, replaces: (entry: string) => boolean): Promise<void> {
+  const entries = await readdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw new InputError(`${target} cannot be replaced: ${error.code === 'ENOTDIR' ? 'it is a file' : error.message}`, {
+      cause: error,
+    })
+  })
+  const foreign = entries.filter(entry => !replaces(entry))
+  if (foreign.length === 0) return
+  const more = foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''
+  throw new InputError(
+    `${target} holds ${foreign.slice(0, 3).join(', ')}${more}, which would be lost with it; give a directory of its own`,
+  )
+}
+
+/** Files first, then the directories that name them. */
+async function syncTree(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) await syncTree(path)
+    else if (entry.isFile()) {
+      const file = await open(path, 'r')
+      await file.sync().finally(() => file.close())
+    }
+  }
+  await syncDirectory(directory)
+}
+
+interface Leftover {
+  name: string
+  kind: 'tmp' | 'old'
+  alive: boolean
+}
+
+/** Machines that share a disk do not know each other's processes. */
+const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
+
+function ownerName(): string {
+  return `${process.pid}-${processStart(process.pid) ?? 0}-${machine}-${randomBytes(4).toString('hex')}`
+}
+
+/** What `name` is to the directory `target`, beside which it lies. */
+function leftover(name: string, target: string): Leftover | undefined {
+  if (!name.startsWith(`.${target}.`)) return undefined
+  const match = /^(\d+)-(\d+)-([0-9a-f]{8})-[0-9a-f]{8}\.(tmp|old)$/.exec(name.slice(target.length + 2))
+  if (!match) return undefined
+  const [, pid, start, host, kind] = match as unknown as [string, string, string, string, 'tmp' | 'old']
+  return { name, kind, alive: host !== machine || isAlive(Number(pid), start) }
+}
+
+function isAlive(pid: number, start: string): boolean {
+  const found = processStart(pid)
+  if (found !== undefined) return start === found
+  // No such process, or a system that does not tell when one started.
+  if (start !== '0') return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * When a process started, in the kernel's ticks since boot: with its number it tells a process from a later one that was
+ * given the same number. Undefined when there is no such process, or no way to know. (As in setup, which runs before what
+ * this room imports is installed.)
+ */
+function processStart(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return lstat(path).then(() => true, ignore('ENOENT'))
+}
+
+/** False for an error with one of these codes; any other goes on. */
+function ignore(...codes: string[]): (error: NodeJS.ErrnoException) => false {
+  return error => {
+    if (codes.includes(error.code ?? '')) return false
+    throw error
+  }
+}

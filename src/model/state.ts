@@ -1,0 +1,151 @@
+/**
+ * The state of a training as one directory: `state.json` says whose it is and where it stands, `weights.safetensors` holds
+ * what is trained, `optimizer.safetensors` float32 copies, moments and step counts. What is not trained is not written, only
+ * a fingerprint of it.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
+import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
+import { ModelError } from './errors.js'
+import type { OptimizerOptions } from './loading.js'
+
+const files = { state: 'state.json', weights: 'weights.safetensors', optimizer: 'optimizer.safetensors' }
+
+const stateSchema = z.strictObject({
+  /** Of this layout. */
+  format: z.literal(1),
+  /** Whose state it is; everything that makes another training of it. */
+  training: z.record(z.string(), z.json()),
+  version: z.int().nonnegative(),
+  /** Of dropout. With the version it is the position of its random numbers. */
+  seed: z.int(),
+  /** A model that has not made a step yet has none. */
+  optimizer: z.boolean(),
+})
+
+type SavedState = z.infer<typeof stateSchema>
+export type TrainingIdentity = SavedState['training']
+
+export interface TrainingState extends Pick<SavedState, 'training' | 'version' | 'seed'> {
+  /** What is trained, by name. */
+  weights: ReadonlyMap<string, Tensor>
+  optimizer: ReadonlyMap<string, Tensor> | undefined
+}
+
+/** The options of an optimiser as they are in force. */
+export function optimizerIdentity({ noDecay = [], ...options }: OptimizerOptions) {
+  const { lr: _, betas, ...rates } = adamWRates({ ...options, lr: 0 })
+  return { betas: [...betas], ...rates, noDecay: [...noDecay].sort() }
+}
+
+export async function writeState(directory: string, state: TrainingState): Promise<void> {
+  const { training, version, seed, weights, optimizer } = state
+  const text: SavedState = { format: 1, training, version, seed, optimizer: optimizer !== undefined }
+  await writeDirectoryAtomic(
+    directory,
+    async at => {
+      await writeSafetensors(join(at, files.weights), weights)
+      if (optimizer) await writeSafetensors(join(at, files.optimizer), optimizer)
+      await writeFileAtomic(join(at, files.state), `${JSON.stringify(text, null, 2)}\n`)
+    },
+    { replaces: entry => Object.values(files).includes(entry) },
+  )
+}
+
+/** A state whose files were opened and found to fit; nothing has changed yet. */
+export interface OpenedState {
+  version: number
+  seed: number
+  hasOptimizer: boolean
+  /** Copies the numbers into the model's tensors, by name. */
+  read(weights: ReadonlyMap<string, Tensor>, optimizer: ReadonlyMap<string, Tensor> | undefined): Promise<void>
+  close(): Promise<void>
+}
+
+/** Refuses a state of another training, and files that do not hold `weights`, before anything is read. */
+export async function openState(
+  directory: string,
+  training: TrainingIdentity,
+  weights: ReadonlyMap<string, Tensor>,
+): Promise<OpenedState> {
+  await recoverDirectory(directory)
+  const saved = await readState(directory)
+  const differing = differences(saved.training, training)
+  if (differing.length > 0)
+    throw new ModelError(`${directory} is the state of another training: ${differing.join('; ')}`)
+  const opened: SafetensorsFile[] = []
+  const close = async (): Promise<void> => {
+    for (const file of opened) await file.close()
+  }
+  try {
+    opened.push(await SafetensorsFile.open(join(directory, files.weights)))
+    if (saved.optimizer) opened.push(await SafetensorsFile.open(join(directory, files.optimizer)))
+    refuseUnfit(opened[0]!, weights)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    version: saved.version,
+    seed: saved.seed,
+    hasOptimizer: saved.optimizer,
+    async read(weights, optimizer) {
+      if (optimizer) refuseUnfit(opened[1]!, optimizer)
+      await copyInto(opened[0]!, weights)
+      if (optimizer) await copyInto(opened[1]!, optimizer)
+    },
+    close,
+  }
+}
+
+async function readState(directory: string): Promise<SavedState> {
+  const path = join(directory, files.state)
+  let raw: unknown
+  try {
+    raw = JSON.parse(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw new ModelError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+  const parsed = stateSchema.safeParse(raw)
+  if (!parsed.success) throw new ModelError(`${path} is not a training state:\n${z.prettifyError(parsed.error)}`)
+  return parsed.data
+}
+
+/** Where two descriptions part, by the names of their fields. */
+function differences(saved: unknown, own: unknown, path = ''): string[] {
+  const [a, b] = [JSON.stringify(saved) ?? 'nothing', JSON.stringify(own) ?? 'nothing']
+  if (a === b) return []
+  const open = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!open(saved) || !open(own)) return [`${path} is ${a}, this model's is ${b}`]
+  const keys = new Set([...Object.keys(saved), ...Object.keys(own)])
+  return [...keys].flatMap(key => differences(saved[key], own[key], path === '' ? key : `${path}.${key}`))
+}
+
+function refuseUnfit(file: SafetensorsFile, tensors: ReadonlyMap<string, Tensor>): void {
+  const described = (shape: readonly number[], dtype: string): string => `${dtype} [${shape.join(', ')}]`
+  const wrong = [...tensors].flatMap(([name, { shape, dtype }]) => {
+    if (!file.has(name)) return [`${name} is missing`]
+    const found = file.info(name)
+    const [is, expected] = [described(found.shape, found.dtype), described(shape, dtype)]
+    return is === expected ? [] : [`${name} is ${is}, expected ${expected}`]
+  })
+  wrong.push(...file.names.filter(name => !tensors.has(name)).map(name => `${name} is not known`))
+  if (wrong.length === 0) return
+  const more = wrong.length > 5 ? `, and ${wrong.length - 5} more` : ''
+  throw new ModelError(`${file.path} does not fit the model: ${wrong.slice(0, 5).join(', ')}${more}`)
+}
+
+async function copyInto(file: SafetensorsFile, tensors: ReadonlyMap<string, Tensor>): Promise<void> {
+  const place = record(['tensor', 'tensor'], (target, source) => noGrad(() => void target.copy_(source)))
+  try {
+    for (const [name, tensor] of tensors) {
+      const read = await file.read(name)
+      await place.run(tensor, read).finally(() => read.dispose())
+    }
+  } finally {
+    place.dispose()
+  }
+}
