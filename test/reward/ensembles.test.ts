@@ -306,14 +306,22 @@ describe('streaming', () => {
 
   it('is left early without a trace, and ends when aborted', async () => {
     let aborted = 0
+    let started = 0
+    let allStarted = () => {}
+    const all = new Promise<void>(resolve => {
+      allStarted = resolve
+    })
     const hung: RewardSource = {
       name: 'h',
       kind: 'remote',
       limits: { batchSize: 1, concurrency: 4, deadlineMs: 60_000, retries: 0 },
-      score: ([input], { signal }) =>
-        input!.sample === 0
-          ? Promise.resolve([1])
-          : new Promise(() => signal.addEventListener('abort', () => aborted++)),
+      score: async ([input], { signal }) => {
+        if (input!.sample > 0) signal.addEventListener('abort', () => aborted++)
+        if (++started === 3) allStarted()
+        if (input!.sample > 0) return new Promise(() => {})
+        await all
+        return [1]
+      },
     }
     const engine = new RewardComputationEngine({ sources: [hung] })
     for await (const _ of engine.stream(samples(3))) break

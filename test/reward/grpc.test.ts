@@ -229,7 +229,11 @@ describe('Open Inference over gRPC', () => {
     ['never answers', { infer: () => undefined }, 'timeout', /no answer within 1 s/],
   ])('a server that %s', async (_, behave, reason, message = /./) => {
     const server = await inferenceServer(behave)
-    const engine = engineFor({ url: `grpc://${server.target}/rm`, retries: 1, deadlineMs: 1_000 })
+    const engine = engineFor({
+      url: `grpc://${server.target}/rm`,
+      retries: 1,
+      deadlineMs: reason === 'timeout' ? 1_000 : 20_000,
+    })
     const { outcomes } = await engine.compute(samples(2))
     expect(outcomes.map(rewardOf)).toEqual([reason, reason])
     expect((outcomes[0] as FailedReward).message).toMatch(message)
