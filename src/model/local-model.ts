@@ -308,12 +308,13 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   loadState(directory: string): Promise<void> {
     return this.turns.alone('loadState()', async () => {
       this.weights.refuseOffloaded()
-      const trained = this.weights.trained()
-      const state = await openState(directory, await this.training(), trained)
+      const state = await openState(directory, await this.training(), {
+        weights: this.weights.trained(),
+        optimizer: () => this.adamW().state(),
+      })
       try {
-        const optimizer = state.hasOptimizer ? this.adamW().state() : undefined
         const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load a state again`
-        await this.weights.rewrite(() => state.read(trained, optimizer), failure)
+        await this.weights.rewrite(() => state.read(), failure)
         if (!state.hasOptimizer) this.dropOptimizer()
         this.weights.version = state.version
         this.seed = state.seed

@@ -59,30 +59,34 @@ export interface OpenedState {
   version: number
   seed: number
   hasOptimizer: boolean
-  /** Copies the numbers into the model's tensors, by name. */
-  read(weights: ReadonlyMap<string, Tensor>, optimizer: ReadonlyMap<string, Tensor> | undefined): Promise<void>
+  /** Copies the numbers into the model's tensors. */
+  read(): Promise<void>
   close(): Promise<void>
 }
 
-/** Refuses a state of another training, and files that do not hold `weights`, before anything is read. */
+/** Refuses a state of another training, and files that do not hold the model's tensors, before anything is read. */
 export async function openState(
   directory: string,
   training: TrainingIdentity,
-  weights: ReadonlyMap<string, Tensor>,
+  tensors: { weights: ReadonlyMap<string, Tensor>; optimizer: () => ReadonlyMap<string, Tensor> },
 ): Promise<OpenedState> {
   await recoverDirectory(directory)
   const saved = await readState(directory)
   const differing = differences(saved.training, training)
   if (differing.length > 0)
     throw new ModelError(`${directory} is the state of another training: ${differing.join('; ')}`)
-  const opened: SafetensorsFile[] = []
+  const opened: { file: SafetensorsFile; into: ReadonlyMap<string, Tensor> }[] = []
   const close = async (): Promise<void> => {
-    for (const file of opened) await file.close()
+    for (const { file } of opened) await file.close()
+  }
+  const open = async (name: string, into: ReadonlyMap<string, Tensor>): Promise<void> => {
+    const file = await SafetensorsFile.open(join(directory, name))
+    opened.push({ file, into })
+    refuseUnfit(file, into)
   }
   try {
-    opened.push(await SafetensorsFile.open(join(directory, files.weights)))
-    if (saved.optimizer) opened.push(await SafetensorsFile.open(join(directory, files.optimizer)))
-    refuseUnfit(opened[0]!, weights)
+    await open(files.weights, tensors.weights)
+    if (saved.optimizer) await open(files.optimizer, tensors.optimizer())
   } catch (error) {
     await close()
     throw error
@@ -91,10 +95,8 @@ export async function openState(
     version: saved.version,
     seed: saved.seed,
     hasOptimizer: saved.optimizer,
-    async read(weights, optimizer) {
-      if (optimizer) refuseUnfit(opened[1]!, optimizer)
-      await copyInto(opened[0]!, weights)
-      if (optimizer) await copyInto(opened[1]!, optimizer)
+    async read() {
+      for (const { file, into } of opened) await copyInto(file, into)
     },
     close,
   }
