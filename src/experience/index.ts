@@ -24,6 +24,16 @@ export {
   whitenInPlace,
 } from './advantages.js'
 export { clipInPlace } from './clip.js'
+export type { Collected, ScoredGroup, ScoredSample } from './collect.js'
+export {
+  type ExperienceConfig,
+  ExperienceConfigError,
+  type ExperienceOptions,
+  experienceShape,
+  type GenerationOptions,
+  generationShape,
+  resolveExperienceConfig,
+} from './config.js'
 export {
   type AdvantageInfo,
   type DerivedRollout,
@@ -41,10 +51,28 @@ export {
 } from './dynamic-sampling.js'
 export { highEntropyMask } from './entropy-filter.js'
 export { type AdvantageEstimator, advantageEstimators, estimatorHints, isGroupEstimator } from './estimators.js'
+export type {
+  Dropped,
+  DropReason,
+  Experience,
+  ExperienceBatch,
+  ExperienceInfo,
+  StageSeconds,
+} from './experience.js'
+export {
+  type ExperienceState,
+  FastExperienceMaker,
+  type FastExperienceMakerOptions,
+  type Inference,
+  type MakeOptions,
+} from './fast-experience-maker.js'
 export { type Group, type GroupKey, groupsOf } from './groups.js'
+export { dataParallel, gather, paddingShare, type Scorer, scatter, scoreResponses } from './inference.js'
 export { type KlEstimator, klEstimators, meanKl, tokenKl } from './kl.js'
 export { type KlController, klControllerSchema, restoreKlController, updateKlController } from './kl-controller.js'
+export { ModelTurns, type Turns } from './model-turns.js'
 export { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
+export type { Prompt, PromptColumns, PromptRow } from './prompts.js'
 export { RolloutError, type RolloutSample, rolloutProblems, type SampleProblem } from './rollout-samples.js'
 export {
   addToRunningMoments,

@@ -1,0 +1,59 @@
+/** What is worth logging of a batch of experiences. Pure. */
+
+import type { Collected, ScoredSample } from './collect.js'
+import type { AdvantageInfo } from './derive-advantages.js'
+import type { Dropped, ExperienceInfo, StageSeconds } from './experience.js'
+import { paddingShare } from './inference.js'
+import { distribution, tokenStatistics } from './statistics.js'
+
+export function batchInfo(options: {
+  advantages: AdvantageInfo
+  samples: readonly ScoredSample[]
+  entropies: readonly (Float32Array | undefined)[]
+  collected: Pick<Collected, 'rounds' | 'missingGroups' | 'rewardOverlap' | 'groups'>
+  dropped: readonly Dropped[]
+  seconds: StageSeconds
+  microRolloutBatchSize: number
+}): ExperienceInfo {
+  const { advantages, samples, entropies, collected, dropped, seconds } = options
+  const lengths = samples.map(({ sample }) => sample.promptIds.length + sample.responseIds.length)
+  const { tokens } = advantages
+  return {
+    ...advantages,
+    prompts: collected.groups.length,
+    components: means(samples.map(({ reward }) => reward.components)),
+    metrics: means(samples.map(({ reward }) => reward.metrics)),
+    totalLength: distribution(lengths),
+    entropy: tokenStatistics(entropies.filter(each => each !== undefined))?.mean,
+    truncatedShare:
+      samples.length === 0
+        ? 0
+        : samples.filter(({ sample }) => sample.finishReason === 'length').length / samples.length,
+    drops: counted(dropped.map(({ stage, reason }) => (stage === 'group' ? reason : `${stage}: ${reason}`))),
+    rounds: collected.rounds,
+    missingGroups: collected.missingGroups,
+    seconds,
+    generatedTokensPerSecond: seconds.generation === 0 ? 0 : tokens / seconds.generation,
+    tokensPerSecond: seconds.total === 0 ? 0 : tokens / seconds.total,
+    paddingAvoided: paddingShare(lengths, options.microRolloutBatchSize),
+    rewardOverlap: collected.rewardOverlap,
+  }
+}
+
+/** The mean of each name over those that have it. */
+function means(records: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums = new Map<string, { sum: number; count: number }>()
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const known = sums.get(name) ?? { sum: 0, count: 0 }
+      sums.set(name, { sum: known.sum + value, count: known.count + 1 })
+    }
+  }
+  return Object.fromEntries([...sums].map(([name, { sum, count }]) => [name, sum / count]))
+}
+
+function counted(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,132 @@
+/** The options of experience generation: one schema, whose descriptions are the help and the docs. */
+import { z } from 'zod'
+import { didYouMean } from '../errors/index.js'
+import { advantageOptionProblems, advantageOptionsShape } from './advantage-options.js'
+
+const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
+
+/** How responses are sampled; may also be given for one call. */
+export const generationShape = {
+  temperature: z.number().min(0).default(1).describe('of sampling; 0 always takes the likeliest token'),
+  topP: z
+    .number()
+    .positive()
+    .max(1)
+    .default(1)
+    .describe('only the likeliest tokens that together have this probability'),
+  topK: z
+    .union([z.literal(-1), z.int().min(1)])
+    .default(-1)
+    .describe('only this many of the likeliest tokens; -1: all'),
+  maxNewTokens: z.int().min(1).default(1024).describe('tokens a response may have'),
+  minNewTokens: z.int().min(0).default(1).describe('tokens before which the end of sequence is not sampled'),
+  ignoreEos: z.boolean().default(false).describe("the model's own end-of-sequence tokens do not end a response"),
+  stop: z.array(z.string().min(1)).default([]).describe('texts that end a response; they stay part of it'),
+  skipSpecialTokens: z.boolean().default(false).describe("leave special tokens out of an experience's texts"),
+  useFire: z.boolean().default(false).describe('sample the first token at firstTokenTemperature (FIRE)'),
+  firstTokenTemperature: z.number().positive().default(10).describe("the first token's temperature with useFire"),
+}
+
+export const experienceShape = {
+  ...generationShape,
+  seed: z.int().default(0).describe('of sampling; a sample depends on it, its prompt id and its index alone'),
+  nSamplesPerPrompt: z.int().min(1).default(1).describe('samples of each prompt'),
+  promptMaxLen: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("tokens a prompt may have (default: what the model's context leaves)"),
+  promptTruncation: z
+    .enum(['left', 'right', 'reject'])
+    .default('left')
+    .describe('of longer prompts: cut off the beginning, the end, or do without them'),
+  microRolloutBatchSize: z
+    .int()
+    .min(1)
+    .default(64)
+    .describe('sequences a scoring call holds; changes memory, no number'),
+  packingSamples: z
+    .boolean()
+    .default(true)
+    .describe('score sequences one after another without padding; no number changes'),
+  ...advantageShape,
+  dynamicSampling: z
+    .boolean()
+    .default(false)
+    .describe('replace groups whose rewards are all equal by fresh ones (DAPO)'),
+  maxResampleRounds: z.int().min(0).default(3).describe('rounds of fresh groups, at most'),
+  highEntropyTokenRatio: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe('train only this share of the tokens, those of highest entropy; 0: all'),
+  enableEngineSleep: z
+    .boolean()
+    .default(false)
+    .describe('models take turns on the device: the engine sleeps while they score, and only one is there at a time'),
+}
+
+const schema = z.strictObject(experienceShape)
+
+/** As a user writes it: every field may be left out. */
+export type ExperienceOptions = z.input<typeof schema>
+/** With every default in its place. */
+export type ExperienceConfig = z.output<typeof schema>
+/** What may be given for one call. */
+export type GenerationOptions = Partial<z.input<z.ZodObject<typeof generationShape>>>
+
+/** What is wrong with a config, a line each, before anything runs. */
+export class ExperienceConfigError extends Error {
+  override readonly name = 'ExperienceConfigError'
+  constructor(readonly problems: readonly string[]) {
+    super(problems.length === 1 ? problems[0]! : `the config cannot be used:\n  ${problems.join('\n  ')}`)
+  }
+}
+
+/** What a config has to fit to. */
+export interface ExperienceParts {
+  critic: boolean
+}
+
+/** Fills in the defaults and checks all options together. */
+export function resolveExperienceConfig(options: unknown, parts: ExperienceParts): ExperienceConfig {
+  const result = schema.safeParse(options)
+  if (!result.success) throw new ExperienceConfigError(schemaProblems(result.error))
+  const config = result.data
+  const problems = advantageOptionProblems(config).map(({ option, message }) => `${option}: ${message}`)
+  if (config.advantageEstimator === 'gae' && !parts.critic)
+    problems.push(
+      "advantageEstimator: gae needs a critic's values and none was given; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm, which need none",
+    )
+  if (config.minNewTokens > config.maxNewTokens)
+    problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
+  if (problems.length > 0) throw new ExperienceConfigError(problems)
+  return config
+}
+
+function schemaProblems(error: z.ZodError): string[] {
+  const known = Object.keys(experienceShape)
+  return error.issues.flatMap(issue => {
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map(key => `there is no option "${key}"${meant(key, known)}`)
+    const path = issue.path.join('.')
+    return [`${path}: ${issue.message.replace(/^Invalid (input|option): /, '')}`]
+  })
+}
+
+/** Names of the Python system that are other words here. */
+const otherWords: Readonly<Record<string, string>> = {
+  rewardNormalization: 'rewardRunningNorm',
+  initKlCoef: 'klController: { kind: "fixed", coef }',
+  klCoef: 'klController: { kind: "fixed", coef }',
+  klTarget: 'klController: { kind: "adaptive", target }',
+  engineType: 'generator',
+}
+
+function meant(key: string, known: readonly string[]): string {
+  const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  const other = otherWords[camel]
+  if (other) return `; it is ${other} here`
+  return known.includes(camel) ? `; did you mean ${camel}?` : didYouMean(camel, known)
+}

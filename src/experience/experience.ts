@@ -1,0 +1,110 @@
+/** What experience generation makes: one record per sample, ragged, and what is worth logging of a batch. */
+import type { PolicyVersion } from '../model/index.js'
+import type { RewardRow } from '../reward/index.js'
+import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSpan } from '../rollout/index.js'
+import type { AdvantageInfo } from './derive-advantages.js'
+import type { Distribution } from './statistics.js'
+
+/** Arrays have one number per response token; the token that ended the response is one of them. */
+export interface Experience<Row = RewardRow> {
+  /** Names the prompt in the stream of random numbers; samples of one prompt share it. */
+  readonly group: string
+  /** The sample's index among those of its prompt. */
+  readonly sample: number
+  readonly prompt: string
+  readonly response: string
+  /** As the model saw and sampled them. */
+  readonly promptIds: Int32Array
+  readonly responseIds: Int32Array
+  readonly label: string | undefined
+  readonly reference: string | readonly string[] | undefined
+  readonly row: Row
+  readonly finishReason: 'stop' | 'length'
+  readonly policyVersion: PolicyVersion
+  readonly versions: readonly VersionSpan[]
+
+  /** Logits were divided by it for the actor's and the reference's log-probabilities: the sampling temperature, 1 for greedy. */
+  readonly temperature: number
+  /** The actor's, and their entropies where the actor gives them. */
+  readonly logprobs: Float32Array
+  readonly entropy: Float32Array | undefined
+  /** The reference's. */
+  readonly refLogprobs: Float32Array | undefined
+  /** The critic's. */
+  readonly values: Float32Array | undefined
+  /** What the engine reported when it sampled, by its meaning. */
+  readonly engineLogprobs: SampleLogprobs
+
+  /** As the rewards gave it, and what each of them gave. */
+  readonly reward: number
+  readonly components: Readonly<Record<string, number>>
+  readonly metrics: Readonly<Record<string, number>>
+  readonly overlongPenalty: number
+  /** What the last token earns. */
+  readonly shapedReward: number
+  /** To the reference, wherever there is one. */
+  readonly kl: Float64Array | undefined
+  readonly advantages: Float64Array
+  readonly returns: Float64Array
+  /** 1 for the tokens whose policy loss is taken: all, or those of highest entropy. */
+  readonly lossMask: Uint8Array
+}
+
+/** A sample that was asked for and is not in the batch, and why. */
+export interface Dropped {
+  readonly group: string
+  readonly sample: number
+  readonly stage: 'generation' | 'reward' | 'group'
+  readonly reason: Rejection['reason'] | GenerationFailure['reason'] | DropReason | string
+  readonly message: string
+}
+
+/**
+ * `aborted`: the engine gave it up. `group-incomplete`: others of its group were lost for good. `zero-variance`: all of its group
+ * earned the same. `surplus`: the batch was full.
+ */
+export type DropReason = 'aborted' | 'group-incomplete' | 'zero-variance' | 'surplus'
+
+/** Wall-clock seconds of each stage. Rewards run while others still generate: `reward` is what they took beyond that. */
+export interface StageSeconds {
+  encoding: number
+  generation: number
+  reward: number
+  actor: number
+  reference: number
+  critic: number
+  advantages: number
+  total: number
+}
+
+export interface ExperienceInfo extends AdvantageInfo {
+  readonly prompts: number
+  /** Means over samples, by the reward source's and the metric's name. */
+  readonly components: Readonly<Record<string, number>>
+  readonly metrics: Readonly<Record<string, number>>
+  readonly totalLength: Distribution | undefined
+  /** Mean over tokens. */
+  readonly entropy: number | undefined
+  /** Share of responses that were cut at `maxNewTokens`. */
+  readonly truncatedShare: number
+  /** How many samples were dropped, by reason. */
+  readonly drops: Readonly<Record<string, number>>
+  /** Rounds of dynamic sampling, the first included. */
+  readonly rounds: number
+  /** Groups that could not be filled within `maxResampleRounds`. */
+  readonly missingGroups: number
+  readonly seconds: StageSeconds
+  /** Response tokens of the batch by the seconds of generation, and by all. */
+  readonly generatedTokensPerSecond: number
+  readonly tokensPerSecond: number
+  /** Share of the rows of padded batches that packing does not compute. */
+  readonly paddingAvoided: number
+  /** Share of the time of reward calls during which others were still generated. */
+  readonly rewardOverlap: number
+}
+
+export interface ExperienceBatch<Row = RewardRow> {
+  readonly experiences: readonly Experience<Row>[]
+  readonly info: ExperienceInfo
+  readonly dropped: readonly Dropped[]
+}

@@ -1,0 +1,453 @@
+/**
+ * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
+ * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
+ */
+import { RewardComputationEngine, type RewardEngineOptions, type RewardModel, type RewardRow } from '../reward/index.js'
+import type { Generator } from '../rollout/index.js'
+import type { Tokenizer } from '../text/index.js'
+import { pickAdvantageOptions, type ResolvedAdvantageOptions } from './advantage-options.js'
+import { batchInfo } from './batch-info.js'
+import { type Collected, Collector, type ScoredSample } from './collect.js'
+import {
+  type ExperienceConfig,
+  ExperienceConfigError,
+  type ExperienceOptions,
+  experienceShape,
+  type GenerationOptions,
+  resolveExperienceConfig,
+} from './config.js'
+import { type DerivedRollout, deriveAdvantages } from './derive-advantages.js'
+import { highEntropyMask } from './entropy-filter.js'
+import type { Experience, ExperienceBatch, StageSeconds } from './experience.js'
+import { type InferenceOptions, type Scorer, scoreResponses } from './inference.js'
+import { type KlController, restoreKlController, updateKlController } from './kl-controller.js'
+import { ModelTurns, noTurns, type Resident, type Turns } from './model-turns.js'
+import {
+  type EncodedPrompt,
+  encodePrompt,
+  type Prompt,
+  type PromptColumns,
+  type PromptRow,
+  promptRows,
+} from './prompts.js'
+import type { RolloutSample } from './rollout-samples.js'
+import { initialRunningMoments, type RunningMoments, restoreRunningMoments } from './running-moments.js'
+
+type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
+
+export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
+  /** Its log-probabilities are the ones that training starts from. */
+  readonly actor: Scorer<'language'>
+  /** What `gae` needs. */
+  readonly critic?: Scorer<'value'>
+  /** The reference that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
+  readonly initialModel?: Scorer<'language'> | 'adapter-off'
+  readonly tokenizer: Tokenizer
+  /** What samples: an engine over the actor's own weights, or a server. */
+  readonly generator: Generator
+  /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
+  readonly klController?: KlController
+}
+
+export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, GenerationOptions {
+  /** Fresh prompts for groups that were dropped. */
+  readonly morePrompts?: Iterable<PromptRow<Row>> | AsyncIterable<PromptRow<Row>>
+  /** `evaluation` leaves the running statistics and the KL coefficient as they are. Default `training`. */
+  readonly purpose?: 'training' | 'evaluation'
+  readonly signal?: AbortSignal
+}
+
+/** What a run saves, to go on as if it had not stopped. Plain JSON. */
+export interface ExperienceState {
+  readonly calls: number
+  readonly klController: KlController
+  readonly runningMoments: RunningMoments
+}
+
+/** What the models said of a sample. */
+export interface Inference {
+  readonly logprobs: Float32Array
+  readonly entropy: Float32Array | undefined
+  readonly refLogprobs: Float32Array | undefined
+  readonly values: Float32Array | undefined
+}
+
+/**
+ * @example
+ * const maker = new FastExperienceMaker({
+ *   actor,
+ *   initialModel: reference,
+ *   tokenizer,
+ *   generator: new LocalEngine(actor, { tokenizer }),
+ *   sources: [sampleReward(({ response }) => (response.includes('42') ? 1 : 0), { name: 'answer' })],
+ *   advantageEstimator: 'group_norm',
+ *   nSamplesPerPrompt: 8,
+ *   maxNewTokens: 64,
+ * })
+ * const { experiences, info } = await maker.makeExperienceList(['What is 6 x 7?'])
+ */
+export class FastExperienceMaker {
+  readonly config: ExperienceConfig
+  readonly rewards: RewardComputationEngine
+  private readonly turns: Turns
+  private calls = 0
+  private klController: KlController
+  private runningMoments: RunningMoments = initialRunningMoments
+
+  constructor(private readonly options: FastExperienceMakerOptions) {
+    const { own, rewards } = divided(options)
+    this.config = resolveExperienceConfig(own, { critic: options.critic !== undefined })
+    this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
+    this.turns = this.config.enableEngineSleep ? new ModelTurns(this.residents()) : noTurns
+    this.rewards = new RewardComputationEngine({
+      ...rewards,
+      ...(rewards.rewardModel ? { rewardModel: this.takingTurns(rewards.rewardModel) } : {}),
+      tokenizer: options.tokenizer,
+    })
+    this.checkModels()
+  }
+
+  /** For a checkpoint. */
+  get state(): ExperienceState {
+    const { calls, klController, runningMoments } = this
+    return { calls, klController, runningMoments }
+  }
+
+  restore(state: ExperienceState): void {
+    this.calls = state.calls
+    this.klController = restoreKlController(state.klController)
+    this.runningMoments = restoreRunningMoments(state.runningMoments)
+  }
+
+  /** All seven stages. */
+  async makeExperienceList<Row = RewardRow>(
+    prompts: readonly Prompt[],
+    options: MakeOptions<Row> = {},
+  ): Promise<ExperienceBatch<Row>> {
+    const started = performance.now()
+    const { collected, config, encoding } = await this.collect(prompts, options)
+    const samples = collected.groups.flat()
+    const seconds = { ...noSeconds, encoding, ...collected.seconds }
+    const inferences = await this.inferences(samples, config, seconds, options.signal)
+    await this.turns.end()
+    const deriving = performance.now()
+    const rollout = samples.map((sample, i) => rolloutSample(sample, inferences[i]!))
+    const derived = this.getAdvantagesAndReturns(rollout, config)
+    if (options.purpose !== 'evaluation') this.learn(derived)
+    const experiences = samples.map((sample, i) => this.experience<Row>(sample, inferences[i]!, derived, i, config))
+    const now = performance.now()
+    seconds.advantages = (now - deriving) / 1000
+    seconds.total = (now - started) / 1000
+    const info = batchInfo({
+      advantages: derived.info,
+      samples,
+      entropies: inferences.map(({ entropy }) => entropy),
+      collected,
+      dropped: collected.dropped,
+      seconds,
+      microRolloutBatchSize: config.microRolloutBatchSize,
+    })
+    return { experiences, info, dropped: collected.dropped }
+  }
+
+  /** Stages 1 and 5's selection: samples with their rewards, in whole groups. */
+  async generateSamples<Row = RewardRow>(
+    prompts: readonly Prompt[],
+    options: MakeOptions<Row> = {},
+  ): Promise<Collected> {
+    return (await this.collect(prompts, options)).collected
+  }
+
+  /** Stages 2 to 4: what actor, reference and critic say of samples. */
+  async makeExperience(
+    samples: readonly ScoredSample[],
+    options: GenerationOptions & { signal?: AbortSignal } = {},
+  ): Promise<Inference[]> {
+    const { signal, ...generation } = options
+    await this.turns.beginScoring()
+    return this.inferences(samples, this.configFor(generation), { ...noSeconds }, signal)
+  }
+
+  /** Stages 5 and 7: shaping, normalisation, KL, advantages and returns. The running statistics are read, not changed. */
+  getAdvantagesAndReturns(samples: readonly RolloutSample[], config: ExperienceConfig = this.config): DerivedRollout {
+    return deriveAdvantages({
+      samples,
+      options: { ...this.advantageOptions(config), klCoef: this.hasReference ? this.klController.coef : 0 },
+      runningMoments: this.runningMoments,
+    })
+  }
+
+  private get hasReference(): boolean {
+    return this.options.initialModel !== undefined
+  }
+
+  private advantageOptions(config: ExperienceConfig): ResolvedAdvantageOptions {
+    return pickAdvantageOptions(config as ResolvedAdvantageOptions)
+  }
+
+  private learn({ runningMoments, info }: DerivedRollout): void {
+    this.runningMoments = runningMoments
+    if (info.kl !== undefined)
+      this.klController = updateKlController(this.klController, { kl: info.kl, nSteps: info.samples })
+  }
+
+  private configFor(generation: GenerationOptions): ExperienceConfig {
+    const given = Object.entries(generation).filter(([, value]) => value !== undefined)
+    if (given.length === 0) return this.config
+    return resolveExperienceConfig(
+      { ...this.config, ...Object.fromEntries(given) },
+      { critic: this.options.critic !== undefined },
+    )
+  }
+
+  private async collect<Row>(
+    prompts: readonly Prompt[],
+    options: MakeOptions<Row>,
+  ): Promise<{ collected: Collected; config: ExperienceConfig; encoding: number }> {
+    const { ids, references, labels, rows, images, videos, morePrompts, purpose: _, signal, ...generation } = options
+    const config = this.configFor(generation)
+    const started = performance.now()
+    signal?.throwIfAborted()
+    const call = this.calls++
+    let place = 0
+    const encode = (row: PromptRow<Row>): Promise<EncodedPrompt> =>
+      encodePrompt(row as PromptRow, {
+        tokenizer: this.options.tokenizer,
+        promptTruncation: config.promptTruncation,
+        limit: Math.min(config.promptMaxLen ?? Number.POSITIVE_INFINITY, this.options.generator.maxLength - 1),
+        group: `${call}.${place++}`,
+      })
+    const columns = { ids, references, labels, rows, images, videos } as PromptColumns<Row>
+    const given = promptRows(prompts, columns)
+    this.rewards.checkLabels(given.map(({ label }) => label))
+    const encoded = await Promise.all(given.map(encode))
+    refuseTwice(encoded.map(({ group }) => group))
+    const source = morePrompts && iteratorOf(morePrompts)
+    const collector = new Collector({
+      generator: this.options.generator,
+      rewards: this.rewards,
+      tokenizer: this.options.tokenizer,
+      config,
+      turns: this.turns,
+      nextPrompt:
+        source &&
+        (async () => {
+          const next = await source.next()
+          return next.done ? undefined : encode(next.value)
+        }),
+      signal,
+    })
+    const encoding = (performance.now() - started) / 1000
+    return { collected: await collector.collect(encoded), config, encoding }
+  }
+
+  /** Role by role, so that each model is brought to the device once. */
+  private async inferences(
+    samples: readonly ScoredSample[],
+    config: ExperienceConfig,
+    seconds: StageSeconds,
+    signal: AbortSignal | undefined,
+  ): Promise<Inference[]> {
+    const { actor, critic, initialModel } = this.options
+    const sequences = samples.map(({ sample }) => joined(sample.promptIds, sample.responseIds))
+    const from = samples.map(({ sample }) => sample.promptIds.length)
+    const shared: InferenceOptions = {
+      microRolloutBatchSize: config.microRolloutBatchSize,
+      packingSamples: config.packingSamples,
+      ...(signal ? { signal } : {}),
+    }
+    const scaled = { ...shared, temperature: config.temperature || 1 }
+    const timed = async <T>(
+      stage: 'actor' | 'reference' | 'critic',
+      model: Resident,
+      work: () => Promise<T>,
+    ): Promise<T> => {
+      signal?.throwIfAborted()
+      const started = performance.now()
+      const found = await this.turns.use(model, work)
+      seconds[stage] += (performance.now() - started) / 1000
+      return found
+    }
+    const refer = (model: Scorer<'language'>, adapter: 'on' | 'off') =>
+      timed('reference', model, () => scoreResponses<'language'>(model, sequences, from, { ...scaled, adapter }))
+    // The actor last: training needs it next.
+    const other = initialModel === 'adapter-off' ? undefined : initialModel
+    const apart = other && (await refer(other, 'on'))
+    const valued =
+      critic && (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, from, shared)))
+    const { entropy } = actor.capabilities
+    const acted = await timed('actor', actor, () =>
+      scoreResponses<'language'>(actor, sequences, from, { ...scaled, entropy }),
+    )
+    const referred = initialModel === 'adapter-off' ? await refer(actor, 'off') : apart
+    return acted.map(({ logprobs, entropy: entropies }, i) => ({
+      logprobs,
+      entropy: entropies,
+      refLogprobs: referred?.[i]?.logprobs,
+      values: valued?.[i]?.values,
+    }))
+  }
+
+  private experience<Row>(
+    scored: ScoredSample,
+    inference: Inference,
+    derived: DerivedRollout,
+    place: number,
+    config: ExperienceConfig,
+  ): Experience<Row> {
+    const { prompt, sample, texts, reward } = scored
+    const { advantages, returns, kl, shapedReward, overlongPenalty } = derived.samples[place]!
+    const plain = config.skipSpecialTokens
+    const { highEntropyTokenRatio: ratio } = config
+    const length = sample.responseIds.length
+    return {
+      group: prompt.group,
+      sample: sample.sample,
+      prompt: plain ? texts.prompt : texts.promptRaw,
+      response: plain ? texts.response : texts.responseRaw,
+      promptIds: sample.promptIds,
+      responseIds: sample.responseIds,
+      label: prompt.label,
+      reference: prompt.reference,
+      row: prompt.row as Row,
+      finishReason: sample.finishReason as 'stop' | 'length',
+      policyVersion: sample.policyVersion,
+      versions: sample.versions,
+      temperature: config.temperature || 1,
+      ...inference,
+      engineLogprobs: sample.logprobs,
+      reward: reward.reward,
+      components: reward.components,
+      metrics: reward.metrics,
+      overlongPenalty,
+      shapedReward,
+      kl,
+      advantages,
+      returns,
+      lossMask: ratio > 0 ? highEntropyMask(inference.entropy!, ratio) : new Uint8Array(length).fill(1),
+    }
+  }
+
+  private residents(): ConstructorParameters<typeof ModelTurns>[0] {
+    const { generator, actor, critic, initialModel } = this.options
+    const rewardModels = rewardModelsOf(this.options.rewardModel).map(({ model }) => model as unknown as Resident)
+    const others = [critic, initialModel === 'adapter-off' ? undefined : initialModel, ...rewardModels]
+    return { generator, actor, models: others.filter(model => model !== undefined && 'offload' in model) as Resident[] }
+  }
+
+  /** Reward models that wait for their turn on the device. */
+  private takingTurns(given: NonNullable<RewardOptions['rewardModel']>): NonNullable<RewardOptions['rewardModel']> {
+    if (this.turns === noTurns) return given
+    const wrap = (entry: RewardModel): RewardModel => ({
+      ...entry,
+      model: {
+        score: (sequences, options) =>
+          this.turns.use(entry.model as unknown as Resident, () => entry.model.score(sequences, options)),
+      },
+    })
+    if (Array.isArray(given)) return given.map(wrap)
+    if ('model' in given && 'tokenizer' in given) return wrap(given as RewardModel)
+    return Object.fromEntries(
+      Object.entries(given as Record<string, RewardModel>).map(([name, entry]) => [name, wrap(entry)]),
+    )
+  }
+
+  private checkModels(): void {
+    const { actor, initialModel, generator, klController } = this.options
+    const { config } = this
+    const problems: string[] = []
+    if (initialModel === 'adapter-off' && !actor.capabilities.adapterOff)
+      problems.push('initialModel: adapter-off needs an actor with an adapter, and this one has none; give a model')
+    if (initialModel === undefined && klController !== undefined && klController.coef !== 0)
+      problems.push('klController: KL is measured to a reference, and there is none; give initialModel')
+    if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
+      problems.push('highEntropyTokenRatio: this actor gives no entropies')
+    if (config.stop.length > 0 && !generator.capabilities.text)
+      problems.push('stop: this generator has no tokenizer, which stop strings need')
+    if (config.enableEngineSleep && !generator.capabilities.sleep)
+      problems.push('enableEngineSleep: this generator cannot sleep')
+    if (config.promptMaxLen !== undefined && config.promptMaxLen >= generator.maxLength)
+      problems.push(
+        `promptMaxLen: ${config.promptMaxLen} leaves no token to generate; the engine's sequences have ${generator.maxLength} at most`,
+      )
+    if (problems.length > 0) throw new ExperienceConfigError(problems)
+  }
+}
+
+const noSeconds: StageSeconds = {
+  encoding: 0,
+  generation: 0,
+  reward: 0,
+  actor: 0,
+  reference: 0,
+  critic: 0,
+  advantages: 0,
+  total: 0,
+}
+
+const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'generator', 'klController'])
+const rewardNames = new Set<keyof RewardOptions>([
+  'sources',
+  'rewardModel',
+  'remoteRmUrl',
+  'customRewardFunc',
+  'rewardFn',
+  'rewardFnLabelMap',
+  'rewardRecipe',
+  'weights',
+  'onRewardFailure',
+  'failureRetries',
+  'blockedMs',
+  'onLate',
+  'onBlocked',
+])
+
+/** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */
+function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions; rewards: RewardOptions } {
+  const own: Record<string, unknown> = {}
+  const rewards: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (partNames.has(name) || value === undefined) continue
+    const target = rewardNames.has(name as keyof RewardOptions) && !(name in experienceShape) ? rewards : own
+    target[name] = value
+  }
+  return { own, rewards }
+}
+
+function rewardModelsOf(given: RewardOptions['rewardModel']): RewardModel[] {
+  if (given === undefined) return []
+  if (Array.isArray(given)) return given
+  if ('model' in given && 'tokenizer' in given) return [given as RewardModel]
+  return Object.values(given as Readonly<Record<string, RewardModel>>)
+}
+
+function rolloutSample({ prompt, sample, reward }: ScoredSample, inference: Inference): RolloutSample {
+  const { logprobs, refLogprobs, values } = inference
+  return {
+    group: prompt.group,
+    reward: reward.reward,
+    length: sample.responseIds.length,
+    logprobs,
+    refLogprobs,
+    values,
+  }
+}
+
+function joined(first: Int32Array, second: Int32Array): Int32Array {
+  const whole = new Int32Array(first.length + second.length)
+  whole.set(first)
+  whole.set(second, first.length)
+  return whole
+}
+
+function refuseTwice(groups: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const group of groups) {
+    if (seen.has(group)) throw new RangeError(`two prompts have the id "${group}"; samples of both would be the same`)
+    seen.add(group)
+  }
+}
+
+function iteratorOf<T>(items: Iterable<T> | AsyncIterable<T>): Iterator<T> | AsyncIterator<T> {
+  return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
+}

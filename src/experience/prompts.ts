@@ -1,0 +1,97 @@
+/** Prompts as they come to prompts as a model reads them: encoded once, cut or refused where they are too long. */
+import type { RewardMedia, RewardRow } from '../reward/index.js'
+import type { ChatMessage, Tokenizer } from '../text/index.js'
+import type { ExperienceConfig } from './config.js'
+
+/** A text, a conversation for the assistant to answer, or token ids. */
+export type Prompt = string | readonly ChatMessage[] | Int32Array
+
+/** What belongs to prompts, each list as long as they are many. */
+export interface PromptColumns<Row = RewardRow> {
+  /** Names in the stream of random numbers. Default: the call's number and the prompt's. */
+  readonly ids?: readonly string[]
+  readonly references?: readonly (string | readonly string[] | undefined)[]
+  readonly labels?: readonly (string | undefined)[]
+  readonly rows?: readonly Row[]
+  readonly images?: readonly (readonly RewardMedia[] | undefined)[]
+  readonly videos?: readonly (readonly RewardMedia[] | undefined)[]
+}
+
+/** One prompt with all that belongs to it: what `morePrompts` gives. */
+export interface PromptRow<Row = RewardRow> {
+  readonly prompt: Prompt
+  readonly id?: string
+  readonly reference?: string | readonly string[] | undefined
+  readonly label?: string | undefined
+  readonly row?: Row
+  readonly images?: readonly RewardMedia[] | undefined
+  readonly videos?: readonly RewardMedia[] | undefined
+}
+
+export interface EncodedPrompt {
+  readonly group: string
+  readonly ids: Int32Array
+  readonly messages: readonly ChatMessage[] | undefined
+  readonly label: string | undefined
+  readonly reference: string | readonly string[] | undefined
+  readonly row: RewardRow
+  /** Longer than it may be, and not to be cut. */
+  readonly tooLong: boolean
+}
+
+/** Lists side by side as rows; lists of another length than the prompts are an error that names them. */
+export function promptRows<Row>(prompts: readonly Prompt[], columns: PromptColumns<Row>): PromptRow<Row>[] {
+  const { ids, references, labels, rows, images, videos } = columns
+  for (const [name, list] of Object.entries({ ids, references, labels, rows, images, videos })) {
+    if (list && list.length !== prompts.length)
+      throw new RangeError(`${name} has ${list.length} entries for ${prompts.length} prompts; give one for each`)
+  }
+  return prompts.map((prompt, i) => ({
+    prompt,
+    ...(ids ? { id: ids[i]! } : {}),
+    ...(rows ? { row: rows[i]! } : {}),
+    reference: references?.[i],
+    label: labels?.[i],
+    images: images?.[i],
+    videos: videos?.[i],
+  }))
+}
+
+interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation'> {
+  tokenizer: Tokenizer
+  /** Tokens a prompt may have. */
+  limit: number
+  group: string
+}
+
+export async function encodePrompt(row: PromptRow, options: EncodeOptions): Promise<EncodedPrompt> {
+  const { prompt, label, reference } = row
+  if ((row.images?.length ?? 0) > 0 || (row.videos?.length ?? 0) > 0)
+    throw new RangeError(
+      'images and videos need a vision-language model and its processor, and the models here read text alone',
+    )
+  const messages = typeof prompt === 'string' || prompt instanceof Int32Array ? undefined : prompt
+  const whole = messages
+    ? await options.tokenizer.encodeChat(messages, { addGenerationPrompt: true })
+    : prompt instanceof Int32Array
+      ? prompt
+      : await encodeText(prompt as string, options.tokenizer)
+  const { limit, promptTruncation } = options
+  const long = whole.length > limit
+  const cut = promptTruncation === 'left' ? whole.slice(-limit) : whole.slice(0, limit)
+  return {
+    group: row.id ?? options.group,
+    ids: long && promptTruncation !== 'reject' ? cut : whole,
+    messages,
+    label,
+    reference,
+    row: (row.row as RewardRow | undefined) ?? {},
+    tooLong: long && promptTruncation === 'reject',
+  }
+}
+
+/** With the tokens the tokenizer adds, unless the text was rendered by a chat template that has written them already. */
+function encodeText(text: string, tokenizer: Tokenizer): Promise<Int32Array> {
+  const bos = tokenizer.bosId === undefined ? undefined : tokenizer.tokenOf(tokenizer.bosId)
+  return tokenizer.encode(text, { addSpecialTokens: bos === undefined || !text.startsWith(bos) })
+}

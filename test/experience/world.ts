@@ -1,0 +1,82 @@
+/** A small world for experiences: random models that share the fixtures' tokenizer, and an engine over the actor. */
+import { afterAll } from 'vitest'
+import { parseConfig } from '../../src/decoder/index.js'
+import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
+import { LocalModel, type Role } from '../../src/model/index.js'
+import { sampleReward } from '../../src/reward/index.js'
+import { LocalEngine, type LocalEngineOptions } from '../../src/rollout/index.js'
+import { threads } from '../../src/tensor/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+
+threads(1)
+
+export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
+export const tokenizer = await Tokenizer.load(tokenizerPath)
+
+const made: { dispose(): void }[] = []
+const engines: LocalEngine[] = []
+afterAll(async () => {
+  for (const engine of engines) await engine.close()
+  for (const model of made) model.dispose()
+})
+
+export async function makeModel<R extends Role>(
+  role: R,
+  options: { seed?: number; adapter?: boolean; context?: number } = {},
+): Promise<LocalModel<R>> {
+  const config = parseConfig(
+    {
+      architectures: ['Qwen2ForCausalLM'],
+      vocab_size: tokenizer.vocabSize,
+      hidden_size: 32,
+      intermediate_size: 64,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      num_key_value_heads: 2,
+      max_position_embeddings: options.context ?? 128,
+      tie_word_embeddings: true,
+      use_sliding_window: false,
+      initializer_range: 0.2,
+    },
+    'config.json',
+  )
+  const adapter = options.adapter
+    ? { adapter: { rank: 2, alpha: 4, dropout: 0, targets: ['q_proj', 'v_proj'] as const, seed: 3 } }
+    : {}
+  const model = await LocalModel.create(config, { role, seed: options.seed ?? 5, ...adapter })
+  made.push(model)
+  return model
+}
+
+export function engineOver(
+  actor: LocalModel<'language'>,
+  options: Omit<LocalEngineOptions, 'tokenizer'> = {},
+): LocalEngine {
+  const engine = new LocalEngine(actor, { tokenizer, ...options })
+  engines.push(engine)
+  return engine
+}
+
+/** Says something about the text that differs between samples. */
+export const lengthReward = sampleReward(({ response }) => response.length, { name: 'length' })
+
+type Given = Partial<FastExperienceMakerOptions>
+
+/** A maker over models of its own, unless they are given. */
+export async function makeMaker(options: Given = {}): Promise<FastExperienceMaker> {
+  const actor = (options.actor as LocalModel<'language'> | undefined) ?? (await makeModel('language'))
+  const rewarded = ['sources', 'rewardModel', 'rewardFn', 'customRewardFunc', 'remoteRmUrl'].some(
+    name => name in options,
+  )
+  return new FastExperienceMaker({
+    tokenizer,
+    generator: options.generator ?? engineOver(actor),
+    ...(rewarded ? {} : { sources: [lengthReward] }),
+    advantageEstimator: 'reinforce',
+    maxNewTokens: 12,
+    ...options,
+    actor,
+  })
+}
+
+export const prompts = ['Hello there', 'What is two and two?', 'A', 'The quick brown fox jumps']
