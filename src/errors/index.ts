@@ -1,3 +1,4 @@
 /** Errors that are written for people, and the words they share. */
 export { didYouMean } from './did-you-mean.js'
 export { InputError, WhetstoneError } from './errors.js'
+export { type SchemaProblemOptions, schemaProblems } from './schema-problems.js'

@@ -1,6 +1,6 @@
 /** The options of experience generation: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
-import { didYouMean } from '../errors/index.js'
+import { schemaProblems } from '../errors/index.js'
 import { advantageOptionProblems, advantageOptionsShape } from './advantage-options.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
@@ -84,36 +84,7 @@ export class ExperienceConfigError extends Error {
   }
 }
 
-/** What a config has to fit to. */
-export interface ExperienceParts {
-  critic: boolean
-}
-
-/** Fills in the defaults and checks all options together. */
-export function resolveExperienceConfig(options: unknown, parts: ExperienceParts): ExperienceConfig {
-  const result = schema.safeParse(options)
-  if (!result.success) throw new ExperienceConfigError(schemaProblems(result.error))
-  const config = result.data
-  const problems = advantageOptionProblems(config).map(({ option, message }) => `${option}: ${message}`)
-  if (config.advantageEstimator === 'gae' && !parts.critic)
-    problems.push(
-      "advantageEstimator: gae needs a critic's values and none was given; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm, which need none",
-    )
-  if (config.minNewTokens > config.maxNewTokens)
-    problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
-  if (problems.length > 0) throw new ExperienceConfigError(problems)
-  return config
-}
-
-function schemaProblems(error: z.ZodError): string[] {
-  const known = Object.keys(experienceShape)
-  return error.issues.flatMap(issue => {
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map(key => `there is no option "${key}"${meant(key, known)}`)
-    const path = issue.path.join('.')
-    return [`${path}: ${issue.message.replace(/^Invalid (input|option): /, '')}`]
-  })
-}
+const known = Object.keys(experienceShape)
 
 /** Names of the Python system that are other words here. */
 const otherWords: Readonly<Record<string, string>> = {
@@ -124,9 +95,23 @@ const otherWords: Readonly<Record<string, string>> = {
   engineType: 'generator',
 }
 
-function meant(key: string, known: readonly string[]): string {
-  const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-  const other = otherWords[camel]
-  if (other) return `; it is ${other} here`
-  return known.includes(camel) ? `; did you mean ${camel}?` : didYouMean(camel, known)
+/** What a config has to fit to. */
+export interface ExperienceParts {
+  critic: boolean
+}
+
+/** Fills in the defaults and checks all options together. */
+export function resolveExperienceConfig(options: unknown, parts: ExperienceParts): ExperienceConfig {
+  const result = schema.safeParse(options)
+  if (!result.success) throw new ExperienceConfigError(schemaProblems(result.error, { known, otherWords }))
+  const config = result.data
+  const problems = advantageOptionProblems(config).map(({ option, message }) => `${option}: ${message}`)
+  if (config.advantageEstimator === 'gae' && !parts.critic)
+    problems.push(
+      "advantageEstimator: gae needs a critic's values and none was given; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm, which need none",
+    )
+  if (config.minNewTokens > config.maxNewTokens)
+    problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
+  if (problems.length > 0) throw new ExperienceConfigError(problems)
+  return config
 }

@@ -191,6 +191,28 @@ describe('end to end', () => {
   })
 })
 
+test('what was sampled is what is trained: ids, lengths and ends are the engine’s', async () => {
+  const actor = await makeModel('language')
+  const engine = engineOver(actor)
+  const maker = await makeMaker({ actor, generator: engine, maxNewTokens: 40, nSamplesPerPrompt: 4 })
+  const { experiences } = await maker.makeExperienceList(prompts)
+  const requests = prompts.map(async (prompt, i) => ({
+    id: `${i}`,
+    promptId: `0.${i}`,
+    promptIds: await tokenizer.encode(prompt),
+    n: 4,
+    sampling: { seed: 0, maxNewTokens: 40, minNewTokens: 1 },
+  }))
+  for await (const outcome of engine.generate(await Promise.all(requests))) {
+    if (outcome.kind !== 'completed') throw new Error(outcome.message)
+    const same = experiences.find(one => one.group === outcome.promptId && one.sample === outcome.sample)!
+    expect(same.responseIds).toEqual(outcome.responseIds)
+    expect(same.finishReason).toBe(outcome.finishReason)
+    const ended = tokenizer.stopIds.includes(same.responseIds.at(-1)!)
+    expect(ended).toBe(same.finishReason === 'stop')
+  }
+})
+
 describe('prompts', () => {
   test('texts, conversations and ids; special tokens are never added twice', async () => {
     const maker = await makeMaker()

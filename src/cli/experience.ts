@@ -1,0 +1,259 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { stringify } from 'yaml'
+import { type PromptRow, readPrompts } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import { type Experience, type ExperienceInfo, FastExperienceMaker } from '../experience/index.js'
+import { writeFileAtomic } from '../files/index.js'
+import { LocalModel } from '../model/index.js'
+import { count, type Report, reportFor } from '../progress/index.js'
+import { loadRewards } from '../reward/index.js'
+import { LocalEngine } from '../rollout/index.js'
+import type { Device } from '../tensor/index.js'
+import { Tokenizer } from '../text/index.js'
+import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
+import { interruptible } from './interrupt.js'
+import { parseOptions, UsageError } from './usage.js'
+
+const described = Object.entries(experienceFileShape)
+  .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)
+  .join('\n')
+
+export const help = `Usage: whetstone experience --config FILE [--set key=value ...] [--dry-run]
+
+Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, as a line of JSON each.
+The config is YAML, JSON, or a TypeScript module whose default export it is:
+
+${described}
+
+and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
+(docs/experience.md has the table). Paths are relative to the config.
+
+  --config FILE       the config
+  --set key=value     an option that takes the place of the config's; several times for several
+  --dry-run           check everything that can be without the models, print the options in force, and stop
+`
+
+export async function run(args: string[]): Promise<number> {
+  const values = parseOptions(args, {
+    config: { type: 'string' },
+    set: { type: 'string', multiple: true },
+    'dry-run': { type: 'boolean' },
+  })
+  if (!values.config) throw new UsageError('--config: expected a file')
+  const config = await readExperienceFile(values.config, values.set ?? [])
+  const report = reportFor(process.env)
+  return interruptible({
+    work: signal => experience(config, report, signal, values['dry-run'] ? 'dry' : 'real'),
+    onInterrupt: () => report.line(`Interrupted; ${config.output} was not written.`),
+  })
+}
+
+async function experience(
+  config: ExperienceFile,
+  report: Report,
+  signal: AbortSignal,
+  kind: 'dry' | 'real',
+): Promise<void> {
+  const folder = dirname(config.output)
+  await access(folder, constants.W_OK).catch(cause => {
+    throw new InputError(`output: ${folder} is not a directory one can write to`, { cause })
+  })
+  const { promptColumn, labelColumn, referenceColumn } = config
+  const { prompts, description } = await readPrompts(config.prompts, {
+    columns: {
+      ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
+      ...(labelColumn === undefined ? {} : { label: labelColumn }),
+      ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
+    },
+  })
+  const rewards = await loadRewards(config.rewards)
+  try {
+    rewards.checkLabels(prompts.map(({ label }) => label))
+    if (kind === 'dry') {
+      report.line(stringify(config).trimEnd())
+      report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
+      return
+    }
+    const models = await loadModels(config, report, signal)
+    try {
+      const { output: _, ...options } = experienceOptions(config)
+      const maker = new FastExperienceMaker({ ...options, ...models.parts, rewards })
+      await writeExperiences(maker, prompts, config, report, signal)
+    } finally {
+      await models.close()
+    }
+  } finally {
+    await rewards.close()
+  }
+}
+
+/** The options of the maker alone. */
+function experienceOptions(config: ExperienceFile): Omit<ExperienceFile, keyof typeof experienceFileShape> & {
+  output?: string
+} {
+  const own = new Set<string>(Object.keys(experienceFileShape))
+  const rest = Object.entries(config).filter(([name, value]) => !own.has(name) && value !== undefined)
+  return Object.fromEntries(rest) as Omit<ExperienceFile, keyof typeof experienceFileShape>
+}
+
+async function loadModels(config: ExperienceFile, report: Report, signal: AbortSignal) {
+  const device = config.device as Device
+  const loaded: { dispose(): void }[] = []
+  const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
+    const loading = report.transfer(`loading ${what}`)
+    const model = await LocalModel.load<R>(directory, {
+      role,
+      device,
+      signal,
+      ...(adapter === undefined ? {} : { adapter }),
+      onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    }).finally(() => loading.end())
+    loaded.push(model)
+    return model
+  }
+  const dispose = (): void => {
+    for (const model of loaded) model.dispose()
+  }
+  try {
+    const tokenizer = await Tokenizer.load(config.model)
+    const actor = await load('language', config.model, 'the actor', config.adapter)
+    const { reference, critic: criticPath, klController } = config
+    const initialModel =
+      reference === undefined || reference === 'adapter-off'
+        ? reference
+        : await load('language', reference, 'the reference')
+    const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic')
+    const generator = new LocalEngine(actor, { tokenizer })
+    return {
+      parts: {
+        actor,
+        tokenizer,
+        generator,
+        ...(initialModel === undefined ? {} : { initialModel }),
+        ...(critic ? { critic } : {}),
+        ...(klController ? { klController } : {}),
+      },
+      close: async (): Promise<void> => {
+        await generator.close()
+        dispose()
+      },
+    }
+  } catch (error) {
+    dispose()
+    throw error
+  }
+}
+
+async function writeExperiences(
+  maker: FastExperienceMaker,
+  prompts: readonly PromptRow[],
+  { output, rolloutBatchSize }: ExperienceFile,
+  report: Report,
+  signal: AbortSignal,
+): Promise<void> {
+  const progress = report.transfer('experiences', count('prompts', 100))
+  const infos: ExperienceInfo[] = []
+  try {
+    await writeFileAtomic(output, async target => {
+      for (let start = 0; start < prompts.length; start += rolloutBatchSize) {
+        const batch = prompts.slice(start, start + rolloutBatchSize)
+        const { experiences, info } = await maker.makeExperienceList(
+          batch.map(({ prompt }) => prompt),
+          {
+            ids: batch.map((_, i) => `${start + i}`),
+            labels: batch.map(({ label }) => label),
+            references: batch.map(({ reference }) => reference),
+            rows: batch.map(({ row }) => row),
+            signal,
+          },
+        )
+        for (const one of experiences) await target.appendFile(experienceLine(one))
+        infos.push(info)
+        progress.at(start + batch.length, prompts.length)
+      }
+    })
+  } finally {
+    progress.end()
+  }
+  for (const [i, info] of infos.entries())
+    report.line(`${infos.length > 1 ? `batch ${i}\n` : ''}${summary(info).join('\n')}`)
+  const total = infos.reduce((sum, { samples }) => sum + samples, 0)
+  report.line(`${output}: ${count(total === 1 ? 'experience' : 'experiences', 0).show(total)}`)
+}
+
+/** A line that `whetstone advantages` and `whetstone reward test` read too. */
+export function experienceLine(one: Experience): string {
+  const list = (values: ArrayLike<number> | undefined): number[] | undefined => values && Array.from(values)
+  return `${JSON.stringify({
+    group: one.group,
+    sample: one.sample,
+    prompt: one.prompt,
+    response: one.response,
+    prompt_ids: list(one.promptIds),
+    response_ids: list(one.responseIds),
+    label: one.label,
+    reference: one.reference,
+    row: one.row,
+    finish_reason: one.finishReason,
+    policy_version: one.policyVersion,
+    temperature: one.temperature,
+    reward: one.reward,
+    components: one.components,
+    metrics: one.metrics,
+    overlong_penalty: one.overlongPenalty,
+    shaped_reward: one.shapedReward,
+    logprobs: list(one.logprobs),
+    ref_logprobs: list(one.refLogprobs),
+    engine_logprobs: { raw: list(one.engineLogprobs.raw), processed: list(one.engineLogprobs.processed) },
+    entropy: list(one.entropy),
+    values: list(one.values),
+    kl: list(one.kl),
+    advantages: list(one.advantages),
+    returns: list(one.returns),
+    loss_mask: list(one.lossMask),
+  })}\n`
+}
+
+function summary(info: ExperienceInfo): string[] {
+  const number = (value: number): string => String(Number(value.toPrecision(4)))
+  const row = (name: string, text: string): string => `  ${name.padEnd(16)} ${text}`
+  const spread = (name: string, values: ExperienceInfo['reward']): string[] =>
+    values
+      ? [
+          row(
+            name,
+            `${number(values.mean)} (min ${number(values.min)}, p50 ${number(values.p50)}, p80 ${number(values.p80)}, max ${number(values.max)})`,
+          ),
+        ]
+      : []
+  const named = (values: Readonly<Record<string, number>>): string =>
+    Object.entries(values)
+      .map(([name, value]) => `${name} ${number(value)}`)
+      .join(', ')
+  const { seconds } = info
+  const stages = Object.entries(seconds).filter(([name, value]) => name !== 'total' && value > 0)
+  return [
+    row('samples', `${info.samples} of ${info.prompts} prompts, ${count('tokens', 0).show(info.tokens)}`),
+    ...spread('reward', info.reward),
+    ...(Object.keys(info.components).length > 1 ? [row('components', named(info.components))] : []),
+    ...(Object.keys(info.metrics).length > 0 ? [row('metrics', named(info.metrics))] : []),
+    ...spread('shaped reward', info.shapedReward),
+    ...spread('response length', info.responseLength),
+    ...spread('total length', info.totalLength),
+    ...(info.kl === undefined ? [] : [row('KL', `${number(info.kl)}, coefficient ${number(info.klCoef)}`)]),
+    ...(info.entropy === undefined ? [] : [row('entropy', number(info.entropy))]),
+    ...(info.groups
+      ? [row('groups', `${info.groups.count}, ${number(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
+      : []),
+    row('truncated', `${number(100 * info.truncatedShare)} %`),
+    ...(Object.keys(info.drops).length > 0 ? [row('dropped', named(info.drops))] : []),
+    row('padding avoided', `${number(100 * info.paddingAvoided)} %`),
+    row(
+      'seconds',
+      `${stages.map(([name, value]) => `${name} ${number(value)}`).join(', ')}, total ${number(seconds.total)}`,
+    ),
+    row('speed', `${Math.round(info.tokensPerSecond).toLocaleString('en')} tokens/s`),
+  ]
+}

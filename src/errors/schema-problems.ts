@@ -1,0 +1,45 @@
+import type { z } from 'zod'
+import { didYouMean } from './did-you-mean.js'
+
+export interface SchemaProblemOptions {
+  /** The keys there are, for those that were misspelt or written in snake_case. */
+  readonly known: readonly string[]
+  /** What a key of another system is called here. */
+  readonly otherWords?: Readonly<Record<string, string>>
+  /** What a key that is missing is for. */
+  readonly describe?: (key: string) => string | undefined
+}
+
+/**
+ * What a schema found, a line each: where, what was expected, and for a key it does not know, which was probably meant.
+ *
+ * @example
+ * const schema = z.strictObject({ rewardClip: z.number() })
+ * const result = schema.safeParse({ reward_clip: 1 })
+ * if (!result.success) console.log(schemaProblems(result.error, { known: ['rewardClip'] }))
+ * // there is no option "reward_clip"; did you mean rewardClip?
+ */
+export function schemaProblems(
+  error: z.ZodError,
+  { known, otherWords = {}, describe }: SchemaProblemOptions,
+): string[] {
+  return error.issues.flatMap(issue => {
+    const where = issue.path.join('.')
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map(key => {
+        const name = where === '' ? key : `${where}.${key}`
+        return `there is no option "${name}"${meant(key, known, otherWords)}`
+      })
+    const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
+    const purpose = missing ? describe?.(where) : undefined
+    if (missing) return [`${where}: missing${purpose ? `; ${purpose}` : ''}`]
+    return [`${where === '' ? '' : `${where}: `}${issue.message.replace(/^Invalid (input|option): /, '')}`]
+  })
+}
+
+function meant(key: string, known: readonly string[], otherWords: Readonly<Record<string, string>>): string {
+  const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  const other = otherWords[camel]
+  if (other) return `; it is ${other} here`
+  return known.includes(camel) ? `; did you mean ${camel}?` : didYouMean(camel, known)
+}
