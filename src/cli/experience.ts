@@ -4,11 +4,17 @@ import { dirname } from 'node:path'
 import { stringify } from 'yaml'
 import { type PromptRow, readPrompts } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { type Experience, type ExperienceInfo, FastExperienceMaker } from '../experience/index.js'
+import {
+  type Experience,
+  type ExperienceInfo,
+  type ExperienceOptions,
+  FastExperienceMaker,
+  resolveExperienceConfig,
+} from '../experience/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import { loadRewards } from '../reward/index.js'
+import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import { LocalEngine } from '../rollout/index.js'
 import type { Device } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -68,37 +74,38 @@ async function experience(
       ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
     },
   })
-  const rewards = await loadRewards(config.rewards)
+  const tokenizer = await Tokenizer.load(config.model)
+  const rewards = await loadRewardOptions(config.rewards, { tokenizer })
+  const engine = new RewardComputationEngine(rewards)
   try {
-    rewards.checkLabels(prompts.map(({ label }) => label))
+    engine.checkLabels(prompts.map(({ label }) => label))
     if (kind === 'dry') {
+      resolveExperienceConfig(experienceOptions(config), { critic: config.critic !== undefined })
       report.line(stringify(config).trimEnd())
       report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
       return
     }
-    const models = await loadModels(config, report, signal)
+    const models = await loadModels(config, tokenizer, report, signal)
     try {
-      const { output: _, ...options } = experienceOptions(config)
-      const maker = new FastExperienceMaker({ ...options, ...models.parts, rewards })
+      const { tokenizer: _, ...sources } = rewards
+      const maker = new FastExperienceMaker({ ...experienceOptions(config), ...models.parts, ...sources })
       await writeExperiences(maker, prompts, config, report, signal)
     } finally {
       await models.close()
     }
   } finally {
-    await rewards.close()
+    await engine.close()
   }
 }
 
 /** The options of the maker alone. */
-function experienceOptions(config: ExperienceFile): Omit<ExperienceFile, keyof typeof experienceFileShape> & {
-  output?: string
-} {
+function experienceOptions(config: ExperienceFile): ExperienceOptions {
   const own = new Set<string>(Object.keys(experienceFileShape))
   const rest = Object.entries(config).filter(([name, value]) => !own.has(name) && value !== undefined)
-  return Object.fromEntries(rest) as Omit<ExperienceFile, keyof typeof experienceFileShape>
+  return Object.fromEntries(rest) as ExperienceOptions
 }
 
-async function loadModels(config: ExperienceFile, report: Report, signal: AbortSignal) {
+async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: Report, signal: AbortSignal) {
   const device = config.device as Device
   const loaded: { dispose(): void }[] = []
   const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
@@ -117,13 +124,12 @@ async function loadModels(config: ExperienceFile, report: Report, signal: AbortS
     for (const model of loaded) model.dispose()
   }
   try {
-    const tokenizer = await Tokenizer.load(config.model)
     const actor = await load('language', config.model, 'the actor', config.adapter)
     const { reference, critic: criticPath, klController } = config
-    const initialModel =
-      reference === undefined || reference === 'adapter-off'
-        ? reference
-        : await load('language', reference, 'the reference')
+    const other = reference !== undefined && reference !== 'adapter-off'
+    const initialModel = other
+      ? await load('language', reference, 'the reference')
+      : reference && ('adapter-off' as const)
     const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic')
     const generator = new LocalEngine(actor, { tokenizer })
     return {
@@ -189,8 +195,9 @@ export function experienceLine(one: Experience): string {
   return `${JSON.stringify({
     group: one.group,
     sample: one.sample,
-    prompt: one.prompt,
-    response: one.response,
+    prompt: one.texts.prompt,
+    response: one.texts.response,
+    response_raw: one.texts.responseRaw,
     prompt_ids: list(one.promptIds),
     response_ids: list(one.responseIds),
     label: one.label,

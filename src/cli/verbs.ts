@@ -26,6 +26,11 @@ export const verbs: readonly VerbEntry[] = [
   },
   { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
   {
+    name: 'experience',
+    summary: 'sample, score and compare responses: experiences with advantages',
+    load: () => import('./experience.js'),
+  },
+  {
     name: 'advantages',
     summary: 'derive advantages from saved samples',
     load: () => import('./advantages.js'),

@@ -30,6 +30,8 @@ const sampleSchema = z.looseObject({
   finish_reason: z.enum(['stop', 'length', 'abort']).optional(),
   group: z.union([z.string(), z.number()]).optional(),
   sample: z.int().min(0).optional(),
+  /** The dataset's row the prompt came from; without it, all columns of the line. */
+  row: z.record(z.string(), z.unknown()).optional(),
 })
 
 /** Reads a file of samples: rows of a prompt file with a `response`. All bad rows are found first, and are one error. */
@@ -51,10 +53,14 @@ export async function readSamples(
   return samples
 }
 
-function sampleOf(row: z.output<typeof sampleSchema>, index: number): Omit<SavedSample, keyof PromptRow> {
+function sampleOf(
+  row: z.output<typeof sampleSchema>,
+  index: number,
+): Omit<SavedSample, keyof PromptRow> & { row?: DataRow } {
   const { response, response_raw: raw, prompt_ids: promptIds, response_ids: responseIds } = row
   return {
     response,
+    ...(row.row === undefined ? {} : { row: row.row }),
     ...(raw === undefined ? {} : { responseRaw: raw }),
     ...(promptIds === undefined ? {} : { promptIds: Int32Array.from(promptIds) }),
     ...(responseIds === undefined ? {} : { responseIds: Int32Array.from(responseIds) }),

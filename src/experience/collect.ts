@@ -7,7 +7,7 @@ import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } fr
 import type { Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
-import type { Dropped } from './experience.js'
+import type { Dropped, SampleTexts } from './experience.js'
 import type { Turns } from './model-turns.js'
 import type { EncodedPrompt } from './prompts.js'
 import { configuredOverlongPenalty } from './shaping.js'
@@ -16,12 +16,7 @@ import { configuredOverlongPenalty } from './shaping.js'
 export interface ScoredSample {
   readonly prompt: EncodedPrompt
   readonly sample: Sample
-  readonly texts: {
-    readonly prompt: string
-    readonly response: string
-    readonly promptRaw: string
-    readonly responseRaw: string
-  }
+  readonly texts: SampleTexts
   readonly reward: CombinedReward
 }
 

@@ -5,14 +5,24 @@ import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSp
 import type { AdvantageInfo } from './derive-advantages.js'
 import type { Distribution } from './statistics.js'
 
+/** Without special tokens, and (raw) with them. */
+export interface SampleTexts {
+  readonly prompt: string
+  readonly response: string
+  readonly promptRaw: string
+  readonly responseRaw: string
+}
+
 /** Arrays have one number per response token; the token that ended the response is one of them. */
 export interface Experience<Row = RewardRow> {
   /** Names the prompt in the stream of random numbers; samples of one prompt share it. */
   readonly group: string
   /** The sample's index among those of its prompt. */
   readonly sample: number
+  /** With special tokens, unless `skipSpecialTokens`; `texts` has both. */
   readonly prompt: string
   readonly response: string
+  readonly texts: SampleTexts
   /** As the model saw and sampled them. */
   readonly promptIds: Int32Array
   readonly responseIds: Int32Array

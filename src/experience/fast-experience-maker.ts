@@ -2,7 +2,13 @@
  * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
  * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
  */
-import { RewardComputationEngine, type RewardEngineOptions, type RewardModel, type RewardRow } from '../reward/index.js'
+import {
+  RewardComputationEngine,
+  type RewardEngineOptions,
+  type RewardModel,
+  type RewardRow,
+  type RewardSource,
+} from '../reward/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { pickAdvantageOptions, type ResolvedAdvantageOptions } from './advantage-options.js'
@@ -102,6 +108,7 @@ export class FastExperienceMaker {
     this.rewards = new RewardComputationEngine({
       ...rewards,
       ...(rewards.rewardModel ? { rewardModel: this.takingTurns(rewards.rewardModel) } : {}),
+      ...(rewards.sources ? { sources: rewards.sources.map(source => this.takingItsTurn(source)) } : {}),
       tokenizer: options.tokenizer,
     })
     this.checkModels()
@@ -305,6 +312,7 @@ export class FastExperienceMaker {
       sample: sample.sample,
       prompt: plain ? texts.prompt : texts.promptRaw,
       response: plain ? texts.response : texts.responseRaw,
+      texts,
       promptIds: sample.promptIds,
       responseIds: sample.responseIds,
       label: prompt.label,
@@ -330,9 +338,15 @@ export class FastExperienceMaker {
 
   private residents(): ConstructorParameters<typeof ModelTurns>[0] {
     const { generator, actor, critic, initialModel } = this.options
-    const rewardModels = rewardModelsOf(this.options.rewardModel).map(({ model }) => model as unknown as Resident)
-    const others = [critic, initialModel === 'adapter-off' ? undefined : initialModel, ...rewardModels]
-    return { generator, actor, models: others.filter(model => model !== undefined && 'offload' in model) as Resident[] }
+    const rewardModels = [...rewardModelsOf(this.options.rewardModel), ...(this.options.sources ?? [])]
+    const others = [critic, initialModel, ...rewardModels.map(({ model }) => model)]
+    return { generator, actor, models: others.filter(isResident) }
+  }
+
+  private takingItsTurn(source: RewardSource): RewardSource {
+    const { model } = source
+    if (this.turns === noTurns || !isResident(model)) return source
+    return { ...source, score: (items, options) => this.turns.use(model, () => source.score(items, options)) }
   }
 
   /** Reward models that wait for their turn on the device. */
@@ -341,8 +355,11 @@ export class FastExperienceMaker {
     const wrap = (entry: RewardModel): RewardModel => ({
       ...entry,
       model: {
-        score: (sequences, options) =>
-          this.turns.use(entry.model as unknown as Resident, () => entry.model.score(sequences, options)),
+        ...(entry.model.maxLength === undefined ? {} : { maxLength: entry.model.maxLength }),
+        score: (sequences, options) => {
+          const work = (): ReturnType<typeof entry.model.score> => entry.model.score(sequences, options)
+          return isResident(entry.model) ? this.turns.use(entry.model, work) : work()
+        },
       },
     })
     if (Array.isArray(given)) return given.map(wrap)
@@ -372,6 +389,11 @@ export class FastExperienceMaker {
       )
     if (problems.length > 0) throw new ExperienceConfigError(problems)
   }
+}
+
+/** Whether it is a model that can leave its device to others. */
+function isResident(model: unknown): model is Resident {
+  return typeof model === 'object' && model !== null && 'offload' in model && 'reload' in model
 }
 
 const noSeconds: StageSeconds = {

@@ -57,6 +57,7 @@ export type {
   Experience,
   ExperienceBatch,
   ExperienceInfo,
+  SampleTexts,
   StageSeconds,
 } from './experience.js'
 export {

@@ -40,7 +40,7 @@ export class RewardComputationEngine {
   private readonly queues: ReadonlyMap<string, SourceQueue<RewardInput>>
   private readonly aggregator: SourceQueue<ScoredSample> | undefined
 
-  constructor(options: RewardEngineOptions) {
+  constructor(readonly options: RewardEngineOptions) {
     this.rewards = resolveRewards(options)
     const { sources, combination, blockedMs } = this.rewards
     const queueOptions: QueueOptions = {

@@ -5,4 +5,4 @@
  * import { defineReward, RewardComputationEngine, format } from 'whetstone/reward'
  */
 export * from './library.js'
-export { loadRewards } from './load.js'
+export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'

@@ -1,8 +1,15 @@
 import { resolve } from 'node:path'
+import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
+import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
 import { loadModule } from './load-module.js'
 import { readSpec } from './spec.js'
+
+export interface LoadRewardsOptions {
+  /** The policy's: reward models with the same one get the ids it sampled. */
+  readonly tokenizer?: Tokenizer
+}
 
 /**
  * An engine from a file: a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json).
@@ -10,18 +17,23 @@ import { readSpec } from './spec.js'
  * @example
  * const engine = await loadRewards('rewards.yaml')
  */
-export async function loadRewards(file: string): Promise<RewardComputationEngine> {
+export async function loadRewards(file: string, options: LoadRewardsOptions = {}): Promise<RewardComputationEngine> {
+  return new RewardComputationEngine(await loadRewardOptions(file, options))
+}
+
+/** What an engine is made of, from such a file; for whoever makes one of their own. */
+export async function loadRewardOptions(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
   const path = resolve(file)
-  if (/\.(ya?ml|json)$/i.test(file)) return new RewardComputationEngine(await readSpec(path))
+  if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...options }
   if (!/\.[cm]?[jt]s$/i.test(file))
     throw new RewardConfigError(`${file}: expected a module (.ts, .js, .mjs) or a description (.yaml, .json)`)
   const loaded = await loadModule(path)
   switch (loaded.kind) {
     case 'engine':
-      return loaded.engine
+      return { ...options, ...loaded.engine.options }
     case 'options':
-      return new RewardComputationEngine(loaded.options)
+      return { ...options, ...loaded.options }
     case 'source':
-      return new RewardComputationEngine({ sources: [loaded.source] })
+      return { ...options, sources: [loaded.source] }
   }
 }

@@ -46,6 +46,7 @@ export function modelReward(options: ModelRewardOptions): RewardSource {
   return {
     name,
     kind: 'model',
+    model,
     limits: resolveLimits(name, defaultLimits.model, options),
     async score(inputs, { signal }) {
       shared ??= sameTokenizer(tokenizer, policyTokenizer)

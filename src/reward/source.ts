@@ -31,6 +31,8 @@ export interface RewardSource<Item = RewardInput> {
   readonly name: string
   readonly kind: SourceKind
   readonly limits: SourceLimits
+  /** The local model it asks, where it asks one: it may have to wait for its turn on a device. */
+  readonly model?: object
   /** `signal` ends the call when nobody waits for it any more. */
   score(items: readonly Item[], options: { signal: AbortSignal }): Promise<ArrayLike<RewardAnswer>>
   close?(): Promise<void>

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import type { Device } from '../tensor/index.js'
+import type { Tokenizer } from '../text/index.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
 import { loadModule } from './load-module.js'
@@ -124,7 +125,10 @@ const knownKeys = [
 type SourceSpec = z.output<typeof sourceSchema>
 
 /** Engine options from a YAML or JSON file; nothing is opened or loaded before all of it is checked. */
-export async function readSpec(file: string): Promise<RewardEngineOptions> {
+export async function readSpec(
+  file: string,
+  { tokenizer }: { tokenizer?: Tokenizer } = {},
+): Promise<RewardEngineOptions> {
   let value: unknown
   try {
     value = parse(await readFile(file, 'utf8'))
@@ -138,18 +142,24 @@ export async function readSpec(file: string): Promise<RewardEngineOptions> {
   }
   const { sources = {}, ...rest } = result.data
   const made: RewardSource[] = []
-  for (const [name, spec] of Object.entries(sources)) made.push(await makeSource(name, spec, dirname(resolve(file))))
+  for (const [name, spec] of Object.entries(sources))
+    made.push(await makeSource(name, spec, dirname(resolve(file)), tokenizer))
   return { ...(rest as Omit<RewardEngineOptions, 'sources'>), sources: made }
 }
 
-async function makeSource(name: string, spec: SourceSpec, folder: string): Promise<RewardSource> {
+async function makeSource(
+  name: string,
+  spec: SourceSpec,
+  folder: string,
+  policyTokenizer: Tokenizer | undefined,
+): Promise<RewardSource> {
   switch (spec.type) {
     case 'rule':
       return makeRule(name, spec)
     case 'remote':
       return makeRemote(name, spec, folder)
     case 'model':
-      return makeModel(name, spec, folder)
+      return makeModel(name, spec, folder, policyTokenizer)
     case 'function':
       return { ...(await functionIn(resolve(folder, spec.file))), name }
   }
@@ -178,7 +188,12 @@ async function makeRemote(name: string, spec: SourceSpec & { type: 'remote' }, f
   return remoteReward(defined({ ...given, name, apiKey, tls }))
 }
 
-async function makeModel(name: string, spec: SourceSpec & { type: 'model' }, folder: string): Promise<RewardSource> {
+async function makeModel(
+  name: string,
+  spec: SourceSpec & { type: 'model' },
+  folder: string,
+  policyTokenizer: Tokenizer | undefined,
+): Promise<RewardSource> {
   // Loaded here alone: rewards without a model need no libtorch.
   const [{ LocalModel, readConfig }, { Tokenizer }] = await Promise.all([
     import('../model/index.js'),
@@ -195,7 +210,7 @@ async function makeModel(name: string, spec: SourceSpec & { type: 'model' }, fol
     name,
     model,
     tokenizer,
-    ...defined({ batchTokens: spec.batchTokens }),
+    ...defined({ batchTokens: spec.batchTokens, policyTokenizer }),
   })
   return { ...source, close: async () => model.dispose() }
 }

@@ -9,7 +9,7 @@ import {
   type MakeOptions,
 } from '../../src/experience/index.js'
 import { batchReward, sampleReward } from '../../src/reward/index.js'
-import { engineOver, lengthReward, makeMaker, makeModel, prompts, tokenizer } from './world.js'
+import { engineOver, lengthReward, llamaStyle, makeMaker, makeModel, prompts, tokenizer } from './world.js'
 
 /** Everything but times, as text: equal for equal bits. */
 const shown = (experiences: readonly Experience[]): string =>
@@ -221,6 +221,20 @@ describe('prompts', () => {
     const { experiences } = await maker.makeExperienceList(['Hello', messages, ids])
     expect(experiences[1]!.promptIds).toEqual(await tokenizer.encodeChat(messages, { addGenerationPrompt: true }))
     expect(experiences[2]!.promptIds).toEqual(ids)
+  })
+
+  test('a template that writes a bos gets one bos, as a text whose tokenizer adds one does', async () => {
+    const llama = await llamaStyle()
+    const actor = await makeModel('language')
+    const maker = await makeMaker({ actor, tokenizer: llama })
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const rendered = llama.renderChat(messages, { addGenerationPrompt: true })
+    const { experiences } = await maker.makeExperienceList(['Hello', messages, rendered])
+    for (const { promptIds } of experiences) {
+      expect(promptIds[0]).toBe(llama.bosId)
+      expect(promptIds.filter(id => id === llama.bosId)).toHaveLength(1)
+    }
+    expect(experiences[2]!.promptIds).toEqual(experiences[1]!.promptIds)
   })
 
   test.each([

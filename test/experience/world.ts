@@ -1,4 +1,7 @@
 /** A small world for experiences: random models that share the fixtures' tokenizer, and an engine over the actor. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { parseConfig } from '../../src/decoder/index.js'
 import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
@@ -12,6 +15,31 @@ threads(1)
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
+
+/** The same tokenizer as Llama's are made: it adds a bos itself, and so does its chat template. */
+export async function llamaStyle(): Promise<Tokenizer> {
+  const folder = mkdtempSync(join(tmpdir(), 'whetstone-llama-'))
+  const bos = '<|endoftext|>'
+  const file = JSON.parse(readFileSync(join(tokenizerPath, 'tokenizer.json'), 'utf8')) as Record<string, unknown>
+  const special = { SpecialToken: { id: bos, type_id: 0 } }
+  const first = { Sequence: { id: 'A', type_id: 0 } }
+  file.post_processor = {
+    type: 'TemplateProcessing',
+    single: [special, first],
+    pair: [special, first, { Sequence: { id: 'B', type_id: 1 } }],
+    special_tokens: { [bos]: { id: bos, ids: [tokenizer.idOf(bos)], tokens: [bos] } },
+  }
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(file))
+  const template =
+    '{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}'
+  const config = { bos_token: bos, eos_token: '<|im_end|>', chat_template: template }
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(config))
+  try {
+    return await Tokenizer.load(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
 const made: { dispose(): void }[] = []
 const engines: LocalEngine[] = []

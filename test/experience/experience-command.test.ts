@@ -1,0 +1,186 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { stringify } from 'yaml'
+import { main } from '../../src/cli/main.js'
+import { expectClose } from './close.js'
+import { makeModel, tokenizerPath } from './world.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'whetstone-experience-'))
+const at = (name: string): string => join(folder, name)
+
+beforeAll(async () => {
+  for (const [name, role, seed] of [
+    ['model', 'language', 5],
+    ['reference', 'language', 6],
+    ['critic', 'value', 7],
+    ['judge', 'reward', 8],
+  ] as const) {
+    mkdirSync(at(name))
+    const model = await makeModel(role, { seed })
+    await (model as unknown as { save(d: string): Promise<void> }).save(at(name))
+    for (const file of readdirSync(tokenizerPath))
+      if (/^(tokenizer|chat_template)/.test(file)) copyFileSync(join(tokenizerPath, file), join(at(name), file))
+  }
+  const rows = [
+    { prompt: 'What is 6 x 7?', label: 'maths', reference: '42', level: 1 },
+    { messages: [{ role: 'user', content: 'Say hello' }], label: 'chat', reference: 'Hello', level: 2 },
+    { prompt: 'Count to three', label: 'maths', reference: '3', level: 3 },
+  ]
+  writeFileSync(at('prompts.jsonl'), rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+  writeFileSync(
+    at('reward.ts'),
+    'export default function level({ response, row }: { response: string; row: { level: number } }): number {\n  return response.length * row.level\n}\n',
+  )
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let err = ''
+beforeEach(() => {
+  err = ''
+  const take = (text: unknown): boolean => {
+    err += `${String(text)}\n`
+    return true
+  }
+  vi.spyOn(console, 'error').mockImplementation(take)
+  vi.spyOn(console, 'log').mockImplementation(take)
+  vi.spyOn(process.stderr, 'write').mockImplementation(take as typeof process.stderr.write)
+})
+afterEach(() => vi.restoreAllMocks())
+
+const base = {
+  model: 'model',
+  reference: 'reference',
+  prompts: 'prompts.jsonl',
+  rewards: 'reward.ts',
+  output: 'experiences.jsonl',
+  advantageEstimator: 'group_norm',
+  nSamplesPerPrompt: 2,
+  maxNewTokens: 8,
+}
+
+async function experience(config: object | string, args: string[] = [], name = 'config.yaml') {
+  rmSync(at('experiences.jsonl'), { force: true })
+  writeFileSync(at(name), typeof config === 'string' ? config : stringify(config))
+  const code = await main(['experience', '--config', at(name), ...args])
+  const written = existsSync(at('experiences.jsonl'))
+  const lines: Record<string, unknown>[] = written
+    ? readFileSync(at('experiences.jsonl'), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line) as Record<string, unknown>)
+    : []
+  return { code, lines, written }
+}
+
+describe('whetstone experience', () => {
+  test('a config in YAML: experiences as lines of JSON, a summary, and lines that advantages reads again', async () => {
+    const { code, lines } = await experience(base)
+    expect(err).not.toMatch(/whetstone:/)
+    expect(code).toBe(0)
+    expect(lines).toHaveLength(6)
+    for (const [i, line] of lines.entries()) {
+      expect(line).toMatchObject({
+        group: `${Math.floor(i / 2)}`,
+        sample: i % 2,
+        label: ['maths', 'chat', 'maths'][i >> 1],
+      })
+      const count = (line.response_ids as number[]).length
+      for (const name of ['logprobs', 'ref_logprobs', 'entropy', 'kl', 'advantages', 'returns'])
+        expect(line[name], name).toHaveLength(count)
+    }
+    for (const word of ['reward', 'KL', 'response length', 'groups', 'seconds', 'tokens/s', '6 experiences'])
+      expect(err).toContain(word)
+    const output = at('advantages.jsonl')
+    const again = ['--estimator', 'group_norm', '--kl-coef', '0.01']
+    expect(await main(['advantages', '--input', at('experiences.jsonl'), '--output', output, ...again])).toBe(0)
+    const derived = readFileSync(output, 'utf8').trimEnd().split('\n')
+    for (const [i, line] of derived.entries())
+      expectClose((JSON.parse(line) as { advantages: number[] }).advantages, lines[i]!.advantages as number[], 1e-9)
+    expect(await main(['reward', 'test', '--reward', at('reward.ts'), '--input', at('experiences.jsonl')])).toBe(0)
+  })
+
+  test('a critic, a reward model and a recipe, from JSON', async () => {
+    const rewards = {
+      sources: { judge: { type: 'model', path: 'judge' }, level: { type: 'function', file: 'reward.ts' } },
+      rewardRecipe: {
+        maths: [['function', 'level', 1]],
+        chat: [
+          ['model', 'judge', 0.5],
+          ['function', 'level', 0.5],
+        ],
+      },
+    }
+    writeFileSync(at('rewards.yaml'), stringify(rewards))
+    const config = { ...base, critic: 'critic', rewards: 'rewards.yaml', advantageEstimator: 'gae' }
+    const { code, lines } = await experience(JSON.stringify(config), [], 'config.json')
+    expect(err).not.toMatch(/whetstone:/)
+    expect(code).toBe(0)
+    expect(lines.map(({ components }) => Object.keys(components as object))).toEqual([
+      ...[['level'], ['level']],
+      ...[
+        ['judge', 'level'],
+        ['judge', 'level'],
+      ],
+      ...[['level'], ['level']],
+    ])
+    expect(lines[0]!.values).toHaveLength((lines[0]!.response_ids as number[]).length)
+  })
+
+  test('a TypeScript config, --set, and batches', async () => {
+    const module = `import type {} from 'node:fs'\nconst samples: number = 3\nexport default { ...${JSON.stringify(base)}, nSamplesPerPrompt: samples }\n`
+    const { code, lines } = await experience(
+      module,
+      ['--set', 'rolloutBatchSize=2', '--set', 'maxNewTokens=4'],
+      'config.ts',
+    )
+    expect(code).toBe(0)
+    expect(lines).toHaveLength(9)
+    expect(Math.max(...lines.map(line => (line.response_ids as number[]).length))).toBeLessThanOrEqual(4)
+    expect(err).toContain('batch 1')
+  })
+
+  test('--dry-run checks, prints the options in force and makes nothing', async () => {
+    const { code, written } = await experience(base, ['--dry-run', '--set', 'temperature=0.5'])
+    expect(code).toBe(0)
+    expect(written).toBe(false)
+    expect(err).toContain('temperature: 0.5')
+    expect(err).toContain('3 prompts')
+  })
+
+  test.each([
+    [{ ...base, advantage_estimator: 'rloo' }, /no option "advantage_estimator"; did you mean advantageEstimator\?/],
+    [{ ...base, model: undefined }, /model: missing; the actor: a Hugging Face model directory/],
+    [{ ...base, prompts: 'none.jsonl' }, /none\.jsonl: there is no such file/],
+    [{ ...base, rewards: 'none.ts' }, /none\.ts: there is no such file/],
+    [{ ...base, device: 'gpu' }, /device: expected cpu, cuda or cuda:N/],
+    [{ ...base, advantageEstimator: 'gae' }, /gae needs a critic/],
+    [{ ...base, nSamplesPerPrompt: 1 }, /needs at least 2/],
+    [{ ...base, advantageEstimator: 'grop' }, /advantageEstimator/],
+    [{ ...base, output: 'none/x.jsonl' }, /output: .*none is not a directory one can write to/],
+    ['- a\n- b\n', /expected options by name/],
+  ])('wrong: %j', async (config, message) => {
+    const clean = typeof config === 'string' ? config : JSON.parse(JSON.stringify(config))
+    const { code, written } = await experience(clean, ['--dry-run'])
+    expect(err).toMatch(message)
+    expect(code).toBe(1)
+    expect(written).toBe(false)
+  })
+
+  test('--config and --set as they should be', async () => {
+    expect(await main(['experience'])).toBe(2)
+    expect(err).toContain('--config: expected a file')
+    expect((await experience(base, ['--set', 'temperature'])).code).toBe(2)
+    expect(err).toContain('--set: expected key=value, got "temperature"')
+  })
+})
