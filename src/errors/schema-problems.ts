@@ -31,9 +31,9 @@ export function schemaProblems(
         return `there is no option "${name}"${meant(key, known, otherWords)}`
       })
     const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
-    const purpose = missing ? describe?.(where) : undefined
-    if (missing) return [`${where}: missing${purpose ? `; ${purpose}` : ''}`]
-    return [`${where === '' ? '' : `${where}: `}${issue.message.replace(/^Invalid (input|option): /, '')}`]
+    const expected = issue.message.replace(/^Invalid (input|option): /, '')
+    if (missing) return [`${where}: missing; ${describe?.(where) ?? expected.replace(/, received undefined$/, '')}`]
+    return [`${where === '' ? '' : `${where}: `}${expected}`]
   })
 }
 

@@ -1,5 +1,6 @@
 /** What a reward engine is made of, checked together before anything is asked. */
 import { z } from 'zod'
+import { schemaProblems } from '../errors/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 import { RewardConfigError } from './errors.js'
@@ -10,7 +11,6 @@ import { remoteReward } from './remote/remote-source.js'
 import { plainRules } from './rules/index.js'
 import type { RewardSource } from './source.js'
 import type { QueueEvents } from './source-queue.js'
-import { schemaMessages } from './zod-messages.js'
 
 /** A reward model with its tokenizer; its name comes from where it stands. */
 export type RewardModel = Omit<ModelRewardOptions, 'name' | 'policyTokenizer'>
@@ -96,7 +96,9 @@ const optionSchema = z.strictObject(optionShape).partial()
 export function resolveRewards(options: RewardEngineOptions): ResolvedRewards {
   const result = optionSchema.safeParse(options)
   if (!result.success)
-    throw new RewardConfigError(`rewards: ${schemaMessages(result.error, Object.keys(optionShape)).join('; ')}`)
+    throw new RewardConfigError(
+      `rewards: ${schemaProblems(result.error, { known: Object.keys(optionShape) }).join('; ')}`,
+    )
   const given = collectSources(options)
   const sources = [...given, ...rulesNamedIn(options.rewardRecipe, given)]
   checkNames(sources)

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { schemaProblems } from '../errors/index.js'
 import type { Device } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { RewardEngineOptions } from './engine-options.js'
@@ -15,7 +16,6 @@ import { remoteReward } from './remote/remote-source.js'
 import { exactMatch, format, jsonSchema, length, numericAnswer, pattern, wordList } from './rules/index.js'
 import { answerPlaces } from './rules/numeric-answer.js'
 import type { RewardSource } from './source.js'
-import { schemaMessages } from './zod-messages.js'
 
 const limits = {
   batchSize: z.int().min(1).optional(),
@@ -137,7 +137,7 @@ export async function readSpec(
   }
   const result = specSchema.safeParse(value)
   if (!result.success) {
-    const messages = schemaMessages(result.error, knownKeys)
+    const messages = schemaProblems(result.error, { known: knownKeys })
     throw new RewardConfigError(`${file}: ${messages.join(`\n${file}: `)}`)
   }
   const { sources = {}, ...rest } = result.data

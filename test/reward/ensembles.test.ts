@@ -360,9 +360,9 @@ describe('options', () => {
     [
       'a snake_case key',
       { reward_recipe: {} } as RewardEngineOptions,
-      /unknown "reward_recipe"; did you mean rewardRecipe\?/,
+      /there is no option "reward_recipe"; did you mean rewardRecipe\?/,
     ],
-    ['a misspelt key', { sourcs: [] } as RewardEngineOptions, /unknown "sourcs"; did you mean sources\?/],
+    ['a misspelt key', { sourcs: [] } as RewardEngineOptions, /there is no option "sourcs"; did you mean sources\?/],
     [
       'something that is no source',
       { sources: [(() => 1) as never] },

@@ -151,19 +151,19 @@ onRewardFailure: drop
   })
 
   it.each<[string, string, RegExp]>([
-    ['a misspelt key', 'sorces: {}', /unknown "sorces"; did you mean sources\?/],
-    ['a snake_case key', 'reward_recipe: {}', /unknown "reward_recipe"; did you mean rewardRecipe\?/],
+    ['a misspelt key', 'sorces: {}', /there is no option "sorces"; did you mean sources\?/],
+    ['a snake_case key', 'reward_recipe: {}', /there is no option "reward_recipe"; did you mean rewardRecipe\?/],
     [
       'a misspelt option',
       'sources: { a: { type: rule, rule: length, maxx: 1 } }',
-      /sources\.a: unknown "maxx"; did you mean max\?/,
+      /there is no option "sources\.a\.maxx"; did you mean max\?/,
     ],
     ['an unknown type', 'sources: { a: { type: rulle } }', /sources\.a\.type/],
     ['an unknown rule', 'sources: { a: { type: rule, rule: exact } }', /sources\.a\.rule/],
     [
       'a rule without its option',
       'sources: { a: { type: rule, rule: pattern } }',
-      /sources\.a\.pattern: expected string/,
+      /sources\.a\.pattern: missing; expected string/,
     ],
     [
       'a rule whose options cannot work',
