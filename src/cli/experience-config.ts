@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
-import { UsageError } from './usage.js'
+import { UsageError } from './flags.js'
 
 const path = z.string().min(1)
 
@@ -34,7 +34,7 @@ const schema = z.strictObject({ ...experienceFileShape, ...experienceShape })
 export type ExperienceFile = z.output<typeof schema>
 
 /** Paths in a config file are relative to it. */
-const pathNames = ['model', 'adapter', 'critic', 'prompts', 'rewards', 'output'] as const
+const pathNames = ['model', 'adapter', 'critic', 'prompts', 'rewards'] as const
 
 export async function readExperienceFile(file: string, settings: readonly string[]): Promise<ExperienceFile> {
   const read = await readConfigFile(file)
@@ -53,6 +53,8 @@ export async function readExperienceFile(file: string, settings: readonly string
     const value = resolved[name]
     if (value !== undefined) resolved[name] = resolve(folder, value)
   }
+  // `-` and devices are not files beside the config.
+  if (!/^(-$|\/)/.test(resolved.output)) resolved.output = resolve(folder, resolved.output)
   if (resolved.reference !== undefined && resolved.reference !== 'adapter-off')
     resolved.reference = resolve(folder, resolved.reference)
   return resolved

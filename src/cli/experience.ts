@@ -1,9 +1,6 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { stringify } from 'yaml'
+import { z } from 'zod'
 import { type PromptRow, readPrompts } from '../data/index.js'
-import { InputError } from '../errors/index.js'
 import {
   type Experience,
   type ExperienceInfo,
@@ -11,7 +8,7 @@ import {
   FastExperienceMaker,
   resolveExperienceConfig,
 } from '../experience/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { type Output, openOutput } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
@@ -19,12 +16,24 @@ import { LocalEngine } from '../rollout/index.js'
 import type { Device } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
+import { file, flagHelp, readFlags, text, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
-import { parseOptions, UsageError } from './usage.js'
 
 const described = Object.entries(experienceFileShape)
   .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)
   .join('\n')
+
+const flags = z.object({
+  config: file('the config'),
+  set: z
+    .array(text('KEY=VALUE', '', 'key=value'))
+    .optional()
+    .meta({
+      placeholder: 'KEY=VALUE',
+      description: "an option that takes the place of the config's; several times for several",
+    }),
+  dryRun: toggle('check everything that can be without the models, print the options in force, and stop'),
+})
 
 export const help = `Usage: whetstone experience --config FILE [--set key=value ...] [--dry-run]
 
@@ -36,36 +45,32 @@ ${described}
 and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
 (docs/experience.md has the table). Paths are relative to the config.
 
-  --config FILE       the config
-  --set key=value     an option that takes the place of the config's; several times for several
-  --dry-run           check everything that can be without the models, print the options in force, and stop
+${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const values = parseOptions(args, {
-    config: { type: 'string' },
-    set: { type: 'string', multiple: true },
-    'dry-run': { type: 'boolean' },
-  })
-  if (!values.config) throw new UsageError('--config: expected a file')
-  const config = await readExperienceFile(values.config, values.set ?? [])
+  const { config: path, set = [], dryRun } = readFlags(args, flags)
+  const config = await readExperienceFile(path, set)
+  const { model, adapter, reference, critic, prompts, rewards } = config
+  const directories = [model, adapter, reference, critic].filter(one => one !== undefined)
+  const output = await openOutput(config.output, { inputs: [path, prompts, rewards], directories })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => experience(config, report, signal, values['dry-run'] ? 'dry' : 'real'),
-    onInterrupt: () => report.line(`Interrupted; ${config.output} was not written.`),
+    work: signal => (dryRun ? checkOnly(config, report) : experience(config, { output, report, signal })),
+    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }
 
-async function experience(
-  config: ExperienceFile,
-  report: Report,
-  signal: AbortSignal,
-  kind: 'dry' | 'real',
-): Promise<void> {
-  const folder = dirname(config.output)
-  await access(folder, constants.W_OK).catch(cause => {
-    throw new InputError(`output: ${folder} is not a directory one can write to`, { cause })
-  })
+interface Surroundings {
+  output: Output
+  report: Report
+  signal: AbortSignal
+}
+
+/** What can be checked without the models: their files, the prompts, the rewards and how they go together. */
+async function prepare(config: ExperienceFile) {
+  const options = experienceOptions(config)
+  resolveExperienceConfig(options, { critic: config.critic !== undefined })
   const { promptColumn, labelColumn, referenceColumn } = config
   const { prompts, description } = await readPrompts(config.prompts, {
     columns: {
@@ -75,26 +80,36 @@ async function experience(
     },
   })
   const tokenizer = await Tokenizer.load(config.model)
-  const rewards = await loadRewardOptions(config.rewards, { tokenizer })
-  const engine = new RewardComputationEngine(rewards)
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
+  const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
     engine.checkLabels(prompts.map(({ label }) => label))
-    if (kind === 'dry') {
-      resolveExperienceConfig(experienceOptions(config), { critic: config.critic !== undefined })
-      report.line(stringify(config).trimEnd())
-      report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
-      return
-    }
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+  return { options, prompts, description, tokenizer, rewards, close: () => engine.close() }
+}
+
+async function checkOnly(config: ExperienceFile, report: Report): Promise<void> {
+  const { prompts, description, close } = await prepare(config)
+  await close()
+  report.line(stringify(config).trimEnd())
+  report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
+}
+
+async function experience(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
+  const { options, prompts, tokenizer, rewards, close } = await prepare(config)
+  try {
     const models = await loadModels(config, tokenizer, report, signal)
     try {
-      const { tokenizer: _, ...sources } = rewards
-      const maker = new FastExperienceMaker({ ...experienceOptions(config), ...models.parts, ...sources })
-      await writeExperiences(maker, prompts, config, report, signal)
+      const maker = new FastExperienceMaker({ ...options, ...models.parts, ...rewards })
+      await writeExperiences(maker, prompts, config, { output, report, signal })
     } finally {
       await models.close()
     }
   } finally {
-    await engine.close()
+    await close()
   }
 }
 
@@ -155,14 +170,13 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
 async function writeExperiences(
   maker: FastExperienceMaker,
   prompts: readonly PromptRow[],
-  { output, rolloutBatchSize }: ExperienceFile,
-  report: Report,
-  signal: AbortSignal,
+  { rolloutBatchSize }: ExperienceFile,
+  { output, report, signal }: Surroundings,
 ): Promise<void> {
   const progress = report.transfer('experiences', count('prompts', 100))
   const infos: ExperienceInfo[] = []
   try {
-    await writeFileAtomic(output, async target => {
+    const write = async (append: (text: string) => Promise<void>): Promise<void> => {
       for (let start = 0; start < prompts.length; start += rolloutBatchSize) {
         const batch = prompts.slice(start, start + rolloutBatchSize)
         const { experiences, info } = await maker.makeExperienceList(
@@ -175,18 +189,19 @@ async function writeExperiences(
             signal,
           },
         )
-        for (const one of experiences) await target.appendFile(experienceLine(one))
+        for (const one of experiences) await append(experienceLine(one))
         infos.push(info)
         progress.at(start + batch.length, prompts.length)
       }
-    })
+    }
+    await output.write(write, { signal })
   } finally {
     progress.end()
   }
   for (const [i, info] of infos.entries())
     report.line(`${infos.length > 1 ? `batch ${i}\n` : ''}${summary(info).join('\n')}`)
   const total = infos.reduce((sum, { samples }) => sum + samples, 0)
-  report.line(`${output}: ${count(total === 1 ? 'experience' : 'experiences', 0).show(total)}`)
+  report.line(`${output.name}: ${count(total === 1 ? 'experience' : 'experiences', 0).show(total)}`)
 }
 
 /** A line that `whetstone advantages` and `whetstone reward test` read too. */
