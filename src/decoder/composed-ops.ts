@@ -101,7 +101,8 @@ export function normColumns(
   groups: number,
 ): Tensor {
   const width = weight.shape[0]!
-  return rmsNorm(x.reshape([-1, width]), weight).view([-1, width * groups])
+  const rows = groups === 1 ? x.contiguous() : x.reshape([-1, width])
+  return rmsNorm(rows, weight).view([-1, width * groups])
 }
 
 /** One matrix of all columns. */

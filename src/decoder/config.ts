@@ -1,13 +1,14 @@
 /**
  * A Hugging Face `config.json`, read strictly: a field that would change the numbers and is not implemented is refused, never
- * ignored.
+ * ignored. Where two fields contradict each other, what transformers does is done, or the file is refused.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { ModelError } from './errors.js'
-
-export const families = ['llama', 'mistral', 'qwen2', 'qwen3'] as const
-export type Family = (typeof families)[number]
+import type { FamilyDescriptor } from './families/family.js'
+import { type Family, families, familyOf } from './families/index.js'
+import { count, expected, flag, number, positiveNumber, readFields, text } from './fields.js'
 
 interface Llama3Scaling {
   factor: number
@@ -51,159 +52,214 @@ export interface ModelConfig {
   decoder: DecoderConfig
   head: HeadLayout
   /** The file as it was, for writing it again. */
-  raw: Readonly<Record<string, unknown>>
-}
-
-const classNames: Record<Family, string> = { llama: 'Llama', mistral: 'Mistral', qwen2: 'Qwen2', qwen3: 'Qwen3' }
-
-export function architectureName(family: Family, head: HeadLayout): string {
-  return `${classNames[family]}${head === 'language' ? 'ForCausalLM' : 'ForSequenceClassification'}`
+  raw: Raw
 }
 
 type Raw = Readonly<Record<string, unknown>>
 
-/** Reads a field with its type checked; `fallback` is transformers' own default. */
-function reader(raw: Raw, file: string) {
-  const fail = (name: string, expected: string): never => {
-    throw new ModelError(`${file}: ${name} should be ${expected}, got ${JSON.stringify(raw[name])}`)
-  }
-  return {
-    count(name: string, fallback?: number): number {
-      const value = raw[name] ?? fallback
-      return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : fail(name, 'a positive integer')
-    },
-    number(name: string, fallback?: number): number {
-      const value = raw[name] ?? fallback
-      return typeof value === 'number' && Number.isFinite(value) ? value : fail(name, 'a number')
-    },
-    flag(name: string, fallback: boolean): boolean {
-      const value = raw[name] ?? fallback
-      return typeof value === 'boolean' ? value : fail(name, 'true or false')
-    },
-  }
+const heads = { language: 'ForCausalLM', score: 'ForSequenceClassification' } as const satisfies Record<
+  HeadLayout,
+  string
+>
+
+export function architectureName(family: Family, head: HeadLayout): string {
+  return `${familyOf(family).className}${heads[head]}`
 }
 
+/** More layers than anybody has: a larger number is a mistake, found before there is a list of them. */
+const mostLayers = 65_536
+
+/** What every family reads. transformers' own defaults of fields that may be missing are the family's. */
+const fields = z.object({
+  vocab_size: count,
+  hidden_size: count,
+  intermediate_size: count,
+  num_hidden_layers: count.max(mostLayers, expected(`at most ${mostLayers}`)),
+  num_attention_heads: count,
+  num_key_value_heads: count.nullish(),
+  head_dim: count.nullish(),
+  max_position_embeddings: count,
+  rms_norm_eps: number.nonnegative(expected('a number of at least 0')).nullish(),
+  rope_theta: positiveNumber.nullish(),
+  tie_word_embeddings: flag.nullish(),
+  attention_bias: flag.nullish(),
+  initializer_range: number.nonnegative(expected('a number of at least 0')).nullish(),
+  hidden_act: text.nullish(),
+  mlp_bias: flag.nullish(),
+  attention_dropout: number.nullish(),
+  use_sliding_window: flag.nullish(),
+  sliding_window: count.nullish(),
+  layer_types: z.array(text, expected('a list')).nullish(),
+  quantization_config: z.unknown().optional(),
+})
+type Fields = z.infer<typeof fields>
+
+const ropeFields = z.object({
+  rope_type: text.nullish(),
+  /** Its name before transformers 4.43. */
+  type: text.nullish(),
+  rope_theta: positiveNumber.nullish(),
+  partial_rotary_factor: number.nullish(),
+})
+
+const rope = z.looseObject({}, expected('an object')).nullish()
+
+const architectureFields = z.object({
+  architectures: z.array(text, expected('a list')).nullish(),
+  model_type: text.nullish(),
+})
+
+const labelFields = z.object({
+  id2label: z.record(z.string(), z.unknown(), expected('an object')).nullish(),
+  num_labels: count.nullish(),
+})
+
 function parseArchitecture(raw: Raw, file: string): { family: Family; head: HeadLayout } {
-  const names = Array.isArray(raw.architectures) ? raw.architectures : []
-  for (const family of families) {
-    for (const head of ['language', 'score'] as const) {
-      if (names[0] === architectureName(family, head)) return { family, head }
-    }
-  }
+  const { architectures, model_type: type } = readFields(architectureFields, raw, file)
+  const name = architectures?.[0]
   const supported = families.flatMap(family => [
     architectureName(family, 'language'),
     architectureName(family, 'score'),
   ])
+  if (name === undefined)
+    throw new ModelError(
+      `${file}: there is no "architectures" to say what the weights are` +
+        `${type == null ? '' : ` (model_type is ${JSON.stringify(type)})`}; supported are ${supported.join(', ')}`,
+    )
+  for (const family of families) {
+    for (const head of ['language', 'score'] as const) {
+      if (name !== architectureName(family, head)) continue
+      const { modelType } = familyOf(family)
+      if (type != null && type !== modelType)
+        throw new ModelError(
+          `${file}: architectures says ${name}, model_type ${JSON.stringify(type)}; a ${name} has ${JSON.stringify(modelType)}`,
+        )
+      return { family, head }
+    }
+  }
   throw new ModelError(
-    `${file}: architecture ${JSON.stringify(names[0] ?? raw.model_type ?? 'unknown')} is not supported; supported are ${supported.join(', ')}`,
+    `${file}: architecture ${JSON.stringify(name)} is not supported; supported are ${supported.join(', ')}`,
   )
 }
 
-function parseRope(raw: Raw, file: string): Pick<DecoderConfig, 'ropeTheta' | 'ropeScaling'> {
-  // transformers 5 has one field, rope_parameters; before that theta stood alone and rope_scaling held the rest.
-  const scaling = (raw.rope_parameters ?? raw.rope_scaling ?? {}) as Raw
-  const type = scaling.rope_type ?? scaling.type ?? 'default'
-  const theta = scaling.rope_theta ?? raw.rope_theta ?? 10000
-  if (typeof theta !== 'number' || !(theta > 0))
-    throw new ModelError(`${file}: rope_theta should be a positive number, got ${JSON.stringify(theta)}`)
-  if (type === 'default') return { ropeTheta: theta, ropeScaling: undefined }
+function parseRope(
+  raw: Raw,
+  file: string,
+  { rope_theta: alone }: Fields,
+  { defaults }: FamilyDescriptor,
+): Pick<DecoderConfig, 'ropeTheta' | 'ropeScaling'> {
+  // transformers 5 has one field, rope_parameters; before that theta stood alone and rope_scaling held the rest. Where a file
+  // has both, it takes the older one whole, unless that is empty.
+  const both = readFields(z.object({ rope_parameters: rope, rope_scaling: rope }), raw, file)
+  const name = Object.keys(both.rope_scaling ?? {}).length > 0 ? 'rope_scaling' : 'rope_parameters'
+  const given = both[name] ?? {}
+  const read = readFields(z.object({ [name]: ropeFields }), { [name]: given }, file)[name]!
+  const ropeTheta = read.rope_theta ?? alone ?? defaults.ropeTheta
+  const type = read.rope_type ?? read.type ?? 'default'
+  const partial = read.partial_rotary_factor ?? raw.partial_rotary_factor ?? 1
+  if (partial !== 1)
+    throw new ModelError(`${file}: partial_rotary_factor ${JSON.stringify(partial)} is not supported; only 1 is`)
+  const nested = Object.entries(given).find(([, value]) => typeof value === 'object' && value !== null)
+  if (nested) throw new ModelError(`${file}: ${name} by kind of layer (${nested[0]}) is not supported`)
+  if (type === 'default') return { ropeTheta, ropeScaling: undefined }
   if (type !== 'llama3') {
     throw new ModelError(
       `${file}: rope type ${JSON.stringify(type)} is not supported; supported are default and llama3`,
     )
   }
-  const number = (name: string): number => {
-    const value = scaling[name]
+  const positive = (field: string): number => {
+    const value = given[field]
     if (typeof value !== 'number' || !(value > 0))
       throw new ModelError(
-        `${file}: llama3 rope scaling needs ${name} as a positive number, got ${JSON.stringify(value)}`,
+        `${file}: llama3 rope scaling needs ${field} as a positive number, got ${JSON.stringify(value)}`,
       )
     return value
   }
   return {
-    ropeTheta: theta,
+    ropeTheta,
     ropeScaling: {
-      factor: number('factor'),
-      lowFreqFactor: number('low_freq_factor'),
-      highFreqFactor: number('high_freq_factor'),
-      originalContext: number('original_max_position_embeddings'),
+      factor: positive('factor'),
+      lowFreqFactor: positive('low_freq_factor'),
+      highFreqFactor: positive('high_freq_factor'),
+      originalContext: positive('original_max_position_embeddings'),
     },
   }
 }
 
 /** Refuses what would change the numbers. */
-function refuseUnsupported(raw: Raw, file: string, family: Family, context: number): void {
+function refuseUnsupported(read: Fields, file: string, { slidingWindow, defaults }: FamilyDescriptor): void {
   const refuse = (why: string): never => {
     throw new ModelError(`${file}: ${why}`)
   }
-  if (raw.quantization_config)
+  if (read.quantization_config)
     refuse('quantised weights (quantization_config) are not supported; use an unquantised checkpoint')
-  if (raw.hidden_act !== undefined && raw.hidden_act !== 'silu')
-    refuse(`hidden_act ${JSON.stringify(raw.hidden_act)} is not supported; only silu is`)
-  if (raw.mlp_bias === true) refuse('mlp_bias is not supported')
-  if (typeof raw.attention_dropout === 'number' && raw.attention_dropout > 0)
-    refuse('attention_dropout above 0 is not supported; set it to 0')
-  // Only Qwen has a switch for it, off unless set; Mistral has a window unless it says null.
-  const slides = family === 'mistral' || (family.startsWith('qwen') && raw.use_sliding_window === true)
-  const window = raw.sliding_window === undefined && family === 'mistral' ? 4096 : raw.sliding_window
+  // Two names for one function.
+  if (read.hidden_act != null && read.hidden_act !== 'silu' && read.hidden_act !== 'swish')
+    refuse(`hidden_act ${JSON.stringify(read.hidden_act)} is not supported; only silu is`)
+  if (read.mlp_bias) refuse('mlp_bias is not supported')
+  if (read.attention_dropout) refuse('attention_dropout above 0 is not supported; set it to 0')
+  const context = read.max_position_embeddings
+  const slides = slidingWindow === 'always' || (slidingWindow === 'switched' && read.use_sliding_window === true)
+  const window = read.sliding_window === undefined ? defaults.slidingWindow : read.sliding_window
   const windowed = slides && typeof window === 'number'
   if (windowed && window < context)
     refuse(
       `a sliding window (${window}) shorter than the context (${context}) is not supported; lower max_position_embeddings to use the model within it`,
     )
-  if (Array.isArray(raw.layer_types)) {
-    const other = raw.layer_types.find(type => type !== 'full_attention')
+  if (read.layer_types) {
+    const other = read.layer_types.find(type => type !== 'full_attention')
     if (other !== undefined && !(other === 'sliding_attention' && !windowed))
       refuse(`attention type ${JSON.stringify(other)} in layer_types is not supported`)
+    if (read.layer_types.length !== read.num_hidden_layers)
+      refuse(`layer_types has ${read.layer_types.length} entries for ${read.num_hidden_layers} layers`)
   }
 }
 
 /** Reads a parsed `config.json`; `file` is named in errors. */
 export function parseConfig(raw: Raw, file: string): ModelConfig {
   const { family, head } = parseArchitecture(raw, file)
-  const { count, number, flag } = reader(raw, file)
-  const hidden = count('hidden_size')
-  const heads = count('num_attention_heads')
-  const kvHeads = count('num_key_value_heads', heads)
-  const context = count('max_position_embeddings')
-  refuseUnsupported(raw, file, family, context)
+  const descriptor = familyOf(family)
+  const { defaults, biases } = descriptor
+  const read = readFields(fields, raw, file)
+  const { hidden_size: hidden, num_attention_heads: heads, num_hidden_layers: layers } = read
+  refuseUnsupported(read, file, descriptor)
+  // A file that says null means as many as there are heads, one that says nothing the family's default.
+  const kvHeads = (read.num_key_value_heads === undefined ? defaults.kvHeads : read.num_key_value_heads) ?? heads
   if (heads % kvHeads !== 0)
     throw new ModelError(
       `${file}: num_attention_heads (${heads}) is not a multiple of num_key_value_heads (${kvHeads})`,
     )
-  // Qwen3 alone has a default that does not follow from the rest.
-  const headDim = raw.head_dim == null ? (family === 'qwen3' ? 128 : hidden / heads) : count('head_dim')
+  const headDim = read.head_dim ?? defaults.headDim ?? hidden / heads
   if (!Number.isInteger(headDim) || headDim % 2 !== 0)
     throw new ModelError(`${file}: the head dimension should be an even integer, got ${headDim}`)
-  const bias = family === 'llama' || family === 'qwen3' ? flag('attention_bias', false) : false
+  const bias = read.attention_bias ?? false
   if (head === 'score') {
-    const labels =
-      raw.id2label && typeof raw.id2label === 'object' ? Object.keys(raw.id2label).length : (raw.num_labels ?? 1)
-    if (labels !== 1)
-      throw new ModelError(`${file}: a reward or value model has one label, this one has ${String(labels)}`)
+    const { id2label, num_labels: given } = readFields(labelFields, raw, file)
+    const labels = id2label ? Object.keys(id2label).length : (given ?? 1)
+    if (labels !== 1) throw new ModelError(`${file}: a reward or value model has one label, this one has ${labels}`)
   }
   return {
     head,
     raw,
     decoder: {
       family,
-      vocabSize: count('vocab_size'),
+      vocabSize: read.vocab_size,
       hidden,
-      intermediate: count('intermediate_size'),
-      layers: count('num_hidden_layers'),
+      intermediate: read.intermediate_size,
+      layers,
       heads,
       kvHeads,
       headDim,
-      context,
-      normEps: number('rms_norm_eps', 1e-6),
-      ...parseRope(raw, file),
-      qkvBias: family === 'qwen2' || bias,
-      outputBias: bias,
-      qkNorm: family === 'qwen3' ? 'head' : 'none',
-      norms: 'before',
-      ropeLayers: 'all',
-      tiedEmbeddings: flag('tie_word_embeddings', false),
-      initRange: number('initializer_range', 0.02),
+      context: read.max_position_embeddings,
+      normEps: read.rms_norm_eps ?? defaults.normEps,
+      ...parseRope(raw, file, read, descriptor),
+      qkvBias: biases.qkv === 'always' || (biases.qkv === 'config' && bias),
+      outputBias: biases.output === 'config' && bias,
+      qkNorm: descriptor.qkNorm,
+      norms: descriptor.norms.place,
+      ropeLayers: descriptor.ropeLayers?.(raw, { file, layers }) ?? 'all',
+      tiedEmbeddings: read.tie_word_embeddings ?? defaults.tiedEmbeddings,
+      initRange: read.initializer_range ?? 0.02,
     },
   }
 }

@@ -11,14 +11,13 @@ export {
 export {
   architectureName,
   type DecoderConfig,
-  type Family,
-  families,
   type HeadLayout,
   type ModelConfig,
   parseConfig,
   readConfig,
 } from './config.js'
 export { ModelError } from './errors.js'
+export { type Family, families, familyOf } from './families/index.js'
 export {
   type Columns,
   type Junction,

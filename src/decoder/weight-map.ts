@@ -4,6 +4,7 @@
  */
 import type { Tensor } from '../tensor/index.js'
 import type { DecoderConfig, HeadLayout } from './config.js'
+import { familyOf } from './families/index.js'
 import type { LinearMap } from './layer.js'
 
 /** One of our tensors. */
@@ -47,7 +48,8 @@ export function projectionShape(config: DecoderConfig, projection: Projection): 
 
 /** Every tensor of a model, in the order of computation. */
 export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
-  const { hidden, intermediate, vocabSize, headDim } = config
+  const { hidden, intermediate, vocabSize, headDim, heads, kvHeads } = config
+  const { norms } = familyOf(config.family)
   const weights: Weight[] = []
   const whole = (name: string, shape: readonly number[], kind: Weight['kind']) =>
     weights.push({ name, shape, kind, parts: [{ name, rows: shape[0]! }] })
@@ -68,18 +70,24 @@ export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
   whole('model.embed_tokens.weight', [vocabSize, hidden], 'embedding')
   for (let i = 0; i < config.layers; i++) {
     const at = `model.layers.${i}`
-    whole(`${at}.input_layernorm.weight`, [hidden], 'norm')
+    const norm = (place: 'before' | 'after', part: 'attention' | 'mlp') => {
+      if (norms.place === place) whole(`${at}.${norms[part]}.weight`, [hidden], 'norm')
+    }
+    norm('before', 'attention')
     fused(`${at}.self_attn.qkv.weight`, i, ['q_proj', 'k_proj', 'v_proj'], 'weight')
     if (config.qkvBias) fused(`${at}.self_attn.qkv.bias`, i, ['q_proj', 'k_proj', 'v_proj'], 'bias')
     if (config.qkNorm !== 'none') {
-      whole(`${at}.self_attn.q_norm.weight`, [headDim], 'norm')
-      whole(`${at}.self_attn.k_norm.weight`, [headDim], 'norm')
+      const together = config.qkNorm === 'head' ? [1, 1] : [heads, kvHeads]
+      whole(`${at}.self_attn.q_norm.weight`, [together[0]! * headDim], 'norm')
+      whole(`${at}.self_attn.k_norm.weight`, [together[1]! * headDim], 'norm')
     }
     whole(`${at}.self_attn.o_proj.weight`, projectionShape(config, 'o_proj'), 'matrix')
     if (config.outputBias) whole(`${at}.self_attn.o_proj.bias`, [hidden], 'bias')
-    whole(`${at}.post_attention_layernorm.weight`, [hidden], 'norm')
+    norm('after', 'attention')
+    norm('before', 'mlp')
     fused(`${at}.mlp.gate_up.weight`, i, ['gate_proj', 'up_proj'], 'weight')
     whole(`${at}.mlp.down_proj.weight`, [hidden, intermediate], 'matrix')
+    norm('after', 'mlp')
   }
   whole('model.norm.weight', [hidden], 'norm')
   if (head === 'score') whole('score.weight', [1, hidden], 'matrix')
@@ -101,6 +109,7 @@ export interface LayerWeights {
 
 export function layerWeights(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, layer: number): LayerWeights {
   const at = `model.layers.${layer}`
+  const { norms } = familyOf(config.family)
   const map = (path: string, ...names: Projection[]): LinearMap => ({
     weight: weights.get(`${at}.${path}.weight`)!,
     bias: weights.get(`${at}.${path}.bias`) ?? null,
@@ -108,8 +117,8 @@ export function layerWeights(config: DecoderConfig, weights: ReadonlyMap<string,
     parts: names.map(projection => ({ projection, width: projectionShape(config, projection)[0] })),
   })
   return {
-    attentionNorm: weights.get(`${at}.input_layernorm.weight`)!,
-    mlpNorm: weights.get(`${at}.post_attention_layernorm.weight`)!,
+    attentionNorm: weights.get(`${at}.${norms.attention}.weight`)!,
+    mlpNorm: weights.get(`${at}.${norms.mlp}.weight`)!,
     qkv: map('self_attn.qkv', 'q_proj', 'k_proj', 'v_proj'),
     queryNorm: weights.get(`${at}.self_attn.q_norm.weight`),
     keyNorm: weights.get(`${at}.self_attn.k_norm.weight`),

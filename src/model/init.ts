@@ -1,7 +1,7 @@
 /** Models from nothing: shapes by name, and a directory with random weights that transformers loads. */
 import { cp, readdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { architectureName, type DecoderConfig, type Family, type ModelConfig, parseConfig } from '../decoder/index.js'
+import { architectureName, type DecoderConfig, type Family, familyOf, type ModelConfig, parseConfig } from '../decoder/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import type { DType } from '../tensor/index.js'
 import { ModelError } from './errors.js'
@@ -54,20 +54,6 @@ export const sizes = {
 } as const satisfies Record<string, ModelShape>
 export type Size = keyof typeof sizes
 
-/** What families differ in beside their shape. */
-const families: Record<Family, Readonly<Record<string, unknown>>> = {
-  llama: { attention_bias: false, mlp_bias: false, rms_norm_eps: 1e-5, rope_theta: 500000 },
-  mistral: { sliding_window: null, rms_norm_eps: 1e-5, rope_theta: 1000000 },
-  qwen2: { use_sliding_window: false, sliding_window: null, rms_norm_eps: 1e-6, rope_theta: 1000000 },
-  qwen3: {
-    attention_bias: false,
-    use_sliding_window: false,
-    sliding_window: null,
-    rms_norm_eps: 1e-6,
-    rope_theta: 1000000,
-  },
-}
-
 /** Ids that generation needs, from the tokenizer. */
 export interface TokenRoles {
   bos?: number | undefined
@@ -96,7 +82,7 @@ export function newConfig(
 ): ModelConfig {
   const raw = {
     architectures: [architectureName(family, 'language')],
-    model_type: family,
+    model_type: familyOf(family).modelType,
     vocab_size: shape.vocabSize,
     hidden_size: shape.hidden,
     intermediate_size: shape.intermediate,
@@ -110,7 +96,7 @@ export function newConfig(
     attention_dropout: 0,
     initializer_range: 0.02,
     use_cache: true,
-    ...families[family],
+    ...familyOf(family).init,
     ...roleFields(tokens),
   }
   return parseConfig(raw, 'the new model')

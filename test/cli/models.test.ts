@@ -100,7 +100,7 @@ describe('init', () => {
   test.each([
     [
       ['--family', 'qwen', '--size', '2m'],
-      '--family: expected one of llama, mistral, qwen2, qwen3, got "qwen"; did you mean',
+      '--family: expected one of llama, mistral, olmo2, qwen2, qwen3, smollm3, got "qwen"; did you mean',
     ],
     [['--family', 'qwen2', '--size', '3m'], '--size: expected one of 2m, 26m, 0.5b'],
     [['--family', 'qwen2', '--size', '2m'], '--tokenizer: expected a directory'],

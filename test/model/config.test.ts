@@ -45,10 +45,14 @@ describe('a field that would change the numbers and is not implemented is refuse
   test('another architecture is named, beside those that are supported', () => {
     expect(() => parse('qwen2', { architectures: ['GPT2LMHeadModel'] })).toThrow(
       'config.json: architecture "GPT2LMHeadModel" is not supported; supported are LlamaForCausalLM, ' +
-        'LlamaForSequenceClassification, MistralForCausalLM, MistralForSequenceClassification, Qwen2ForCausalLM, ' +
-        'Qwen2ForSequenceClassification, Qwen3ForCausalLM, Qwen3ForSequenceClassification',
+        'LlamaForSequenceClassification, MistralForCausalLM, MistralForSequenceClassification, Olmo2ForCausalLM, ' +
+        'Olmo2ForSequenceClassification, Qwen2ForCausalLM, Qwen2ForSequenceClassification, Qwen3ForCausalLM, ' +
+        'Qwen3ForSequenceClassification, SmolLM3ForCausalLM, SmolLM3ForSequenceClassification',
     )
-    expect(() => parseConfig({ model_type: 'gemma' }, 'config.json')).toThrow('architecture "gemma"')
+    expect(() => parseConfig({ model_type: 'gemma' }, 'config.json')).toThrow(
+      'config.json: there is no "architectures" to say what the weights are (model_type is "gemma"); supported are Llama',
+    )
+    expect(() => parse('qwen2', { architectures: [] })).toThrow('there is no "architectures"')
   })
 })
 
@@ -67,11 +71,10 @@ test.each(families)('a new config reads as what was asked for: %s', family => {
   const { decoder, head } = newConfig(family, { ...sizes['2m'], vocabSize: 4096 }, { eos: 2, pad: 0 })
   expect(head).toBe('language')
   expect(decoder).toMatchObject({ family, hidden: 128, heads: 4, kvHeads: 2, headDim: 32, vocabSize: 4096 })
-  expect(decoder).toMatchObject({
-    qkvBias: family === 'qwen2',
-    qkNorm: family === 'qwen3' ? 'head' : 'none',
-    initRange: 0.02,
-  })
+  const qkNorm = { qwen3: 'head', olmo2: 'projection' }[family as string] ?? 'none'
+  expect(decoder).toMatchObject({ qkvBias: family === 'qwen2', qkNorm, initRange: 0.02 })
+  expect(decoder.norms).toBe(family === 'olmo2' ? 'after' : 'before')
+  expect(decoder.ropeLayers).toEqual(family === 'smollm3' ? [true, true, true, false, true, true] : 'all')
 })
 
 test('sizes are what they are called', () => {

@@ -14,7 +14,7 @@ interface Case {
 const argmax = (values: Float32Array): number =>
   values.reduce((best, value, i) => (value > values[best]! ? i : best), 0)
 
-describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async name => {
+describe.each(['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'])('%s', async name => {
   const golden = readCase<Case>(name)
   const sequences = golden.sequences.map(ids => Int32Array.from(ids))
   const model = await LocalModel.load(fixture(name), { role: 'language' })
@@ -87,9 +87,9 @@ describe.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])('%s', async
   })
 })
 
-test('reward scores', async () => {
-  const golden = readCase<{ sequences: number[][]; scores: number[] }>('qwen2-reward')
-  const model = await LocalModel.load(fixture('qwen2-reward'), { role: 'reward' })
+test.each(['olmo2-reward', 'qwen2-reward', 'smollm3-reward'])('reward scores: %s', async name => {
+  const golden = readCase<{ sequences: number[][]; scores: number[] }>(name)
+  const model = await LocalModel.load(fixture(name), { role: 'reward' })
   const sequences = golden.sequences.map(ids => Int32Array.from(ids))
   for (const packing of ['on', 'off'] as const) {
     const scores = await model.score(sequences, { packing })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LocalEngine } from '../../src/rollout/index.js'
 import { collect, golden, loadModel } from './models.js'
 
-test.each(['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'])(
+test.each(['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'])(
   'greedy continuations of %s are those of transformers',
   async name => {
     const { sequences, greedy_24: expected } = golden(name)
