@@ -23,6 +23,7 @@ export {
 } from './init.js'
 export type { LoadOptions, OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
+export { MergedWeights } from './merged-weights.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
 export type {

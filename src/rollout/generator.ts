@@ -89,7 +89,7 @@ export interface Timings {
 /** A sample there will not be, for a reason that lies in the request. */
 export interface Rejection extends OfSample {
   kind: 'rejected'
-  reason: 'empty-prompt' | 'prompt-too-long' | 'token-out-of-range' | 'too-large-for-memory'
+  reason: 'empty-prompt' | 'prompt-too-long' | 'token-out-of-range' | 'too-large-for-memory' | 'media-unsupported'
   message: string
 }
 
@@ -168,8 +168,13 @@ export interface Generator {
   /** Of the weights the next token is sampled from. */
   readonly policyVersion: PolicyVersion
   /**
-   * One outcome for every sample of every request, as each finishes. Requests are taken as there is room for them, so that
-   * any number may come. Leaving the loop early cancels the rest.
+   * One outcome for every sample of every request, as each finishes. Requests are taken as there is room for them, and not
+   * while outcomes wait to be read, so any number may come: a source of a million is never held in memory.
+   *
+   * Leaving the loop early cancels the rest, and ends the source. A signal ends what is under way with what it has, which is
+   * still given; requests that were not taken have no outcome. An error of the source, a sampling parameter that means
+   * nothing, the id of a request in flight, a signal that was aborted before, or a closed engine end the iteration: what is
+   * under way is cancelled, outcomes that wait are given, then the error is thrown.
    */
   generate(
     requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>,
@@ -178,10 +183,16 @@ export interface Generator {
   /** Ends a request's samples with what they have. */
   abort(requestId: string): void
   abortAll(): void
-  /** Resolves when nothing is computed, and nothing is before `resume`: for changing weights with requests in flight. */
+  /**
+   * Resolves when nothing is computed, and nothing is before `resume`: for changing weights with requests in flight. Each
+   * `pause` needs its own `resume`.
+   */
   pause(): Promise<void>
   resume(): void
-  /** From the next token on the weights are these. Requests in flight go on with them; see `VersionSpan`. */
+  /**
+   * From the next token on the weights are these, and have this version. Requests in flight go on with them; see
+   * `VersionSpan`.
+   */
   updateWeights(update: WeightsUpdate): Promise<void>
   /** Gives the memory for keys and values back; requests in flight wait. */
   sleep(): Promise<void>

@@ -254,6 +254,102 @@ test('forgetting makes everything start anew, on another pool too', () => {
   expect(pool.available).toBe(40)
 })
 
+describe('callers share the engine', () => {
+  /** Steps, with every sequence one token longer after each. */
+  function run(scheduler: Scheduler<CachedSequence>, steps: number): Plan<CachedSequence>[] {
+    return Array.from({ length: steps }, () => {
+      const plan = scheduler.next()!
+      check(plan)
+      scheduler.commit(plan)
+      for (const { of, samples } of plan.scheduled) if (samples) (of as CachedSequence).length++
+      return plan
+    })
+  }
+  const crowd = (scheduler: Scheduler<CachedSequence>, count: number, length = 3): CachedSequence[] => {
+    const caller = {}
+    const sequences = Array.from({ length: count }, () => new CachedSequence(length, undefined))
+    for (const sequence of sequences) scheduler.add(sequence, caller)
+    return sequences
+  }
+
+  test('the next free place is for the one that has none, whatever is queued', () => {
+    const { scheduler } = make(1000, { maxSequences: 16 })
+    const many = crowd(scheduler, 4096)
+    run(scheduler, 3)
+    const [one] = crowd(scheduler, 1)
+    scheduler.finish(many[5]!)
+    const plan = scheduler.next()!
+    expect(plan.scheduled.some(({ of }) => of === one)).toBe(true)
+    expect(plan.scheduled).toHaveLength(16)
+    // The place was free: nobody had to give theirs.
+    expect(many.filter(({ state }) => state === 'running')).toHaveLength(15)
+  })
+
+  test('where none is free the largest gives one, keeps its keys, and gets it back', () => {
+    const { scheduler } = make(1000, { maxSequences: 16, refillAfter: 4 })
+    const many = crowd(scheduler, 4096)
+    run(scheduler, 20)
+    const [one] = crowd(scheduler, 1)
+    const plans = run(scheduler, 5)
+    const first = plans.findIndex(({ scheduled }) => scheduled.some(({ of }) => of === one))
+    expect(first).toBeGreaterThanOrEqual(0)
+    const [gave] = many.filter(({ state, blocks }) => state === 'waiting' && blocks.length > 0)
+    expect(gave!.computed).toBeGreaterThan(3)
+    const { computed } = gave!
+    scheduler.finish(one!)
+    const back = run(scheduler, 5).flatMap(({ scheduled }) => scheduled.filter(({ of }) => of === gave))
+    expect(back[0]).toMatchObject({ start: computed, count: 1 })
+    expect(scheduler.preemptions).toBe(0)
+  })
+
+  test('two that ask for much get as much each', () => {
+    const { scheduler } = make(1000, { maxSequences: 16 })
+    const [a, b] = [crowd(scheduler, 100), crowd(scheduler, 100)]
+    const targets = [...a, ...b].map((sequence, i) => [sequence, 6 + (i % 7)] as const)
+    const plans = drain(scheduler, new Map(targets))
+    const counted = (plan: Plan<CachedSequence>, of: CachedSequence[]): number =>
+      plan.scheduled.filter(item => of.includes(item.of as CachedSequence)).length
+    for (const plan of plans.slice(0, 40)) expect(Math.abs(counted(plan, a) - counted(plan, b))).toBeLessThanOrEqual(1)
+  })
+
+  test('a small one gets blocks where the large one has all of them, and both end', () => {
+    const { pool, scheduler } = make(40, { maxSequences: 16, tokenBudget: 64 })
+    const many = crowd(scheduler, 60, 40)
+    run(scheduler, 30)
+    const [one] = crowd(scheduler, 1, 30)
+    const plans = run(scheduler, 4)
+    expect(plans.some(({ scheduled }) => scheduled.some(({ of }) => of === one))).toBe(true)
+    drain(scheduler, new Map([...many, one!].map(sequence => [sequence, 90])))
+    expect(pool.available).toBe(40)
+  })
+
+  test('a long prompt that is computed in pieces leaves room for a short one', () => {
+    const { scheduler } = make(1000, { tokenBudget: 64 })
+    const [long] = crowd(scheduler, 1, 6400)
+    run(scheduler, 2)
+    const [short] = crowd(scheduler, 1, 20)
+    const [plan] = run(scheduler, 1)
+    expect(plan!.scheduled.map(({ of, count }) => [of === long ? 'long' : of === short ? 'short' : '', count])).toEqual([
+      ['long', 32],
+      ['short', 20],
+    ])
+  })
+
+  test('one that needs many blocks is not passed for ever', () => {
+    const { scheduler } = make(20, { maxSequences: 4, tokenBudget: 400 })
+    const running = crowd(scheduler, 1, 30)
+    run(scheduler, 1)
+    const [large] = crowd(scheduler, 1, 300)
+    let step = 0
+    for (; large!.state !== 'running'; step++) {
+      if (step > 300) throw new Error('it was passed for ever')
+      running.push(...crowd(scheduler, 1, 30))
+      run(scheduler, 1)
+      for (const each of running) if (each.length > 33) scheduler.finish(each)
+    }
+  })
+})
+
 test('prompts that are scored share the room a step has for logits; others go on beside them', () => {
   const { scheduler } = make(100, { maxSequences: 6 })
   const scored = [0, 1].map(() => new CachedSequence(13, new Prefix(12, 12), 12))
@@ -288,16 +384,19 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
       fc.integer({ min: 1, max: 8 }),
       fc.nat(9),
       fc.nat(20),
-      (asked, blocks, tokenBudget, maxSequences, cancelled, refillAfter) => {
+      fc.integer({ min: 1, max: 4 }),
+      (asked, blocks, tokenBudget, maxSequences, cancelled, refillAfter, callerCount) => {
         const { pool, scheduler } = make(blocks, { tokenBudget, maxSequences, refillAfter })
+        const callers = Array.from({ length: callerCount }, () => ({}))
         const targets = new Map<CachedSequence, number>()
-        for (const { prompt, samples, more } of asked) {
+        for (const [i, { prompt, samples, more }] of asked.entries()) {
+          const caller = callers[i % callerCount]!
           const scoredTo = samples % 2 === 0 ? prompt - 1 : 0
           const prefix = samples > 1 && prompt > 1 ? new Prefix(prompt - 1, scoredTo) : undefined
           for (let i = 0; i < samples; i++) {
             const sequence = new CachedSequence(prompt, prefix, scoredTo)
             targets.set(sequence, prompt + more)
-            scheduler.add(sequence)
+            scheduler.add(sequence, caller)
           }
         }
         const victim = [...targets.keys()][cancelled]
@@ -317,6 +416,6 @@ test('whatever comes: all of it ends, no step writes over another’s tokens, no
         expect(pool.available).toBe(blocks)
       },
     ),
-    { numRuns: 200 },
+    { numRuns: 300 },
   )
 })

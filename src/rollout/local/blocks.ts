@@ -5,6 +5,9 @@ export const blockSize = 16
 
 export const blocksFor = (tokens: number): number => Math.ceil(tokens / blockSize)
 
+/** Blocks a sequence may hold. One more than its tokens fill: a block is copied when samples part from their prompt. */
+export const blocksOfSequence = (maxLength: number): number => blocksFor(maxLength) + 1
+
 export class BlockPool {
   private readonly holders: Int32Array
   private readonly free: number[]

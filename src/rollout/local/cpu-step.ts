@@ -9,9 +9,10 @@ import {
   type PlainOps,
   runLayers,
 } from '../../decoder/index.js'
-import { type DType, dtypeBytes, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
-import { blockSize, blocksFor } from './blocks.js'
+import { type DType, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
+import { blockSize } from './blocks.js'
 import { cpuOps } from './cpu-ops.js'
+import { kvBlocks } from './kv-budget.js'
 import { Programs, type StepProgram } from './programs.js'
 import type { StepBatch, StepDevice, StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
@@ -25,7 +26,6 @@ const rowInputs = 5
 const samplingInputs = 6
 
 export class CpuStep implements StepDevice {
-  private readonly capacity: number
   private readonly tables: LayerRopeTables
   /** `[layers * 2, blocks, kvHeads, 16 * headDim]`: keys and values of a layer follow each other. */
   private cache: Tensor | undefined
@@ -35,29 +35,18 @@ export class CpuStep implements StepDevice {
     private readonly parts: DecoderParts,
     private readonly options: CpuStepOptions,
   ) {
-    const { layers, kvHeads, headDim } = parts.config
-    const bytes = layers * 2 * kvHeads * headDim * blockSize * dtypeBytes(options.dtype)
-    // More than the sequences can fill is not taken.
-    this.capacity = Math.min(
-      Math.floor(options.cacheBytes / bytes),
-      // One more for each: the block that is copied when samples part from their prompt.
-      options.maxSequences * (blocksFor(options.maxLength) + 1),
-    )
-    if (this.capacity < 2)
-      throw new RangeError(`a KV cache of ${options.cacheBytes} bytes has no room: a block takes ${bytes}`)
     this.tables = new LayerRopeTables(parts.config, options.maxLength, 'cpu')
-    this.allocate()
   }
 
   get blocks(): number {
-    return this.cache ? this.capacity : 0
+    return this.cache?.shape[1] ?? 0
   }
 
-  allocate(): void {
+  allocate(cacheBytes: number): void {
     const { layers, kvHeads, headDim } = this.parts.config
-    this.cache ??= unscoped(() =>
-      Tensor.empty([layers * 2, this.capacity, kvHeads, blockSize * headDim], { dtype: this.options.dtype }),
-    )
+    const { dtype } = this.options
+    const blocks = kvBlocks(this.parts.config, { ...this.options, cacheBytes })
+    this.cache ??= unscoped(() => Tensor.empty([layers * 2, blocks, kvHeads, blockSize * headDim], { dtype }))
   }
 
   release(): void {

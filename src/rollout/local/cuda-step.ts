@@ -21,7 +21,7 @@ import {
   Tensor,
   unscoped,
 } from '../../tensor/index.js'
-import { blockSize, blocksFor } from './blocks.js'
+import { blockSize, blocksOfSequence } from './blocks.js'
 import { CudaOps, type Memory } from './cuda-ops.js'
 import {
   bucketFor,
@@ -32,6 +32,7 @@ import {
   fillDecodeInputs,
 } from './decode-graph-inputs.js'
 import { hasFilters, packArrays } from './graph-inputs.js'
+import { kvBlocks } from './kv-budget.js'
 import {
   emptyMixed,
   fillMixed,
@@ -48,8 +49,6 @@ import { type StepGraph, StepGraphs } from './step-graphs.js'
 export interface CudaStepOptions {
   device: Device
   dtype: HalfDType
-  /** Memory for keys and values. */
-  cacheBytes: number
   /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
   maxSequences: number
   maxLength: number
@@ -85,7 +84,6 @@ interface Found {
 
 export class CudaStep implements StepDevice {
   readonly multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1)! }
-  private readonly capacity: number
   private readonly ops: CudaOps
   private readonly tables: LayerRopeTables
   /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
@@ -103,13 +101,8 @@ export class CudaStep implements StepDevice {
     private readonly options: CudaStepOptions,
   ) {
     const { config } = parts
-    const { device, dtype, cacheBytes, maxSequences, maxLength } = options
+    const { device, dtype, maxSequences, maxLength } = options
     this.ops = new CudaOps(parts, dtype)
-    const bytes = config.layers * 2 * config.kvHeads * config.headDim * blockSize * dtypeBytes(dtype)
-    // One more for each: the block that is copied when samples part from their prompt.
-    const width = blocksFor(maxLength) + 1
-    this.capacity = Math.min(Math.floor(cacheBytes / bytes), maxSequences * width)
-    if (this.capacity < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
     this.tables = new LayerRopeTables(config, maxLength, device)
     const rows = bucketFor(maxSequences)
     const { hidden, intermediate, heads, kvHeads, headDim } = config
@@ -121,7 +114,7 @@ export class CudaStep implements StepDevice {
       top: this.multiStep.top,
     }
     // Sequences, and prompts of others that wait.
-    const blockTableWords = 2 * rows * width
+    const blockTableWords = 2 * rows * blocksOfSequence(maxLength)
     this.graphs = new StepGraphs({
       device,
       state: Math.max(decodeWords(decodeLayout(rows), blockTableWords), mixedWords(this.mixedLimits, blockTableWords)),
@@ -130,20 +123,18 @@ export class CudaStep implements StepDevice {
     })
     this.decodes = new Stream(device)
     this.reads = [new Stream(device), new Stream(device)]
-    this.allocate()
   }
 
   get blocks(): number {
-    return this.cache ? this.capacity : 0
+    return this.cache?.shape[1] ?? 0
   }
 
-  allocate(): void {
+  allocate(cacheBytes: number): void {
     if (this.cache) return
     const { layers, kvHeads, headDim } = this.parts.config
     const { device, dtype } = this.options
-    const cache = unscoped(() =>
-      Tensor.empty([layers * 2, this.capacity, kvHeads, blockSize, headDim], { dtype, device }),
-    )
+    const blocks = kvBlocks(this.parts.config, { ...this.options, cacheBytes })
+    const cache = unscoped(() => Tensor.empty([layers * 2, blocks, kvHeads, blockSize, headDim], { dtype, device }))
     this.cache = cache
     this.layers = Array.from({ length: layers }, (_, i) =>
       unscoped(() => ({ keys: cache.select(0, 2 * i), values: cache.select(0, 2 * i + 1) })),

@@ -11,11 +11,13 @@ export interface Limits {
   vocabSize: number
   /** Tokens of a sequence. */
   maxLength: number
-  /** Blocks of the KV cache. */
+  /** Blocks of the KV cache; of an engine that sleeps, those it had. */
   blocks: number
   eosIds: readonly number[]
   tokenizer: Tokenizer | undefined
 }
+
+export type Refusal = Pick<Rejection, 'kind' | 'reason' | 'message'>
 
 /** A parameter that means nothing is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
 export function admit(request: GenerationRequest, listener: Listener, limits: Limits): RequestState | Rejection[] {
@@ -30,7 +32,7 @@ export function admit(request: GenerationRequest, listener: Listener, limits: Li
   const maxNew = Array.from({ length: n }, (_, i) =>
     Math.min(typeof asked === 'number' ? asked : asked[i]!, maxLength - promptIds.length),
   )
-  const refused = refuse(promptIds, Math.max(...maxNew), limits)
+  const refused = refuse(request, promptIds, Math.max(...maxNew), limits)
   if (refused) {
     const { id: requestId, promptId = requestId } = request
     return maxNew.map((_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }))
@@ -51,11 +53,15 @@ function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right'
 }
 
 function refuse(
+  { media = [] }: GenerationRequest,
   promptIds: Int32Array,
   maxNew: number,
-  { vocabSize, maxLength, blocks }: Limits,
-): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
+  limits: Limits,
+): Refusal | undefined {
   const kind = 'rejected'
+  const { vocabSize, maxLength } = limits
+  if (media.length > 0)
+    return { kind, reason: 'media-unsupported', message: 'this engine generates from text alone, not from images or videos' }
   if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
   if (promptIds.length >= maxLength) {
     const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`
@@ -67,13 +73,16 @@ function refuse(
     if (!(id >= 0 && id < vocabSize))
       return { kind, reason: 'token-out-of-range', message: `token id ${id}: the vocabulary ends at ${vocabSize - 1}` }
   }
+  return tooLargeForMemory(promptIds.length + maxNew, limits)
+}
+
+/** Why a sequence that may have so many tokens cannot be generated, with the KV cache there is. */
+export function tooLargeForMemory(length: number, { blocks }: Pick<Limits, 'blocks'>): Refusal | undefined {
   // The last token is sampled, and needs no place.
-  const needed = blocksFor(promptIds.length + maxNew - 1)
-  if (needed > blocks) {
-    const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${blocks}`
-    return { kind, reason: 'too-large-for-memory', message }
-  }
-  return undefined
+  const needed = blocksFor(length - 1)
+  if (needed <= blocks) return undefined
+  const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${blocks}`
+  return { kind: 'rejected', reason: 'too-large-for-memory', message }
 }
 
 export function textStream({ promptIds, sampling: { text, stop } }: RequestState, tokenizer: Tokenizer): TextStream {

@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LoadOptions, LocalModel } from '../../model/index.js'
 import { Tokenizer } from '../../text/index.js'
-import { LocalEngine, type LocalEngineOptions } from './engine.js'
+import { LocalEngine } from './engine.js'
+import type { LocalEngineOptions } from './engine-options.js'
 
 export interface OpenOptions
   extends Pick<LoadOptions<'language'>, 'adapter' | 'device' | 'signal' | 'onProgress'>,

@@ -4,7 +4,7 @@ import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { TokenEvent, TopLogprobs } from '../generator.js'
 import type { SamplingRow } from './build-batch.js'
-import { textStream } from './input-processor.js'
+import { type Refusal, textStream } from './input-processor.js'
 import type { PromptPrefix, SequenceState } from './request-state.js'
 import type { StepResult } from './step.js'
 
@@ -114,6 +114,12 @@ export class OutputProcessor {
     }
     finished.text = text?.text
     requestState.listener.onOutcome(finished)
+  }
+
+  reject(sample: SequenceState, refusal: Refusal): void {
+    if (sample.state === 'finished') return
+    this.onEnd(sample)
+    sample.requestState.listener.onOutcome({ ...refusal, ...sample.identity })
   }
 
   fail(sample: SequenceState, reason: 'non-finite' | 'engine', message: string): void {

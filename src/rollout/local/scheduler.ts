@@ -4,7 +4,10 @@
  *
  * A step is a list of rows of any sequences: the next token of those that generate, and as much of waiting prompts as the
  * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
- * the head of the queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
+ * the head of its queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
+ *
+ * Callers share the engine: each has a queue, and the next place is for the one that has the fewest running. Who has none gets
+ * one from who has most, so a small request does not wait for a large one to end. What a sequence says does not depend on it.
  *
  * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
  * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
@@ -38,6 +41,8 @@ export class CachedSequence implements Cached {
   blocks: number[] = []
   computed = 0
   preemptions = 0
+  /** Of whoever asked for it. */
+  lane: Lane | undefined
   state: 'waiting' | 'running' | 'finished' = 'waiting'
 
   constructor(
@@ -49,6 +54,19 @@ export class CachedSequence implements Cached {
     if (prefix) prefix.waiting++
   }
 }
+
+/** The sequences of one caller. */
+export interface Lane {
+  readonly caller: object
+  /** Those that are to come, in this order. Some were running, and keep their blocks while nobody needs them. */
+  readonly waiting: CachedSequence[]
+  running: number
+  /** How often others were let in because the first of these needs more blocks than are free. */
+  passed: number
+}
+
+/** So often, and then nobody is let in before it. */
+const maxPassed = 64
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
 export interface ScheduledTokens<S extends CachedSequence> {
@@ -95,7 +113,12 @@ class StepBudget {
 
 export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
-  private waiting: S[] = []
+  private readonly lanes = new Map<object, Lane>()
+  /** Those with sequences that wait; who was served last comes last. */
+  private readonly queue: Lane[] = []
+  private waitingCount = 0
+  /** Sequences that gave their place to other callers', and still have their blocks. */
+  private readonly suspended = new Set<S>()
   private prefixes: Prefix[] = []
   /** For how many steps some have waited in vain. */
   private waited = Number.POSITIVE_INFINITY
@@ -110,7 +133,7 @@ export class Scheduler<S extends CachedSequence> {
     const { pool } = this
     return {
       running: this.running.length,
-      waiting: this.waiting.length,
+      waiting: this.waitingCount,
       usedBlocks: pool.size - pool.available,
       blocks: pool.size,
       preemptions: this.preemptions,
@@ -119,42 +142,84 @@ export class Scheduler<S extends CachedSequence> {
 
   /** Whether sequences wait that the next step would let in, as far as blocks are free. */
   get admits(): boolean {
-    return this.waiting.length > 0 && this.running.length < this.options.maxSequences && !this.deferAdmission
+    if (this.waitingCount === 0 || this.deferAdmission) return false
+    if (this.running.length < this.options.maxSequences) return true
+    const { length } = this.newcomers
+    // Somebody has more than one.
+    return length > 0 && this.running.length > this.lanes.size - length
   }
 
   private get deferAdmission(): boolean {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
-  get isIdle(): boolean {
-    return this.running.length === 0 && this.waiting.length === 0
+  /** Callers of whom none is running, beside others of whom some are. */
+  private get newcomers(): Lane[] {
+    return this.lanes.size < 2 ? [] : this.queue.filter(({ running }) => running === 0)
   }
 
-  add(sequence: S): void {
-    this.waiting.push(sequence)
+  get isIdle(): boolean {
+    return this.running.length === 0 && this.waitingCount === 0
+  }
+
+  /** `caller`: with whose other sequences it shares a place among those of other callers. */
+  add(sequence: S, caller: object = this): void {
+    let lane = this.lanes.get(caller)
+    if (!lane) {
+      lane = { caller, waiting: [], running: 0, passed: 0 }
+      this.lanes.set(caller, lane)
+    }
+    sequence.lane = lane
+    this.enqueue(sequence, 'last')
+  }
+
+  private enqueue(sequence: S, place: 'first' | 'last'): void {
+    const lane = sequence.lane!
+    if (lane.waiting.length === 0) this.queue.push(lane)
+    if (place === 'last') lane.waiting.push(sequence)
+    else lane.waiting.unshift(sequence)
+    this.waitingCount++
+    sequence.state = 'waiting'
+  }
+
+  private dequeue(sequence: S, at: number): void {
+    const lane = sequence.lane!
+    lane.waiting.splice(at, 1)
+    if (lane.waiting.length === 0) this.queue.splice(this.queue.indexOf(lane), 1)
+    this.waitingCount--
+    this.suspended.delete(sequence)
+  }
+
+  /** Takes a running sequence out of its place. */
+  private stop(sequence: S): void {
+    this.running.splice(this.running.lastIndexOf(sequence), 1)
+    sequence.lane!.running--
   }
 
   /** Takes a sequence out, wherever it is. */
   finish(sequence: S): void {
     if (sequence.state === 'finished') return
-    if (sequence.state === 'running') this.running.splice(this.running.indexOf(sequence), 1)
+    const lane = sequence.lane!
+    if (sequence.state === 'running') this.stop(sequence)
     else {
-      this.waiting.splice(this.waiting.indexOf(sequence), 1)
+      this.dequeue(sequence, lane.waiting.indexOf(sequence))
       this.leavePrefix(sequence)
     }
     sequence.state = 'finished'
     this.drop(sequence)
+    if (lane.running === 0 && lane.waiting.length === 0) this.lanes.delete(lane.caller)
   }
 
   /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
   invalidateKv(pool = this.pool): void {
-    const again = this.running.splice(0)
-    for (const sequence of again) {
-      sequence.state = 'waiting'
+    for (const sequence of this.suspended) this.drop(sequence)
+    this.suspended.clear()
+    for (const sequence of this.running.slice().reverse()) {
+      this.stop(sequence)
       sequence.prefix = undefined
       this.drop(sequence)
+      this.enqueue(sequence, 'first')
     }
-    this.waiting.unshift(...again)
     for (const prefix of this.prefixes.splice(0)) this.evict(prefix)
     this.pool = pool
   }
@@ -162,41 +227,116 @@ export class Scheduler<S extends CachedSequence> {
   /** The next step, or undefined where there is nothing to do. */
   next(): Plan<S> | undefined {
     for (;;) {
+      const newcomers = this.deferAdmission ? [] : this.newcomers
+      this.makeWay(newcomers)
       const plan: Plan<S> = { scheduled: [], copies: [] }
-      const budget = new StepBudget(this.options.tokenBudget, this.options.scoredRows)
+      const { tokenBudget } = this.options
+      // Long prompts that are under way leave half a step to the first of others.
+      const kept = newcomers.length > 0 ? tokenBudget >> 1 : 0
+      const budget = new StepBudget(tokenBudget - kept, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
         plan.scheduled.push({ of, start, count, samples: of instanceof CachedSequence && start + count === of.length })
         budget.take(of, count, cost)
       }
-      for (const sequence of [...this.running]) {
+      for (const sequence of this.inOrder()) {
         const left = sequence.length - sequence.computed
         // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
         const count = left === 1 ? 1 : Math.min(left, budget.for(sequence))
         if (sequence.state !== 'running' || count === 0) continue
-        if (this.reserve(sequence, sequence.computed + count, plan.copies)) add(sequence, count, left === 1 ? 0 : count)
+        if (this.reserve(sequence, sequence.computed + count, plan)) add(sequence, count, left === 1 ? 0 : count)
       }
       for (const prefix of this.prefixes) {
         const count = Math.min(prefix.length - prefix.computed, budget.for(prefix))
         if (prefix.state === 'computing' && count > 0) add(prefix, count)
       }
+      budget.rows += kept
       this.admitWaiting(plan, budget, add)
       if (plan.scheduled.length > 0) return plan
-      if (this.waiting.length === 0) return undefined
-      // Prompts kept for samples that cannot start keep them from starting.
-      if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
-      const head = this.waiting[0]!
-      const others = this.prefixes.filter(prefix => prefix !== head.prefix)
-      for (const prefix of others.length > 0 ? others : this.prefixes.slice()) this.evict(prefix)
-      if (others.length === 0) this.leavePrefix(head)
+      if (this.waitingCount === 0) return undefined
+      this.freeForHead()
     }
+  }
+
+  /** Nothing is running and the first cannot start: prompts kept for samples, and blocks of the suspended, are in its way. */
+  private freeForHead(): void {
+    const head = this.nextLane(new Map(), new Set())!.waiting[0]!
+    const suspended = [...this.suspended].filter(sequence => sequence !== head)
+    if (suspended.length > 0) {
+      for (const sequence of suspended) this.dropSuspended(sequence)
+      return
+    }
+    if (this.prefixes.length === 0) throw new Error('a sequence that fits the cache was not scheduled')
+    const others = this.prefixes.filter(prefix => prefix !== head.prefix)
+    for (const prefix of others.length > 0 ? others : this.prefixes.slice()) this.evict(prefix)
+    if (others.length === 0) this.leavePrefix(head)
+  }
+
+  /** Who gets blocks first: the oldest, and of callers the one that has the fewest running. */
+  private inOrder(): S[] {
+    const order = [...this.running]
+    return this.lanes.size < 2 ? order : order.sort((a, b) => a.lane!.running - b.lane!.running)
+  }
+
+  /** The one of these that gives way to others: the youngest of the caller that has most. The oldest does so only where it is alone. */
+  private youngestOfMost(running: readonly S[] = this.running): S {
+    let found = running.at(-1)!
+    for (let i = running.length - 2; i >= 0; i--) {
+      const sequence = running[i]!
+      if (sequence.lane!.running > found.lane!.running) found = sequence
+    }
+    return found
+  }
+
+  /** Makes places, and blocks for one of them, for callers that have none running. */
+  private makeWay(newcomers: readonly Lane[]): void {
+    if (newcomers.length === 0 || this.running.length === 0) return
+    const { maxSequences } = this.options
+    while (this.running.length + newcomers.length > maxSequences) {
+      const youngest = this.youngestOfMost()
+      if (youngest.lane!.running < 2) break
+      this.stop(youngest)
+      this.enqueue(youngest, 'first')
+      this.suspended.add(youngest)
+    }
+    const head = newcomers[0]!.waiting[0]!
+    while (this.pool.available < this.blocksToStart(head) + this.kept) {
+      const [suspended] = this.suspended
+      const youngest = this.youngestOfMost()
+      if (suspended) this.dropSuspended(suspended)
+      else if (youngest.lane!.running > 1) this.preempt(youngest)
+      else break
+    }
+  }
+
+  /** Blocks that those already running may grow into. */
+  private get kept(): number {
+    return this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
+  }
+
+  private blocksToStart({ prefix, length, blocks }: CachedSequence): number {
+    if (!prefix) return blocksFor(length) - blocks.length
+    return prefix.state === 'idle' ? blocksFor(prefix.length) : 1
   }
 
   private admitWaiting(plan: Plan<S>, budget: StepBudget, add: (of: S | Prefix, count: number) => void): void {
     const { deferAdmission } = this
     const full = this.admit(plan, budget, add, deferAdmission)
-    if (this.waiting.length === 0) this.waited = Number.POSITIVE_INFINITY
+    if (this.waitingCount === 0) this.waited = Number.POSITIVE_INFINITY
     if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  /** Whose turn it is, of those that have sequences behind the ones that keep their places, and that are not passed over. */
+  private nextLane(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
+    let found: Lane | undefined
+    let fewest = Number.POSITIVE_INFINITY
+    for (const lane of this.queue) {
+      const kept = places.get(lane) ?? 0
+      if (lane.running + kept >= fewest || kept >= lane.waiting.length || passedOver.has(lane)) continue
+      found = lane
+      fewest = lane.running + kept
+    }
+    return found
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
@@ -207,72 +347,98 @@ export class Scheduler<S extends CachedSequence> {
     ready: boolean,
   ): boolean {
     let free = this.options.maxSequences - this.running.length
-    // Kept for those already running to grow into.
-    const reserve = this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
-    const fits = (blocks: number): boolean => this.pool.available >= blocks + reserve
-    for (let i = 0; i < this.waiting.length && budget.rows > 0; ) {
+    const { kept } = this
+    const fits = (blocks: number): boolean => this.pool.available >= blocks + kept
+    /** How many of a lane keep their places: they start in a later step. */
+    const places = new Map<Lane, number>()
+    const passedOver = new Set<Lane>()
+    let full = false
+    while (budget.rows > 0) {
+      const lane = this.nextLane(places, passedOver)
+      if (!lane) break
       if (free === 0) return true
-      const sequence = this.waiting[i]!
+      const at = places.get(lane) ?? 0
+      const sequence = lane.waiting[at] as S
       const { prefix } = sequence
-      if (ready && (!prefix || prefix.state === 'idle')) return true
+      const isReady = prefix ? prefix.state !== 'idle' : this.suspended.has(sequence)
+      if (ready && !isReady) {
+        full = true
+        passedOver.add(lane)
+        continue
+      }
       // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache. One that is scored
       // may take many steps as it is.
       const first = prefix ?? sequence
       const left = first.length - first.computed
       const divides = first.scoredTo > 0 || left > this.options.tokenBudget
-      if (prefix?.state !== 'computing' && budget.for(first) < (divides ? 1 : left)) {
-        if (first.scoredTo === 0) return false
-        // It waits for room for its logits, which others do not need; its place is kept.
-        free--
-        i++
+      const lacksRows = prefix?.state !== 'computing' && budget.for(first) < (divides ? 1 : left)
+      if (lacksRows && first.scoredTo === 0) {
+        passedOver.add(lane)
         continue
       }
-      if (prefix?.state === 'idle') {
-        if (!fits(blocksFor(prefix.length))) return true
+      if (!lacksRows && prefix?.state !== 'computing' && !fits(this.blocksToStart(sequence))) {
+        full = true
+        if (lane.passed >= maxPassed) break
+        passedOver.add(lane)
+        continue
+      }
+      if (!lacksRows && prefix?.state === 'idle') {
         this.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
         add(prefix, Math.min(prefix.length, budget.for(prefix)))
       }
-      if (prefix?.state === 'computing') {
-        // It starts in a later step; its place is kept.
+      if (lacksRows || prefix?.state === 'computing') {
+        // It waits for its prompt, or for room for its logits, which others do not need.
+        places.set(lane, at + 1)
         free--
-        i++
         continue
       }
       if (prefix) {
-        if (!fits(1)) return true
         sequence.blocks = [...prefix.blocks]
         for (const block of sequence.blocks) this.pool.hold(block)
         sequence.computed = prefix.length
         this.leavePrefix(sequence)
-      } else if (!fits(blocksFor(sequence.length))) return true
+      }
       const count = Math.min(sequence.length - sequence.computed, budget.for(sequence))
       this.copyOnWrite(sequence, plan.copies)
       this.extend(sequence, sequence.computed + count)
-      this.waiting.splice(i, 1)
-      this.running.push(sequence)
-      sequence.state = 'running'
+      this.start(sequence, at)
+      for (const passed of passedOver) passed.passed++
       free--
       add(sequence, count)
     }
-    return false
+    return full
+  }
+
+  /** Gives a waiting sequence a place; the next turn is another caller's. */
+  private start(sequence: S, at: number): void {
+    const lane = sequence.lane!
+    this.queue.push(...this.queue.splice(this.queue.indexOf(lane), 1))
+    this.dequeue(sequence, at)
+    this.running.push(sequence)
+    sequence.state = 'running'
+    lane.running++
+    lane.passed = 0
   }
 
   /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
-  private reserve(sequence: S, length: number, copies: number[]): boolean {
+  private reserve(sequence: S, length: number, plan: Plan<S>): boolean {
     const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.sharesNext(sequence) ? 1 : 0)
     while (this.pool.available < needed()) {
       const prefix = this.prefixes.at(-1)
-      if (prefix) {
-        this.evict(prefix)
-        continue
+      const [suspended] = this.suspended
+      if (prefix) this.evict(prefix)
+      else if (suspended) this.dropSuspended(suspended)
+      else {
+        // Those that are part of the step already stay.
+        const scheduled = new Set(plan.scheduled.map(({ of }) => of))
+        const victim = this.youngestOfMost(this.running.filter(each => !scheduled.has(each)))
+        this.preempt(victim)
+        if (victim === sequence) return false
       }
-      const victim = this.running.at(-1)!
-      this.preempt(victim)
-      if (victim === sequence) return false
     }
-    this.copyOnWrite(sequence, copies)
+    this.copyOnWrite(sequence, plan.copies)
     this.extend(sequence, length)
     return true
   }
@@ -303,12 +469,19 @@ export class Scheduler<S extends CachedSequence> {
   }
 
   private preempt(sequence: S): void {
-    this.running.splice(this.running.indexOf(sequence), 1)
+    this.stop(sequence)
     this.drop(sequence)
-    sequence.state = 'waiting'
     sequence.preemptions++
     this.preemptions++
-    this.waiting.unshift(sequence)
+    this.enqueue(sequence, 'first')
+  }
+
+  /** What a suspended sequence has is computed again. */
+  private dropSuspended(sequence: S): void {
+    this.suspended.delete(sequence)
+    this.drop(sequence)
+    sequence.preemptions++
+    this.preemptions++
   }
 
   private evict(prefix: Prefix): void {
@@ -318,7 +491,7 @@ export class Scheduler<S extends CachedSequence> {
     prefix.state = 'idle'
   }
 
-  private leavePrefix(sequence: S): void {
+  private leavePrefix(sequence: CachedSequence): void {
     const { prefix } = sequence
     sequence.prefix = undefined
     if (prefix && --prefix.waiting === 0) this.evict(prefix)

@@ -71,8 +71,8 @@ export interface StepDevice {
    * step by step.
    */
   decodeMultiStep?(batch: StepBatch, options: MultiStepDecode): AsyncGenerator<StepResult, undefined, 'more' | 'enough'>
-  /** Takes the memory of the KV cache, and gives it back. */
-  allocate(): void
+  /** Takes memory for the KV cache, so many bytes at most, and gives it back. */
+  allocate(cacheBytes: number): void
   release(): void
   dispose(): void
 }

@@ -1,0 +1,352 @@
+/**
+ * The loop of a local engine: continuous batching over a KV cache in blocks. It plans a step, runs it on the device, takes the
+ * tokens, and ends what is finished; a place that becomes free is filled in the next step, or where a device takes several at
+ * a time, after those under way.
+ */
+import { type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
+import type { GenerationRequest } from '../generator.js'
+import { BlockPool } from './blocks.js'
+import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
+import type { EngineCounts } from './engine.js'
+import type { LocalEngineOptions } from './engine-options.js'
+import { admit, type Limits, tooLargeForMemory } from './input-processor.js'
+import { budgetBytes, type DeviceMemory, deviceMemory, type KvBudget, kvBudget } from './kv-budget.js'
+import { decodesOnly, planMultiStep } from './multi-step.js'
+import { OutputProcessor, type SampledRow } from './output-processor.js'
+import { type Listener, PromptPrefix, RequestState, SequenceState } from './request-state.js'
+import { type Plan, Scheduler } from './scheduler.js'
+import type { MultiStepDecode, StepDevice, StepResult } from './step.js'
+import { deviceDefaults, openStepDevice } from './step-device.js'
+
+export class EngineCore {
+  readonly limits: Limits
+  readonly maxSequences: number
+  /** Of the weights the next token is sampled from. */
+  version: PolicyVersion
+  private readonly weights: MergedWeights
+  private readonly device: StepDevice
+  private readonly kv: { budget: KvBudget; memory: DeviceMemory }
+  private readonly scheduler: Scheduler<SequenceState>
+  private readonly requestStates = new Map<string, RequestState>()
+  private readonly controls: (() => void)[] = []
+  private awaken: (() => void) | undefined
+  private readonly ended: Promise<void>
+  private state: 'awake' | 'asleep' | 'closed' = 'awake'
+  private pauses = 0
+  private modelVersion: PolicyVersion
+  /** Of the weights that the KV cache was computed with; undefined: the copies to sample from are not made yet. */
+  private weightsRevision: number | undefined
+  private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
+  private sampledRows: SampledRow[] = []
+  private readonly output: OutputProcessor
+  private readonly source: BatchSource<SequenceState> = {
+    tokens: ({ of, start, count }, into, at) => {
+      if (of instanceof SequenceState) of.copyTokens(start, count, into, at)
+      else into.set((of as PromptPrefix).requestState.promptIds.subarray(start, start + count), at)
+    },
+    samplingRows: work => this.samplingRowsOf(work),
+  }
+
+  constructor(
+    private readonly model: LocalModel<'language'>,
+    options: LocalEngineOptions,
+  ) {
+    const defaults = deviceDefaults(model.device)
+    const { maxSequences, tokenBudget, scoredBytes } = { ...defaults, ...options }
+    const { context, vocabSize } = model.config.decoder
+    const maxLength = Math.min(context, options.maxLength ?? context)
+    const { tokenizer } = options
+    this.maxSequences = maxSequences
+    this.kv = { budget: kvBudget(options, defaults.kv), memory: options.memory ?? deviceMemory }
+    this.weights = new MergedWeights(model.parts)
+    this.device = openStepDevice(model, this.weights.parts, { maxSequences, maxLength })
+    try {
+      this.takeMemory()
+    } catch (error) {
+      this.device.dispose()
+      throw error
+    }
+    const eosIds = options.eosIds ?? tokenizer?.stopIds ?? []
+    this.limits = { vocabSize, maxLength, blocks: this.device.blocks, eosIds, tokenizer }
+    this.scheduler = new Scheduler(new BlockPool(this.device.blocks), {
+      maxSequences,
+      tokenBudget,
+      scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
+      refillAfter: this.device.multiStep?.syncInterval ?? 0,
+    })
+    this.output = new OutputProcessor(tokenizer, sample => {
+      this.scheduler.finish(sample)
+      const { samples, request } = sample.requestState
+      if (samples.every(({ state }) => state === 'finished')) this.requestStates.delete(request.id)
+    })
+    this.version = model.version
+    this.modelVersion = model.version
+    this.ended = this.loop().catch(error => this.collapse(error))
+  }
+
+  get counts(): EngineCounts {
+    return { ...this.scheduler.counts, ...this.totals }
+  }
+
+  /** Takes the memory of everything but the model: first what has a fixed size, then the KV cache from what is left. */
+  private takeMemory(): void {
+    this.demandModel()
+    this.weights.take()
+    try {
+      this.device.allocate(budgetBytes(this.kv.budget, this.kv.memory, this.model.device))
+    } catch (error) {
+      this.weights.release()
+      throw error
+    }
+    this.weightsRevision = undefined
+  }
+
+  private giveMemory(): void {
+    this.device.release()
+    this.weights.release()
+  }
+
+  private demandModel(): void {
+    if (this.model.offloaded)
+      throw new Error('the model is offloaded; reload() it before an engine over it is made, woken or used')
+  }
+
+  /**
+   * Takes a request; its listener hears of every token, where it wants to, and of each sample's outcome. Answers with what
+   * ends its samples with what they have. `caller`: whose requests share a place among others'.
+   */
+  submit(request: GenerationRequest, listener: Listener, caller: object): () => void {
+    if (this.state === 'closed') throw new Error('the engine is closed')
+    if (this.requestStates.has(request.id))
+      throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`)
+    const admitted = admit(request, listener, this.limits)
+    if (!(admitted instanceof RequestState)) {
+      // Later, as any outcome: a listener is never called before this returns.
+      for (const rejection of admitted) queueMicrotask(() => listener.onOutcome(rejection))
+      return () => {}
+    }
+    this.requestStates.set(request.id, admitted)
+    for (const sample of admitted.samples) this.scheduler.add(sample, caller)
+    this.wakeLoop()
+    return () => this.abortRequest(admitted)
+  }
+
+  abort(requestId: string): void {
+    const requestState = this.requestStates.get(requestId)
+    if (requestState) this.abortRequest(requestState)
+  }
+
+  abortAll(): void {
+    for (const requestState of [...this.requestStates.values()]) this.abortRequest(requestState)
+  }
+
+  private abortRequest(requestState: RequestState): void {
+    for (const sample of requestState.samples) void this.output.finish(sample, 'abort', undefined, this.version)
+  }
+
+  updateWeights(version: PolicyVersion): Promise<void> {
+    return this.control(() => {
+      this.version = version
+      this.modelVersion = this.model.version
+    })
+  }
+
+  /** Resolves when no step is running, and none starts before `resume`. */
+  pause(): Promise<void> {
+    this.pauses++
+    return this.control(() => {})
+  }
+
+  resume(): void {
+    this.pauses = Math.max(0, this.pauses - 1)
+    this.wakeLoop()
+  }
+
+  sleep(): Promise<void> {
+    return this.control(() => {
+      if (this.state !== 'awake') return
+      this.state = 'asleep'
+      this.scheduler.invalidateKv(new BlockPool(0))
+      this.giveMemory()
+    })
+  }
+
+  wake(): Promise<void> {
+    return this.control(() => {
+      if (this.state !== 'asleep') return
+      this.takeMemory()
+      this.limits.blocks = this.device.blocks
+      this.scheduler.invalidateKv(new BlockPool(this.device.blocks))
+      this.state = 'awake'
+      this.rejectTooLarge()
+    })
+  }
+
+  /** There may be less memory than when requests were taken. */
+  private rejectTooLarge(): void {
+    for (const { samples, promptIds } of [...this.requestStates.values()])
+      for (const sample of samples.slice()) {
+        const refused = tooLargeForMemory(promptIds.length + sample.maxNewTokens, this.limits)
+        if (refused) this.output.reject(sample, refused)
+      }
+  }
+
+  async close(): Promise<void> {
+    this.abortAll()
+    this.state = 'closed'
+    this.wakeLoop()
+    await this.ended
+    this.device.dispose()
+    this.weights.release()
+  }
+
+  /** Runs `change` between two steps. */
+  private control(change: () => void): Promise<void> {
+    if (this.state === 'closed') return Promise.reject(new Error('the engine is closed'))
+    return new Promise((resolve, reject) => {
+      this.controls.push(() => {
+        try {
+          change()
+          resolve()
+        } catch (error) {
+          reject(error)
+        }
+      })
+      this.wakeLoop()
+    })
+  }
+
+  private wakeLoop(): void {
+    this.awaken?.()
+    this.awaken = undefined
+  }
+
+  private async loop(): Promise<void> {
+    for (;;) {
+      for (const change of this.controls.splice(0)) change()
+      if (this.state === 'closed') return
+      if (this.state === 'asleep' || this.pauses > 0 || this.scheduler.isIdle) {
+        await new Promise<void>(resolve => {
+          this.awaken = resolve
+        })
+        continue
+      }
+      let plan: Plan<SequenceState> | undefined
+      try {
+        await this.followModel()
+        plan = this.plan()
+        this.sampledRows = []
+        if (plan) await this.run(plan)
+      } catch (error) {
+        this.fail(plan, error)
+      }
+    }
+  }
+
+  /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
+  private async run(plan: Plan<SequenceState>): Promise<void> {
+    const several = this.planMultiStep(plan)
+    if (!several) {
+      await this.take(plan, await this.device.step(buildBatch(plan, this.source)), 1)
+      return
+    }
+    const rows = plan.scheduled.length
+    const pieces = this.device.decodeMultiStep!(buildBatch(plan, this.source), several)
+    for (let next = await pieces.next(); !next.done; ) {
+      const steps = next.value.ids.length / rows
+      for (const work of plan.scheduled) work.count = steps
+      await this.take(plan, next.value, steps)
+      for (const work of plan.scheduled) work.start += steps
+      next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough')
+    }
+    this.scheduler.trim(plan)
+  }
+
+  private planMultiStep(plan: Plan<SequenceState>): MultiStepDecode | undefined {
+    const { device, scheduler } = this
+    if (!device.multiStep || !device.decodeMultiStep || !decodesOnly(plan)) return undefined
+    const { steps, syncInterval, top } = device.multiStep
+    const samples = plan.scheduled.map(({ of }) => of as SequenceState)
+    // Blocks that others wait for are not taken for many steps.
+    const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * syncInterval) : steps
+    const found = planMultiStep(samples, { steps: most, top })
+    return found && { ...found, syncInterval, steps: scheduler.reserveSteps(plan, found.steps, found.budgets) }
+  }
+
+  /** Whether a multi-step plan is still the best there is to do. */
+  private goesOn(plan: Plan<SequenceState>): boolean {
+    if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
+    if (this.model.weightsRevision !== this.weightsRevision || this.scheduler.admits) return false
+    // Fewer rows are faster; but what is under way has to be waited for.
+    return 2 * this.scheduler.counts.running > plan.scheduled.length
+  }
+
+  /** Weights that changed are another version's, and make what was computed with them void. */
+  private async followModel(): Promise<void> {
+    this.demandModel()
+    while (this.model.weightsRevision !== this.weightsRevision) {
+      this.version += this.model.version - this.modelVersion
+      this.modelVersion = this.model.version
+      this.weightsRevision = this.model.weightsRevision
+      this.scheduler.invalidateKv()
+      await this.weights.refresh()
+    }
+  }
+
+  private plan(): Plan<SequenceState> | undefined {
+    const plan = this.scheduler.next()
+    const now = performance.now()
+    for (const { of, count } of plan?.scheduled ?? []) {
+      if (of instanceof SequenceState) of.started ??= now
+      if (of instanceof PromptPrefix || count > 1) this.totals.promptTokens += count
+    }
+    return plan
+  }
+
+  private samplingRowsOf({ of, start, count, samples }: Plan<SequenceState>['scheduled'][number]): SamplingRow[] {
+    const owner = of as SequenceState | PromptPrefix
+    const samplingRows: SamplingRow[] = []
+    const { requestState } = owner
+    // A sample that lost its prefix to others scores the prompt itself.
+    if (requestState.scores) {
+      const end = Math.min(start + count, requestState.scoredTo)
+      for (let position = start; position < end; position++) samplingRows.push(requestState.promptSamplingRow(position))
+    }
+    if (owner instanceof SequenceState && samples) samplingRows.push(owner.samplingRow())
+    for (const samplingRow of samplingRows) this.sampledRows.push({ samplingRow, of: owner })
+    return samplingRows
+  }
+
+  private async take(plan: Plan<SequenceState>, result: StepResult, steps: number): Promise<void> {
+    // Weights that changed under a step make its tokens nobody's: it is run again.
+    if (this.model.weightsRevision !== this.weightsRevision) return
+    this.scheduler.commit(plan, steps)
+    this.totals.steps += steps
+    for (let step = 0; step < steps; step++)
+      this.totals.generatedTokens += await this.output.take(
+        this.sampledRows,
+        result,
+        step * this.sampledRows.length,
+        this.version,
+      )
+  }
+
+  /** The loop itself failed, which it should not: nobody is left waiting. */
+  private collapse(error: unknown): void {
+    this.state = 'closed'
+    const message = error instanceof Error ? error.message : String(error)
+    for (const requestState of [...this.requestStates.values()])
+      for (const sample of requestState.samples.slice()) this.output.fail(sample, 'engine', message)
+    for (const change of this.controls.splice(0)) change()
+  }
+
+  /** A step that could not be run ends its samples, and where there is none yet all of them; not the engine. */
+  private fail(plan: Plan<SequenceState> | undefined, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error)
+    const owners = plan ? plan.scheduled.map(({ of }) => of as SequenceState | PromptPrefix) : undefined
+    const failed = owners
+      ? owners.flatMap(of => (of instanceof SequenceState ? [of] : of.requestState.samples.slice()))
+      : [...this.requestStates.values()].flatMap(({ samples }) => samples)
+    for (const sample of failed) this.output.fail(sample, 'engine', message)
+  }
+}
