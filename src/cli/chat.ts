@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { InputError } from '../errors/index.js'
 import { reportFor } from '../progress/index.js'
-import { type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
+import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
 import type { ChatMessage } from '../text/index.js'
 import { checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
@@ -73,17 +73,15 @@ async function reply(
   sampling: SamplingParams,
 ): Promise<string> {
   const promptIds = await tokenizer!.encodeChat(messages, { addGenerationPrompt: true })
-  return new Promise((resolve, reject) => {
-    engine.submit(
-      { id: `${messages.length}`, promptIds, sampling: { ...sampling, text: 'plain' } },
-      {
-        onToken: ({ text }) => process.stdout.write(text),
-        onOutcome: outcome => {
-          process.stdout.write('\n')
-          if (outcome.kind === 'completed') resolve(outcome.text ?? '')
-          else reject(new InputError(outcome.message))
-        },
-      },
-    )
-  })
+  const request: GenerationRequest = {
+    id: `${messages.length}`,
+    promptIds,
+    sampling: { ...sampling, text: 'plain' },
+  }
+  const { value: outcome } = await engine
+    .generate([request], { onToken: ({ text }) => void process.stdout.write(text) })
+    .next()
+  process.stdout.write('\n')
+  if (outcome?.kind === 'completed') return outcome.text ?? ''
+  throw new InputError(outcome?.message ?? 'no answer')
 }

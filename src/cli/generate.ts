@@ -7,7 +7,7 @@ import { readConfig } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import {
   type GenerationRequest,
-  type LocalEngine,
+  type Generator,
   type Outcome,
   openEngine,
   resolveSampling,
@@ -149,7 +149,7 @@ async function generate(settings: Settings, { output, report, signal }: Surround
 }
 
 /** Looks at the engine now and then, and says how it goes. */
-function showProgress(report: Report, engine: LocalEngine, done: () => number, total: number): { end: () => void } {
+function showProgress(report: Report, engine: Generator, done: () => number, total: number): { end: () => void } {
   const generating = report.transfer('generating', count('responses', 100))
   let before = { tokens: 0, at: performance.now() }
   const timer = setInterval(() => {

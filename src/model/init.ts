@@ -1,7 +1,14 @@
 /** Models from nothing: shapes by name, and a directory with random weights that transformers loads. */
 import { cp, readdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { architectureName, type DecoderConfig, type Family, familyOf, type ModelConfig, parseConfig } from '../decoder/index.js'
+import {
+  architectureName,
+  type DecoderConfig,
+  type Family,
+  familyOf,
+  type ModelConfig,
+  parseConfig,
+} from '../decoder/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import type { DType } from '../tensor/index.js'
 import { ModelError } from './errors.js'

@@ -123,6 +123,11 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     }
   }
 
+  /** Whether its weights are away from their device; see `offload`. */
+  get offloaded(): boolean {
+    return this.weights.offloaded
+  }
+
   get device(): Device {
     return this.settings.device
   }
@@ -388,10 +393,6 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.turns.alone('reload()', async () => {
       if (this.weights.offloaded) await this.weights.reload(this.optimizer?.state().values() ?? [])
     })
-  }
-
-  get offloaded(): boolean {
-    return this.weights.offloaded
   }
 
   dispose(): void {

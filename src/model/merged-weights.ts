@@ -38,7 +38,9 @@ export class MergedWeights {
     this.weights = new Map(model.weights)
     this.map = weightMap(config, 'language')
     this.names = adapter ? [...new Set(adapterProducts(this.map, adapter).map(({ name }) => name))] : []
-    this.parts = adapter ? { config, ops, weights: this.weights, ...(storageGeneration && { storageGeneration }) } : model
+    this.parts = adapter
+      ? { config, ops, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
+      : model
   }
 
   /** Takes the memory of the copies; their numbers come with `refresh`. */

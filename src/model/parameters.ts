@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto'
 import {
   checkpointViews,
   type DecoderParts,
+  type LowRank,
+  projections,
   type Weight,
   weightMap,
 } from '../decoder/index.js'
@@ -15,7 +17,6 @@ import { type Device, dtypeBytes, scope, stack, type Tensor } from '../tensor/in
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
 import { headOf, type ModelParts, trains } from './loading.js'
-import { adapterProducts } from './merged-weights.js'
 import type { PolicyVersion } from './token-model.js'
 import { once } from './weights.js'
 

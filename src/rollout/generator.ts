@@ -155,8 +155,14 @@ export interface GeneratorCounts {
   /** Sequences that generate, and that wait for it. */
   running: number
   waiting: number
+  /** Computed and sampled since the engine was made. */
   promptTokens: number
   generatedTokens: number
+  /** Of engines that tell: blocks of the KV cache, how often a sequence gave its blocks to others, steps. */
+  usedBlocks?: number
+  blocks?: number
+  preemptions?: number
+  steps?: number
 }
 
 export interface Generator {

@@ -24,7 +24,8 @@ export type {
   VersionSpan,
   WeightsUpdate,
 } from './generator.js'
-export { type EngineCounts, LocalEngine } from './local/engine.js'
+export { LocalEngine } from './local/engine.js'
+export type { EngineCounts } from './local/engine-core.js'
 export type { LocalEngineOptions } from './local/engine-options.js'
 export { type DeviceMemory, deviceMemory } from './local/kv-budget.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'

@@ -1,7 +1,7 @@
 /** What a route gets: what is served, and one request with its answer. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { LocalEngine } from '../rollout/index.js'
+import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { ApiError, malformed } from './errors.js'
 import type { Fields } from './fields.js'
@@ -11,7 +11,7 @@ import type { TokenTexts } from './token-text.js'
 export interface Served {
   /** The model's name in requests and answers. */
   name: string
-  engine: LocalEngine
+  engine: Generator
   tokenizer: Tokenizer | undefined
   texts: TokenTexts
   limits: Limits

@@ -1,12 +1,12 @@
 /** `GET /metrics`: the engine's counters in Prometheus' text format. */
-import type { EngineCounts } from '../rollout/index.js'
+import type { GeneratorCounts } from '../rollout/index.js'
 
 export interface ServerCounts {
   requests: ReadonlyMap<string, number>
   active: number
 }
 
-export function metricsText(engine: EngineCounts, server: ServerCounts): string {
+export function metricsText(engine: GeneratorCounts, server: ServerCounts): string {
   const lines: string[] = []
   const metric = (
     name: string,
@@ -17,14 +17,17 @@ export function metricsText(engine: EngineCounts, server: ServerCounts): string 
     lines.push(`# HELP whetstone_${name} ${help}`, `# TYPE whetstone_${name} ${type}`)
     for (const [labels, value] of values) lines.push(`whetstone_${name}${labels} ${value}`)
   }
-  const gauge = (name: string, help: string, value: number) => metric(name, 'gauge', help, [['', value]])
-  const counter = (name: string, help: string, value: number) => metric(name, 'counter', help, [['', value]])
+  const single = (type: 'gauge' | 'counter') => (name: string, help: string, value: number | undefined) => {
+    // Not every engine tells everything.
+    if (value !== undefined) metric(name, type, help, [['', value]])
+  }
+  const [gauge, counter] = [single('gauge'), single('counter')]
   gauge('sequences_running', 'Sequences that generate.', engine.running)
   gauge('sequences_waiting', 'Sequences that wait for a slot or for memory.', engine.waiting)
   gauge(
     'kv_cache_usage_ratio',
     'Share of the KV cache in use.',
-    engine.blocks === 0 ? 0 : engine.usedBlocks / engine.blocks,
+    engine.blocks === undefined ? undefined : (engine.usedBlocks ?? 0) / Math.max(1, engine.blocks),
   )
   counter('preemptions_total', 'Sequences that gave their memory to others.', engine.preemptions)
   counter('prompt_tokens_total', 'Prompt tokens computed.', engine.promptTokens)

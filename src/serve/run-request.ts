@@ -1,6 +1,6 @@
 /** One HTTP request's prompts through the engine: outcomes for a plain answer, tokens as they come for a stream. */
 import { randomUUID } from 'node:crypto'
-import type { LocalEngine, Outcome, Sample, SamplingParams, TokenEvent } from '../rollout/index.js'
+import type { GenerationRequest, Generator, Sample, SamplingParams, TokenEvent } from '../rollout/index.js'
 import { ApiError, badRequest } from './errors.js'
 import { anySeed, type SamplingRequest } from './sampling-fields.js'
 
@@ -69,8 +69,8 @@ export interface Progress {
 }
 
 /** Resolves when every sample has ended; a signal cancels them. Throws where a sample failed. */
-export function runGeneration(
-  engine: LocalEngine,
+export async function runGeneration(
+  engine: Generator,
   { prompts, sampling, maxTokens, topLogprobs }: Generation,
   { onToken, onCompletion }: Progress,
   signal: AbortSignal,
@@ -78,50 +78,27 @@ export function runGeneration(
   const { params, n, seed } = sampling
   // A client may give two requests one name; in the engine each has its own.
   const name = randomUUID()
-  const ids = prompts.map((_, i) => `${name}-${i}`)
-  return new Promise((resolve, reject) => {
-    let left = prompts.length * n
-    const abort = (): void => {
-      for (const each of ids) engine.abort(each)
+  const promptOf = ({ requestId }: { requestId: string }): number => Number(requestId.slice(name.length + 1))
+  const requests = prompts.map((promptIds, i): GenerationRequest => {
+    const full: SamplingParams = {
+      ...params,
+      seed: seed ?? anySeed(),
+      maxNewTokens: maxTokens ?? engine.maxLength,
+      ...(topLogprobs === undefined ? {} : { topLogprobs }),
     }
-    const done = (error?: Error): void => {
-      signal.removeEventListener('abort', abort)
-      if (error) {
-        reject(error)
-        abort()
-      } else resolve()
-    }
-    const take = (prompt: number, outcome: Outcome): void => {
-      if (outcome.kind !== 'completed') {
-        done(outcome.kind === 'rejected' ? badRequest(outcome.message) : new ApiError(500, outcome.message))
-        return
-      }
-      onCompletion(prompt, outcome)
-      if (--left === 0) done()
-    }
-    signal.addEventListener('abort', abort)
-    try {
-      for (const [i, promptIds] of prompts.entries()) {
-        const full: SamplingParams = {
-          ...params,
-          seed: seed ?? anySeed(),
-          maxNewTokens: maxTokens ?? engine.maxLength,
-          ...(topLogprobs === undefined ? {} : { topLogprobs }),
-        }
-        // With a seed of the client's own nothing else names the stream: the same request gives the same tokens.
-        engine.submit(
-          { id: ids[i]!, promptId: '', promptIds, n, sampling: full },
-          {
-            ...(onToken ? { onToken: (event: TokenEvent) => onToken(i, event) } : {}),
-            onOutcome: outcome => take(i, outcome),
-          },
-        )
-      }
-    } catch (error) {
-      done(error instanceof RangeError ? badRequest(error.message) : (error as Error))
-    }
-    if (signal.aborted) abort()
+    // With a seed of the client's own nothing else names the stream: the same request gives the same tokens.
+    return { id: `${name}-${i}`, promptId: '', promptIds, n, sampling: full }
   })
+  const tokens = onToken && { onToken: (event: TokenEvent) => onToken(promptOf(event), event) }
+  try {
+    for await (const outcome of engine.generate(requests, { signal, ...tokens })) {
+      if (outcome.kind === 'rejected') throw badRequest(outcome.message)
+      if (outcome.kind === 'failed') throw new ApiError(500, outcome.message)
+      onCompletion(promptOf(outcome), outcome)
+    }
+  } catch (error) {
+    throw error instanceof RangeError ? badRequest(error.message) : error
+  }
 }
 
 /** A prompt counts once, however many samples it has. */

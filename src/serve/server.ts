@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { LocalEngine } from '../rollout/index.js'
+import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { chatCompletions, encodeMessages } from './chat.js'
 import { completions } from './completions.js'
@@ -18,7 +18,7 @@ import { metricsText } from './metrics.js'
 import { TokenTexts } from './token-text.js'
 
 export interface ServeOptions {
-  engine: LocalEngine
+  engine: Generator
   tokenizer: Tokenizer | undefined
   vocabSize: number
   /** The model's name in requests and answers. */

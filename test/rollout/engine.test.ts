@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { LocalModel } from '../../src/model/index.js'
-import { type GenerationRequest, LocalEngine, type LocalEngineOptions, type Sample } from '../../src/rollout/index.js'
+import {
+  type GenerationRequest,
+  LocalEngine,
+  type LocalEngineOptions,
+  type Sample,
+  type TokenEvent,
+} from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
 import { collect, completed, loadModel, numbers, randomIds } from './models.js'
 
@@ -267,20 +273,11 @@ test('what was aborted is returned, and goes on where it stopped', async () => {
   const whole = (await collect(engine, [{ id: 'x', promptIds, n: 2, sampling }])).get('x/1')!
   const outcomes: Sample[] = []
   let seen = 0
-  await new Promise<void>(resolve => {
-    engine.submit(
-      { id: 'x', promptIds, n: 2, sampling },
-      {
-        onToken: ({ sample }) => {
-          if (sample === 1 && ++seen === 20) engine.abort('x')
-        },
-        onOutcome: outcome => {
-          outcomes.push(completed(outcome))
-          if (outcomes.length === 2) resolve()
-        },
-      },
-    )
-  })
+  const onToken = ({ sample }: TokenEvent): void => {
+    if (sample === 1 && ++seen === 20) engine.abort('x')
+  }
+  for await (const outcome of engine.generate([{ id: 'x', promptIds, n: 2, sampling }], { onToken }))
+    outcomes.push(completed(outcome))
   expect(outcomes.map(({ finishReason }) => finishReason)).toEqual(['abort', 'abort'])
   const part = outcomes.find(({ sample }) => sample === 1)!
   expect([...part.responseIds]).toEqual([...whole.responseIds.subarray(0, 20)])
@@ -336,7 +333,7 @@ test('a signal ends all of them with what they have', async () => {
   }
   expect(reasons).toHaveLength(mixed.reduce((sum, { n }) => sum + n!, 0))
   expect(reasons.at(-1)).toBe('abort')
-  expect(() => engine.generate(mixed, { signal: stop.signal })).toThrow()
+  await expect(engine.generate(mixed, { signal: stop.signal }).next()).rejects.toThrow('aborted')
   expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
@@ -348,7 +345,7 @@ test('a request may take the name of one that has ended', async () => {
   const second = engine.generate([
     { ...request, sampling: { ...request.sampling, maxNewTokens: 200, ignoreEos: true } },
   ])
-  expect(() => engine.generate([request])).toThrow(/in flight/)
+  await expect(engine.generate([request]).next()).rejects.toThrow(/in flight/)
   expect((await first.next()).done).toBe(true)
   expect(completed((await second.next()).value).finishReason).toBe('length')
 })
@@ -362,7 +359,7 @@ test('leaving the loop cancels the rest', async () => {
   expect(engine.counts).toMatchObject({ running: 0, waiting: 0, usedBlocks: 0 })
 })
 
-test('a sampling parameter that means nothing is refused before anything runs', () => {
+test('a sampling parameter that means nothing is refused before anything runs', async () => {
   const engine = open()
   const promptIds = Int32Array.of(5, 6)
   const sampling = { seed: 0, maxNewTokens: 4 }
@@ -378,9 +375,9 @@ test('a sampling parameter that means nothing is refused before anything runs', 
     { seed: 0.5 },
     { stop: ['x'] },
   ])
-    expect(
-      () => engine.generate([{ id: 'a', promptIds, sampling: { ...sampling, ...bad } }]),
+    await expect(
+      engine.generate([{ id: 'a', promptIds, sampling: { ...sampling, ...bad } }]).next(),
       JSON.stringify(bad),
-    ).toThrow(RangeError)
+    ).rejects.toThrow(RangeError)
   expect(engine.counts).toMatchObject({ running: 0, waiting: 0 })
 })

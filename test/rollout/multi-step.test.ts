@@ -276,9 +276,11 @@ describe('an engine with multi-step decoding', () => {
     let atSecond = 0
     const secondEnds = new Promise<void>(resolve => {
       const onToken = (): void => {
-        if (++tokens === 4) engine.submit(second, { onOutcome: () => resolve(), onToken: () => (atSecond ||= tokens) })
+        if (++tokens !== 4) return
+        const stream = engine.generate([second], { onToken: () => (atSecond ||= tokens) })
+        void stream.next().then(() => resolve())
       }
-      engine.submit(first, { onToken, onOutcome: () => {} })
+      void engine.generate([first], { onToken }).next()
     })
     await secondEnds
     await engine.close()

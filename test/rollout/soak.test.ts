@@ -14,7 +14,7 @@ test('500 random requests, many of them cancelled, leave no slot, block or tenso
   for (let i = 0; i < 500; i++) {
     const n = 1 + next(4)
     expected += n
-    engine.submit(
+    const stream = engine.generate([
       {
         id: `${i}`,
         promptIds: randomIds(next, next(30) === 0 ? 255 + next(3) : 1 + next(80)),
@@ -36,8 +36,10 @@ test('500 random requests, many of them cancelled, leave no slot, block or tenso
           ...(next(10) === 0 ? { truncatePromptTokens: { limit: 1 + next(20), side: 'left' as const } } : {}),
         },
       },
-      { onOutcome: outcome => outcomes.push(outcome) },
-    )
+    ])
+    void (async () => {
+      for await (const outcome of stream) outcomes.push(outcome)
+    })()
     if (next(10) === 0) await new Promise(resolve => setImmediate(resolve))
     if (next(8) === 0) engine.abort(`${next(i + 1)}`)
     if (next(150) === 0) {

@@ -154,12 +154,9 @@ describe('stop strings in the engine', () => {
   /** A response whose tokens are listened to, and the text that came with them. */
   async function streamed(change: Partial<SamplingParams>): Promise<{ done: Sample; shown: string }> {
     let shown = ''
-    const done = await new Promise<Sample>(resolve => {
-      engine.submit(
-        { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, ...change } },
-        { onToken: ({ text }) => (shown += text), onOutcome: outcome => resolve(completed(outcome)) },
-      )
-    })
+    const request = { id: 's', promptId: 'x', promptIds, sampling: { ...sampling, ...change } }
+    const stream = engine.generate([request], { onToken: ({ text }) => (shown += text) })
+    const done = completed((await stream.next()).value)
     return { done, shown }
   }
 

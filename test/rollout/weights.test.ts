@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
-import { LocalEngine, type Sample } from '../../src/rollout/index.js'
+import { LocalEngine } from '../../src/rollout/index.js'
 import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
 
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
@@ -37,23 +37,16 @@ test('an update in the middle: the completion names both versions, and each toke
   const model = await loadModel()
   const engine = new LocalEngine(model)
   let seen = 0
-  const done = new Promise<Sample>(resolve => {
-    engine.submit(
-      { id: 'a', promptIds, sampling },
-      {
-        onToken: () => {
-          if (++seen !== 20) return
-          void engine.pause().then(async () => {
-            await train(model)
-            await engine.updateWeights({ version: 1 })
-            engine.resume()
-          })
-        },
-        onOutcome: outcome => resolve(completed(outcome)),
-      },
-    )
-  })
-  const { versions, responseIds, logprobs } = await done
+  const onToken = (): void => {
+    if (++seen !== 20) return
+    void engine.pause().then(async () => {
+      await train(model)
+      await engine.updateWeights({ version: 1 })
+      engine.resume()
+    })
+  }
+  const stream = engine.generate([{ id: 'a', promptIds, sampling }], { onToken })
+  const { versions, responseIds, logprobs } = completed((await stream.next()).value)
   expect(versions.map(({ version }) => version)).toEqual([0, 1])
   const border = versions[0]!.end
   expect(versions).toEqual([

@@ -4,10 +4,9 @@
  * a time, after those under way.
  */
 import { type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
-import type { GenerationRequest } from '../generator.js'
+import type { GenerationRequest, GeneratorCounts } from '../generator.js'
 import { BlockPool } from './blocks.js'
 import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
-import type { EngineCounts } from './engine.js'
 import type { LocalEngineOptions } from './engine-options.js'
 import { admit, type Limits, tooLargeForMemory } from './input-processor.js'
 import { budgetBytes, type DeviceMemory, deviceMemory, type KvBudget, kvBudget } from './kv-budget.js'
@@ -17,6 +16,8 @@ import { type Listener, PromptPrefix, RequestState, SequenceState } from './requ
 import { type Plan, Scheduler } from './scheduler.js'
 import type { MultiStepDecode, StepDevice, StepResult } from './step.js'
 import { deviceDefaults, openStepDevice } from './step-device.js'
+
+export type EngineCounts = Required<GeneratorCounts>
 
 export class EngineCore {
   readonly limits: Limits

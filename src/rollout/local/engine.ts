@@ -5,20 +5,12 @@ import type {
   GenerationRequest,
   Generator,
   GeneratorCapabilities,
-  GeneratorCounts,
   Outcome,
   WeightsUpdate,
 } from '../generator.js'
 import { OutcomeStream } from '../outcome-stream.js'
-import { EngineCore } from './engine-core.js'
+import { EngineCore, type EngineCounts } from './engine-core.js'
 import type { LocalEngineOptions } from './engine-options.js'
-
-export interface EngineCounts extends GeneratorCounts {
-  usedBlocks: number
-  blocks: number
-  preemptions: number
-  steps: number
-}
 
 export class LocalEngine implements Generator {
   private readonly core: EngineCore

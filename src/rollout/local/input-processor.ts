@@ -61,7 +61,11 @@ function refuse(
   const kind = 'rejected'
   const { vocabSize, maxLength } = limits
   if (media.length > 0)
-    return { kind, reason: 'media-unsupported', message: 'this engine generates from text alone, not from images or videos' }
+    return {
+      kind,
+      reason: 'media-unsupported',
+      message: 'this engine generates from text alone, not from images or videos',
+    }
   if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
   if (promptIds.length >= maxLength) {
     const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`

@@ -6,8 +6,9 @@
  * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
  * the head of its queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
  *
- * Callers share the engine: each has a queue, and the next place is for the one that has the fewest running. Who has none gets
- * one from who has most, so a small request does not wait for a large one to end. What a sequence says does not depend on it.
+ * Callers share the engine: each has a queue, and they take turns, a few sequences each. Where no place is free, one whose turn
+ * it is and who has none running gets one from who has most. So a small request waits for those before it, not for a large one
+ * to end. What a sequence says does not depend on it.
  *
  * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
  * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
@@ -61,6 +62,8 @@ export interface Lane {
   /** Those that are to come, in this order. Some were running, and keep their blocks while nobody needs them. */
   readonly waiting: CachedSequence[]
   running: number
+  /** How many were let in in this turn. */
+  served: number
   /** How often others were let in because the first of these needs more blocks than are free. */
   passed: number
 }
@@ -114,8 +117,10 @@ class StepBudget {
 export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
   private readonly lanes = new Map<object, Lane>()
-  /** Those with sequences that wait; who was served last comes last. */
+  /** Those with sequences that wait, in the order of their turns. */
   private readonly queue: Lane[] = []
+  /** Sequences of a turn. Several, so that samples of a prompt start together and its blocks are not kept for long. */
+  private readonly quantum: number
   private waitingCount = 0
   /** Sequences that gave their place to other callers', and still have their blocks. */
   private readonly suspended = new Set<S>()
@@ -127,7 +132,9 @@ export class Scheduler<S extends CachedSequence> {
   constructor(
     private pool: BlockPool,
     private readonly options: SchedulerOptions,
-  ) {}
+  ) {
+    this.quantum = Math.min(16, Math.max(1, options.maxSequences >> 3))
+  }
 
   get counts(): { running: number; waiting: number; usedBlocks: number; blocks: number; preemptions: number } {
     const { pool } = this
@@ -143,19 +150,33 @@ export class Scheduler<S extends CachedSequence> {
   /** Whether sequences wait that the next step would let in, as far as blocks are free. */
   get admits(): boolean {
     if (this.waitingCount === 0 || this.deferAdmission) return false
-    if (this.running.length < this.options.maxSequences) return true
-    const { length } = this.newcomers
-    // Somebody has more than one.
-    return length > 0 && this.running.length > this.lanes.size - length
+    return this.running.length < this.options.maxSequences || (this.newcomer !== undefined && this.donor !== undefined)
   }
 
   private get deferAdmission(): boolean {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
-  /** Callers of whom none is running, beside others of whom some are. */
-  private get newcomers(): Lane[] {
-    return this.lanes.size < 2 ? [] : this.queue.filter(({ running }) => running === 0)
+  /** Whose turn it is; who has had one goes behind the others. */
+  private get front(): Lane | undefined {
+    for (;;) {
+      const [first] = this.queue
+      if (!first || first.served < this.quantum || this.queue.length === 1) return first
+      first.served = 0
+      this.queue.push(this.queue.shift()!)
+    }
+  }
+
+  /** Whose turn it is, where none of its sequences is running beside those of others. */
+  private get newcomer(): Lane | undefined {
+    const { front } = this
+    return this.lanes.size > 1 && front?.running === 0 ? front : undefined
+  }
+
+  /** The running sequence that gives its place, or its blocks, to newcomers: of a caller that has more than a turn's. */
+  private get donor(): S | undefined {
+    const youngest = this.running.length > 0 ? this.youngestOfMost() : undefined
+    return youngest && youngest.lane!.running > this.quantum ? youngest : undefined
   }
 
   get isIdle(): boolean {
@@ -166,7 +187,7 @@ export class Scheduler<S extends CachedSequence> {
   add(sequence: S, caller: object = this): void {
     let lane = this.lanes.get(caller)
     if (!lane) {
-      lane = { caller, waiting: [], running: 0, passed: 0 }
+      lane = { caller, waiting: [], running: 0, served: 0, passed: 0 }
       this.lanes.set(caller, lane)
     }
     sequence.lane = lane
@@ -227,12 +248,12 @@ export class Scheduler<S extends CachedSequence> {
   /** The next step, or undefined where there is nothing to do. */
   next(): Plan<S> | undefined {
     for (;;) {
-      const newcomers = this.deferAdmission ? [] : this.newcomers
-      this.makeWay(newcomers)
+      const newcomer = this.deferAdmission ? undefined : this.newcomer
+      if (newcomer) this.makeWay(newcomer)
       const plan: Plan<S> = { scheduled: [], copies: [] }
       const { tokenBudget } = this.options
-      // Long prompts that are under way leave half a step to the first of others.
-      const kept = newcomers.length > 0 ? tokenBudget >> 1 : 0
+      // Long prompts that are under way leave half a step to it.
+      const kept = newcomer ? tokenBudget >> 1 : 0
       const budget = new StepBudget(tokenBudget - kept, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
         const start = of.computed
@@ -288,23 +309,20 @@ export class Scheduler<S extends CachedSequence> {
     return found
   }
 
-  /** Makes places, and blocks for one of them, for callers that have none running. */
-  private makeWay(newcomers: readonly Lane[]): void {
-    if (newcomers.length === 0 || this.running.length === 0) return
-    const { maxSequences } = this.options
-    while (this.running.length + newcomers.length > maxSequences) {
-      const youngest = this.youngestOfMost()
-      if (youngest.lane!.running < 2) break
-      this.stop(youngest)
-      this.enqueue(youngest, 'first')
-      this.suspended.add(youngest)
+  /** Makes a place, and blocks to start in, for a caller that has none running. */
+  private makeWay(newcomer: Lane): void {
+    if (this.running.length >= this.options.maxSequences && this.donor) {
+      const { donor } = this
+      this.stop(donor)
+      this.enqueue(donor, 'first')
+      this.suspended.add(donor)
     }
-    const head = newcomers[0]!.waiting[0]!
-    while (this.pool.available < this.blocksToStart(head) + this.kept) {
+    const needed = this.blocksToStart(newcomer.waiting[0]!)
+    while (this.pool.available < needed + this.kept) {
       const [suspended] = this.suspended
-      const youngest = this.youngestOfMost()
+      const { donor } = this
       if (suspended) this.dropSuspended(suspended)
-      else if (youngest.lane!.running > 1) this.preempt(youngest)
+      else if (donor) this.preempt(donor)
       else break
     }
   }
@@ -326,17 +344,19 @@ export class Scheduler<S extends CachedSequence> {
     if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
-  /** Whose turn it is, of those that have sequences behind the ones that keep their places, and that are not passed over. */
+  /**
+   * Who is looked at next, of those that have sequences behind the ones that keep their places, and that are not passed over.
+   */
   private nextLane(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
-    let found: Lane | undefined
-    let fewest = Number.POSITIVE_INFINITY
+    if (!this.front) return undefined
+    let first: Lane | undefined
     for (const lane of this.queue) {
       const kept = places.get(lane) ?? 0
-      if (lane.running + kept >= fewest || kept >= lane.waiting.length || passedOver.has(lane)) continue
-      found = lane
-      fewest = lane.running + kept
+      if (kept >= lane.waiting.length || passedOver.has(lane)) continue
+      if (lane.served + kept < this.quantum) return lane
+      first ??= lane
     }
-    return found
+    return first
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
@@ -411,10 +431,10 @@ export class Scheduler<S extends CachedSequence> {
     return full
   }
 
-  /** Gives a waiting sequence a place; the next turn is another caller's. */
+  /** Gives a waiting sequence a place. */
   private start(sequence: S, at: number): void {
     const lane = sequence.lane!
-    this.queue.push(...this.queue.splice(this.queue.indexOf(lane), 1))
+    lane.served++
     this.dequeue(sequence, at)
     this.running.push(sequence)
     sequence.state = 'running'
