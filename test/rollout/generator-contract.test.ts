@@ -1,0 +1,16 @@
+import { afterAll } from 'vitest'
+import { LocalEngine } from '../../src/rollout/index.js'
+import { ScriptedGenerator } from '../doubles/scripted-generator.js'
+import { generatorContract } from './generator-contract.js'
+import { loadModel } from './models.js'
+
+const model = await loadModel()
+afterAll(() => model.dispose())
+
+generatorContract('LocalEngine', async () => new LocalEngine(model, { eosIds: [2] }))
+generatorContract('LocalEngine with few places', async () => new LocalEngine(model, { eosIds: [2], maxSequences: 2 }))
+
+function* counting(promptIds: Int32Array, sample: number): Iterable<number> & Iterator<number> {
+  for (let i = 0; ; i++) yield (promptIds.at(-1)! + sample + i) % 320
+}
+generatorContract('ScriptedGenerator', async () => new ScriptedGenerator(counting))
