@@ -43,7 +43,8 @@ test('the state has each part in its place, and rows that are not there have no 
   const layout = decodeLayout(4)
   const batch: StepBatch = {
     ids: Int32Array.of(11, 12, 13, 0),
-    positions: Int32Array.of(20, 3, 16, 0),
+    ropePositions: Int32Array.of(20, 3, 16, 0),
+    kvPositions: Int32Array.of(20, 3, 16, 0),
     sequences: Int32Array.of(0, 1, 2, -1),
     slotMapping: Int32Array.of(36, 51, 80, -1),
     blockTable: Int32Array.of(1, 2, 3, 0, 4, 5),
@@ -81,7 +82,9 @@ describe('steps with prompts as graphs', () => {
   // Sequences 0: a next token; 1: a beginning, which draws; 2: more of a prompt, which does not.
   const batch: StepBatch = {
     ids: Int32Array.of(1, 20, 21, 22, 30, 31, 0, 0),
-    positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0),
+    // As of a sequence with an image in it: turned less far than it is long.
+    ropePositions: Int32Array.of(9, 0, 1, 2, 6, 7, 0, 0),
+    kvPositions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0),
     sequences: Int32Array.of(0, 1, 1, 1, 2, 2, -1, -1),
     slotMapping: Int32Array.of(9, 16, 17, 18, 48, 49, -1, -1),
     blockTable: Int32Array.of(0, 0, 1, 0, 2, 3),
@@ -110,14 +113,14 @@ describe('steps with prompts as graphs', () => {
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 18 })).toBeDefined()
     expect(mixedLayoutFor(batch, { ...limits, keys: 2 + 3 + 17 })).toBeUndefined()
     const long = new Int32Array(7000)
-    expect(mixedLayoutFor({ ...batch, sequences: long, positions: long }, { ...limits, rows: 1e6 })).toBeUndefined()
+    expect(mixedLayoutFor({ ...batch, sequences: long, kvPositions: long }, { ...limits, rows: 1e6 })).toBeUndefined()
   })
 
   test('every part starts at 16 bytes, and the longest array has room for any', () => {
     for (let rows = 1; rows < 6000; rows += 97) {
       const sequences = new Int32Array(rows).fill(-1)
-      const positions = new Int32Array(rows)
-      const layout = mixedLayoutFor({ ...batch, sequences, positions }, { ...limits, rows: 1e4, keys: 1e9 })!
+      const kvPositions = new Int32Array(rows)
+      const layout = mixedLayoutFor({ ...batch, sequences, kvPositions }, { ...limits, rows: 1e4, keys: 1e9 })!
       expect(layout.rows).toBeGreaterThanOrEqual(rows)
       for (const part of Object.values(layout)) if (typeof part === 'object') expect(part.at % 4).toBe(0)
       expect(layout.blockTable + 10).toBeLessThanOrEqual(mixedWords(limits, 10))
@@ -127,12 +130,13 @@ describe('steps with prompts as graphs', () => {
   test('the array has each part in its place, and what is not there has no position', () => {
     const layout = mixedLayout(8, 4)
     const state = fillMixed(layout, batch)
-    const part = (
-      name: 'ids' | 'positions' | 'slotMapping' | 'wanted' | 'samplingPositions' | 'targetIds' | 'keys',
-    ) => [...state.slice(layout[name].at, layout[name].at + layout[name].words)]
+    const part = (name: Exclude<keyof typeof layout, 'rows' | 'samplingRows' | 'blockTable'>) => [
+      ...state.slice(layout[name].at, layout[name].at + layout[name].words),
+    ]
     expect(state[layout.width.at]).toBe(2)
     expect(part('ids')).toEqual([1, 20, 21, 22, 30, 31, 0, 0])
-    expect(part('positions')).toEqual([9, 0, 1, 2, 16, 17, -1, -1])
+    expect(part('ropePositions').slice(0, 6)).toEqual([9, 0, 1, 2, 6, 7])
+    expect(part('kvPositions')).toEqual([9, 0, 1, 2, 16, 17, -1, -1])
     expect(part('slotMapping')).toEqual([9, 16, 17, 18, 48, 49, -1, -1])
     expect([...state.slice(layout.sequences.at, layout.sequences.at + 6)]).toEqual([0, 1, 1, 1, 2, 2])
     expect(part('wanted')).toEqual([0, 3, 0, 0])
@@ -150,10 +154,10 @@ describe('steps with prompts as graphs', () => {
   test('a graph is made of rows that are not there', () => {
     const layout = mixedLayout(8, 4)
     const state = emptyMixed(layout)
-    for (const { at, words } of [layout.positions, layout.slotMapping, layout.samplingPositions])
+    for (const { at, words } of [layout.kvPositions, layout.slotMapping, layout.samplingPositions])
       expect([...state.slice(at, at + words)]).toEqual(new Array(words).fill(-1))
     // A step that draws nothing has no part for it.
-    expect(fillMixed(mixedLayout(8, 0), { ...batch, samplingRows: samplingRows([]) })).toHaveLength(4 + 4 * 8 + 4 + 6)
+    expect(fillMixed(mixedLayout(8, 0), { ...batch, samplingRows: samplingRows([]) })).toHaveLength(4 + 5 * 8 + 4 + 6)
   })
 })
 
@@ -161,7 +165,8 @@ test('beginnings of sequences come first, and draws follow their rows', () => {
   // Sequences 0: a next token; 1: a beginning; 2: more of a prompt; 3: a prompt of one token; 4: a beginning.
   const batch: StepBatch = {
     ids: Int32Array.of(1, 20, 21, 22, 30, 31, 40, 50, 51, 0),
-    positions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0, 1, 0),
+    ropePositions: Int32Array.of(9, 0, 1, 1, 6, 7, 0, 0, 1, 0),
+    kvPositions: Int32Array.of(9, 0, 1, 2, 16, 17, 0, 0, 1, 0),
     sequences: Int32Array.of(0, 1, 1, 1, 2, 2, 3, 4, 4, -1),
     slotMapping: Int32Array.of(9, 16, 17, 18, 48, 49, 64, 80, 81, -1),
     blockTable: new Int32Array(10),
@@ -172,12 +177,12 @@ test('beginnings of sequences come first, and draws follow their rows', () => {
   }
   const rows = prefillRows(batch)
   expect([...rows.ids]).toEqual([20, 21, 22, 50, 51, 1, 30, 31, 40])
-  expect([...rows.positions]).toEqual([0, 1, 2, 0, 1, 9, 16, 17, 0])
+  expect([...rows.ropePositions]).toEqual([0, 1, 1, 0, 1, 9, 6, 7, 0])
   expect([...rows.slotMapping]).toEqual([16, 17, 18, 80, 81, 9, 48, 49, 64])
   expect([...rows.cuSeqlens]).toEqual([0, 3, 5])
   expect(rows.longest).toBe(3)
   expect([...rows.paged.sequences]).toEqual([0, 2, 2, 3])
-  expect([...rows.paged.positions]).toEqual([9, 16, 17, 0])
+  expect([...rows.paged.kvPositions]).toEqual([9, 16, 17, 0])
   expect([...rows.wanted]).toEqual([5, 2, 8, 4])
 })
 

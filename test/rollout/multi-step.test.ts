@@ -95,12 +95,13 @@ function multiStepped(device: StepDevice, log: number[], ahead = { steps: 8, syn
       found.push(result)
       const ended = (row: number): boolean => row >= count || step + 1 >= budgets[row]! || result.ids[row]! < 0
       // A row that is over stays where it is: its blocks end there.
-      const positions = now.positions.map((position, row) => (ended(row) ? position : position + 1))
+      const positions = now.kvPositions.map((position, row) => (ended(row) ? position : position + 1))
       now = {
         ...now,
         copyFrom: new Int32Array(0),
         copyTo: new Int32Array(0),
-        positions,
+        ropePositions: positions,
+        kvPositions: positions,
         ids: now.ids.map((_, row) => Math.max(0, result.ids[row] ?? 0)),
         sequences: now.sequences.map((sequence, row) => (ended(row) ? -1 : sequence)),
         slotMapping: now.slotMapping.map((_, row) => {
@@ -247,7 +248,7 @@ describe('an engine with multi-step decoding', () => {
             const value = Reflect.get(target, name) as unknown
             if (name !== 'step') return typeof value === 'function' ? value.bind(target) : value
             return (batch: StepBatch) => {
-              if (batch.sequences.some((sequence, row) => sequence >= 0 && batch.positions[row] === 0)) count++
+              if (batch.sequences.some((sequence, row) => sequence >= 0 && batch.kvPositions[row] === 0)) count++
               return target.step(batch)
             }
           },

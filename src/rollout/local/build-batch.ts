@@ -5,8 +5,10 @@ import { padded, type StepBatch } from './step.js'
 
 /** What is drawn after a row. */
 export interface SamplingRow {
-  /** The row's position in its sequence. */
+  /** The row's place among the tokens of its sequence. */
   position: number
+  /** Of the random number that is drawn. */
+  counter: number
   temperature: number
   topK: number
   topP: number
@@ -21,8 +23,9 @@ export interface SamplingRow {
 }
 
 export interface BatchSource<S extends CachedSequence> {
-  /** Writes the tokens of this work at `at`. */
+  /** Writes the tokens of this work at `at`, and how far rope turns each. */
   tokens(work: Plan<S>['scheduled'][number], into: Int32Array, at: number): void
+  ropePositions(work: Plan<S>['scheduled'][number], into: Int32Array, at: number): void
   /** The samplingRows after rows of this work, in the order of their positions. */
   samplingRows(work: Plan<S>['scheduled'][number]): readonly SamplingRow[]
 }
@@ -38,7 +41,8 @@ export function buildBatch<S extends CachedSequence>(plan: Plan<S>, source: Batc
   const rows = padded(count)
   const batch: StepBatch = {
     ids: new Int32Array(rows),
-    positions: new Int32Array(rows),
+    ropePositions: new Int32Array(rows),
+    kvPositions: new Int32Array(rows),
     sequences: new Int32Array(rows).fill(-1),
     slotMapping: new Int32Array(rows).fill(-1),
     blockTable: new Int32Array(scheduled.length * blockTableWidth),
@@ -56,7 +60,7 @@ export function buildBatch<S extends CachedSequence>(plan: Plan<S>, source: Batc
       top: -1,
     },
   }
-  const { ids, positions, sequences, slotMapping } = batch
+  const { ids, ropePositions, kvPositions, sequences, slotMapping } = batch
   const samplingRows: { row: number; samplingRow: SamplingRow }[] = []
   let row = 0
   for (const [k, item] of scheduled.entries()) {
@@ -67,12 +71,13 @@ export function buildBatch<S extends CachedSequence>(plan: Plan<S>, source: Batc
       samplingRows.push({ row: row + samplingRow.position - start, samplingRow })
     // Plain loops, block by block: a step has tens of thousands of rows.
     source.tokens(item, ids, row)
+    source.ropePositions(item, ropePositions, row)
     sequences.fill(k, row, row + item.count)
     for (let block = Math.floor(start / blockSize), position = start; position < end; block++) {
       const next = Math.min(end, (block + 1) * blockSize)
       const shift = (of.blocks[block]! - block) * blockSize
       for (; position < next; position++, row++) {
-        positions[row] = position
+        kvPositions[row] = position
         slotMapping[row] = position + shift
       }
     }
@@ -105,7 +110,7 @@ function fillSamplingRows(
     samplingRows.settings[4 * i + 3] = samplingRow.minP
     samplingRows.streams[3 * i] = samplingRow.key[0]
     samplingRows.streams[3 * i + 1] = samplingRow.key[1]
-    samplingRows.streams[3 * i + 2] = samplingRow.position
+    samplingRows.streams[3 * i + 2] = samplingRow.counter
     samplingRows.targetIds[i] = samplingRow.targetId
     samplingRows.forbiddenIds.set(samplingRow.forbidden, at)
     at += samplingRow.forbidden.length

@@ -21,8 +21,8 @@ export interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
 }
 
-/** Rows, one-dimensional: ids, positions, sequences, slotMapping; the table; then what sampling takes. */
-const rowInputs = 5
+/** Rows, one-dimensional: ids, rope and KV positions, sequences, slotMapping; the table; then what sampling takes. */
+const rowInputs = 6
 const samplingInputs = 6
 
 export class CpuStep implements StepDevice {
@@ -72,7 +72,7 @@ export class CpuStep implements StepDevice {
     try {
       const flat = (array: Int32Array): Tensor => upload(array, [array.length])
       const inputs = [
-        ...[batch.ids, batch.positions, batch.sequences, batch.slotMapping].map(flat),
+        ...[batch.ids, batch.ropePositions, batch.kvPositions, batch.sequences, batch.slotMapping].map(flat),
         upload(batch.blockTable, [batch.blockTable.length / batch.blockTableWidth, batch.blockTableWidth]),
       ]
       if (samplingRows.count > 0)
@@ -124,18 +124,20 @@ export class CpuStep implements StepDevice {
     ] as readonly ('tensor' | 'number')[]
     try {
       return record(kinds, (...inputs) => {
-        const [ids, positions, sequences, slotMapping, blockTable, wanted, ...sampling] = inputs.slice(
+        const [ids, ropePositions, kvPositions, sequences, slotMapping, blockTable, wanted, ...sampling] = inputs.slice(
           0,
           -1,
-        ) as unknown as [Tensor, Tensor, Tensor, Tensor, Tensor, ...Tensor[]]
+        ) as unknown as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, ...Tensor[]]
         const store = (qkv: Columns, layer: number): Tensor =>
-          cpuOps.rotateStore(joinColumns(qkv), tables.of(layer), { positions, slotMapping, cache: layers[layer]! })
+          cpuOps.rotateStore(joinColumns(qkv), tables.of(layer), {
+            ...{ positions: ropePositions, slotMapping, cache: layers[layer]! },
+          })
         const ops: PlainOps = {
           ...cpuOps,
           store,
           attend: (qkv, layer) =>
             cpuOps.pagedAttention(store(qkv, layer), {
-              ...{ cache: layers[layer]!, blockTable, sequences, positions, scale },
+              ...{ cache: layers[layer]!, blockTable, sequences, positions: kvPositions, scale },
             }),
           addLowRank: (out, input, low) =>
             out.add(cpuOps.linear(cpuOps.linear(input, low.a, null), low.b, null), { alpha: low.scale }),

@@ -302,7 +302,7 @@ export class CudaStep implements StepDevice {
       record: ({ part, rest, samplingRows, results }) => {
         const rows = {
           count: layout.rows,
-          positions: part(layout.positions),
+          positions: part(layout.kvPositions),
           sequences: part(layout.sequences),
           blockTable: rest(layout.blockTable),
           width: part(layout.width),
@@ -310,7 +310,7 @@ export class CudaStep implements StepDevice {
         const hidden = this.ops.prefill(part(layout.ids), layout.samplingRows > 0 ? part(layout.wanted) : undefined, {
           ...this.memory,
           slotMapping: part(layout.slotMapping),
-          all: rows,
+          all: { ...rows, positions: part(layout.ropePositions) },
           fresh: undefined,
           paged: rows,
           many: this.ops.isMany(layout.rows),
@@ -326,15 +326,15 @@ export class CudaStep implements StepDevice {
     const { samplingRows } = batch
     const rows = prefillRows(batch)
     const { paged } = rows
-    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.positions, rows.slotMapping, rows.cuSeqlens]
-    arrays.push(paged.positions, paged.sequences, batch.blockTable, Int32Array.of(batch.blockTableWidth))
+    const arrays: (Int32Array | Float32Array)[] = [rows.ids, rows.ropePositions, rows.slotMapping, rows.cuSeqlens]
+    arrays.push(paged.kvPositions, paged.sequences, batch.blockTable, Int32Array.of(batch.blockTableWidth))
     if (samplingRows.count > 0) {
       const keys = Int32Array.from(
         { length: 2 * samplingRows.count },
         (_, i) => samplingRows.streams[(i >> 1) * 3 + (i & 1)]!,
       )
-      const positions = Int32Array.from({ length: samplingRows.count }, (_, i) => samplingRows.streams[3 * i + 2]!)
-      arrays.push(rows.wanted, positions, Float32Array.from(samplingRows.settings), keys)
+      const counters = Int32Array.from({ length: samplingRows.count }, (_, i) => samplingRows.streams[3 * i + 2]!)
+      arrays.push(rows.wanted, counters, Float32Array.from(samplingRows.settings), keys)
       arrays.push(samplingRows.targetIds, samplingRows.forbiddenOffsets, samplingRows.forbiddenIds)
     }
     const made: Tensor[] = []
@@ -343,7 +343,7 @@ export class CudaStep implements StepDevice {
       const inputs = uploadTogether(arrays, this.options.device, made)
       const program = this.program(batch, {
         fresh: rows.longest > 0,
-        paged: rows.paged.positions.length > 0,
+        paged: rows.paged.kvPositions.length > 0,
         many: this.ops.isMany(rows.ids.length),
       })
       const fresh = rows.cuSeqlens.at(-1)!
@@ -386,7 +386,7 @@ export class CudaStep implements StepDevice {
         const [count, freshCount, pagedCount, longest, samplingCount] = inputs.slice(-5) as unknown as Sym[]
         const [
           ids,
-          positions,
+          ropePositions,
           slotMapping,
           cuSeqlens,
           pagedPositions,
@@ -400,7 +400,7 @@ export class CudaStep implements StepDevice {
           const hidden = this.ops.prefill(ids!, wanted, {
             ...memory,
             slotMapping: slotMapping!,
-            all: { count: count!, positions: positions!, sequences: null, blockTable: blockTable!, width: width! },
+            all: { count: count!, positions: ropePositions!, sequences: null, blockTable: blockTable!, width: width! },
             fresh: fresh ? { count: freshCount!, cuSeqlens: cuSeqlens!, longest: longest! } : undefined,
             paged: paged
               ? {

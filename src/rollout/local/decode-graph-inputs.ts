@@ -21,6 +21,7 @@ export interface DecodeLayout extends SamplingParts {
   /** The table's width; one word, filled up. */
   width: Part
   ids: Part
+  /** For rope, for the cache and for random numbers. */
   positions: Part
   budgets: Part
   left: Part
@@ -63,7 +64,7 @@ export function fillDecodeInputs(layout: DecodeLayout, batch: StepBatch, budgets
   state.fill(-1, layout.positions.at, layout.positions.at + layout.rows)
   const put = ({ at }: Part, values: Int32Array): void => state.set(values.subarray(0, count), at)
   put(layout.ids, batch.ids)
-  put(layout.positions, batch.positions)
+  put(layout.positions, batch.kvPositions)
   put(layout.budgets, budgets)
   put(layout.left, budgets)
   putSamplingRows(state, layout, samplingRows)

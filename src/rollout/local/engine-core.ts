@@ -10,7 +10,7 @@ import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js
 import type { LocalEngineOptions } from './engine-options.js'
 import { admit, type Limits, tooLargeForMemory } from './input-processor.js'
 import { budgetBytes, type DeviceMemory, deviceMemory, type KvBudget, kvBudget } from './kv-budget.js'
-import { decodesOnly, planMultiStep } from './multi-step.js'
+import { decodesOnly, hasOnePosition, planMultiStep } from './multi-step.js'
 import { OutputProcessor, type SampledRow } from './output-processor.js'
 import { type Listener, PromptPrefix, RequestState, SequenceState } from './request-state.js'
 import { type Plan, Scheduler } from './scheduler.js'
@@ -44,6 +44,10 @@ export class EngineCore {
     tokens: ({ of, start, count }, into, at) => {
       if (of instanceof SequenceState) of.copyTokens(start, count, into, at)
       else into.set((of as PromptPrefix).requestState.promptIds.subarray(start, start + count), at)
+    },
+    ropePositions: ({ start, count }, into, at) => {
+      // Of text. Images turn by their own.
+      for (let i = 0; i < count; i++) into[at + i] = start + i
     },
     samplingRows: work => this.samplingRowsOf(work),
   }
@@ -247,12 +251,14 @@ export class EngineCore {
   /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
   private async run(plan: Plan<SequenceState>): Promise<void> {
     const several = this.planMultiStep(plan)
-    if (!several) {
-      await this.take(plan, await this.device.step(buildBatch(plan, this.source)), 1)
+    const batch = buildBatch(plan, this.source)
+    if (!several || !hasOnePosition(batch)) {
+      await this.take(plan, await this.device.step(batch), 1)
+      if (several) this.scheduler.trim(plan)
       return
     }
     const rows = plan.scheduled.length
-    const pieces = this.device.decodeMultiStep!(buildBatch(plan, this.source), several)
+    const pieces = this.device.decodeMultiStep!(batch, several)
     for (let next = await pieces.next(); !next.done; ) {
       const steps = next.value.ids.length / rows
       for (const work of plan.scheduled) work.count = steps

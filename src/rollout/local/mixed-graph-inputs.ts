@@ -31,7 +31,8 @@ export interface MixedLayout extends SamplingParts {
   /** The table's width; one word, filled up. */
   width: Part
   ids: Part
-  positions: Part
+  ropePositions: Part
+  kvPositions: Part
   sequences: Part
   slotMapping: Part
   /** The row of each samplingRow. */
@@ -43,13 +44,13 @@ export interface MixedLayout extends SamplingParts {
 
 /** The layout of the least graph with room for a batch; undefined where the batch is not one for graphs. */
 export function mixedLayoutFor(batch: StepBatch, limits: MixedLimits): MixedLayout | undefined {
-  const { sequences, positions, samplingRows } = batch
+  const { sequences, kvPositions, samplingRows } = batch
   const rows = sizes.find(size => size >= sequences.length)
   if (!rows || rows > limits.rows || samplingRows.count > limits.samplingRows || samplingRows.top > limits.top)
     return undefined
   let keys = 0
   for (let row = 1; row < sequences.length; row++) {
-    if (sequences[row]! >= 0 && sequences[row] === sequences[row - 1]) keys += positions[row]! + 1
+    if (sequences[row]! >= 0 && sequences[row] === sequences[row - 1]) keys += kvPositions[row]! + 1
   }
   if (keys > limits.keys) return undefined
   const most =
@@ -64,7 +65,8 @@ export function mixedLayout(rows: number, samplingRows: number): MixedLayout {
     samplingRows,
     width: part(4),
     ids: part(rows),
-    positions: part(rows),
+    ropePositions: part(rows),
+    kvPositions: part(rows),
     sequences: part(rows),
     slotMapping: part(rows),
     wanted: part(samplingRows),
@@ -81,7 +83,7 @@ export const mixedWords = ({ samplingRows }: MixedLimits, blockTableWords: numbe
 /** Rows that are not there, for a graph that is being made. */
 export function emptyMixed(layout: MixedLayout): Int32Array {
   const state = new Int32Array(layout.blockTable)
-  for (const { at, words } of [layout.positions, layout.slotMapping, layout.samplingPositions])
+  for (const { at, words } of [layout.kvPositions, layout.slotMapping, layout.samplingPositions])
     state.fill(-1, at, at + words)
   return state
 }
@@ -97,10 +99,11 @@ export function fillMixed(layout: MixedLayout, batch: StepBatch): Int32Array {
   state.set(emptyMixed(layout))
   state[layout.width.at] = blockTableWidth
   state.set(batch.ids, layout.ids.at)
-  state.set(batch.positions, layout.positions.at)
+  state.set(batch.ropePositions, layout.ropePositions.at)
+  state.set(batch.kvPositions, layout.kvPositions.at)
   state.set(sequences, layout.sequences.at)
   state.set(batch.slotMapping, layout.slotMapping.at)
-  for (let row = 0; row < sequences.length; row++) if (sequences[row]! < 0) state[layout.positions.at + row] = -1
+  for (let row = 0; row < sequences.length; row++) if (sequences[row]! < 0) state[layout.kvPositions.at + row] = -1
   state.set(samplingRows.rows.subarray(0, count), layout.wanted.at)
   for (let i = 0; i < count; i++) state[layout.samplingPositions.at + i] = samplingRows.streams[3 * i + 2]!
   putSamplingRows(state, layout, samplingRows)

@@ -1,6 +1,7 @@
 /** How many steps a device may take before anyone looks at the tokens. Pure. */
 import type { SequenceState } from './request-state.js'
 import type { Plan } from './scheduler.js'
+import type { StepBatch } from './step.js'
 
 export interface MultiStepPlan {
   steps: number
@@ -47,4 +48,16 @@ export function planMultiStep(
 /** Whether every row of a plan is the last token of a sample. */
 export function decodesOnly(plan: Plan<SequenceState>): boolean {
   return plan.scheduled.every(({ samples, count }) => samples && count === 1)
+}
+
+/**
+ * Whether the rows of a batch of next tokens are turned, stored and drawn by one position each: steps that follow one another
+ * on a device count only one. Others are taken step by step.
+ */
+export function hasOnePosition({ ropePositions, kvPositions, samplingRows }: StepBatch): boolean {
+  for (let row = 0; row < samplingRows.count; row++) {
+    const position = kvPositions[row]
+    if (ropePositions[row] !== position || samplingRows.streams[3 * row + 2] !== position) return false
+  }
+  return true
 }

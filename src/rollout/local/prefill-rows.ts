@@ -6,20 +6,20 @@ import type { StepBatch } from './step.js'
 
 export interface PrefillRows {
   ids: Int32Array
-  positions: Int32Array
+  ropePositions: Int32Array
   slotMapping: Int32Array
   /** Where each beginning starts, and the end of the last; the first rows of the step. */
   cuSeqlens: Int32Array
   /** Rows of the longest beginning. */
   longest: number
-  /** The other rows, as rows of the table and positions. */
-  paged: { sequences: Int32Array; positions: Int32Array }
+  /** The other rows, as rows of the table and places in their sequences. */
+  paged: { sequences: Int32Array; kvPositions: Int32Array }
   /** Each samplingRow's row in this order. */
   wanted: Int32Array
 }
 
 export function prefillRows(batch: StepBatch): PrefillRows {
-  const { sequences, positions, samplingRows } = batch
+  const { sequences, kvPositions, samplingRows } = batch
   // Whole ranges at a time: a step has tens of thousands of rows.
   const runs: { start: number; end: number }[] = []
   for (let start = 0, end = 0; start < sequences.length; start = end) {
@@ -27,7 +27,8 @@ export function prefillRows(batch: StepBatch): PrefillRows {
     while (end < sequences.length && sequences[end] === sequence) end++
     if (sequence >= 0) runs.push({ start, end })
   }
-  const begins = (run: { start: number; end: number }): boolean => run.end - run.start > 1 && positions[run.start] === 0
+  const begins = (run: { start: number; end: number }): boolean =>
+    run.end - run.start > 1 && kvPositions[run.start] === 0
   const first = runs.filter(begins)
   const rest = runs.filter(run => !begins(run))
   const cuSeqlens = new Int32Array(first.length + 1)
@@ -56,11 +57,11 @@ export function prefillRows(batch: StepBatch): PrefillRows {
   }
   return {
     ids: pick(batch.ids),
-    positions: pick(positions),
+    ropePositions: pick(batch.ropePositions),
     slotMapping: pick(batch.slotMapping),
     cuSeqlens,
     longest,
-    paged: { sequences: pick(sequences, rest), positions: pick(positions, rest) },
+    paged: { sequences: pick(sequences, rest), kvPositions: pick(kvPositions, rest) },
     wanted: samplingRows.rows.subarray(0, samplingRows.count).map(row => row + shift[row]!),
   }
 }

@@ -64,7 +64,18 @@ export class RequestState {
     const targetId = this.promptIds[position + 1]!
     const top = this.sampling.promptLogprobs!
     // Field by field: there is one for each token, and a spread takes ten times as long.
-    return { position, temperature: 1, topK: -1, topP: 1, minP: 0, key: noKey, targetId, forbidden: none, top }
+    return {
+      position,
+      counter: 0,
+      temperature: 1,
+      topK: -1,
+      topP: 1,
+      minP: 0,
+      key: noKey,
+      targetId,
+      forbidden: none,
+      top,
+    }
   }
 }
 
@@ -150,6 +161,8 @@ export class SequenceState extends CachedSequence {
     const { topK, topP, minP, temperature, firstTemperature, topLogprobs = -1 } = sampling
     return {
       position: this.length - 1,
+      // The token's place in the sequence, prompt included: a response that was cut off goes on with the numbers it would have had.
+      counter: this.length - 1,
       temperature: this.response.length === 0 ? firstTemperature : temperature,
       topK,
       topP,

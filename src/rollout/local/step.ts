@@ -3,10 +3,19 @@
  * the other side of this line, in the scheduler and the engine; everything a tensor is lives on this one.
  */
 
-/** Rows are tokens. A row with sequence -1 fills the batch up: it computes nothing that anyone reads. */
+/**
+ * Rows are tokens. A row with sequence -1 fills the batch up: it computes nothing that anyone reads.
+ *
+ * Where a token stands is said three times, and for text by the same number: how far rope turns it (`ropePositions`), what it
+ * sees (`kvPositions`; `slotMapping` says where that lies), and which random number is drawn after it (`SamplingRows.streams`).
+ * Images have many tokens and few rope positions, so no two of them may stand for each other.
+ */
 export interface StepBatch {
   ids: Int32Array
-  positions: Int32Array
+  /** How far each row's query and key are turned. */
+  ropePositions: Int32Array
+  /** Each row's place among the tokens of its sequence: it sees those up to itself. */
+  kvPositions: Int32Array
   /** Each row's sequence, as a row of `blockTable`. */
   sequences: Int32Array
   /** Where each row's key and value go: block * 16 + offset; -1: nowhere. */
@@ -27,7 +36,7 @@ export interface SamplingRows {
   rows: Int32Array
   /** Temperature, topK, topP, minP for each. */
   settings: Float64Array
-  /** The stream's key, two words, and the counter, for each. */
+  /** The random stream's key, two words, and the counter, for each. */
   streams: Int32Array
   /** The token whose log-probability is wanted, or -1 to draw one. */
   targetIds: Int32Array
@@ -63,7 +72,8 @@ export interface StepDevice {
   /** How many steps `decodeMultiStep` takes at most, how many between two looks, and how many of the likeliest tokens it can give. */
   readonly multiStep?: { steps: number; syncInterval: number; top: number }
   /**
-   * Several steps of a batch whose rows are the last tokens of sequences, each drawing the next: every step's tokens are the
+   * Several steps of a batch whose rows are the last tokens of sequences, each drawing the next, and which `hasOnePosition`:
+   * every step's tokens are the
    * rows of the next, so the device need not wait for anyone. Results come `syncInterval` steps at a time, those of one step after
    * those of the step before; by then the next steps are under way. Told `enough`, it starts no more, and gives what is
    * under way. A row takes part in as many steps as its budget has, and its blocks reach as far; what it has afterwards
