@@ -1,12 +1,9 @@
-import { SourceError } from './errors.js'
+import { type Aggregated, answersOf } from './aggregated.js'
 import type { RewardInput } from './input.js'
-import { defaultLimits, type RewardAnswer, type RewardSource } from './source.js'
+import { defaultLimits, type RewardSource } from './source.js'
 
 /** Where a source's rewards are in `modelRewardList`, by its name. */
 export type RewardFnLabelMap = Readonly<Record<string, number>>
-
-/** One number per sample, or one for all of them. */
-export type MetricValues = number | ArrayLike<number>
 
 /**
  * LightRFT's `reward_fn`: makes one reward per sample of what the sources said, and of nothing but rules where there is no
@@ -28,11 +25,6 @@ export type RewardFn = (
   inputs: readonly RewardInput[],
 ) => Aggregated | Promise<Aggregated>
 
-export interface Aggregated {
-  readonly rewards: ArrayLike<number>
-  readonly metrics?: Readonly<Record<string, MetricValues>>
-}
-
 /** A sample and what each source gave to it. */
 export interface ScoredSample {
   readonly input: RewardInput
@@ -49,37 +41,15 @@ export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): Rewa
     limits: defaultLimits.batchFunction,
     async score(samples) {
       const inputs = samples.map(sample => sample.input)
-      const { rewards, metrics = {} } = (await fn(
+      const aggregated = await fn(
         Array.from({ length: count }, (_, source) => samples.map(({ scores }) => scores[source]!)),
         inputs.map(input => input.label),
         inputs.map(input => input.query),
         inputs.map(input => input.reference),
         labelMap,
         inputs,
-      )) ?? { rewards: undefined }
-      if (typeof rewards !== 'object' || rewards === null)
-        throw new SourceError('wrong-type', 'expected { rewards, metrics }, with one reward per sample')
-      if (rewards.length !== samples.length) return Array.from(rewards)
-      return Array.from(
-        rewards,
-        (reward, i): RewardAnswer => ({ reward, metrics: metricsOf(metrics, i, samples.length) }),
       )
+      return answersOf(aggregated ?? {}, samples.length)
     },
   }
-}
-
-/** A list is one number per sample; its length is checked where it is read. */
-export function metricsOf(
-  metrics: Readonly<Record<string, MetricValues>>,
-  index: number,
-  count: number,
-): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(metrics).map(([name, values]) => {
-      if (typeof values === 'number') return [name, values]
-      if (values.length !== count)
-        throw new SourceError('wrong-count', `metrics.${name} has ${values.length} numbers for ${count} samples`)
-      return [name, values[index]!]
-    }),
-  )
 }

@@ -111,6 +111,7 @@ export class RewardComputationEngine {
     const ready: { input: RewardInput; outcome: RewardOutcome }[] = []
     let wake = () => {}
     let failure: { error: unknown } | undefined
+    let exhausted = false
     let open = 1
     const settle = () => {
       open--
@@ -119,14 +120,17 @@ export class RewardComputationEngine {
     const fail = (error: unknown) => {
       failure ??= { error }
     }
+    const source = Symbol.asyncIterator in inputs ? inputs[Symbol.asyncIterator]() : inputs[Symbol.iterator]()
     const take = async () => {
-      for await (const input of inputs) {
+      for (let next = await source.next(); !next.done; next = await source.next()) {
         if (signal.aborted || failure) return
+        const input = next.value
         open++
         this.enqueue(input, { signal })
           .then(outcome => ready.push({ input, outcome }), fail)
           .finally(settle)
       }
+      exhausted = true
     }
     take().catch(fail).finally(settle)
     try {
@@ -142,6 +146,8 @@ export class RewardComputationEngine {
       }
     } finally {
       stop.abort()
+      // Not waited for: a generator that hangs ends when it can.
+      if (!exhausted) Promise.resolve(source.return?.()).catch(() => {})
     }
   }
 
@@ -162,7 +168,7 @@ export class RewardComputationEngine {
     const { onRewardFailure, failureRetries } = this.rewards
     const ask = async ({ queue }: Need): Promise<SourceOutcome> => {
       for (let again = 0; ; again++) {
-        const outcome = await queue.submit([input], signal)[0]!
+        const outcome = await queue.submit(input, signal)
         if (outcome.kind === 'scored' || outcome.reason === 'aborted') return outcome
         if (onRewardFailure === 'stop') throw new RewardStoppedError(outcome, input)
         // A sample that lacks something will lack it the next time too.
@@ -183,7 +189,7 @@ export class RewardComputationEngine {
     // What was not asked for is NaN: an aggregator that uses it all the same gets a failure, not a reward.
     const scores = new Array<number>(this.queues.size).fill(Number.NaN)
     for (const { name, outcome } of scored) scores[combination.labelMap[name]!] = outcome.reward
-    const outcome = await this.aggregator!.submit([{ input, scores }], signal)[0]!
+    const outcome = await this.aggregator!.submit({ input, scores }, signal)
     if (outcome.kind === 'scored') return { ...outcome, components, metrics: outcome.metrics ?? {} }
     if (onRewardFailure === 'stop' && outcome.reason !== 'aborted') throw new RewardStoppedError(outcome, input)
     return outcome

@@ -1,23 +1,17 @@
+import { type Aggregated, answersOf } from './aggregated.js'
 import type { RewardInput } from './input.js'
-import {
-  defaultLimits,
-  type LimitOptions,
-  type RewardAnswer,
-  type RewardSource,
-  resolveLimits,
-  type SourceKind,
-} from './source.js'
+import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource, resolveLimits } from './source.js'
 
 type MaybePromise<T> = T | Promise<T>
 
 /** A reward of one sample. */
 export type SampleReward = (input: RewardInput, options: { signal: AbortSignal }) => MaybePromise<RewardAnswer>
 
-/** The rewards of many samples, one each and in their order. */
+/** The rewards of many samples, one each and in their order; or with metrics of each or of all, as an aggregator gives them. */
 export type BatchReward = (
   inputs: readonly RewardInput[],
   options: { signal: AbortSignal },
-) => MaybePromise<ArrayLike<RewardAnswer>>
+) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated>
 
 /**
  * LightRFT's `custom_reward_func`: texts of prompt and response together, prompts, labels. The records themselves come last,
@@ -28,7 +22,7 @@ export type CustomRewardFunc = (
   prompts: readonly string[],
   labels: readonly (string | undefined)[],
   inputs: readonly RewardInput[],
-) => MaybePromise<ArrayLike<RewardAnswer>>
+) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated>
 
 export interface FunctionOptions extends LimitOptions {
   /** Default: the function's own name. */
@@ -41,15 +35,12 @@ export interface FunctionOptions extends LimitOptions {
  * @example
  * const brief = sampleReward(({ response }) => (response.length < 400 ? 1 : 0), { name: 'brief' })
  */
-export function sampleReward(
-  fn: SampleReward,
-  options: FunctionOptions & { readonly kind?: Extract<SourceKind, 'function' | 'rule'> } = {},
-): RewardSource {
-  const { name = fn.name || 'reward', kind = 'function', ...limits } = options
+export function sampleReward(fn: SampleReward, options: FunctionOptions = {}): RewardSource {
+  const { name = fn.name || 'reward', ...limits } = options
   // Its own size of batches is no choice here: an answer belongs to one sample.
   return {
     name,
-    kind,
+    kind: 'function',
     limits: resolveLimits(name, defaultLimits.function, { ...limits, batchSize: 1 }),
     score: async ([input], context) => [await fn(input!, context)],
   }
@@ -62,7 +53,10 @@ export function batchReward(fn: BatchReward, options: FunctionOptions = {}): Rew
     name,
     kind: 'function',
     limits: resolveLimits(name, defaultLimits.batchFunction, limits),
-    score: async (inputs, context) => fn(inputs, context),
+    score: async (inputs, context) => {
+      const given = await fn(inputs, context)
+      return isAggregated(given) ? answersOf(given, inputs.length) : given
+    },
   }
 }
 
@@ -76,4 +70,9 @@ export function customReward(fn: CustomRewardFunc, options: FunctionOptions = {}
       inputs,
     )
   return batchReward(asBatch, { ...options, name: options.name ?? (fn.name || 'customRewardFunc') })
+}
+
+/** What else a function may return is for the caller to judge. */
+function isAggregated(value: unknown): value is Aggregated {
+  return typeof value === 'object' && value !== null && 'rewards' in value
 }

@@ -1,5 +1,6 @@
 /** All of this room but what loads modules: which is what a module that is loaded can import. */
-export type { Aggregated, MetricValues, RewardFn, RewardFnLabelMap } from './aggregator.js'
+export type { Aggregated, MetricValues } from './aggregated.js'
+export type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 export { type DefinedReward, defineReward } from './define-reward.js'
 export { type ComputeOptions, type RewardBatch, RewardComputationEngine } from './engine.js'
 export type { RewardEngineOptions, RewardModel } from './engine-options.js'

@@ -60,38 +60,34 @@ export class SourceQueue<Item> {
     private readonly options: QueueOptions,
   ) {}
 
-  /** One outcome per item, each as soon as it is there. An aborted signal makes them `aborted`. */
-  submit(items: readonly Item[], signal?: AbortSignal): Promise<SourceOutcome>[] {
-    const entries: Entry<Item>[] = []
-    const outcomes = items.map(
-      item =>
-        new Promise<SourceOutcome>(resolve => {
-          const entry: Entry<Item> = {
-            item,
-            settled: false,
-            settle: outcome => {
-              if (entry.settled) return
-              entry.settled = true
-              if (outcome.kind === 'failed') this.counts.failures++
-              resolve(outcome)
-            },
-          }
-          entries.push(entry)
-        }),
-    )
-    this.counts.samples += entries.length
-    const abort = () => {
-      for (const entry of entries) entry.settle(this.failure(abandoned))
-      for (const entry of entries) entry.abandon?.()
-    }
-    if (signal?.aborted) abort()
-    else {
-      const stopListening = signal ? onAbort(signal, abort) : () => {}
-      void Promise.allSettled(outcomes).then(stopListening)
-      this.waiting.push(...entries)
+  /** The outcome of an item, as soon as it is there: `aborted` where the signal aborts first. */
+  submit(item: Item, signal?: AbortSignal): Promise<SourceOutcome> {
+    this.counts.samples++
+    return new Promise(resolve => {
+      let stopListening = () => {}
+      const entry: Entry<Item> = {
+        item,
+        settled: false,
+        settle: outcome => {
+          if (entry.settled) return
+          entry.settled = true
+          stopListening()
+          if (outcome.kind === 'failed') this.counts.failures++
+          resolve(outcome)
+        },
+      }
+      const abort = () => {
+        entry.settle(this.failure(abandoned))
+        entry.abandon?.()
+      }
+      if (signal?.aborted) {
+        abort()
+        return
+      }
+      if (signal) stopListening = onAbort(signal, abort)
+      this.waiting.push(entry)
       this.schedule()
-    }
-    return outcomes
+    })
   }
 
   /** In a turn of its own: what arrives in this one goes out in one batch, and others get to run. */
@@ -145,6 +141,8 @@ export class SourceQueue<Item> {
           this.counts.retries++
           continue
         }
+        // One sample lacks something: the others need not suffer for it.
+        if (cause.reason === 'input' && batch.length > 1) for (const entry of batch) await this.run([entry])
         const failure = this.failure(cause, attempt)
         for (const entry of batch) entry.settle(failure)
         break
@@ -157,7 +155,7 @@ export class SourceQueue<Item> {
   private attempt(batch: readonly Entry<Item>[], leftMs: number): Promise<unknown> {
     const { name, limits } = this.source
     const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
-    const controller = new AbortController()
+    const context = new CallContext()
     const started = performance.now()
     const tooLate = () => performance.now() - started > limit
     this.counts.calls++
@@ -171,7 +169,7 @@ export class SourceQueue<Item> {
       }
       const giveUp = (error: SourceError) => {
         end(() => reject(error))
-        controller.abort(error)
+        context.abort(error)
       }
       const timer =
         limit <= longestTimer
@@ -196,7 +194,7 @@ export class SourceQueue<Item> {
       }
       try {
         const items = batch.map(entry => entry.item)
-        const call = this.source.score(items, { signal: controller.signal })
+        const call = this.source.score(items, context)
         this.reportBlocking(performance.now() - started)
         call.then(answered, error => end(() => reject(error as Error)))
       } catch (error) {
@@ -218,6 +216,23 @@ export class SourceQueue<Item> {
   }
 }
 
+/** Its signal is made when a source first asks for it: most rewards are over before one would be of use, and it is costly. */
+class CallContext {
+  private controller: AbortController | undefined
+  private aborted: { reason: unknown } | undefined
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController()
+    if (this.aborted) this.controller.abort(this.aborted.reason)
+    return this.controller.signal
+  }
+
+  abort(reason: unknown): void {
+    this.aborted = { reason }
+    this.controller?.abort(reason)
+  }
+}
+
 const slower = 'Give the reward a longer deadlineMs, or make it faster.'
 
 const abandoned = new SourceError('aborted', 'not wanted any more')
@@ -225,7 +240,8 @@ const abandoned = new SourceError('aborted', 'not wanted any more')
 /** Calls back once nobody waits for any of them. */
 function onAbandoned<Item>(batch: readonly Entry<Item>[], callback: () => void): void {
   const check = () => {
-    if (batch.every(entry => entry.settled)) callback()
+    // They are given up in their order: the last tells most.
+    if (batch.at(-1)!.settled && batch.every(entry => entry.settled)) callback()
   }
   for (const entry of batch) entry.abandon = check
 }

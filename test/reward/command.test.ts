@@ -79,8 +79,8 @@ rewards  mean 1.083  min 0.5  p10 0.5  p50 1.25  p90 1.5  max 1.5
    1.5  ########################################  1
 
 mean of each source
-  right  0.6667 ± 0.5774  (0 .. 1, 3 samples)  4 calls, N ms
-  short  0.8333 ± 0.2887  (0.5 .. 1, 3 samples)  4 calls, N ms
+  right  0.6667 ± 0.5774  (0 .. 1, 3 samples)  1 calls, N ms
+  short  0.8333 ± 0.2887  (0.5 .. 1, 3 samples)  1 calls, N ms
 
 metrics
   short/length  3.333 ± 2.309  (2 .. 6, 3 samples)

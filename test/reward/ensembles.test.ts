@@ -324,8 +324,18 @@ describe('streaming', () => {
       },
     }
     const engine = new RewardComputationEngine({ sources: [hung] })
-    for await (const _ of engine.stream(samples(3))) break
+    // Three samples, and then a generator that never yields again.
+    let left = 0
+    const arriving = samples(3)
+    const next = () => {
+      const value = arriving.shift()
+      return value ? Promise.resolve({ done: false as const, value }) : new Promise<never>(() => {})
+    }
+    const end = async () => ({ done: true as const, value: left++ })
+    const source = { [Symbol.asyncIterator]: () => ({ next, return: end }) }
+    for await (const _ of engine.stream(source)) break
     expect(aborted).toBe(2)
+    expect(left).toBe(1)
     const stop = new AbortController()
     setTimeout(() => stop.abort(new Error('enough')), 20)
     await expect(drain(engine.stream(samples(3), { signal: stop.signal }))).rejects.toThrow('enough')

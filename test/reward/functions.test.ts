@@ -58,6 +58,14 @@ describe('functions', () => {
     const engine = engineOf(
       sampleReward(() => ({ reward: 1, metrics: { depth: 3, broken: Number.NaN } }), { name: 'm' }),
     )
+    const together = batchReward(
+      inputs => ({ rewards: inputs.map(() => 2), metrics: { all: 7, each: inputs.map(({ sample: i }) => i) } }),
+      { name: 'batch' },
+    )
+    expect((await engineOf(together).compute(samples(2))).outcomes).toMatchObject([
+      { reward: 2, metrics: { all: 7, each: 0 } },
+      { reward: 2, metrics: { all: 7, each: 1 } },
+    ])
     const { outcomes, summary } = await engine.compute(samples(2))
     expect(outcomes[0]).toMatchObject({ metrics: { depth: 3 } })
     expect(outcomes[0]).not.toHaveProperty('metrics.broken')

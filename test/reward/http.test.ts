@@ -307,6 +307,17 @@ describe('a server that', () => {
   })
 })
 
+it('a sample that lacks what is sent fails alone', async () => {
+  const server = await rewardServer((response, { body }) =>
+    json(
+      response,
+      (body.input_ids as number[][]).map(ids => ({ embedding: [ids.length] })),
+    ),
+  )
+  const options = { url: server.url, dialect: 'sglang-classify', send: 'ids' } as const
+  expect(await rewards(options, [chat, sample('no ids'), chat])).toEqual([3, 'input', 3])
+})
+
 describe('many requests', () => {
   const answer: Behaviour = (response, { body }) =>
     json(response, { rewards: (body.queries as string[]).map(query => Number(query.slice(3))) })

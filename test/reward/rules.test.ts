@@ -17,7 +17,8 @@ import { sample } from './samples.js'
 const { signal } = new AbortController()
 const score = async (rule: RewardSource, response: string, more: Partial<RewardInput> = {}) => {
   const [answer] = Array.from(await rule.score([sample(response, more)], { signal }))
-  return typeof answer === 'object' && 'reward' in answer ? answer.reward : answer
+  if (typeof answer !== 'object') return answer
+  return 'reward' in answer ? answer.reward : answer.reason
 }
 
 describe('numeric answer', () => {
@@ -52,8 +53,8 @@ describe('numeric answer', () => {
   })
 
   it('without a reference fails, which is not a wrong answer', async () => {
-    await expect(score(numericAnswer(), '#### 1')).rejects.toMatchObject({ reason: 'input' })
-    await expect(score(numericAnswer(), '#### 1', { reference: [] })).rejects.toMatchObject({ reason: 'input' })
+    expect(await score(numericAnswer(), '#### 1')).toBe('input')
+    expect(await score(numericAnswer(), '#### 1', { reference: [] })).toBe('input')
   })
 
   it('takes any of several references, and looks where it is told to', async () => {
@@ -217,7 +218,7 @@ describe('length', () => {
   it('in tokens counts the ids, and fails where there are none', async () => {
     expect(await score(length({ max: 2 }), 'abc', { responseIds: Int32Array.of(1, 2) })).toBe(1)
     expect(await score(length({ max: 2 }), '')).toBe(1)
-    await expect(score(length({ max: 2 }), 'abc')).rejects.toMatchObject({ reason: 'input' })
+    expect(await score(length({ max: 2 }), 'abc')).toBe('input')
     expect(() => length()).toThrow(/give min, max or both/)
     expect(() => length({ min: 3, max: 2 })).toThrow(/0 <= min <= max/)
   })

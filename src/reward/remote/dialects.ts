@@ -1,6 +1,6 @@
 /** What reward servers are asked and how they answer, one dialect each. */
 import { z } from 'zod'
-import { type MetricValues, metricsOf } from '../aggregator.js'
+import { type MetricValues, metricsOf } from '../aggregated.js'
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
 import type { RewardAnswer } from '../source.js'

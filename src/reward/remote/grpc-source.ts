@@ -65,14 +65,15 @@ export function grpcReward(options: GrpcRewardOptions): RewardSource {
       { name: server.model, version: modelVersion },
       signal,
     )
-    const found = asked.then(
-      answer => signatureFrom(answer),
-      (error: unknown) => {
-        if (error instanceof SourceError && error.cause === 'unimplemented') return signatureFrom(undefined)
-        server.signature = undefined
-        throw error
-      },
-    )
+    const untold = (error: unknown) => {
+      if (error instanceof SourceError && error.cause === 'unimplemented') return undefined
+      throw error
+    }
+    const found = asked.catch(untold).then(signatureFrom)
+    // A server that cannot be used now is asked again the next time.
+    found.catch(() => {
+      server.signature = undefined
+    })
     server.signature = found
     return found
   }

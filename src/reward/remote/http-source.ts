@@ -148,7 +148,8 @@ async function post(url: URL, { body, headers, dispatcher, signal, maxAnswerByte
       bodyTimeout: 0,
     })
     const text = await readBody(response.body, maxAnswerBytes, where)
-    if (response.statusCode !== 200) throw statusError(where, response.statusCode, response.headers, hide(text))
+    if (response.statusCode < 200 || response.statusCode > 299)
+      throw statusError(where, response.statusCode, response.headers, hide(text))
     return parseAnswer(text, where, String(response.headers['content-type'] ?? 'no content type'))
   } catch (error) {
     throw error instanceof SourceError ? error : transportError(where, error, hide)
@@ -171,11 +172,14 @@ async function readBody(body: AsyncIterable<Buffer>, maxBytes: number, where: st
 }
 
 /** Python writes NaN and Infinity where JSON has no word for them; the numbers beside them are still good. */
-const notJson = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g
+function withoutNaN(text: string): string {
+  const strings = text.split(/("(?:[^"\\]|\\.)*")/)
+  return strings.map((part, i) => (i % 2 === 1 ? part : part.replace(/-?\b(?:NaN|Infinity)\b/g, 'null'))).join('')
+}
 
 function parseAnswer(text: string, where: string, contentType: string): unknown {
   try {
-    return JSON.parse(text.replace(notJson, found => (found.startsWith('"') ? found : 'null')))
+    return JSON.parse(/NaN|Infinity/.test(text) ? withoutNaN(text) : text)
   } catch (cause) {
     const message = `${where}: the answer is not JSON (${contentType}, ${text.length} characters)`
     throw new SourceError('protocol', message, { repeat: 'retryable', cause })

@@ -1,7 +1,6 @@
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
 import { lastBoxed, lastTag } from './extract-answer.js'
-import { type RuleOptions, referencesOf } from './rule.js'
+import { type RuleOptions, referencesOf, rule } from './rule.js'
 
 export interface ExactMatchOptions extends RuleOptions {
   /** What of the response is compared: all of it (default), the last `<answer>`, or the last `\boxed{}`. */
@@ -23,14 +22,10 @@ export function exactMatch({
     const spaced = text.normalize('NFC').trim().replace(/\s+/g, ' ')
     return letterCase === 'insensitive' ? spaced.toLowerCase() : spaced
   }
-  return sampleReward(
-    input => {
-      const references = referencesOf(name, input)
-      const { response } = input
-      const given =
-        answer === 'whole' ? response : answer === 'boxed' ? lastBoxed(response) : lastTag(response, 'answer')
-      return given !== undefined && references.some(reference => plain(reference) === plain(given)) ? 1 : 0
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, input => {
+    const references = referencesOf(name, input)
+    const { response } = input
+    const given = answer === 'whole' ? response : answer === 'boxed' ? lastBoxed(response) : lastTag(response, 'answer')
+    return given !== undefined && references.some(reference => plain(reference) === plain(given)) ? 1 : 0
+  })
 }

@@ -1,7 +1,6 @@
 import { RewardConfigError } from '../errors.js'
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
-import type { RuleOptions } from './rule.js'
+import { type RuleOptions, rule } from './rule.js'
 
 export interface FormatOptions extends RuleOptions {
   /** Tags the response should have, once each and in this order. Default `think` and `answer`. */
@@ -30,13 +29,10 @@ export function format(options: FormatOptions = {}): RewardSource {
   if (odd !== undefined)
     throw new RewardConfigError(`rule ${name}: tags: "${odd}" should be a name such as think, without brackets`)
   if (tags.length === 0 && ending === 'nothing') throw new RewardConfigError(`rule ${name}: tags is empty`)
-  return sampleReward(
-    ({ response, responseRaw }) => {
-      const text = (openedByPrompt ? `<${openedByPrompt}>` : '') + (on === 'raw' ? responseRaw : response)
-      return hasParts(text, { tags, ending, outside }) ? 1 : 0
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, ({ response, responseRaw }) => {
+    const text = (openedByPrompt ? `<${openedByPrompt}>` : '') + (on === 'raw' ? responseRaw : response)
+    return hasParts(text, { tags, ending, outside }) ? 1 : 0
+  })
 }
 
 function hasParts(

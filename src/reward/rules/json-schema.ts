@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { RewardConfigError } from '../errors.js'
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
-import type { RuleOptions } from './rule.js'
+import { type RuleOptions, rule } from './rule.js'
 
 export interface JsonSchemaOptions extends RuleOptions {
   /** A JSON Schema (draft 2020-12, draft 7, draft 4 or OpenAPI 3.0). */
@@ -17,13 +16,10 @@ export function jsonSchema({ name = 'json-schema', schema }: JsonSchemaOptions):
   } catch (cause) {
     throw new RewardConfigError(`rule ${name}: schema: ${(cause as Error).message}`, { cause })
   }
-  return sampleReward(
-    ({ response }) => {
-      const parsed = parseJson(response)
-      return parsed && compiled.safeParse(parsed.value).success ? 1 : 0
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, ({ response }) => {
+    const parsed = parseJson(response)
+    return parsed && compiled.safeParse(parsed.value).success ? 1 : 0
+  })
 }
 
 function parseJson(response: string): { value: unknown } | undefined {

@@ -1,8 +1,7 @@
 import { RewardConfigError, SourceError } from '../errors.js'
-import { sampleReward } from '../function-source.js'
 import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
-import type { RuleOptions } from './rule.js'
+import { type RuleOptions, rule } from './rule.js'
 
 export interface LengthOptions extends RuleOptions {
   readonly unit?: 'tokens' | 'characters' | 'words'
@@ -23,15 +22,12 @@ export function length(options: LengthOptions = {}): RewardSource {
     )
   if (min === 0 && max === Number.POSITIVE_INFINITY)
     throw new RewardConfigError(`rule ${name}: give min, max or both; without them every length is right`)
-  return sampleReward(
-    input => {
-      const size = measure[unit](input)
-      const beyond = Math.max(min - size, size - max, 0)
-      const reward = beyond === 0 ? 1 : falloff === 0 ? 0 : Math.max(0, 1 - beyond / falloff)
-      return { reward, metrics: { length: size } }
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, input => {
+    const size = measure[unit](input)
+    const beyond = Math.max(min - size, size - max, 0)
+    const reward = beyond === 0 ? 1 : falloff === 0 ? 0 : Math.max(0, 1 - beyond / falloff)
+    return { reward, metrics: { length: size } }
+  })
 }
 
 const measure: Readonly<Record<NonNullable<LengthOptions['unit']>, (input: RewardInput) => number>> = {

@@ -1,8 +1,7 @@
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
 import { afterHashes, lastBoxed, lastNumber, lastTag } from './extract-answer.js'
 import { sameAnswer } from './normalize-answer.js'
-import { type RuleOptions, referencesOf } from './rule.js'
+import { type RuleOptions, referencesOf, rule } from './rule.js'
 
 export const answerPlaces = ['boxed', 'hashes', 'answer-tag', 'last-number'] as const
 export type AnswerPlace = (typeof answerPlaces)[number]
@@ -28,14 +27,11 @@ export function numericAnswer({
   name = 'numeric-answer',
   answer = ['boxed', 'hashes', 'answer-tag'],
 }: NumericAnswerOptions = {}): RewardSource {
-  return sampleReward(
-    input => {
-      const references = referencesOf(name, input).map(text => lastBoxed(text) ?? afterHashes(text) ?? text)
-      const given = firstFound(input.response, answer)
-      return given !== undefined && references.some(reference => sameAnswer(given, reference)) ? 1 : 0
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, input => {
+    const references = referencesOf(name, input).map(text => lastBoxed(text) ?? afterHashes(text) ?? text)
+    const given = firstFound(input.response, answer)
+    return given !== undefined && references.some(reference => sameAnswer(given, reference)) ? 1 : 0
+  })
 }
 
 function firstFound(response: string, places: readonly AnswerPlace[]): string | undefined {

@@ -1,7 +1,6 @@
 import { RewardConfigError } from '../errors.js'
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
-import type { RuleOptions } from './rule.js'
+import { type RuleOptions, rule } from './rule.js'
 
 export interface PatternOptions extends RuleOptions {
   /** A JavaScript regular expression. */
@@ -29,8 +28,5 @@ export function pattern({
   } catch (cause) {
     throw new RewardConfigError(`rule ${name}: pattern: ${(cause as Error).message}`, { cause })
   }
-  return sampleReward(({ response, responseRaw }) => (expression.test(on === 'raw' ? responseRaw : response) ? 1 : 0), {
-    name,
-    kind: 'rule',
-  })
+  return rule(name, ({ response, responseRaw }) => (expression.test(on === 'raw' ? responseRaw : response) ? 1 : 0))
 }

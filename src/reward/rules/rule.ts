@@ -1,5 +1,7 @@
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
+import type { RewardScore } from '../outcome.js'
+import { defaultLimits, type RewardAnswer, type RewardSource } from '../source.js'
 
 export interface RuleOptions {
   /** Default: the rule's own name. */
@@ -12,4 +14,17 @@ export function referencesOf(rule: string, { reference }: RewardInput): readonly
   if (list.length === 0)
     throw new SourceError('input', `the rule ${rule} compares with a reference, and the sample has none`)
   return list
+}
+
+/** A rule as a source: quick and never waiting, so that many samples go in one call. What one of them lacks is its own failure. */
+export function rule(name: string, grade: (input: RewardInput) => number | RewardScore): RewardSource {
+  const answer = (input: RewardInput): RewardAnswer => {
+    try {
+      return grade(input)
+    } catch (error) {
+      const reason = error instanceof SourceError ? error.reason : 'threw'
+      return { kind: 'failed', reason, message: (error as Error).message }
+    }
+  }
+  return { name, kind: 'rule', limits: defaultLimits.rule, score: async inputs => inputs.map(answer) }
 }

@@ -1,7 +1,6 @@
 import { RewardConfigError } from '../errors.js'
-import { sampleReward } from '../function-source.js'
 import type { RewardSource } from '../source.js'
-import type { RuleOptions } from './rule.js'
+import { type RuleOptions, rule } from './rule.js'
 
 export interface WordListOptions extends RuleOptions {
   /** Words or phrases that should not be in a response. */
@@ -22,13 +21,10 @@ export function wordList({ name = 'word-list', words, penalty = -1, clean = 0 }:
   const escaped = listed.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/ /g, '\\s+'))
   // Not \b, which knows only ASCII letters.
   const expression = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${escaped.join('|')})(?![\\p{L}\\p{N}_])`, 'gu')
-  return sampleReward(
-    ({ response }) => {
-      const found = fold(response).match(expression)?.length ?? 0
-      return { reward: found > 0 ? penalty : clean, metrics: { words_found: found } }
-    },
-    { name, kind: 'rule' },
-  )
+  return rule(name, ({ response }) => {
+    const found = fold(response).match(expression)?.length ?? 0
+    return { reward: found > 0 ? penalty : clean, metrics: { words_found: found } }
+  })
 }
 
 /** One form for texts that read the same: full-width letters, case, soft hyphens and other characters one cannot see. */
