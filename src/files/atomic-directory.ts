@@ -118,9 +118,12 @@ async function putInPlace(temporary: string, target: string, aside: string): Pro
 async function refuseForeign(target: string, replaces: (entry: string) => boolean): Promise<void> {
   const entries = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
-    throw new InputError(`${target} cannot be replaced: ${error.code === 'ENOTDIR' ? 'it is a file' : error.message}`, {
-      cause: error,
-    })
+    throw new InputError(
+      `${target} cannot be replaced: ${error.code === 'ENOTDIR' ? 'it is, or lies in, a file' : error.message}`,
+      {
+        cause: error,
+      },
+    )
   })
   const foreign = entries.filter(entry => !replaces(entry))
   if (foreign.length === 0) return

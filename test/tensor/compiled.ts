@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The tensor room compiled to JavaScript beside the bridge, for child processes and worker threads. */
+/** A room compiled to JavaScript beside the bridge, for child processes and worker threads. */
 export interface Compiled {
   directory: string
   /** The module to import. */
@@ -15,7 +15,7 @@ export interface Compiled {
   remove(): void
 }
 
-export function compile(): Compiled {
+export function compile(room = 'tensor'): Compiled {
   const directory = mkdtempSync(join(tmpdir(), 'whetstone-compiled-'))
   symlinkSync(join(root, 'build'), join(directory, 'build'))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
@@ -23,7 +23,7 @@ export function compile(): Compiled {
   const compilerOptions = { rootDir: join(root, 'src'), outDir: join(directory, 'dist'), types: ['node'] }
   writeFileSync(
     project,
-    JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: [join(root, 'src/tensor')] }),
+    JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: [join(root, 'src', room)] }),
   )
   writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json')
@@ -31,9 +31,9 @@ export function compile(): Compiled {
   const { status, stdout } = spawnSync(process.execPath, [join(dirname(manifest), bin.tsc), '-p', project], {
     encoding: 'utf8',
   })
-  if (status !== 0) throw new Error(`the tensor room does not compile:\n${stdout}`)
+  if (status !== 0) throw new Error(`the ${room} room does not compile:\n${stdout}`)
   const remove = () => rmSync(directory, { recursive: true, force: true })
-  return { directory, index: join(directory, 'dist/tensor/index.js'), remove }
+  return { directory, index: join(directory, 'dist', room, 'index.js'), remove }
 }
 
 export interface Ended {
@@ -42,13 +42,13 @@ export interface Ended {
   output: string
 }
 
-/** Runs a script of test/tensor/children in a process of its own; a crash is an exit by signal. */
+/** Runs a script of test/tensor/children, or at a URL, in a process of its own; a crash is an exit by signal. */
 export function runChild(
-  script: string,
+  script: string | URL,
   args: readonly string[],
   options: { flags?: readonly string[]; timeout?: number } = {},
 ): Promise<Ended> {
-  const path = fileURLToPath(new URL(`./children/${script}`, import.meta.url))
+  const path = fileURLToPath(typeof script === 'string' ? new URL(`./children/${script}`, import.meta.url) : script)
   return new Promise(resolve => {
     const child = spawn(process.execPath, [...(options.flags ?? []), path, ...args], {
       env: { ...process.env, OMP_NUM_THREADS: '1' },
