@@ -1,5 +1,5 @@
 /** Byte-level tokenizers (GPT-2, Llama 3, Qwen): a token is bytes, each written as a printable character. */
-import { isObject } from './tokenizer-files.js'
+import { isObject } from './json.js'
 
 /**
  * The printable character byte-level tokenizers write for each byte: printable Latin-1 stands for itself, the rest

@@ -1,5 +1,5 @@
 import { ChatTemplateError } from './errors.js'
-import { isObject } from './tokenizer-files.js'
+import { isObject } from './json.js'
 
 /** One turn. Fields beyond these (`tool_calls`, `name`, `reasoning_content`, ...) reach the template as they are. */
 export interface ChatMessage {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { TokenizerError } from './errors.js'
-import { isObject, type JsonObject, type TokenizerFiles } from './tokenizer-files.js'
+import { isObject, type JsonObject } from './json.js'
+import type { TokenizerFiles } from './tokenizer-files.js'
 
 const STANDARD = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'] as const
 

@@ -1,15 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { checkPipeline } from './check-pipeline.js'
 import { TokenizerError } from './errors.js'
-
-export type JsonObject = Readonly<Record<string, unknown>>
+import { isObject, type JsonObject } from './json.js'
+import { effectivePipeline } from './llama-pipeline.js'
 
 /** Everything in a model directory that says something about text. Only `tokenizer.json` has to be there. */
 export interface TokenizerFiles {
   readonly dir: string
-  /** `tokenizer.json` as text, for the library, and parsed, for what the library does not tell. */
-  readonly tokenizerText: string
+  /** `tokenizer.json`, as {@link effectivePipeline} has it. */
   readonly tokenizer: JsonObject
+  /** The same as text, for the library. */
+  readonly tokenizerText: string
   readonly tokenizerConfig: JsonObject
   readonly specialTokensMap: JsonObject
   readonly generationConfig: JsonObject
@@ -33,10 +35,14 @@ export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles> {
     readJson(join(dir, 'generation_config.json')),
     readJson(join(dir, 'config.json')),
   ])
+  const written = parseJson(tokenizerPath, tokenizerText)
+  checkPipeline(tokenizerPath, written)
+  const tokenizer = effectivePipeline({ tokenizer: written, tokenizerConfig, modelConfig })
   return {
     dir,
-    tokenizerText,
-    tokenizer: parseJson(tokenizerPath, tokenizerText),
+    tokenizer,
+    // Where nothing is changed, the file as it was read: numbers keep every digit they were written with.
+    tokenizerText: tokenizer === written ? tokenizerText : JSON.stringify(tokenizer),
     tokenizerConfig,
     specialTokensMap,
     generationConfig,
@@ -121,8 +127,4 @@ async function listOptional(dir: string): Promise<string[]> {
 function isMissing(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code
   return code === 'ENOENT' || code === 'ENOTDIR'
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,9 +5,10 @@ import { ByteLevelTokens, isByteLevel } from './byte-level.js'
 import type { ChatMessage } from './chat-messages.js'
 import { type ChatOptions, ChatTemplate } from './chat-template.js'
 import { ChatTemplateError, TokenizerError } from './errors.js'
-import { addedTokens, configIds, findSpecialTokens } from './special-tokens.js'
+import { isObject } from './json.js'
+import { type AddedTokenSpec, addedTokens, configIds, findSpecialTokens } from './special-tokens.js'
 import { type TokenIds, tokenIds } from './token-ids.js'
-import { isObject, readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js'
+import { readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js'
 
 export interface EncodeOptions {
   /** Let the tokenizer add its own tokens, such as a leading bos. On by default, as in transformers. */
@@ -84,6 +85,7 @@ export class Tokenizer {
           }),
       ),
     )
+    checkAddedTokens(files, library, special.toAdd)
     this.vocabSize = library.getVocabSize(true)
     this.specialTokens = special.named
     const flagged = [...addedTokens(files), ...special.toAdd].filter(token => token.special)
@@ -218,6 +220,17 @@ export class Tokenizer {
     // A vocabulary with holes has ids beyond its size, so the size is no bound for what the library itself returns.
     return tokenIds(ids, { vocabSize: 2 ** 31 })
   }
+}
+
+/** A token that the normaliser leaves nothing of would be found between any two bytes, and the library cannot survive that. */
+function checkAddedTokens(files: TokenizerFiles, library: Library, more: readonly AddedTokenSpec[]): void {
+  const normalizer = library.getNormalizer()
+  if (!normalizer) return
+  for (const { content, normalized } of [...addedTokens(files), ...more])
+    if (normalized && content !== '' && normalizer.normalizeString(content) === '')
+      throw new TokenizerError(
+        `${join(files.dir, 'tokenizer.json')}: normalizer: leaves nothing of the token ${JSON.stringify(content)}`,
+      )
 }
 
 function libraryOptions({ addSpecialTokens = true }: EncodeOptions): { addSpecialTokens: boolean } {
