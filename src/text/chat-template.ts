@@ -176,5 +176,8 @@ function range(start: number, stop?: number, step?: number): number[] {
   const [from, to] = typeof stop === 'number' ? [start, stop] : [0, start]
   const by = typeof step === 'number' ? step : 1
   if (by === 0) throw new Error('range() step must not be zero')
-  return Array.from({ length: Math.max(0, Math.ceil((to - from) / by)) }, (_, i) => from + i * by)
+  const length = Math.max(0, Math.ceil((to - from) / by))
+  // Conversations are shorter; a list that does not fit into memory would end the process.
+  if (!(length <= 1_000_000)) throw new Error(`range() of ${length} numbers is too long`)
+  return Array.from({ length }, (_, i) => from + i * by)
 }
