@@ -15,7 +15,7 @@ const dtypes = [
   ...(onCuda ? [{ dtype: 'float32' as const, allowed: 1e-3 }] : []),
   { dtype: 'bfloat16' as const, allowed: 0.1 },
 ]
-const names = ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3']
+const names = ['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3']
 
 describe.each(names.flatMap(name => dtypes.map(given => ({ name, ...given }))))(
   '$name in $dtype',

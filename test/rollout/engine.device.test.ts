@@ -53,7 +53,7 @@ async function offScore(model: LocalModel<'language'>, found: readonly Sample[])
   return worst
 }
 
-const names = onCuda ? ['llama', 'llama31rope', 'mistral', 'qwen2', 'qwen3'] : ['llama', 'qwen3']
+const names = onCuda ? ['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'] : ['llama', 'qwen3']
 describe.each(dtypes.flatMap(dtype => names.map(name => ({ dtype, name }))))('$name in $dtype', ({ dtype, name }) => {
   test('greedy continuations are the recorded ones, except where two tokens are as good as equal', async () => {
     const { sequences, greedy_24: expected } = golden(name)
@@ -114,8 +114,14 @@ const models: [name: string, dtype: Dtype][] = onCuda
       ['qwen3', 'bfloat16'],
       ['wide', 'bfloat16'],
       ['llama', 'float16'],
+      ['olmo2', 'bfloat16'],
+      ['smollm3', 'bfloat16'],
     ]
-  : [['qwen2', 'float32']]
+  : [
+      ['qwen2', 'float32'],
+      ['olmo2', 'float32'],
+      ['smollm3', 'float32'],
+    ]
 
 describe.each(models)('samples of %s in %s', (name, dtype) => {
   test.each(Object.entries(ways))('have the log-probabilities that score gives them, %s', async (how, way) => {

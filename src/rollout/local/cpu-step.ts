@@ -10,9 +10,8 @@ import {
   runLayers,
 } from '../../decoder/index.js'
 import { type DType, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
-import { blockSize } from './blocks.js'
 import { cpuOps } from './cpu-ops.js'
-import { kvBlocks } from './kv-budget.js'
+import { KvCache } from './kv-cache.js'
 import { Programs, type StepProgram } from './programs.js'
 import type { StepBatch, StepDevice, StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
@@ -27,8 +26,7 @@ const samplingInputs = 6
 
 export class CpuStep implements StepDevice {
   private readonly tables: LayerRopeTables
-  /** `[layers * 2, blocks, kvHeads, 16 * headDim]`: keys and values of a layer follow each other. */
-  private cache: Tensor | undefined
+  private readonly cache: KvCache
   private readonly programs = new Programs()
 
   constructor(
@@ -36,24 +34,21 @@ export class CpuStep implements StepDevice {
     private readonly options: CpuStepOptions,
   ) {
     this.tables = new LayerRopeTables(parts.config, options.maxLength, 'cpu')
+    this.cache = new KvCache(parts.config, { ...options, device: 'cpu' })
   }
 
   get blocks(): number {
-    return this.cache?.shape[1] ?? 0
+    return this.cache.blocks
   }
 
   allocate(cacheBytes: number): void {
-    const { layers, kvHeads, headDim } = this.parts.config
-    const { dtype } = this.options
-    const blocks = kvBlocks(this.parts.config, { ...this.options, cacheBytes })
-    this.cache ??= unscoped(() => Tensor.empty([layers * 2, blocks, kvHeads, blockSize * headDim], { dtype }))
+    this.cache.allocate(cacheBytes)
   }
 
   release(): void {
     // Programs hold the cache they were recorded with.
     this.programs.dispose()
-    this.cache?.dispose()
-    this.cache = undefined
+    this.cache.release()
   }
 
   dispose(): void {
@@ -86,7 +81,7 @@ export class CpuStep implements StepDevice {
             samplingRows.forbiddenIds,
           ].map(flat),
         )
-      if (batch.copyFrom.length > 0) await this.copy().run(flat(batch.copyFrom), flat(batch.copyTo))
+      await this.cache.copyBlocks(batch)
       // A program without outputs answers with nothing.
       const outputs = (await this.program(samplingRows.count > 0).run(...inputs, samplingRows.top)) ?? []
       made.push(...outputs)
@@ -96,28 +91,15 @@ export class CpuStep implements StepDevice {
     }
   }
 
-  private copy(): StepProgram {
-    const { cache } = this
-    return this.programs.get('copy', () =>
-      record(['tensor', 'tensor'] as readonly ('tensor' | 'number')[], (...inputs) => {
-        const [from, to] = inputs as unknown as [Tensor, Tensor]
-        noGrad(() => cache!.indexCopy_(1, to.toCopy({ dtype: 'int64' }), cache!.indexSelect(1, from)))
-        return [] as readonly Tensor[]
-      }),
-    )
-  }
-
   private program(drawing: boolean): StepProgram {
-    // Whether the adapter takes part is decided when a program is recorded.
-    return this.programs.get(`${drawing} ${this.parts.adapter !== undefined}`, () => this.record(drawing))
+    return this.programs.get(`${drawing}`, () => this.record(drawing))
   }
 
   private record(drawing: boolean): StepProgram {
     const { parts, cache, tables } = this
-    if (!cache) throw new Error('the KV cache is released; wake the engine first')
     const scale = 1 / Math.sqrt(parts.config.headDim)
     // Outside the recording, so that a layer's view is made once.
-    const layers = Array.from({ length: parts.config.layers }, (_, i) => unscoped(() => cache.narrow(0, 2 * i, 2)))
+    const layers = cache.layerViews()
     const kinds = [
       ...Array.from({ length: rowInputs + (drawing ? samplingInputs : 0) }, () => 'tensor' as const),
       'number' as const,
@@ -139,12 +121,9 @@ export class CpuStep implements StepDevice {
             cpuOps.pagedAttention(store(qkv, layer), {
               ...{ cache: layers[layer]!, blockTable, sequences, positions: kvPositions, scale },
             }),
-          addLowRank: (out, input, low) =>
-            out.add(cpuOps.linear(cpuOps.linear(input, low.a, null), low.b, null), { alpha: low.scale }),
         }
         return noGrad(() => {
-          const table = composeLayerOps(parts.config, ops, parts.adapter)
-          const hidden = runLayers(parts, table, ids, wanted ?? 'none')
+          const hidden = runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
           if (!hidden) return []
           let logits = cpuOps.linear(hidden, headWeight(parts), null)
           if (this.options.dtype !== 'float32') logits = logits.toCopy({ dtype: 'float32' })

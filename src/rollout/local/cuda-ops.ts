@@ -89,10 +89,9 @@ export class CudaOps {
   /** Undefined where the device, the model or the number of rows is not one for these projections. */
   private skinnyGemm(rows: number): SkinnyGemm | undefined {
     const { parts, device } = this
-    const { config, adapter } = parts
-    // A norm behind a part, or an adapter, needs the part's results before they are added up.
-    if (adapter || config.norms === 'after' || !device || !skinnyGemmFits(rows, config, this.dtype, device))
-      return undefined
+    const { config } = parts
+    // A norm behind a part needs the part's results before they are added up.
+    if (config.norms === 'after' || !device || !skinnyGemmFits(rows, config, this.dtype, device)) return undefined
     this.streams ??= skinnyGemmKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)
   }
@@ -109,12 +108,9 @@ export class CudaOps {
     return { gatedLinear: this.gated }
   }
 
-  private get shared(): Pick<PlainOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu' | 'addLowRank'> {
+  private get shared(): Pick<PlainOps, 'linear' | 'rmsNorm' | 'addRmsNorm' | 'swiglu'> {
     const { rmsNorm, addRmsNorm, swiglu } = this.parts.ops
-    return {
-      ...{ linear, rmsNorm, addRmsNorm, swiglu },
-      addLowRank: (out, input, low) => out.add(linear(linear(input, low.a), low.b), { alpha: low.scale }),
-    }
+    return { linear, rmsNorm, addRmsNorm, swiglu }
   }
 
   /** The normalised hidden states after the next tokens of sequences, one row each. */
@@ -150,7 +146,7 @@ export class CudaOps {
       // Rotating, storing and attending in one kernel.
       attend,
     }
-    return runLayers(parts, composeLayerOps(parts.config, ops, parts.adapter), ids, 'all')!
+    return runLayers(parts, composeLayerOps(parts.config, ops), ids, 'all')!
   }
 
   /** SamplingRows a token after each hidden state, as `sample` does of logits. */
@@ -216,7 +212,7 @@ export class CudaOps {
       },
     }
     const { parts } = this
-    return runLayers(parts, composeLayerOps(parts.config, ops, parts.adapter), ids, wanted ?? 'none')
+    return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
   }
 
   /** The logits after each hidden state that `prefill` gave. */

@@ -17,6 +17,7 @@ import {
   record,
   Stream,
   type Sym,
+  scope,
   synchronize,
   Tensor,
   unscoped,
@@ -32,7 +33,7 @@ import {
   fillDecodeInputs,
 } from './decode-graph-inputs.js'
 import { hasFilters, packArrays } from './graph-inputs.js'
-import { kvBlocks } from './kv-budget.js'
+import { KvCache } from './kv-cache.js'
 import {
   emptyMixed,
   fillMixed,
@@ -86,9 +87,8 @@ export class CudaStep implements StepDevice {
   readonly multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1)! }
   private readonly ops: CudaOps
   private readonly tables: LayerRopeTables
-  /** `[layers * 2, blocks, kvHeads, 16, headDim]`: keys and values of a layer follow each other. */
-  private cache: Tensor | undefined
-  private layers: PagedCache[] = []
+  private readonly cache: KvCache
+  private readonly layers: PagedCache[] = []
   /** Multi-step decoding runs on a stream of their own, and what they found is read on two others, in turns, while they go on. */
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
@@ -104,6 +104,7 @@ export class CudaStep implements StepDevice {
     const { device, dtype, maxSequences, maxLength } = options
     this.ops = new CudaOps(parts, dtype)
     this.tables = new LayerRopeTables(config, maxLength, device)
+    this.cache = new KvCache(config, options)
     const rows = bucketFor(maxSequences)
     const { hidden, intermediate, heads, kvHeads, headDim } = config
     const layerWeights = hidden * (3 * intermediate + 2 * (heads + kvHeads) * headDim)
@@ -126,19 +127,19 @@ export class CudaStep implements StepDevice {
   }
 
   get blocks(): number {
-    return this.cache?.shape[1] ?? 0
+    return this.cache.blocks
   }
 
   allocate(cacheBytes: number): void {
-    if (this.cache) return
-    const { layers, kvHeads, headDim } = this.parts.config
-    const { device, dtype } = this.options
-    const blocks = kvBlocks(this.parts.config, { ...this.options, cacheBytes })
-    const cache = unscoped(() => Tensor.empty([layers * 2, blocks, kvHeads, blockSize, headDim], { dtype, device }))
-    this.cache = cache
-    this.layers = Array.from({ length: layers }, (_, i) =>
-      unscoped(() => ({ keys: cache.select(0, 2 * i), values: cache.select(0, 2 * i + 1) })),
-    )
+    if (this.blocks > 0) return
+    this.cache.allocate(cacheBytes)
+    const { headDim } = this.parts.config
+    for (const layer of this.cache.layerViews()) {
+      const part = (i: number): Tensor =>
+        unscoped(() => scope(() => layer.select(0, i).unflatten(2, [blockSize, headDim])))
+      this.layers.push({ keys: part(0), values: part(1) })
+      layer.dispose()
+    }
   }
 
   release(): void {
@@ -148,8 +149,7 @@ export class CudaStep implements StepDevice {
       keys.dispose()
       values.dispose()
     }
-    this.cache?.dispose()
-    this.cache = undefined
+    this.cache.release()
   }
 
   dispose(): void {
@@ -172,7 +172,7 @@ export class CudaStep implements StepDevice {
     const most = Math.min(steps, Math.floor(this.graphs.results.numel / (samplePlanes(top) * rows)))
     // This waits until all is there; copies of blocks are ordered by the stream.
     const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, samplingRows.forbiddenIds)
-    await this.decodes.use(() => this.copyBlocks(batch))
+    await this.decodes.use(() => this.cache.copyBlocks(batch))
     const launch = (number: number): Piece | undefined => {
       const first = number * syncInterval
       const count = Math.min(syncInterval, most - first)
@@ -218,7 +218,7 @@ export class CudaStep implements StepDevice {
     const top = topFor(batch.samplingRows.top)
     const plan = this.ops.planAttention(count, batch.blockTableWidth * blockSize)
     return {
-      key: ['decode', count, filtered, top, plan.splits, plan.warps, this.parts.adapter !== undefined].join(' '),
+      key: ['decode', count, filtered, top, plan.splits, plan.warps].join(' '),
       empty: emptyDecodeInputs(layout),
       record: ({ part, rest, samplingRows, results }) => {
         const [ids, positions] = [part(layout.ids), part(layout.positions)]
@@ -237,31 +237,9 @@ export class CudaStep implements StepDevice {
   }
 
   private get memory(): Memory {
-    if (!this.cache) throw new Error('the KV cache is released; wake the engine first')
+    if (this.blocks === 0) throw new Error('the KV cache is released; wake the engine first')
     const { layers, tables } = this
     return { layers, tables }
-  }
-
-  private async copyBlocks({ copyFrom, copyTo }: StepBatch): Promise<void> {
-    if (copyFrom.length === 0) return
-    const { cache } = this
-    const program = this.programs.get('copy', () =>
-      record(['tensor', 'tensor'] as readonly ('tensor' | 'number')[], (...inputs) => {
-        const [from, to] = inputs as unknown as [Tensor, Tensor]
-        noGrad(() => cache!.indexCopy_(1, to.toCopy({ dtype: 'int64' }), cache!.indexSelect(1, from)))
-        return [] as readonly Tensor[]
-      }),
-    )
-    const pair = [copyFrom, copyTo].map(blocks => this.upload(blocks))
-    try {
-      await program.run(...pair)
-    } finally {
-      for (const tensor of pair) tensor.dispose()
-    }
-  }
-
-  private upload(array: Int32Array | Float32Array): Tensor {
-    return unscoped(() => Tensor.from(array, { device: this.options.device }))
   }
 
   // ---- any steps
@@ -278,7 +256,7 @@ export class CudaStep implements StepDevice {
       fillMixed(layout, batch),
       samplingRows.forbiddenIds,
     )
-    await this.copyBlocks(batch)
+    await this.cache.copyBlocks(batch)
     graph.replay()
     const found = {
       first: 0,
@@ -297,7 +275,7 @@ export class CudaStep implements StepDevice {
     const filtered = hasFilters(batch.samplingRows)
     const top = topFor(batch.samplingRows.top)
     return {
-      key: ['mixed', layout.rows, layout.samplingRows, filtered, top, this.parts.adapter !== undefined].join(' '),
+      key: ['mixed', layout.rows, layout.samplingRows, filtered, top].join(' '),
       empty: emptyMixed(layout),
       record: ({ part, rest, samplingRows, results }) => {
         const rows = {
@@ -339,7 +317,7 @@ export class CudaStep implements StepDevice {
     }
     const made: Tensor[] = []
     try {
-      await this.copyBlocks(batch)
+      await this.cache.copyBlocks(batch)
       const inputs = uploadTogether(arrays, this.options.device, made)
       const program = this.program(batch, {
         fresh: rows.longest > 0,
@@ -375,8 +353,7 @@ export class CudaStep implements StepDevice {
     const { memory } = this
     const drawing = samplingRows.count > 0
     const filtered = hasFilters(samplingRows)
-    const adapts = this.parts.adapter !== undefined
-    const key = [fresh, paged, many, drawing, filtered, samplingRows.top, adapts].join(' ')
+    const key = [fresh, paged, many, drawing, filtered, samplingRows.top].join(' ')
     return this.programs.get(key, () => {
       const kinds = [
         ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor' as const),

@@ -2,7 +2,7 @@
 import type { LayerOps } from '../../decoder/index.js'
 import type { DeferredRmsNorm, SkinnyGemm } from '../../kernels/index.js'
 
-/** For families whose norms stand in front of attention and MLP, without an adapter. */
+/** For families whose norms stand in front of attention and MLP. */
 export function skinnyOps(gemm: SkinnyGemm, rest: Pick<LayerOps, 'attend' | 'normColumns'>): LayerOps<DeferredRmsNorm> {
   return {
     ...rest,
