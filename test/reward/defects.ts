@@ -60,7 +60,7 @@ export const defects: Readonly<Record<string, Defect>> = {
   'D-64': {
     tests: [
       'reach the server and nothing else',
-      'are not in what a refused URL says',
+      'are not in what a refused URL or key says',
       'over TLS, with a key that is in no message',
     ],
   },

@@ -16,7 +16,7 @@ import {
 } from '../../src/reward/remote/open-inference.js'
 
 export const certificate = readFileSync(new URL('../fixtures/tls/loopback-cert.pem', import.meta.url))
-const key = readFileSync(new URL('../fixtures/tls/loopback-key.pem', import.meta.url))
+export const certificateKey = readFileSync(new URL('../fixtures/tls/loopback-key.pem', import.meta.url))
 
 export interface GrpcFault {
   code: status
@@ -63,7 +63,7 @@ export async function inferenceServer(
   server.addService(service, handlers as never)
   const credentials =
     options.tls === 'on'
-      ? ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: key }])
+      ? ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: certificateKey }])
       : ServerCredentials.createInsecure()
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync(`127.0.0.1:${options.port ?? 0}`, credentials, (error, bound) =>

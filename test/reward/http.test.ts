@@ -1,13 +1,19 @@
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   type FailedReward,
+  grpcReward,
   type HttpRewardOptions,
   httpReward,
   RewardComputationEngine,
   type RewardInput,
   type RewardOutcome,
 } from '../../src/reward/index.js'
+import { redactor } from '../../src/reward/remote/redact.js'
+import { certificate, certificateKey } from './grpc-world.js'
 import { type Behaviour, freePort, json, rewardServer } from './http-world.js'
 import { sample, samples } from './samples.js'
 
@@ -136,6 +142,16 @@ describe('dialects', () => {
     ])
   })
 
+  it('sglang-score: how likely a label token comes next', async () => {
+    const server = await rewardServer(response => json(response, { scores: [[0.8, 0.2]], object: 'scoring' }))
+    const options = { url: server.url, dialect: 'sglang-score', labelTokenIds: [11, 12] } as const
+    expect(await rewards(options, [chat])).toEqual([0.8])
+    expect(server.asked[0]).toMatchObject({
+      path: '/v1/score',
+      body: { query: '2+2?', items: ['4'], label_token_ids: [11, 12], apply_softmax: true },
+    })
+  })
+
   it.each<[string, Omit<HttpRewardOptions, 'name'>, RegExp]>([
     [
       'an unknown dialect',
@@ -147,6 +163,8 @@ describe('dialects', () => {
       { url: 'http://x', dialect: 'sglang-classify', send: 'messages' },
       /takes text or ids, not messages/,
     ],
+    ['no label tokens to score', { url: 'http://x', dialect: 'sglang-score' }, /sglang-score needs labelTokenIds/],
+    ['label tokens for others', { url: 'http://x', labelTokenIds: [1] }, /no other dialect takes them/],
     ['no server', { url: [] }, /url is an empty list/],
     ['no URL', { url: 'localhost:8000' }, /expected http:\/\/ or https:\/\//],
   ])('%s is refused before the run', (_, options, message) => {
@@ -352,7 +370,7 @@ describe('many requests', () => {
     const nonsense = await rewardServer(response => json(response, { rewards: [] }))
     const hung = await rewardServer(() => {})
     const good = await rewardServer(answer)
-    const engine = engineFor({ url: [nonsense.url, hung.url, good.url], batchSize: 2, timeoutMs: 100 })
+    const engine = engineFor({ url: [nonsense.url, hung.url, good.url], batchSize: 2, timeoutMs: 400 })
     const { outcomes } = await engine.compute(samples(12))
     expect(outcomes.map(rewardOf)).toEqual(samples(12).map((_, i) => i))
   })
@@ -370,6 +388,20 @@ describe('many requests', () => {
     await engine.compute(samples(60))
     expect(slow.asked.length).toBeLessThan(fast.asked.length / 2)
   })
+})
+
+it('over TLS a server is trusted by its authority, and by nothing less', async () => {
+  const server = createServer({ cert: certificate, key: certificateKey }, (_, response) =>
+    json(response, { rewards: [1] }),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  expect(await rewards({ url, tls: { ca: certificate } }, samples(1))).toEqual([1])
+  const engine = engineFor({ url })
+  const [outcome] = (await engine.compute(samples(1))).outcomes
+  expect(outcome).toMatchObject({ reason: 'unreachable', message: expect.stringMatching(/tls\.ca/) })
+  expect(engine.counts.rm!.calls).toBe(1)
 })
 
 describe('secrets', () => {
@@ -397,8 +429,24 @@ describe('secrets', () => {
     expect(server.asked[2]!.headers['x-api-key']).toBe(hidden[3])
   })
 
-  it('are not in what a refused URL says', () => {
+  it('are not in what a refused URL or key says', () => {
+    for (const apiKey of ['secret\n', 'sec ret', ''])
+      for (const make of [httpReward, grpcReward])
+        expect(() => make({ name: 'rm', url: make === httpReward ? 'http://x' : 'grpc://x/m', apiKey })).toThrow(
+          /^(?!.*sec)reward "rm": the API key/,
+        )
     expect(() => httpReward({ name: 'rm', url: 'htp://user:secret@host' })).toThrow(/^(?!.*secret)/)
+  })
+
+  it('are hidden however a server writes them back', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 4 }), fc.string(), fc.string(), (secret, before, after) => {
+        const shown = redactor([secret])(before + secret + after)
+        const written = redactor([secret])(JSON.stringify({ key: secret }))
+        expect(shown.split('[hidden]').join('').includes(secret) && !(before + after).includes(secret)).toBe(false)
+        expect(written).toBe('{"key":"[hidden]"}')
+      }),
+    )
   })
 
   it("a sample's text is in no message", async () => {

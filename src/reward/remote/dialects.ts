@@ -11,6 +11,7 @@ export type SentAs = 'text' | 'ids' | 'messages'
 export interface AskOptions {
   readonly model: string | undefined
   readonly send: SentAs
+  readonly labelTokenIds: readonly number[] | undefined
 }
 
 export interface Dialect {
@@ -84,6 +85,19 @@ export const dialects = {
       return counted(Array.isArray(list) ? list : [list], count).map(({ embedding }) => single(embedding))
     },
   },
+  /** A language model as a judge: how likely the first of the label tokens is to come next, among them. */
+  'sglang-score': {
+    path: '/v1/score',
+    sends: ['text'],
+    body: ([input], { model, labelTokenIds }) => ({
+      ...withModel(model),
+      query: input!.prompt,
+      items: [input!.response],
+      label_token_ids: labelTokenIds,
+      apply_softmax: true,
+    }),
+    read: (answer, count) => counted(parse(labelScored, answer).scores, count).map(([first]) => number(first)),
+  },
   /** SGLang's cross-encoders: one query each, so that prompts are asked for one at a time. */
   'sglang-rerank': {
     path: '/v1/rerank',
@@ -99,7 +113,7 @@ export const dialectNames = Object.keys(dialects) as DialectName[]
 
 /** A dialect whose request holds one sample. */
 export function oneAtATime(name: DialectName, send: SentAs): boolean {
-  return name === 'sglang-rerank' || send === 'messages'
+  return name === 'sglang-rerank' || name === 'sglang-score' || send === 'messages'
 }
 
 const values = z.union([z.array(z.unknown()), z.number(), z.null()])
@@ -114,6 +128,7 @@ const pooled = z.object({ data: z.array(z.object({ index: z.int(), data: z.array
 const pairScored = z.object({ data: z.array(z.object({ index: z.int(), score: z.unknown() })) })
 const embedding = z.object({ embedding: z.array(z.unknown()) })
 const embedded = z.union([z.array(embedding), embedding])
+const labelScored = z.object({ scores: z.array(z.array(z.unknown()).min(1)) })
 const reranked = z.array(z.object({ score: z.unknown() }))
 
 function parse<T>(schema: z.ZodType<T>, answer: unknown): T {

@@ -6,7 +6,7 @@ import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } fr
 import { elsewhere, serversFault, type TlsOptions } from './http-source.js'
 import { buildInfer, readInfer, type Signature, signatureFrom } from './infer-messages.js'
 import { type InferRequest, type InferResponse, inferenceService, type ModelMetadata } from './open-inference.js'
-import { redactor } from './redact.js'
+import { checkApiKey, redactor } from './redact.js'
 import { Replicas } from './replicas.js'
 
 export interface GrpcRewardOptions extends LimitOptions {
@@ -46,6 +46,7 @@ export function grpcReward(options: GrpcRewardOptions): RewardSource {
     connect(url, options, maxAnswerBytes),
   )
   if (servers.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
+  checkApiKey(name, apiKey)
   const hide = redactor([apiKey])
   const metadata = new Metadata()
   if (apiKey !== undefined) metadata.set('authorization', `Bearer ${apiKey}`)

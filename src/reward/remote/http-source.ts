@@ -5,7 +5,7 @@ import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
 import { statusError, transportError } from './http-errors.js'
-import { redactor, shownUrl } from './redact.js'
+import { checkApiKey, redactor, shownUrl } from './redact.js'
 import { Replicas } from './replicas.js'
 
 /** Certificates for a server that is not signed by a public authority, or that asks who we are. */
@@ -25,6 +25,8 @@ export interface HttpRewardOptions extends LimitOptions {
   readonly model?: string
   /** What of a sample is sent to vLLM and SGLang. Default `text`: the query, special tokens included. */
   readonly send?: SentAs
+  /** For `sglang-score`: the ids of the tokens an answer may begin with, the good one first. */
+  readonly labelTokenIds?: readonly number[]
   /** Sent as `authorization: Bearer`. Never shown. */
   readonly apiKey?: string
   /** Their values are never shown. */
@@ -50,12 +52,16 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
   const { send = 'text' } = options
   if (!dialect.sends.includes(send))
     throw new RewardConfigError(`reward "${name}": ${dialectName} takes ${dialect.sends.join(' or ')}, not ${send}`)
+  const { labelTokenIds } = options
+  if ((dialectName === 'sglang-score') !== (labelTokenIds !== undefined && labelTokenIds.length > 0))
+    throw new RewardConfigError(`reward "${name}": sglang-score needs labelTokenIds, and no other dialect takes them`)
   const urls = (typeof options.url === 'string' ? [options.url] : options.url).map(url => parseUrl(name, url, dialect))
   if (urls.length === 0) throw new RewardConfigError(`reward "${name}": url is an empty list`)
   const single = oneAtATime(dialectName, send) ? { batchSize: 1 } : {}
   const limits = resolveLimits(name, defaultLimits.remote, { ...options, ...single })
 
   const { apiKey, headers = {} } = options
+  checkApiKey(name, apiKey)
   const hide = redactor([apiKey, ...Object.values(headers), ...urls.flatMap(({ secrets }) => secrets)])
   const connections = Number.isFinite(limits.concurrency) ? limits.concurrency : null
   const dispatcher = new Agent({ connections, connect: { ...tls } })
@@ -66,7 +72,7 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
     kind: 'remote',
     limits,
     async score(inputs, { signal }) {
-      const body = JSON.stringify(dialect.body(inputs, { model, send }))
+      const body = JSON.stringify(dialect.body(inputs, { model, send, labelTokenIds }))
       const ask = async ({ url, authorization }: Target) => {
         const auth = apiKey === undefined ? authorization : `Bearer ${apiKey}`
         const answer = await post(url, {
@@ -94,10 +100,11 @@ export function serversFault(error: unknown): boolean {
   return !(error instanceof SourceError) || !['input', 'refused', 'aborted'].includes(error.reason)
 }
 
-/** A failure that another replica may not have is worth an attempt there at once. */
+/** A failure that another replica may not have is worth an attempt there: at once, where one is up. */
 export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: number): unknown {
-  if (!(error instanceof SourceError) || count === 1 || !serversFault(error) || !replicas.anyUp) return error
-  return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs: 0, cause: error.cause })
+  if (!(error instanceof SourceError) || count === 1 || !serversFault(error)) return error
+  const retryAfterMs = replicas.anyUp ? 0 : error.retryAfterMs
+  return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs, cause: error.cause })
 }
 
 interface Target {
