@@ -62,7 +62,8 @@ export function planBatches(
 /** The arrays of one batch. Rows are tokens. */
 export interface BatchArrays {
   ids: Int32Array
-  positions: Int32Array
+  /** How far rope turns each row. What a row sees follows from `cuSeqlens`, its random numbers from `dropoutKeys`. */
+  ropePositions: Int32Array
   /** Grid cell to row, and row to grid cell; only of a packed batch. */
   pad: Int32Array | undefined
   unpad: Int32Array | undefined
@@ -106,7 +107,7 @@ export function fillBatch(
   const outputs = counts.reduce((sum, n) => sum + n, 0)
   const arrays: BatchArrays = {
     ids: new Int32Array(total),
-    positions: new Int32Array(total),
+    ropePositions: new Int32Array(total),
     pad: packed ? new Int32Array(length * lengths.length) : undefined,
     unpad: packed ? new Int32Array(total) : undefined,
     cuSeqlens: new Int32Array(lengths.length + 1),
@@ -124,7 +125,7 @@ export function fillBatch(
     arrays.ids.set(ids, first)
     arrays.cuSeqlens[k + 1] = first + ids.length
     for (let t = 0; t < ids.length; t++) {
-      arrays.positions[first + t] = t
+      arrays.ropePositions[first + t] = t
       if (dropout) arrays.dropoutKeys!.set([seed!, dropout.step, dropout.firstSequence + index, t], 4 * (first + t))
       if (packed) {
         arrays.pad![k * length + t] = first + t

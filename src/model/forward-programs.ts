@@ -84,7 +84,7 @@ export class ForwardPrograms {
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const tensors = inputs.slice(0, -2) as Tensor[]
-      const [ids, positions, cosTable, sinTable, wanted, targets] = tensors
+      const [ids, ropePositions, cosTable, sinTable, wanted, targets] = tensors
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
       const dropoutKeys = dropout ? tensors.pop() : undefined
       const run = (): readonly Tensor[] => {
@@ -93,7 +93,7 @@ export class ForwardPrograms {
           length,
           tensors.slice(6).map((tensor, i) => (kind === 'packed' && i < 2 ? wide(tensor) : tensor)),
         )
-        const angle = (table: Tensor): Tensor => table.indexSelect(0, positions!)
+        const angle = (table: Tensor): Tensor => table.indexSelect(0, ropePositions!)
         const places = { cos: angle(cosTable!), sin: angle(sinTable!), rows, dropoutKeys }
         const hidden = decode(parts, ids!, places).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
@@ -142,7 +142,7 @@ export class ForwardPrograms {
     try {
       const tensors = [
         upload(arrays.ids),
-        upload(arrays.positions),
+        upload(arrays.ropePositions),
         cos,
         sin,
         upload(arrays.rows),

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
-import { LocalEngine } from '../../src/rollout/index.js'
+import { LocalEngine, type Sample } from '../../src/rollout/index.js'
+import { memoryUse } from '../../src/tensor/index.js'
 import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
 
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
@@ -61,19 +62,6 @@ test('an update in the middle: the completion names both versions, and each toke
   model.dispose()
 })
 
-test('an adapter takes part', async () => {
-  const model = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
-  const engine = new LocalEngine(model)
-  const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
-  const sequence = Int32Array.from([...promptIds, ...responseIds])
-  const [score] = await model.score([sequence], { from: promptIds.length })
-  const [base] = await model.score([sequence], { from: promptIds.length, adapter: 'off' })
-  for (const [t, value] of logprobs.raw!.entries()) expect(value).toBeCloseTo(score!.logprobs[t]!, 4)
-  expect(logprobs.raw![0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
-  await engine.close()
-  model.dispose()
-})
-
 test('bfloat16: what is sampled is near what score says', async () => {
   const model = await LocalModel.load(directory('qwen2'), { role: 'language', dtype: 'bfloat16' })
   const engine = new LocalEngine(model)
@@ -104,14 +92,85 @@ test('a step that cannot run ends its samples; the engine goes on', async () => 
   model.dispose()
 })
 
-test('a merged adapter answers as the adapter beside the weights does', async () => {
-  const model = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+test('the same numbers under another version: nothing is computed again', async () => {
+  const model = await loadModel()
   const engine = new LocalEngine(model)
-  const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
-  await model.mergeAdapter()
-  const merged = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
-  for (const [t, value] of merged.logprobs.raw!.slice(0, 10).entries())
-    expect(value).toBeCloseTo(beside.logprobs.raw![t]!, 4)
+  let seen = 0
+  const onToken = (): void => {
+    if (++seen === 20) void engine.updateWeights({ version: 9 })
+  }
+  const stream = engine.generate([{ id: 'a', promptIds, sampling }], { onToken })
+  const { versions, responseIds } = completed((await stream.next()).value)
+  expect(versions.map(({ version }) => version)).toEqual([0, 9])
+  expect(engine.counts.promptTokens).toBe(promptIds.length)
+  const again = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
+  expect([...again.responseIds]).toEqual([...responseIds])
   await engine.close()
   model.dispose()
+})
+
+describe('an engine over a model with an adapter', () => {
+  const load = (): Promise<LocalModel<'language'>> =>
+    LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+  const sequenceOf = ({ responseIds }: Sample): Int32Array => Int32Array.from([...promptIds, ...responseIds])
+  const close = (a: Float32Array, b: Float32Array): void => {
+    for (const [t, value] of a.entries()) expect(value).toBeCloseTo(b[t]!, 4)
+  }
+
+  test('samples from merged copies; the model is scored and trained beside it, with its adapter and without', async () => {
+    const model = await load()
+    const engine = new LocalEngine(model)
+    const checksum = await model.checksum()
+    const sample = async (id: string): Promise<Sample> =>
+      (await collect(engine, [{ id, promptIds, sampling }])).get(`${id}/0`)!
+    const first = await sample('a')
+    const from = promptIds.length
+    const [score] = await model.score([sequenceOf(first)], { from })
+    const [base] = await model.score([sequenceOf(first)], { from, adapter: 'off' })
+    close(first.logprobs.raw!, score!.logprobs)
+    expect(first.logprobs.raw![0]).not.toBeCloseTo(base!.logprobs[0]!, 3)
+    expect(model.version).toBe(0)
+    expect(await model.checksum()).toBe(checksum)
+    await train(model)
+    const second = await sample('b')
+    expect(second.policyVersion).toBe(1)
+    expect([...second.responseIds]).not.toEqual([...first.responseIds])
+    const [trained] = await model.score([sequenceOf(second)], { from })
+    close(second.logprobs.raw!, trained!.logprobs)
+    // Off, the adapter changes nothing still.
+    const [again] = await model.score([sequenceOf(first)], { from, adapter: 'off' })
+    expect([...again!.logprobs]).toEqual([...base!.logprobs])
+    await engine.close()
+    model.dispose()
+  })
+
+  test('gives the copies back asleep and closed, and has them again awake', async () => {
+    const model = await load()
+    const before = memoryUse()
+    const engine = new LocalEngine(model, { cacheBytes: 1e6 })
+    const first = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+    const awake = memoryUse()
+    await engine.sleep()
+    const copies = [...model.parts.weights].filter(([name]) => /(qkv|o_proj|gate_up|down_proj)\.weight$/.test(name))
+    const bytes = copies.reduce((sum, [, { numel }]) => sum + 4 * numel, 0)
+    expect(awake.bytes - memoryUse().bytes).toBeGreaterThan(bytes)
+    await engine.wake()
+    const second = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+    expect([...second.responseIds]).toEqual([...first.responseIds])
+    await engine.close()
+    expect(memoryUse().liveTensors).toBe(before.liveTensors)
+    model.dispose()
+  })
+
+  test('merged into the model for good, it answers the same', async () => {
+    const model = await load()
+    const engine = new LocalEngine(model)
+    const beside = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
+    await model.mergeAdapter()
+    const merged = (await collect(engine, [{ id: 'b', promptIds, sampling }])).get('b/0')!
+    close(merged.logprobs.raw!, beside.logprobs.raw!)
+    expect(merged.policyVersion).toBe(beside.policyVersion)
+    await engine.close()
+    model.dispose()
+  })
 })
