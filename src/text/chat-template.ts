@@ -1,6 +1,7 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja'
 import { type ChatMessage, checkMessages, renderOpenEnded } from './chat-messages.js'
 import { ChatTemplateError } from './errors.js'
+import { normalizeParts, takesParts } from './message-parts.js'
 import { strftime } from './strftime.js'
 
 export interface ChatOptions {
@@ -12,6 +13,8 @@ export interface ChatOptions {
   readonly tools?: readonly object[]
   /** Documents for retrieval-augmented templates. */
   readonly documents?: readonly object[]
+  /** Types of message parts besides text that the model takes, such as `image`. Default none: others are errors. */
+  readonly mediaTypes?: readonly string[]
   /** Further template variables, such as `{ enable_thinking: false }`; they hide special tokens of the same name. */
   readonly variables?: Readonly<Record<string, unknown>>
   /** The clock behind `strftime_now`. */
@@ -26,6 +29,8 @@ export interface TextSpan {
 
 const START = '__generation_start'
 const END = '__generation_end'
+/** Messages that may be rendered in search of the one to blame: all beginnings of 90 messages. */
+const blameBudget = 4096
 const GENERATION_TAG = /\{%(-?)\s*(end)?generation\s*(-?)%\}/g
 
 /**
@@ -44,6 +49,7 @@ export class ChatTemplate {
   readonly marksGeneration: boolean
   readonly #program: ReturnType<typeof parse>
   readonly #specialTokens: ReadonlyMap<string, string>
+  #takesParts: boolean | undefined
 
   constructor(source: string, specialTokens: ReadonlyMap<string, string> = new Map()) {
     this.#specialTokens = specialTokens
@@ -68,8 +74,8 @@ export class ChatTemplate {
   }
 
   /** The text of a conversation. */
-  render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
-    checkMessages(messages)
+  render(given: readonly ChatMessage[], options: ChatOptions = {}): string {
+    const messages = this.#prepare(given, options)
     if (!options.continueFinalMessage) return this.#renderOrBlame(messages, options, ['', ''])
     if (options.addGenerationPrompt) {
       throw new ChatTemplateError('addGenerationPrompt and continueFinalMessage exclude each other')
@@ -78,10 +84,16 @@ export class ChatTemplate {
   }
 
   /** The text of a conversation and what `{% generation %}` blocks wrote of it. */
-  renderMarked(messages: readonly ChatMessage[], options: ChatOptions = {}): { text: string; spans: TextSpan[] } {
-    checkMessages(messages)
+  renderMarked(given: readonly ChatMessage[], options: ChatOptions = {}): { text: string; spans: TextSpan[] } {
+    const messages = this.#prepare(given, options)
     const marks = unusedMarks(JSON.stringify([messages, options.tools, options.documents, options.variables]))
     return takeMarks(this.#renderOrBlame(messages, options, marks), marks)
+  }
+
+  #prepare(messages: readonly ChatMessage[], { mediaTypes = [] }: ChatOptions): readonly ChatMessage[] {
+    checkMessages(messages)
+    const templateTakesParts = (): boolean => (this.#takesParts ??= takesParts(probe => this.#run(probe, {}, ['', ''])))
+    return normalizeParts(messages, { mediaTypes, templateTakesParts })
   }
 
   #renderOrBlame(messages: readonly ChatMessage[], options: ChatOptions, marks: Marks): string {
@@ -92,23 +104,26 @@ export class ChatTemplate {
     }
   }
 
-  /** The message to blame is the last of the shortest beginning that fails in the same way. */
+  /**
+   * The message to blame is the last of the shortest beginning that fails in the same way. Every beginning is a rendering
+   * of its own: in a conversation so long that they would take minutes, none is blamed.
+   */
   #blame(messages: readonly ChatMessage[], options: ChatOptions, cause: Error): ChatTemplateError {
-    let messageIndex = messages.length - 1
-    for (let i = 0; i < messages.length - 1; i++) {
+    let left = blameBudget
+    for (let i = 0; i < messages.length; i++) {
+      left -= i + 1
+      if (left < 0) return new ChatTemplateError(`chat template: ${cause.message}`, { cause })
       try {
-        this.#run(messages.slice(0, i + 1), options, ['', ''])
+        if (i < messages.length - 1) this.#run(messages.slice(0, i + 1), options, ['', ''])
+        else throw cause
       } catch (error) {
         if ((error as Error).message !== cause.message) continue
-        messageIndex = i
-        break
+        const { role } = messages[i]!
+        const message = `messages[${i}] (role "${role}"): chat template: ${cause.message}`
+        return new ChatTemplateError(message, { messageIndex: i, cause })
       }
     }
-    const { role } = messages[messageIndex]!
-    return new ChatTemplateError(`messages[${messageIndex}] (role "${role}"): chat template: ${cause.message}`, {
-      messageIndex,
-      cause,
-    })
+    throw cause
   }
 
   #run(messages: readonly ChatMessage[], options: ChatOptions, marks: Marks): string {

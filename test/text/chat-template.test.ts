@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { CHATML_TEMPLATE } from '../../src/text/chatml.js'
 import { type ChatMessage, ChatTemplate, ChatTemplateError, Tokenizer } from '../../src/text/index.js'
 import { strftime } from '../../src/text/strftime.js'
 import { FIXTURE, golden, oracle, tokenizerDirectory } from './fixtures.js'
@@ -130,7 +131,58 @@ test('continuing the last text of a message in parts', () => {
     `{% for m in messages %}{% for p in m.content %}[{{ p.text if p.type == 'text' else p.type }}]{% endfor %}{% endfor %}`,
   )
   const content = [{ type: 'image' }, { type: 'text', text: 'It is' }]
-  expect(template.render([{ role: 'assistant', content }], { continueFinalMessage: true })).toBe('[image][It is')
+  const options = { continueFinalMessage: true, mediaTypes: ['image'] }
+  expect(template.render([{ role: 'assistant', content }], options)).toBe('[image][It is')
+})
+
+describe('content in parts', () => {
+  const parts = [
+    { type: 'text', text: 'Hello' },
+    { type: 'input_text', text: 'there' },
+  ]
+  const chatml = new ChatTemplate(CHATML_TEMPLATE)
+  const inParts = [{ role: 'user', content: parts }]
+  const goesThroughParts = new ChatTemplate(
+    `{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}<{{ p.text }}>{% endfor %}{% endif %}{% endfor %}`,
+  )
+
+  test('text is joined as text where the template does not go through parts itself', () => {
+    expect(chatml.render(inParts)).toBe(chatml.render([user('Hello\nthere')]))
+    expect(chatml.render([{ role: 'user', content: [parts[0]!] }])).toBe(chatml.render([user('Hello')]))
+    const { text } = chatml.renderMarked([...inParts, { role: 'assistant', content: [parts[0]!] }])
+    expect(text).not.toContain('type')
+    expect(goesThroughParts.render(inParts)).toBe('<Hello><there>')
+  })
+
+  test('the last text can be continued', () => {
+    const open = { continueFinalMessage: true }
+    const said = [user('a'), { role: 'assistant', content: [{ type: 'text', text: 'It is' }] }]
+    expect(chatml.render(said, open)).toBe(chatml.render([user('a'), { role: 'assistant', content: 'It is' }], open))
+  })
+
+  test('a part that cannot be taken is named, whatever the template', () => {
+    const content = [parts[0]!, { type: 'input_audio', input_audio: {} }]
+    for (const template of [chatml, goesThroughParts])
+      expect(() => template.render([user('a'), { role: 'user', content }])).toThrow(
+        'messages[1].content[1]: a part of type "input_audio": this model takes text alone',
+      )
+    const image = [{ role: 'user', content: [{ type: 'image' }] }]
+    expect(() => chatml.render(image, { mediaTypes: ['image'] })).toThrow('this chat template takes text alone')
+    expect(() => chatml.render([{ role: 'user', content: [{ type: 'text' }] }])).toThrow('expected a string "text"')
+  })
+})
+
+test('a long conversation that cannot be rendered fails at once', () => {
+  const template = new ChatTemplate(
+    `{% for m in messages %}{{ m.content + '' }}{% endfor %}{{ raise_exception('no') }}`,
+  )
+  const messages = Array.from({ length: 20_000 }, () => user('x'))
+  expect(() =>
+    new ChatTemplate(
+      `{% for m in messages %}{% if loop.index > 19999 %}{{ raise_exception('no') }}{% endif %}{% endfor %}`,
+    ).render(messages),
+  ).toThrow('chat template: no')
+  expect(() => template.render(messages.slice(0, 3))).toThrow('messages[0]')
 })
 
 test('the clock is given, the language is English', () => {
