@@ -50,7 +50,6 @@ export async function run(args: string[]): Promise<number> {
     const server = await ModelServer.start({
       engine: opened.engine,
       tokenizer: opened.tokenizer,
-      vocabSize: opened.model.config.decoder.vocabSize,
       name,
       host,
       port,

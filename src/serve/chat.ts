@@ -1,97 +1,97 @@
 /** `POST /v1/chat/completions`. */
 import type { Sample } from '../rollout/index.js'
-import { type ChatMessage, ChatTemplateError } from '../text/index.js'
+import { encodeMessages } from './encode-prompts.js'
 import { badRequest } from './errors.js'
-import type { Exchange, Served } from './exchange.js'
-import { Fields } from './fields.js'
-import { checkPrompts, type Generation, runGeneration, usage } from './run-request.js'
+import { checkModel, type Exchange, type Served } from './exchange.js'
+import { chatFields } from './field-tables.js'
+import { type FieldsOf, RequestShape } from './request-shape.js'
+import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { stopText } from './stop-text.js'
-import { streamChoices } from './stream-choices.js'
-import { chatLogprobs, promptLogprobs, scoreOf, scoresOf } from './token-text.js'
+import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
+import { chatLogprobs, promptLogprobs, scoresOf, scoresOfEvents, type TokenShow } from './token-text.js'
+import { LazyList, settled } from './write-json.js'
 
-interface ChatRequest extends Generation {
-  fields: Fields
+const shape = new RequestShape(chatFields)
+type Fields = FieldsOf<typeof chatFields>
+
+interface ChatRequest extends StreamRequest {
   returnIds: boolean
-  /** The alternatives of each token; undefined: no log-probabilities at all. */
-  logprobs: number | undefined
+  show: TokenShow
 }
 
 export async function chatCompletions(served: Served, exchange: Exchange): Promise<void> {
-  const fields = new Fields(exchange.body)
-  served.checkModel(fields)
-  const sampling = readSampling(fields, { text: true })
-  const promptIds = await encodeMessages(served, fields)
-  const logprobs = fields.flag('logprobs') ? (logprobCount(fields, 'top_logprobs') ?? 0) : undefined
-  const request: ChatRequest = {
-    id: `chatcmpl-${exchange.id(fields)}`,
-    prompts: [promptIds],
+  const fields = shape.read(exchange.body)
+  checkModel(served, fields.model)
+  const request = await readRequest(served, fields, exchange)
+  checkPrompts(request, served.limits)
+  if (fields.stream) await stream(served, exchange, request)
+  else await answer(served, exchange, request)
+}
+
+async function readRequest(served: Served, fields: Fields, exchange: Exchange): Promise<ChatRequest> {
+  const { engine, limits, texts } = served
+  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens
+  const sampling = readSampling(fields, { ...limits, maxTokens, capabilities: engine.capabilities })
+  checkStream(fields, sampling)
+  const count = logprobCount('top_logprobs', fields.top_logprobs, engine.capabilities)
+  if (count && !fields.logprobs)
+    throw badRequest('when using top_logprobs, logprobs must be set to true.', 'top_logprobs')
+  const logprobs = fields.logprobs ? (count ?? 0) : undefined
+  // What a model must not call it need not know of.
+  const { tools, ...conversation } = fields
+  const offered = exchange.body.tool_choice === 'none' ? undefined : tools
+  const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
+  return {
+    id: `chatcmpl-${exchange.id(fields.request_id)}`,
+    prompts: [await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)],
     sampling,
-    maxTokens: fields.integer('max_completion_tokens') ?? fields.integer('max_tokens'),
+    maxTokens,
+    logprobs,
     // Of 0 only the token's own is shown.
     topLogprobs: logprobs || undefined,
-    logprobs,
-    fields,
-    returnIds: fields.flag('return_token_ids') ?? false,
-  }
-  checkPrompts(request, served.limits)
-  if (fields.flag('stream')) await stream(served, exchange, request)
-  else exchange.json(200, await answer(served, exchange, request))
-}
-
-/** The ids of a conversation; what is wrong with it is the client's to mend. */
-export async function encodeMessages({ tokenizer }: Served, fields: Fields): Promise<Int32Array> {
-  if (!tokenizer) throw badRequest('this model has no tokenizer, and so no chat.', 'messages')
-  const tools = fields.list('tools') as readonly object[] | undefined
-  const continueFinalMessage = fields.flag('continue_final_message') ?? false
-  try {
-    return await tokenizer.encodeChat((fields.list('messages') ?? []) as readonly ChatMessage[], {
-      addGenerationPrompt: fields.flag('add_generation_prompt') ?? !continueFinalMessage,
-      continueFinalMessage,
-      ...(tools ? { tools } : {}),
-      variables: fields.object('chat_template_kwargs') ?? {},
-    })
-  } catch (error) {
-    if (error instanceof ChatTemplateError) throw badRequest(error.message, 'messages')
-    throw error
+    returnIds: fields.return_token_ids ?? false,
+    show: texts.show(fields.return_tokens_as_token_ids ?? false),
+    streamOptions: fields.stream_options,
   }
 }
 
-async function answer(served: Served, exchange: Exchange, request: ChatRequest): Promise<object> {
+async function answer(served: Served, exchange: Exchange, request: ChatRequest): Promise<void> {
+  exchange.admit(request, served.limits)
   const found: Sample[] = []
-  const onCompletion = (_: number, completion: Sample): void => {
-    found[completion.sample] = completion
+  const onSample = (_: number, sample: Sample): void => {
+    found[sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
-  const { returnIds, logprobs, sampling, fields } = request
-  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
-  const choices = found.map(async (completion, index) => ({
+  await runGeneration(served.engine, request, { onSample }, exchange.signal)
+  const { returnIds, logprobs, sampling, show } = request
+  const choice = async (sample: Sample, index: number): Promise<object> => ({
     index,
     message: {
       role: 'assistant',
-      content: (completion.text ?? '') + (await stopText(served.tokenizer, completion, sampling)),
+      content: (sample.text ?? '') + (await stopText(served.tokenizer, sample, sampling)),
       refusal: null,
     },
-    logprobs: logprobs === undefined ? null : await chatLogprobs(scoresOf(completion), show),
-    finish_reason: completion.finishReason,
-    stop_reason: completion.stopReason ?? null,
-    token_ids: returnIds ? Array.from(completion.responseIds) : null,
-  }))
-  return {
+    logprobs: logprobs === undefined ? null : chatLogprobs(scoresOf(sample), show),
+    finish_reason: sample.finishReason,
+    stop_reason: sample.stopReason ?? null,
+    token_ids: returnIds ? Array.from(sample.responseIds) : null,
+  })
+  await exchange.answer({
     id: request.id,
     object: 'chat.completion',
     created: exchange.created,
     model: served.name,
-    choices: await Promise.all(choices),
+    choices: new LazyList(async function* () {
+      for (const [index, sample] of found.entries()) yield [await choice(sample, index)]
+    }),
     usage: usage(found, request),
-    prompt_logprobs: sampling.promptLogprobs === undefined ? null : await promptLogprobs(found[0]!, show),
+    prompt_logprobs: sampling.promptLogprobs === undefined ? null : promptLogprobs(found[0]!, show),
     prompt_token_ids: returnIds ? Array.from(request.prompts[0]!) : null,
-  }
+  })
 }
 
 async function stream(served: Served, exchange: Exchange, request: ChatRequest): Promise<void> {
-  const { returnIds, logprobs, sampling, fields } = request
-  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
+  const { returnIds, logprobs, sampling, show } = request
   const head = { id: request.id, object: 'chat.completion.chunk', created: exchange.created, model: served.name }
   await streamChoices(served, exchange, request, {
     head,
@@ -101,17 +101,21 @@ async function stream(served: Served, exchange: Exchange, request: ChatRequest):
       logprobs: null,
       finish_reason: null,
     })),
-    chunk: async ({ index, event, completion, first, promptIds }) => ({
-      index,
-      delta: {
-        content: (event?.text ?? '') + (completion ? await stopText(served.tokenizer, completion, sampling) : ''),
-      },
-      logprobs: logprobs === undefined || !event ? null : await chatLogprobs([scoreOf(event)], show),
-      finish_reason: completion?.finishReason ?? null,
-      stop_reason: completion?.stopReason ?? null,
-      ...(returnIds
-        ? { token_ids: event ? [event.id] : [], ...(first ? { prompt_token_ids: Array.from(promptIds) } : {}) }
-        : {}),
-    }),
+    choice: async ({ index, events, sample, first, promptIds }) => {
+      const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
+      return {
+        index,
+        delta: { content: text + (sample ? await stopText(served.tokenizer, sample, sampling) : '') },
+        logprobs:
+          logprobs === undefined || events.length === 0
+            ? null
+            : await settled(chatLogprobs(scoresOfEvents(events), show)),
+        finish_reason: sample?.finishReason ?? null,
+        stop_reason: sample?.stopReason ?? null,
+        ...(returnIds
+          ? { token_ids: events.map(({ id }) => id), ...(first ? { prompt_token_ids: Array.from(promptIds) } : {}) }
+          : {}),
+      }
+    },
   })
 }

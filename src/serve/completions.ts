@@ -1,165 +1,169 @@
 /** `POST /v1/completions`. */
-import type { Sample, TokenEvent } from '../rollout/index.js'
-import { badRequest, malformed } from './errors.js'
-import type { Exchange, Served } from './exchange.js'
-import { Fields } from './fields.js'
-import { checkPrompts, type Generation, runGeneration, usage } from './run-request.js'
+import type { Sample } from '../rollout/index.js'
+import { encodeText } from './encode-prompts.js'
+import { badRequest } from './errors.js'
+import { checkModel, type Exchange, type Served } from './exchange.js'
+import type { GivenPrompt } from './field-schemas.js'
+import { completionFields } from './field-tables.js'
+import { type FieldsOf, RequestShape } from './request-shape.js'
+import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { stopText } from './stop-text.js'
-import { streamChoices } from './stream-choices.js'
-import { completionLogprobs, promptLogprobs, scoreOf, scoresOf, type TokenScore } from './token-text.js'
+import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
+import {
+  completionLogprobs,
+  joined,
+  promptLogprobs,
+  promptScoresOf,
+  scoresOf,
+  scoresOfEvents,
+  type TokenShow,
+} from './token-text.js'
+import { LazyList, settled } from './write-json.js'
 
-interface CompletionRequest extends Generation {
-  fields: Fields
+const shape = new RequestShape(completionFields)
+type Fields = FieldsOf<typeof completionFields>
+
+interface CompletionRequest extends StreamRequest {
   echo: boolean
   /** `max_tokens: 0` with `echo`: one token is generated and dropped. */
   dropped: boolean
   returnIds: boolean
-  logprobs: number | undefined
+  show: TokenShow
 }
 
 export async function completions(served: Served, exchange: Exchange): Promise<void> {
-  const fields = new Fields(exchange.body)
-  served.checkModel(fields)
+  const fields = shape.read(exchange.body)
+  checkModel(served, fields.model)
   const request = await readRequest(served, fields, exchange)
   checkPrompts(request, served.limits)
-  if (fields.flag('stream')) await stream(served, exchange, request)
-  else exchange.json(200, await answer(served, exchange, request))
+  if (fields.stream) await stream(served, exchange, request)
+  else await answer(served, exchange, request)
 }
 
 async function readRequest(served: Served, fields: Fields, exchange: Exchange): Promise<CompletionRequest> {
-  const sampling = readSampling(fields, { text: served.tokenizer !== undefined })
-  const prompts = await readPrompts(served, fields)
-  const logprobs = logprobCount(fields, 'logprobs')
-  const echo = fields.flag('echo') ?? false
-  const asked = fields.integer('max_tokens') ?? 16
+  const { engine, limits, texts } = served
+  const echo = fields.echo ?? false
+  const asked = fields.max_tokens ?? 16
   const dropped = echo && asked === 0
-  if (echo && fields.flag('stream')) throw badRequest('echo with stream is not supported by this server.', 'echo')
+  const maxTokens = dropped ? 1 : asked
+  const logprobs = logprobCount('logprobs', fields.logprobs, engine.capabilities)
+  const sampling = readSampling(fields, { ...limits, maxTokens, capabilities: engine.capabilities })
+  if (echo && fields.stream) throw badRequest('echo with stream is not supported by this server.', 'echo')
   if (echo && !served.tokenizer) throw badRequest('echo needs a tokenizer, and this model has none.', 'echo')
+  checkStream(fields, sampling)
   if (echo && logprobs !== undefined) sampling.params.promptLogprobs = Math.max(logprobs, sampling.promptLogprobs ?? 0)
   return {
-    id: `cmpl-${exchange.id(fields)}`,
-    prompts,
+    id: `cmpl-${exchange.id(fields.request_id)}`,
+    prompts: await readPrompts(served, fields, exchange),
     sampling,
-    maxTokens: dropped ? 1 : asked,
+    maxTokens,
+    logprobs,
     // Of 0 only the token's own is shown.
     topLogprobs: logprobs || undefined,
-    logprobs,
     echo,
     dropped,
-    fields,
-    returnIds: fields.flag('return_token_ids') ?? false,
+    returnIds: fields.return_token_ids ?? false,
+    show: texts.show(fields.return_tokens_as_token_ids ?? false),
+    streamOptions: fields.stream_options,
   }
 }
 
-const isIds = (value: unknown): value is number[] => Array.isArray(value) && value.every(Number.isInteger)
+/** Texts of one request that are encoded at once. */
+const atOnce = 8
 
-async function readPrompts({ tokenizer }: Served, fields: Fields): Promise<Int32Array[]> {
-  const { prompt } = fields.raw
-  if (prompt === undefined || prompt === null || prompt === '')
-    throw badRequest('Either prompt or prompt_embeds must be provided and non-empty.', 'prompt')
-  if (Array.isArray(prompt) && prompt.length === 0) throw badRequest('You must pass at least one prompt')
-  const list: unknown[] = typeof prompt === 'string' || isIds(prompt) ? [prompt] : Array.isArray(prompt) ? prompt : []
-  if (list.length === 0 || !list.every(one => typeof one === 'string' || isIds(one)))
-    throw malformed(
-      'prompt: Input should be a valid string, list of strings, list of integers or list of those',
-      'body.prompt',
-    )
-  if (list.length > 1024) throw badRequest(`at most 1024 prompts in a request, got ${list.length}.`, 'prompt')
-  const addSpecialTokens = fields.flag('add_special_tokens') ?? true
-  return Promise.all(
-    list.map(async one => {
-      if (isIds(one)) {
-        if (one.length === 0) throw badRequest('a prompt without tokens', 'prompt')
-        const wild = one.find(id => id < 0 || id >= 2 ** 31)
-        if (wild !== undefined) throw badRequest(`Token id ${wild} is out of vocabulary`)
-        return Int32Array.from(one)
-      }
-      if (!tokenizer) throw badRequest('this model has no tokenizer: a prompt is a list of token ids.', 'prompt')
-      const ids = await tokenizer.encode(one as string, { addSpecialTokens })
-      if (ids.length === 0) throw badRequest('Either prompt or prompt_embeds must be provided and non-empty.', 'prompt')
-      return ids
-    }),
-  )
+async function readPrompts(served: Served, fields: Fields, exchange: Exchange): Promise<Int32Array[]> {
+  const { prompt } = fields
+  const empty = badRequest('Either prompt or prompt_embeds must be provided and non-empty.', 'prompt')
+  if (prompt === undefined || (prompt.length === 1 && prompt[0] === '')) throw empty
+  if (prompt.length === 0) throw badRequest('You must pass at least one prompt')
+  if (prompt.length > 1024) throw badRequest(`at most 1024 prompts in a request, got ${prompt.length}.`, 'prompt')
+  const addSpecialTokens = fields.add_special_tokens ?? true
+  const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
+  const read = async (one: GivenPrompt): Promise<Int32Array> => {
+    if (typeof one !== 'string') {
+      if (one.length === 0) throw badRequest('a prompt without tokens', 'prompt')
+      const wild = one.find(id => id < 0 || id >= 2 ** 31)
+      if (wild !== undefined) throw badRequest(`Token id ${wild} is out of vocabulary`)
+      return Int32Array.from(one)
+    }
+    if (!served.tokenizer) throw badRequest('this model has no tokenizer: a prompt is a list of token ids.', 'prompt')
+    const ids = await encodeText(served, one, { addSpecialTokens, use }, exchange)
+    if (ids.length === 0) throw empty
+    return ids
+  }
+  const prompts: Int32Array[] = []
+  for (let i = 0; i < prompt.length; i += atOnce)
+    prompts.push(...(await Promise.all(prompt.slice(i, i + atOnce).map(read))))
+  return prompts
 }
 
-async function answer(served: Served, exchange: Exchange, request: CompletionRequest): Promise<object> {
+async function answer(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
   const { n } = request.sampling
+  exchange.admit(request, served.limits)
   const found: Sample[] = []
-  const onCompletion = (prompt: number, completion: Sample): void => {
-    found[prompt * n + completion.sample] = completion
+  const onSample = (prompt: number, sample: Sample): void => {
+    found[prompt * n + sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
-  const choices = await Promise.all(found.map((completion, index) => choice(served, request, completion, index)))
-  return {
+  await runGeneration(served.engine, request, { onSample }, exchange.signal)
+  await exchange.answer({
     id: request.id,
     object: 'text_completion',
     created: exchange.created,
     model: served.name,
-    choices,
+    choices: new LazyList(async function* () {
+      for (const [index, sample] of found.entries()) yield [await choice(served, request, sample, index)]
+    }),
     usage: usage(found, request, request.dropped ? 0 : undefined),
-  }
+  })
 }
 
 async function choice(
-  { tokenizer, texts }: Served,
-  { sampling, logprobs, returnIds, echo, dropped, fields }: CompletionRequest,
-  completion: Sample,
+  { tokenizer }: Served,
+  { sampling, logprobs, returnIds, echo, dropped, show }: CompletionRequest,
+  sample: Sample,
   index: number,
 ): Promise<object> {
-  const show = texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
-  const { promptIds, responseIds, finishReason, stopReason } = completion
-  let text = dropped ? '' : (completion.text ?? '') + (await stopText(tokenizer, completion, sampling))
-  let scores = dropped ? [] : scoresOf(completion)
-  let before: { id: number; logprob: number }[] = []
+  const { promptIds, responseIds, finishReason, stopReason } = sample
+  let text = dropped ? '' : (sample.text ?? '') + (await stopText(tokenizer, sample, sampling))
+  let scores = dropped ? { ...scoresOf(sample), length: 0 } : scoresOf(sample)
   if (echo) {
     const { skipSpecialTokens } = sampling
     text = (await tokenizer!.decode(promptIds, { skipSpecialTokens })) + text
-    if (logprobs !== undefined) {
-      const found = completion.promptLogprobs!
-      before = Array.from(promptIds, (id, i) => ({ id, logprob: i === 0 ? Number.NaN : found.logprobs[i - 1]! }))
-      scores = [...before.map(({ id, logprob }, i): TokenScore => ({ id, logprob, top: found.top[i - 1] })), ...scores]
-    }
-  }
-  const shown = logprobs === undefined ? null : await completionLogprobs(scores, show)
-  if (shown && before.length > 0) {
-    // Nothing comes before the first token.
-    const lists = shown as { token_logprobs: unknown[]; top_logprobs: unknown[] }
-    lists.token_logprobs[0] = null
-    lists.top_logprobs[0] = null
+    if (logprobs !== undefined) scores = joined(promptScoresOf(sample), scores)
   }
   return {
     index,
     text,
-    logprobs: shown,
+    logprobs: logprobs === undefined ? null : completionLogprobs(scores, show),
     finish_reason: dropped ? 'length' : finishReason,
     stop_reason: dropped ? null : (stopReason ?? null),
     token_ids: returnIds ? Array.from(responseIds) : null,
-    prompt_logprobs: sampling.promptLogprobs === undefined ? null : await promptLogprobs(completion, show),
+    prompt_logprobs: sampling.promptLogprobs === undefined ? null : promptLogprobs(sample, show),
     prompt_token_ids: returnIds ? Array.from(promptIds) : null,
   }
 }
 
 async function stream(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
-  const { fields, returnIds, logprobs, sampling } = request
-  const show = served.texts.show(fields.flag('return_tokens_as_token_ids') ?? false)
+  const { returnIds, logprobs, sampling, show } = request
   const head = { id: request.id, object: 'text_completion', created: exchange.created, model: served.name }
   const offsets = new Map<number, number>()
   await streamChoices(served, exchange, request, {
     head,
-    chunk: async ({ index, event, completion, first, promptIds }) => {
-      const tail = completion ? await stopText(served.tokenizer, completion, sampling) : ''
-      const scores = event ? [scoreOf(event as TokenEvent)] : []
+    choice: async ({ index, events, sample, first, promptIds }) => {
+      const tail = sample ? await stopText(served.tokenizer, sample, sampling) : ''
+      const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
       const offset = offsets.get(index) ?? 0
-      offsets.set(index, offset + (event?.text.length ?? 0))
+      offsets.set(index, offset + text.length)
       return {
         index,
-        text: (event?.text ?? '') + tail,
-        logprobs: logprobs === undefined ? null : await completionLogprobs(scores, show, offset),
-        finish_reason: completion?.finishReason ?? null,
-        stop_reason: completion?.stopReason ?? null,
+        text: text + tail,
+        logprobs:
+          logprobs === undefined ? null : await settled(completionLogprobs(scoresOfEvents(events), show, offset)),
+        finish_reason: sample?.finishReason ?? null,
+        stop_reason: sample?.stopReason ?? null,
         ...(returnIds
-          ? { prompt_token_ids: first ? Array.from(promptIds) : null, token_ids: event ? [event.id] : [] }
+          ? { prompt_token_ids: first ? Array.from(promptIds) : null, token_ids: events.map(({ id }) => id) }
           : {}),
       }
     },

@@ -18,12 +18,16 @@ export class ApiError extends Error {
 
 const types: Readonly<Record<number, string>> = {
   400: 'BadRequestError',
+  403: 'PermissionDeniedError',
   404: 'NotFoundError',
+  408: 'RequestTimeoutError',
   413: 'PayloadTooLargeError',
   429: 'TooManyRequestsError',
   500: 'InternalServerError',
   501: 'NotImplementedError',
+  502: 'BadGatewayError',
   503: 'ServiceUnavailableError',
+  504: 'GatewayTimeoutError',
 }
 
 export const badRequest = (message: string, param?: string): ApiError =>

@@ -1,39 +1,39 @@
-/**
- * Server-sent events. A client that reads slowly holds up nobody but itself: what it has not taken waits here, at most the
- * tokens its request may have.
- */
+/** Server-sent events. */
 import type { ServerResponse } from 'node:http'
+import { untilDrained } from './until-drained.js'
+import type { WriteOptions } from './write-json.js'
 
 export class EventStream {
-  private readonly pending: string[] = []
-  private blocked = false
-  private later: NodeJS.Immediate | undefined
+  private pending = ''
 
-  constructor(private readonly response: ServerResponse) {
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly options: WriteOptions,
+  ) {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
-    response.on('drain', () => {
-      this.blocked = false
-      this.flush()
-    })
   }
 
-  /** Goes out at the end of the turn, in one piece with what else comes in it. */
-  send(event: object): void {
-    this.pending.push(`data: ${JSON.stringify(event)}\n\n`)
-    this.later ??= setImmediate(() => this.flush())
+  /** Nobody is there to read. */
+  get isClosed(): boolean {
+    return this.response.destroyed || this.options.signal.aborted
+  }
+
+  /** Goes out with `flush`, in one piece with what else is there. */
+  add(event: object): void {
+    this.pending += `data: ${JSON.stringify(event)}\n\n`
+  }
+
+  /** Resolves when the client can take more. */
+  async flush(): Promise<void> {
+    const { pending, response } = this
+    this.pending = ''
+    if (pending === '' || this.isClosed) return
+    if (!response.write(pending)) await untilDrained(response, this.options)
   }
 
   end(): void {
-    this.pending.push('data: [DONE]\n\n')
-    this.flush()
-    if (!this.blocked) this.response.end()
-    else this.response.once('drain', () => this.response.end())
-  }
-
-  private flush(): void {
-    clearImmediate(this.later)
-    this.later = undefined
-    if (this.blocked || this.pending.length === 0 || this.response.destroyed) return
-    this.blocked = !this.response.write(this.pending.splice(0).join(''))
+    if (this.isClosed) return
+    this.response.end(`${this.pending}data: [DONE]\n\n`)
+    this.pending = ''
   }
 }

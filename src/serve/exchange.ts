@@ -3,32 +3,52 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
-import { ApiError, malformed } from './errors.js'
-import type { Fields } from './fields.js'
-import type { Limits } from './run-request.js'
+import type { Ticket } from './admission.js'
+import type { EncodeQueue } from './encode-queue.js'
+import { ApiError } from './errors.js'
+import type { JsonObject } from './request-shape.js'
+import { costOf, type Generation, type Limits } from './run-request.js'
 import type { TokenTexts } from './token-text.js'
+import { type WriteOptions, writeJson } from './write-json.js'
 
 export interface Served {
   /** The model's name in requests and answers. */
   name: string
   engine: Generator
   tokenizer: Tokenizer | undefined
+  /** Of the tokenizer, where there is one. */
+  encoder: EncodeQueue | undefined
   texts: TokenTexts
   limits: Limits
   started: number
-  checkModel(fields: Fields): void
 }
 
-export class Exchange {
+/** A request for another model than the one that is served. */
+export function checkModel({ name }: Served, asked: string | undefined): void {
+  if (asked !== undefined && asked !== name)
+    throw new ApiError(404, `The model \`${asked}\` does not exist.`, { param: 'model' })
+}
+
+export interface ExchangeOptions {
+  stallMs: number
+  ticket: Ticket
+}
+
+export class Exchange implements WriteOptions {
   readonly created = Math.floor(Date.now() / 1000)
-  body: Readonly<Record<string, unknown>> = {}
+  body: JsonObject = {}
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal
+  readonly stallMs: number
+  private readonly ticket: Ticket
 
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
+    { stallMs, ticket }: ExchangeOptions,
   ) {
+    this.stallMs = stallMs
+    this.ticket = ticket
     const gone = new AbortController()
     response.on('close', () => {
       if (!response.writableFinished) gone.abort()
@@ -37,9 +57,19 @@ export class Exchange {
   }
 
   /** The request's name: the client's, where it gave one. */
-  id(fields: Fields): string {
+  id(given: string | undefined): string {
     const header = this.request.headers['x-request-id']
-    return fields.string('request_id') ?? (typeof header === 'string' ? header : randomUUID().replaceAll('-', ''))
+    return given ?? (typeof header === 'string' ? header : randomUUID().replaceAll('-', ''))
+  }
+
+  /** Takes what the request will hold, or throws; it is given back when the answer is out. */
+  admit(request: Generation, { maxLength }: Limits): void {
+    this.ticket.admit(costOf(request, maxLength))
+  }
+
+  /** Answers with a value that may hold lazy lists. */
+  answer(value: object): Promise<void> {
+    return writeJson(this.response, value, this)
   }
 
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): void {
@@ -50,31 +80,5 @@ export class Exchange {
     if (this.response.headersSent || this.response.destroyed) return
     this.response.writeHead(status, { 'content-length': Buffer.byteLength(body), ...headers })
     this.response.end(body)
-  }
-
-  /** Reads the JSON body. */
-  async read(maxBytes: number): Promise<void> {
-    const { headers } = this.request
-    if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
-      throw malformed('the Content-Type must be application/json')
-    const tooLarge = (): ApiError =>
-      new ApiError(413, `the body is larger than ${maxBytes} bytes`, { headers: { connection: 'close' } })
-    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
-    const parts: Buffer[] = []
-    let size = 0
-    for await (const part of this.request) {
-      size += (part as Buffer).length
-      if (size > maxBytes) throw tooLarge()
-      parts.push(part as Buffer)
-    }
-    let value: unknown
-    try {
-      value = JSON.parse(Buffer.concat(parts).toString('utf8'))
-    } catch (error) {
-      throw malformed(`JSON decode error: ${(error as Error).message}`, 'body')
-    }
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw malformed('Input should be a valid dictionary', 'body')
-    this.body = value as Record<string, unknown>
   }
 }

@@ -1,77 +1,108 @@
 /** `POST /inference/v1/generate`: tokens in, tokens out, no text, and which weights made them. */
 import type { Sample } from '../rollout/index.js'
 import { badRequest, malformed } from './errors.js'
-import type { Exchange, Served } from './exchange.js'
-import { Fields } from './fields.js'
-import { checkPrompts, type Generation, runGeneration, usage } from './run-request.js'
+import { checkModel, type Exchange, type Served } from './exchange.js'
+import { generateFields, samplingParamsFields } from './field-tables.js'
+import { RequestShape } from './request-shape.js'
+import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
-import { streamChoices } from './stream-choices.js'
-import { finite, promptLogprobs, scoreOf, scoresOf, type TokenScore } from './token-text.js'
+import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
+import { finite, promptLogprobs, type Scores, scoresOf, scoresOfEvents, type TokenScore } from './token-text.js'
+import { LazyList, settled } from './write-json.js'
+
+const shape = new RequestShape(generateFields)
+const samplingShape = new RequestShape(samplingParamsFields, 'body.sampling_params')
+
+interface TokensRequest extends StreamRequest {
+  returnIds: boolean
+}
 
 export async function generateTokens(served: Served, exchange: Exchange): Promise<void> {
-  const fields = new Fields(exchange.body)
-  served.checkModel(fields)
-  const ids = fields.integers('token_ids')
+  const fields = shape.read(exchange.body)
+  checkModel(served, fields.model)
+  const { token_ids: ids } = fields
   if (!ids) throw malformed('token_ids: Field required', 'body.token_ids')
   if (ids.length === 0) throw badRequest('token_ids must not be empty.', 'token_ids')
   const wild = ids.find(id => id < 0 || id >= 2 ** 31)
   if (wild !== undefined) throw badRequest(`Token id ${wild} is out of vocabulary`)
-  const asked = new Fields(fields.object('sampling_params') ?? {})
-  const sampling = readSampling(asked, { text: served.tokenizer !== undefined })
+  const asked = samplingShape.read(fields.sampling_params ?? {})
+  const { capabilities } = served.engine
+  const maxTokens = asked.max_tokens
+  const sampling = readSampling(asked, { ...served.limits, maxTokens, capabilities })
+  checkStream(fields, sampling)
   // Text is decoded for stop strings alone.
   if (sampling.params.stop?.length === 0) delete sampling.params.text
-  const logprobs = logprobCount(asked, 'logprobs')
-  const request: Generation & { fields: Fields } = {
-    id: `generate-tokens-${exchange.id(fields)}`,
+  const logprobs = logprobCount('logprobs', asked.logprobs, capabilities)
+  const request: TokensRequest = {
+    id: `generate-tokens-${exchange.id(fields.request_id)}`,
     prompts: [Int32Array.from(ids)],
     sampling,
-    maxTokens: asked.integer('max_tokens'),
+    maxTokens,
+    logprobs,
     topLogprobs: logprobs,
-    fields,
+    returnIds: fields.return_token_ids ?? false,
+    streamOptions: fields.stream_options,
   }
   checkPrompts(request, served.limits)
-  const shownLogprobs = (scores: readonly TokenScore[]): object | null =>
-    logprobs === undefined ? null : { content: scores.map(entry) }
+  if (fields.stream) await stream(served, exchange, request)
+  else await answer(served, exchange, request)
+}
 
-  if (fields.flag('stream')) {
-    await streamChoices(served, exchange, request, {
-      head: { request_id: request.id, model: served.name, created: exchange.created },
-      chunk: async ({ index, event, completion }) => ({
-        index,
-        token_ids: event ? [event.id] : [],
-        logprobs: event ? shownLogprobs([scoreOf(event)]) : null,
-        finish_reason: completion?.finishReason ?? null,
-        stop_reason: completion?.stopReason ?? null,
-        ...(completion ? { weight_versions: versions(completion) } : {}),
-      }),
-    })
-    return
-  }
+async function answer(served: Served, exchange: Exchange, request: TokensRequest): Promise<void> {
+  exchange.admit(request, served.limits)
   const found: Sample[] = []
-  const onCompletion = (_: number, completion: Sample): void => {
-    found[completion.sample] = completion
+  const onSample = (_: number, sample: Sample): void => {
+    found[sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onCompletion }, exchange.signal)
-  const show = served.texts.show(false)
-  exchange.json(200, {
+  await runGeneration(served.engine, request, { onSample }, exchange.signal)
+  const { sampling, logprobs, returnIds } = request
+  await exchange.answer({
     request_id: request.id,
     model: served.name,
     created: exchange.created,
-    choices: found.map((completion, index) => ({
-      index,
-      token_ids: Array.from(completion.responseIds),
-      finish_reason: completion.finishReason,
-      stop_reason: completion.stopReason ?? null,
-      weight_versions: versions(completion),
-      logprobs: shownLogprobs(scoresOf(completion)),
-    })),
+    choices: new LazyList(function* () {
+      for (const [index, sample] of found.entries())
+        yield [
+          {
+            index,
+            token_ids: Array.from(sample.responseIds),
+            finish_reason: sample.finishReason,
+            stop_reason: sample.stopReason ?? null,
+            weight_versions: versions(sample),
+            logprobs: logprobs === undefined ? null : entries(scoresOf(sample)),
+          },
+        ]
+    }),
     usage: usage(found, request),
-    prompt_logprobs: sampling.promptLogprobs === undefined ? null : await promptLogprobs(found[0]!, show),
+    prompt_logprobs: sampling.promptLogprobs === undefined ? null : promptLogprobs(found[0]!, served.texts.show(false)),
+    ...(returnIds ? { prompt_token_ids: Array.from(found[0]!.promptIds) } : {}),
   })
 }
 
-const versions = (completion: Sample): object[] =>
-  completion.versions.map(({ version, start, end }) => ({ version: `${version}`, start, end }))
+async function stream(served: Served, exchange: Exchange, request: TokensRequest): Promise<void> {
+  const { logprobs, returnIds } = request
+  await streamChoices(served, exchange, request, {
+    head: { request_id: request.id, model: served.name, created: exchange.created },
+    choice: async ({ index, events, sample, first, promptIds }) => ({
+      index,
+      token_ids: events.map(({ id }) => id),
+      logprobs: logprobs === undefined || events.length === 0 ? null : await settled(entries(scoresOfEvents(events))),
+      finish_reason: sample?.finishReason ?? null,
+      stop_reason: sample?.stopReason ?? null,
+      ...(sample ? { weight_versions: versions(sample) } : {}),
+      ...(returnIds && first ? { prompt_token_ids: Array.from(promptIds) } : {}),
+    }),
+  })
+}
+
+const versions = (sample: Sample): object[] =>
+  sample.versions.map(({ version, start, end }) => ({ version: `${version}`, start, end }))
+
+const entries = (scores: Scores): object => ({
+  content: new LazyList(function* () {
+    for (let i = 0; i < scores.length; i++) yield [entry(scores.at(i))]
+  }),
+})
 
 function entry({ id, logprob, top }: TokenScore): object {
   const others = Array.from(top?.ids ?? [], (each, k) => ({
@@ -79,5 +110,5 @@ function entry({ id, logprob, top }: TokenScore): object {
     logprob: finite(top!.logprobs[k]!),
     rank: k + 1,
   }))
-  return { token_id: id, logprob: finite(logprob), rank: top?.rank ?? null, top_logprobs: others }
+  return { token_id: id, logprob: finite(logprob!), rank: top?.rank ?? null, top_logprobs: others }
 }

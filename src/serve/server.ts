@@ -1,26 +1,28 @@
 /**
- * An OpenAI-compatible server over the local engine, with vLLM's further fields. Plain node:http: a handful of routes need
- * no framework, and what matters here (back-pressure, disconnects, draining) is below one.
+ * An OpenAI-compatible server over an engine, with vLLM's further fields. Plain node:http: a handful of routes need no
+ * framework, and what matters here (bounds, back-pressure, disconnects, draining) is below one.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
-import { chatCompletions, encodeMessages } from './chat.js'
+import { Access, preflightHeaders } from './access.js'
+import { Admission, type Ticket } from './admission.js'
+import { chatCompletions } from './chat.js'
 import { completions } from './completions.js'
-import { ApiError, badRequest } from './errors.js'
+import { EncodeQueue } from './encode-queue.js'
+import { ApiError } from './errors.js'
 import { Exchange, type Served } from './exchange.js'
-import { Fields } from './fields.js'
 import { generateTokens } from './generate-tokens.js'
 import { metricsText } from './metrics.js'
+import { type BodyLimits, parseBody, readBody } from './read-body.js'
+import { detokenize, model, models, tokenize } from './small-routes.js'
 import { TokenTexts } from './token-text.js'
 
 export interface ServeOptions {
   engine: Generator
   tokenizer: Tokenizer | undefined
-  vocabSize: number
   /** The model's name in requests and answers. */
   name: string
   /** Default 127.0.0.1: nobody but this machine. */
@@ -29,20 +31,38 @@ export interface ServeOptions {
   port: number
   /** Clients must send it as a bearer token, except for `/health` and `/metrics`. */
   apiKey?: string
+  /** Names in `Host` besides `host`, localhost and addresses: those of a proxy. */
+  allowHosts?: readonly string[]
+  /** Origins of web pages that may ask, such as `https://chat.example`; `*`: any. */
+  allowOrigins?: readonly string[]
   /** Default 16 MiB. */
   maxBodyBytes?: number
   /** Requests answered at once; more are refused with 429. Default 512. */
   maxRequests?: number
+  /** Choices of all requests that are generated at once; more are refused with 429. Default 16,384. */
+  maxSamples?: number
+  /** What one request and its answer may take; more is refused with 400. Default 256 MiB. */
+  maxRequestBytes?: number
+  /** What all requests may take together; more is refused with 429. Default 1 GiB. */
+  maxTotalBytes?: number
+  /** How slowly a body may come. Default: 4 KiB in a second, from 5 seconds on. */
+  bodyRate?: Pick<BodyLimits, 'graceMs' | 'minBytesPerSecond'>
+  /** How long a client may leave its answer untaken. Default 2 minutes. */
+  stallMs?: number
 }
 
 type Route = (served: Served, exchange: Exchange) => void | Promise<void>
 
 const open = new Set(['/health', '/metrics', '/version'])
+const modelPrefix = '/v1/models/'
 
 export class ModelServer {
   private readonly http: Server
   private readonly served: Served
-  private readonly counts = new Map<string, number>()
+  private readonly access: Access
+  private readonly admission: Admission
+  private readonly body: BodyLimits
+  private readonly answered = new Map<string, number>()
   private active = 0
   private draining = false
   private idle: (() => void) | undefined
@@ -50,10 +70,12 @@ export class ModelServer {
     '/health': { GET: (_, exchange) => exchange.text(200, '') },
     '/version': { GET: (_, exchange) => exchange.json(200, { version: packageVersion() }) },
     '/metrics': {
-      GET: ({ engine }, exchange) =>
-        exchange.text(200, metricsText(engine.counts, { requests: this.counts, active: this.active }), {
+      GET: ({ engine }, exchange) => {
+        const { answered, active, admission } = this
+        exchange.text(200, metricsText(engine.counts, { answered, active, bytes: admission.bytes }), {
           'content-type': 'text/plain; version=0.0.4; charset=utf-8',
-        }),
+        })
+      },
     },
     '/v1/models': { GET: models },
     '/v1/completions': { POST: completions },
@@ -64,21 +86,30 @@ export class ModelServer {
   }
 
   private constructor(private readonly options: ServeOptions) {
-    const { engine, tokenizer, name, vocabSize } = options
+    const { engine, tokenizer, name, host = '127.0.0.1', apiKey, allowHosts = [], allowOrigins = [] } = options
+    const maxBytes = options.maxBodyBytes ?? 16 << 20
+    this.access = new Access({ apiKey, hosts: [host, ...allowHosts], origins: allowOrigins })
+    this.body = { maxBytes, ...(options.bodyRate ?? { graceMs: 5000, minBytesPerSecond: 4096 }) }
+    this.admission = new Admission({
+      maxRequests: options.maxRequests ?? 512,
+      maxSamples: options.maxSamples ?? 16_384,
+      maxRequestBytes: options.maxRequestBytes ?? 256 * 2 ** 20,
+      maxTotalBytes: options.maxTotalBytes ?? 2 ** 30,
+      maxBodyBytes: 16 * maxBytes,
+    })
     this.served = {
       name,
       engine,
       tokenizer,
+      encoder: tokenizer && new EncodeQueue(tokenizer),
       texts: new TokenTexts(tokenizer),
-      limits: { vocabSize, maxLength: engine.maxLength },
+      limits: { vocabSize: engine.vocabSize, maxLength: engine.maxLength, eosIds: tokenizer?.stopIds ?? [] },
       started: Math.floor(Date.now() / 1000),
-      checkModel: fields => {
-        const asked = fields.string('model')
-        if (asked !== undefined && asked !== name)
-          throw new ApiError(404, `The model \`${asked}\` does not exist.`, { param: 'model' })
-      },
     }
-    this.http = createServer({ requestTimeout: 120_000 }, (request, response) => void this.handle(request, response))
+    // A connection that sends nothing, or its headers too slowly, is closed; so is one whose body takes longer than this.
+    const timeouts = { headersTimeout: 10_000, requestTimeout: 120_000, connectionsCheckingInterval: 1000 }
+    this.http = createServer(timeouts, (request, response) => void this.handle(request, response))
+    this.http.maxConnections = 4096
   }
 
   /** Resolves when it listens. */
@@ -126,102 +157,80 @@ export class ModelServer {
   }
 
   private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? '/').split('?')[0]!
-    const exchange = new Exchange(request, response)
-    const route = this.routes[path]
+    const { authority, path } = targetOf(request)
+    const ticket = this.admission.ticket()
+    const exchange = new Exchange(request, response, { stallMs: this.options.stallMs ?? 120_000, ticket })
+    const known = path.startsWith(modelPrefix) ? modelPrefix : Object.hasOwn(this.routes, path) ? path : 'other'
     this.active++
     response.on('close', () => {
       this.active--
-      const key = `${route ? path : 'other'} ${response.statusCode}`
-      this.counts.set(key, (this.counts.get(key) ?? 0) + 1)
+      ticket.release()
+      const key = `${known} ${response.statusCode}`
+      this.answered.set(key, (this.answered.get(key) ?? 0) + 1)
       if (this.active === 0) this.idle?.()
     })
     response.on('error', () => {})
     request.on('error', () => {})
     try {
       if (this.draining) throw new ApiError(503, 'the server is shutting down', { headers: { connection: 'close' } })
+      const shared = this.access.check(request, authority)
+      for (const [name, value] of Object.entries(shared)) response.setHeader(name, value)
+      if (request.method === 'OPTIONS' && shared.vary) return exchange.text(204, '', preflightHeaders)
+      const route = this.routeOf(path)
       if (!route) return exchange.json(404, { detail: 'Not Found' })
       const action = route[request.method === 'HEAD' ? 'GET' : (request.method ?? '')]
       if (!action) return exchange.json(405, { detail: 'Method Not Allowed' }, { allow: Object.keys(route).join(', ') })
-      if (!open.has(path) && !this.authorized(request)) return exchange.json(401, { error: 'Unauthorized' })
-      if (request.method === 'POST') {
-        if (this.active > (this.options.maxRequests ?? 512))
-          throw new ApiError(429, 'too many requests at once', { headers: { 'retry-after': '1' } })
-        await exchange.read(this.options.maxBodyBytes ?? 16 << 20)
-      }
+      if (!open.has(path) && !this.access.authorized(request)) return exchange.json(401, { error: 'Unauthorized' })
+      if (request.method === 'POST') await this.take(exchange, ticket)
       await action(this.served, exchange)
     } catch (error) {
       this.refuse(exchange, error)
     }
   }
 
+  private routeOf(path: string): Readonly<Record<string, Route>> | undefined {
+    if (Object.hasOwn(this.routes, path)) return this.routes[path]
+    const name = path.startsWith(modelPrefix) ? decoded(path.slice(modelPrefix.length)) : undefined
+    return name === undefined ? undefined : { GET: (served, exchange) => model(served, exchange, name) }
+  }
+
+  /** Reads the body. Only then the request has a place: one that still arrives keeps nobody out. */
+  private async take(exchange: Exchange, ticket: Ticket): Promise<void> {
+    const bytes = await readBody(exchange.request, this.body, ticket)
+    ticket.enter()
+    exchange.body = parseBody(bytes)
+  }
+
   private refuse(exchange: Exchange, error: unknown): void {
+    const { request, response, signal } = exchange
     if (error instanceof ApiError) {
       const { headers = {} } = error.options
       exchange.json(error.status, error.body, headers)
-      // What is left of an oversized body is not read; the connection ends with the answer.
-      if (error.status === 413) exchange.response.once('finish', () => exchange.request.destroy())
+      // What is left of a body is not read; the connection ends with the answer.
+      if (headers.connection === 'close') response.once('finish', () => request.destroy())
       return
     }
     // Cut off before it was whole: nobody is there to answer.
-    if (exchange.signal.aborted || !exchange.request.complete) return
+    if (signal.aborted || !request.complete) return
     console.error(error)
-    exchange.json(500, new ApiError(500, 'internal error').body)
-  }
-
-  private authorized({ headers }: IncomingMessage): boolean {
-    const { apiKey } = this.options
-    if (apiKey === undefined) return true
-    const given = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
-    // Hashed, so that they are of one length and comparing takes as long for any.
-    const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-    return timingSafeEqual(digest(given), digest(apiKey))
+    if (response.headersSent) response.destroy()
+    else exchange.json(500, new ApiError(500, 'internal error').body)
   }
 }
 
-function models({ name, started, limits }: Served, exchange: Exchange): void {
-  const entry = {
-    id: name,
-    object: 'model',
-    created: started,
-    owned_by: 'whetstone',
-    root: name,
-    parent: null,
-    max_model_len: limits.maxLength,
+/** Whom a request is for, and the path: `/path`, or as proxies are asked, `http://host/path`, which `Host` gives way to. */
+function targetOf({ url = '/', headers }: IncomingMessage): { authority: string | undefined; path: string } {
+  const [, authority, target] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
+  const path = (target ?? url).split('?')[0]!
+  return { authority: authority ?? headers.host, path: path === '' ? '/' : path }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
   }
-  exchange.json(200, { object: 'list', data: [entry] })
-}
-
-async function tokenize(served: Served, exchange: Exchange): Promise<void> {
-  const fields = new Fields(exchange.body)
-  served.checkModel(fields)
-  const { tokenizer } = served
-  if (!tokenizer) throw badRequest('this model has no tokenizer.')
-  const prompt = fields.string('prompt')
-  if (prompt === undefined && fields.list('messages') === undefined)
-    throw badRequest('prompt or messages is needed.', 'prompt')
-  const ids =
-    prompt === undefined
-      ? await encodeMessages(served, fields)
-      : await tokenizer.encode(prompt, { addSpecialTokens: fields.flag('add_special_tokens') ?? true })
-  const strings = fields.flag('return_token_strs') ? Array.from(ids, id => tokenizer.tokenOf(id) ?? '') : null
-  exchange.json(200, {
-    count: ids.length,
-    max_model_len: served.limits.maxLength,
-    tokens: Array.from(ids),
-    token_strs: strings,
-  })
-}
-
-async function detokenize(served: Served, exchange: Exchange): Promise<void> {
-  const fields = new Fields(exchange.body)
-  served.checkModel(fields)
-  if (!served.tokenizer) throw badRequest('this model has no tokenizer.')
-  const tokens = fields.integers('tokens')
-  if (!tokens) throw badRequest('tokens is needed.', 'tokens')
-  const stray = tokens.find(id => id < 0 || id >= served.limits.vocabSize)
-  if (stray !== undefined) throw badRequest(`Token id ${stray} is out of vocabulary`)
-  exchange.json(200, { prompt: await served.tokenizer.decode(tokens) })
 }
 
 function packageVersion(): string {

@@ -1,81 +1,89 @@
-/** The events of a streamed answer: one for each token, in the order of each choice, then the usage, then the end. */
+/** A streamed answer: the tokens of each choice in their order, then the usage, then the end. */
 import type { Sample, TokenEvent } from '../rollout/index.js'
-import { ApiError } from './errors.js'
+import { ChoiceWriter, type Chunk } from './choice-writer.js'
+import { ApiError, badRequest } from './errors.js'
 import { EventStream } from './event-stream.js'
 import type { Exchange, Served } from './exchange.js'
-import { Fields } from './fields.js'
+import { streamOptionsFields } from './field-tables.js'
+import { type JsonObject, RequestShape } from './request-shape.js'
 import { type Generation, runGeneration, usage } from './run-request.js'
-
-export interface Chunk {
-  index: number
-  /** Undefined where a choice ends without a token, cancelled. */
-  event: TokenEvent | undefined
-  /** With the last token. */
-  completion: Sample | undefined
-  /** Of this choice. */
-  first: boolean
-  promptIds: Int32Array
-}
+import type { SamplingRequest } from './sampling-fields.js'
 
 export interface StreamShape {
   head: object
   /** Events before any token. */
   opening?: readonly object[]
-  chunk(chunk: Chunk): Promise<object>
+  choice(chunk: Chunk & { promptIds: Int32Array }): Promise<object>
+}
+
+export interface StreamRequest extends Generation {
+  /** The body's `stream_options`. */
+  streamOptions: JsonObject | undefined
+}
+
+const streamOptions = new RequestShape(streamOptionsFields, 'body.stream_options')
+
+/** Fields that go with `stream` alone, or not with it. */
+export function checkStream(
+  { stream, stream_options: options }: { stream?: boolean | undefined; stream_options?: JsonObject | undefined },
+  { promptLogprobs }: SamplingRequest,
+): void {
+  if (stream && promptLogprobs !== undefined)
+    throw badRequest('prompt_logprobs are not available when stream is true.', 'prompt_logprobs')
+  if (!stream && options !== undefined)
+    throw badRequest('stream_options can only be defined when stream is true.', 'stream_options')
 }
 
 export async function streamChoices(
-  served: Served,
+  { engine, limits }: Served,
   exchange: Exchange,
-  request: Generation & { fields: Fields },
-  { head, opening = [], chunk }: StreamShape,
+  request: StreamRequest,
+  { head, opening = [], choice }: StreamShape,
 ): Promise<void> {
   const { n } = request.sampling
-  const options = new Fields(request.fields.object('stream_options') ?? {})
-  const wantsUsage = options.flag('include_usage') ?? false
-  const events = new EventStream(exchange.response)
-  for (const choice of opening) events.send({ ...head, choices: [choice] })
+  const wantsUsage = streamOptions.read(request.streamOptions ?? {}).include_usage ?? false
+  exchange.admit(request, limits)
+  const stream = new EventStream(exchange.response, exchange)
+  for (const one of opening) stream.add({ ...head, choices: [one] })
   const found: Sample[] = []
-  const started = new Set<number>()
-  // A token waits for the end of the turn it came in: if it was the last, that is said with it.
-  const waiting = new Map<number, TokenEvent>()
-  let sent: Promise<void> = Promise.resolve()
-  const send = (index: number, completion: Sample | undefined): void => {
-    const event = waiting.get(index)
-    if (!event && !completion) return
-    waiting.delete(index)
-    const first = !started.has(index)
-    started.add(index)
-    const promptIds = request.prompts[Math.floor(index / n)]!
-    sent = sent.then(async () => {
-      const shown = await chunk({ index, event, completion, first, promptIds })
-      events.send({ ...head, choices: [shown], ...(wantsUsage ? { usage: null } : {}) })
-    })
-  }
+  const writer = new ChoiceWriter(stream, async chunk => {
+    const promptIds = request.prompts[Math.floor(chunk.index / n)]!
+    const shown = await choice({ ...chunk, promptIds })
+    return wantsUsage ? { ...head, choices: [shown], usage: null } : { ...head, choices: [shown] }
+  })
   try {
     await runGeneration(
-      served.engine,
+      engine,
       request,
       {
-        onToken: (prompt, event) => {
-          const index = prompt * n + event.sample
-          waiting.set(index, event)
-          queueMicrotask(() => send(index, undefined))
-        },
-        onCompletion: (prompt, completion) => {
-          const index = prompt * n + completion.sample
-          found[index] = completion
-          send(index, completion)
+        onToken: (prompt, event) => writer.add(prompt * n + event.sample, { events: [event] }),
+        onSample: (prompt, sample) => {
+          const index = prompt * n + sample.sample
+          found[index] = sample
+          // An engine that does not tell of single tokens tells of all with the sample.
+          writer.add(index, { sample, ...(engine.capabilities.tokens ? {} : { events: eventsOf(sample) }) })
         },
       },
       exchange.signal,
     )
-    await sent
-    if (wantsUsage) events.send({ ...head, choices: [], usage: usage(found, request) })
+    await writer.finished()
+    if (wantsUsage) stream.add({ ...head, choices: [], usage: usage(found, request) })
   } catch (error) {
     // The status is sent already: an error is an event.
-    await sent.catch(() => {})
-    events.send((error instanceof ApiError ? error : new ApiError(500, 'the request failed')).body)
+    await writer.finished().catch(() => {})
+    stream.add((error instanceof ApiError ? error : new ApiError(500, 'the request failed')).body)
   }
-  events.end()
+  stream.end()
+}
+
+function eventsOf({ requestId, sample, responseIds, logprobs, topLogprobs, text }: Sample): TokenEvent[] {
+  return Array.from(responseIds, (id, i) => ({
+    requestId,
+    sample,
+    id,
+    raw: logprobs.raw?.[i],
+    processed: logprobs.processed?.[i],
+    top: topLogprobs?.[i],
+    text: i === 0 ? (text ?? '') : '',
+  }))
 }

@@ -1,6 +1,7 @@
 /** Tokens and log-probabilities as the API writes them. */
 import type { Sample, TokenEvent, TopLogprobs } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
+import { LazyList } from './write-json.js'
 
 /** How tokens read, once all of these are known. */
 export type TokenShow = (ids: Iterable<number>) => Promise<(id: number) => string>
@@ -18,7 +19,8 @@ export class TokenTexts {
     return async ids => {
       const missing = new Set<number>()
       for (const id of ids) if (!known.has(id)) missing.add(id)
-      await Promise.all(Array.from(missing, async id => known.set(id, await tokenizer.decode([id]))))
+      if (missing.size > 0)
+        await Promise.all(Array.from(missing, async id => known.set(id, await tokenizer.decode([id]))))
       return id => known.get(id)!
     }
   }
@@ -29,71 +31,115 @@ export const finite = (value: number): number => (Number.isFinite(value) ? value
 
 export interface TokenScore {
   id: number
-  logprob: number
+  /** Undefined for the first token of a prompt: nothing comes before it. */
+  logprob: number | undefined
   top: TopLogprobs | undefined
 }
 
-export function scoresOf({ responseIds, logprobs, topLogprobs }: Sample): TokenScore[] {
-  return Array.from(responseIds, (id, i) => ({ id, logprob: logprobs.raw![i]!, top: topLogprobs?.[i] }))
+/** Scores of tokens in a row, made when they are looked at. */
+export interface Scores {
+  readonly length: number
+  at(index: number): TokenScore
 }
 
-export const scoreOf = ({ id, raw, top }: TokenEvent): TokenScore => ({ id, logprob: raw!, top })
+export const scoresOf = ({ responseIds, logprobs, topLogprobs }: Sample): Scores => ({
+  length: responseIds.length,
+  at: i => ({ id: responseIds[i]!, logprob: logprobs.raw![i]!, top: topLogprobs?.[i] }),
+})
 
-function idsOf(scores: readonly TokenScore[]): number[] {
-  const ids: number[] = []
-  for (const { id, top } of scores) ids.push(id, ...(top?.ids ?? []))
-  return ids
+/** Of the prompt; the engine was asked for them. */
+export const promptScoresOf = ({ promptIds, promptLogprobs }: Sample): Scores => ({
+  length: promptIds.length,
+  at: i => ({
+    id: promptIds[i]!,
+    logprob: i === 0 ? undefined : promptLogprobs!.logprobs[i - 1]!,
+    top: promptLogprobs!.top[i - 1],
+  }),
+})
+
+export const scoresOfEvents = (events: readonly TokenEvent[]): Scores => ({
+  length: events.length,
+  at: i => {
+    const { id, raw, top } = events[i]!
+    return { id, logprob: raw!, top }
+  },
+})
+
+export const joined = (first: Scores, second: Scores): Scores => ({
+  length: first.length + second.length,
+  at: i => (i < first.length ? first.at(i) : second.at(i - first.length)),
+})
+
+/** Tokens that are written in one go, so that a long list leaves others their turn. */
+const batchSize = 64
+
+/** One item for each score, made as they are written. */
+function lazyRows<T>(
+  scores: Scores,
+  show: TokenShow,
+  row: (score: TokenScore, textOf: (id: number) => string) => T,
+): LazyList {
+  return new LazyList(async function* () {
+    for (let start = 0; start < scores.length; start += batchSize) {
+      const batch: TokenScore[] = []
+      const ids: number[] = []
+      for (let i = start; i < Math.min(start + batchSize, scores.length); i++) {
+        const score = scores.at(i)
+        batch.push(score)
+        ids.push(score.id)
+        for (const id of score.top?.ids ?? []) ids.push(id)
+      }
+      const textOf = await show(ids)
+      yield batch.map(score => row(score, textOf))
+    }
+  })
 }
 
 /** The log-probabilities of `/v1/completions`. `offset` is where the text of the first token begins. */
-export async function completionLogprobs(scores: readonly TokenScore[], show: TokenShow, offset = 0): Promise<object> {
-  const textOf = await show(idsOf(scores))
-  const tokens = scores.map(({ id }) => textOf(id))
+export function completionLogprobs(scores: Scores, show: TokenShow, offset = 0): object {
   let at = offset
   return {
-    text_offset: tokens.map(token => {
+    text_offset: lazyRows(scores, show, ({ id }, textOf) => {
       const here = at
-      at += token.length
+      at += textOf(id).length
       return here
     }),
-    token_logprobs: scores.map(({ logprob }) => finite(logprob)),
-    tokens,
-    top_logprobs: scores.map(({ logprob, top }, i) => {
-      const likeliest = Array.from(top?.ids ?? [], (id, k): [string, number] => [textOf(id), finite(top!.logprobs[k]!)])
-      return Object.fromEntries([[tokens[i]!, finite(logprob)], ...likeliest])
+    token_logprobs: lazyRows(scores, show, ({ logprob }) => (logprob === undefined ? null : finite(logprob))),
+    tokens: lazyRows(scores, show, ({ id }, textOf) => textOf(id)),
+    top_logprobs: lazyRows(scores, show, ({ id, logprob, top }, textOf) => {
+      if (logprob === undefined) return null
+      const likeliest = Array.from(top?.ids ?? [], (each, k): [string, number] => [
+        textOf(each),
+        finite(top!.logprobs[k]!),
+      ])
+      return Object.fromEntries([[textOf(id), finite(logprob)], ...likeliest])
     }),
   }
 }
 
 /** The log-probabilities of `/v1/chat/completions`. */
-export async function chatLogprobs(scores: readonly TokenScore[], show: TokenShow): Promise<object> {
-  const textOf = await show(idsOf(scores))
-  const entry = (id: number, logprob: number): object => {
-    const token = textOf(id)
-    return { token, logprob: finite(logprob), bytes: Array.from(Buffer.from(token)) }
-  }
-  const content = scores.map(({ id, logprob, top }) => ({
-    ...entry(id, logprob),
-    top_logprobs: Array.from(top?.ids ?? [], (each, k) => entry(each, top!.logprobs[k]!)),
+export function chatLogprobs(scores: Scores, show: TokenShow): object {
+  const entry = (token: string, logprob: number): object => ({
+    token,
+    logprob: finite(logprob),
+    bytes: Array.from(Buffer.from(token)),
+  })
+  const content = lazyRows(scores, show, ({ id, logprob, top }, textOf) => ({
+    ...entry(textOf(id), logprob!),
+    top_logprobs: Array.from(top?.ids ?? [], (each, k) => entry(textOf(each), top!.logprobs[k]!)),
   }))
   return { content }
 }
 
 /** `prompt_logprobs`: null for the first token, then each token's own and the likeliest, by id. */
-export async function promptLogprobs(
-  { promptIds, promptLogprobs: found }: Sample,
-  show: TokenShow,
-): Promise<unknown[]> {
-  const later = promptIds.subarray(1)
-  const scores = Array.from(later, (id, i) => ({ id, logprob: found!.logprobs[i]!, top: found!.top[i]! }))
-  const textOf = await show(idsOf(scores))
-  const rows = scores.map(({ id, logprob, top: { rank, ids, logprobs } }) => {
+export function promptLogprobs(sample: Sample, show: TokenShow): LazyList {
+  return lazyRows(promptScoresOf(sample), show, ({ id, logprob, top }, textOf) => {
+    if (logprob === undefined || !top) return null
     const row: Record<string, object> = {}
-    ids.forEach((each, k) => {
-      row[each] = { logprob: finite(logprobs[k]!), rank: k + 1, decoded_token: textOf(each) }
+    top.ids.forEach((each, k) => {
+      row[each] = { logprob: finite(top.logprobs[k]!), rank: k + 1, decoded_token: textOf(each) }
     })
-    row[id] ??= { logprob: finite(logprob), rank, decoded_token: textOf(id) }
+    row[id] ??= { logprob: finite(logprob), rank: top.rank, decoded_token: textOf(id) }
     return row
   })
-  return [null, ...rows]
 }

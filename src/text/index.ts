@@ -9,6 +9,7 @@
  *   { role: 'assistant', content: '4' },
  * ])
  */
+export type { BoundedEncoding } from './bounded-encoding.js'
 export type { ChatContentPart, ChatMessage } from './chat-messages.js'
 export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.js'
 export { ChatTemplateError, TokenizerError } from './errors.js'
@@ -19,6 +20,7 @@ export {
   type DecodeOptions,
   type EncodedConversation,
   type EncodeOptions,
+  type EncodeUpToOptions,
   type TemplateOptions,
   Tokenizer,
 } from './tokenizer.js'

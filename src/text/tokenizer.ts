@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { AddedToken, Tokenizer as Library } from 'tokenizers'
 import { maskFromSpans, spansByPrefix } from './assistant-mask.js'
+import { type BoundedEncoding, beginnings, slack } from './bounded-encoding.js'
 import { ByteLevelTokens, isByteLevel } from './byte-level.js'
 import type { ChatMessage } from './chat-messages.js'
 import { type ChatOptions, ChatTemplate } from './chat-template.js'
@@ -13,6 +14,11 @@ import { readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js'
 export interface EncodeOptions {
   /** Let the tokenizer add its own tokens, such as a leading bos. On by default, as in transformers. */
   readonly addSpecialTokens?: boolean
+}
+
+export interface EncodeUpToOptions extends EncodeOptions {
+  readonly maxTokens: number
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface DecodeOptions {
@@ -67,6 +73,7 @@ export class Tokenizer {
   readonly #templateSources: ReadonlyMap<string, string>
   readonly #templates = new Map<string, ChatTemplate>()
   readonly #cleansUpSpaces: boolean
+  #longestToken: number | undefined
 
   private constructor(files: TokenizerFiles, library: Library) {
     this.#library = library
@@ -134,6 +141,35 @@ export class Tokenizer {
   /** Encodes text. A lone surrogate, which is not text, becomes U+FFFD. */
   async encode(text: string, options: EncodeOptions = {}): Promise<TokenIds> {
     return this.#ids((await this.#library.encode(text, null, libraryOptions(options))).getIds())
+  }
+
+  /**
+   * Encodes text that may be far too long for its use: `too-long` as soon as a beginning of it shows that, so that time and
+   * memory are bounded by `maxTokens` and not by the text. The library works outside the event loop; between two looks an
+   * aborted signal ends it.
+   */
+  async encodeUpTo(text: string, { maxTokens, signal, ...options }: EncodeUpToOptions): Promise<BoundedEncoding> {
+    const encode = (some: string) => this.#library.encode(some, null, libraryOptions(options))
+    for (const length of beginnings(text, { maxTokens, longestToken: this.longestToken })) {
+      signal?.throwIfAborted()
+      if (length === undefined) return { kind: 'too-long', atLeast: maxTokens + 1 }
+      const encoding = await encode(length === text.length ? text : text.slice(0, length))
+      const tokens = encoding.getLength()
+      if (length === text.length && tokens <= maxTokens) return { kind: 'encoded', ids: this.#ids(encoding.getIds()) }
+      if (length === text.length) return { kind: 'too-long', atLeast: tokens }
+      if (tokens > slack * maxTokens) return { kind: 'too-long', atLeast: Math.floor(tokens / slack) }
+    }
+    throw new Error('a text has a last beginning')
+  }
+
+  /** Characters of the longest token, as the vocabulary writes it. */
+  get longestToken(): number {
+    if (this.#longestToken === undefined) {
+      this.#longestToken = 1
+      for (const token of Object.keys(this.#library.getVocab(true)))
+        this.#longestToken = Math.max(this.#longestToken, token.length)
+    }
+    return this.#longestToken
   }
 
   /** Encodes many texts at once, in parallel outside the event loop. */

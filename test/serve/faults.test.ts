@@ -108,7 +108,7 @@ describe('broken requests', () => {
   test('a body that never comes, and one that is cut off', async () => {
     const socket = connect(port, '127.0.0.1')
     socket.write(
-      'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"prompt"',
+      'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"prompt"',
     )
     await new Promise(resolve => setTimeout(resolve, 30))
     socket.destroy()
@@ -152,7 +152,7 @@ describe('clients that go away', () => {
     const body = JSON.stringify({ ...long, n: 32, stream: true, logprobs: 20 })
     socket.pause()
     socket.write(
-      `POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await until(() => world.opened.engine.counts.running === 32)
     expect((await post(port, '/v1/completions', { prompt: [5], max_tokens: 3 })).status).toBe(200)

@@ -22,7 +22,6 @@ export async function makeWorld(): Promise<World> {
       const server = await ModelServer.start({
         engine: opened.engine,
         tokenizer: opened.tokenizer,
-        vocabSize: opened.model.config.decoder.vocabSize,
         name: 'tiny',
         port: 0,
         ...options,

@@ -1,0 +1,58 @@
+/**
+ * What a field of a body may be, in the words of vLLM's messages. Lists are looked at in one pass that ends at the first
+ * wrong item: a list of a million wrong ones is one issue, not a million.
+ */
+import { z } from 'zod'
+
+const should = (expected: string): { error: string } => ({ error: `Input should be a valid ${expected}` })
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isIds = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every(Number.isSafeInteger)
+const isText = (value: unknown): value is string => typeof value === 'string'
+const listOf =
+  <T>(is: (item: unknown) => item is T) =>
+  (value: unknown): value is readonly T[] =>
+    Array.isArray(value) && value.every(is)
+
+export const integer = z.custom<number>(Number.isSafeInteger, should('integer'))
+export const number = z.number(should('number'))
+export const flag = z.boolean(should('boolean'))
+export const string = z.string(should('string'))
+export const side = z.enum(['left', 'right'], { error: 'Input should be left or right' })
+export const object = z.custom<Readonly<Record<string, unknown>>>(isObject, should('dictionary'))
+export const list = z.custom<readonly unknown[]>(Array.isArray, should('list'))
+export const ids = z.custom<readonly number[]>(isIds, should('list of integers'))
+export const objects = z.custom<readonly object[]>(listOf(isObject), should('list of dictionaries'))
+
+const isTexts = listOf(isText)
+export const strings = z
+  .custom<string | readonly string[]>(value => isText(value) || isTexts(value), should('string or list of strings'))
+  .transform(value => (typeof value === 'string' ? [value] : value))
+
+/** Prompts of `/v1/completions`: each its text or its ids. */
+export type GivenPrompt = string | readonly number[]
+const isPrompt = (value: unknown): value is GivenPrompt => isText(value) || isIds(value)
+const isPrompts = listOf(isPrompt)
+export const prompt = z
+  .custom<GivenPrompt | readonly GivenPrompt[]>(
+    value => isPrompt(value) || isPrompts(value),
+    should('string, list of strings, list of integers or list of those'),
+  )
+  .transform((value): readonly GivenPrompt[] => {
+    if (typeof value === 'string') return [value]
+    return typeof value[0] === 'number' ? [value as readonly number[]] : (value as readonly GivenPrompt[])
+  })
+
+/** By token id, written as JSON writes a whole number: `"0x10"` and `""` are none. */
+const isBias = (value: unknown): boolean => {
+  if (!isObject(value)) return false
+  for (const id in value) {
+    const bias = value[id]
+    if (!/^(0|[1-9]\d{0,14})$/.test(id) || typeof bias !== 'number' || !(Math.abs(bias) <= 100)) return false
+  }
+  return true
+}
+export const logitBias = z.custom<Readonly<Record<string, number>>>(
+  isBias,
+  should('dictionary of token ids and numbers between -100 and 100'),
+)

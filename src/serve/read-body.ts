@@ -1,0 +1,113 @@
+/**
+ * A request's body as it arrives. It has to come at a decent rate, and what all bodies hold together is bounded, so that
+ * connections which send slowly or nothing cost their socket and no more.
+ */
+import type { IncomingMessage } from 'node:http'
+import { ApiError, malformed } from './errors.js'
+import { JsonScan } from './json-scan.js'
+import type { JsonObject } from './request-shape.js'
+
+export interface BodyLimits {
+  /** Of one body. */
+  maxBytes: number
+  /** What a body may take before its rate counts. */
+  graceMs: number
+  /** From then on, on average. */
+  minBytesPerSecond: number
+}
+
+export interface BodyAccount {
+  /** Takes memory for so many more bytes; throws where all bodies together have too many. */
+  take(bytes: number): void
+}
+
+/** Deep enough for any schema of a tool, not for a stack. */
+const shape = { depth: 64, containers: 200_000 }
+
+const closing = { headers: { connection: 'close' } }
+
+/** The bytes of the body, checked as they come. One that is too large or too slow is not read to its end. */
+export async function readBody(request: IncomingMessage, limits: BodyLimits, account: BodyAccount): Promise<Buffer> {
+  const { headers } = request
+  if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
+    throw malformed('the Content-Type must be application/json')
+  const { maxBytes } = limits
+  const tooLarge = (): ApiError => new ApiError(413, `the body is larger than ${maxBytes} bytes`, closing)
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const scan = new JsonScan(shape)
+  const parts: Buffer[] = []
+  let size = 0
+  let refused: unknown
+  const take = (part: Buffer): void => {
+    size += part.length
+    if (size > maxBytes) throw tooLarge()
+    if (refused) return
+    try {
+      const wrong = scan.push(part)
+      if (wrong !== undefined) throw malformed(`the body is refused: ${wrong}`, 'body')
+      account.take(part.length)
+      parts.push(part)
+    } catch (error) {
+      // The rest is read and dropped, so that the client, which still sends, gets to see the answer.
+      refused = error
+      parts.length = 0
+    }
+  }
+  await arrival(request, take, ms => {
+    const counted = ms - limits.graceMs
+    if (counted <= 0 || size >= (counted / 1000) * limits.minBytesPerSecond) return
+    const rate = `at least ${limits.minBytesPerSecond} in a second have to`
+    throw new ApiError(408, `${size} bytes of the body came in ${Math.round(ms)} ms; ${rate}`, closing)
+  })
+  if (refused) throw refused
+  return Buffer.concat(parts, size)
+}
+
+/** Resolves when all has come. What `take` or `watch`, which is told how long it has taken, throws ends the reading. */
+function arrival(
+  request: IncomingMessage,
+  take: (part: Buffer) => void,
+  watch: (elapsedMs: number) => void,
+): Promise<void> {
+  const started = performance.now()
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearInterval(timer)
+      request.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+    }
+    const fail = (error: unknown): void => {
+      stop()
+      request.pause()
+      reject(error)
+    }
+    const onEnd = (): void => {
+      stop()
+      resolve()
+    }
+    const onClose = (): void => fail(new Error('the client has gone'))
+    const attempt = (work: () => void): void => {
+      try {
+        work()
+      } catch (error) {
+        fail(error)
+      }
+    }
+    const onData = (part: Buffer): void => attempt(() => take(part))
+    const timer = setInterval(() => attempt(() => watch(performance.now() - started)), 100)
+    request.on('data', onData).on('end', onEnd).on('error', fail).on('close', onClose)
+  })
+}
+
+/** The object a body is. */
+export function parseBody(bytes: Buffer): JsonObject {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    const what = error instanceof SyntaxError ? error.message : 'the body is not UTF-8'
+    throw malformed(`JSON decode error: ${what}`, 'body')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed('Input should be a valid dictionary', 'body')
+  return value as JsonObject
+}

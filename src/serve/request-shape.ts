@@ -1,0 +1,113 @@
+/**
+ * The shape of a JSON body: every field that may be in one is *honoured* (it has a schema), *refused* (it would change the
+ * answer in a way this server cannot; its neutral values pass), or *harmless* (whatever it says, the answer is the same).
+ * There is no fourth kind: a field no table has is refused as unknown, so that a misspelt one does not go unnoticed. A
+ * field that is null is one that was not given.
+ */
+import { z } from 'zod'
+import { badRequest, malformed } from './errors.js'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export interface Honoured<S extends z.ZodType = z.ZodType> {
+  kind: 'honoured'
+  schema: S
+  /** For the docs. */
+  note: string
+}
+
+export interface Refused {
+  kind: 'refused'
+  note: string
+  /** Values that ask for what happens anyway; the body is given for those that depend on another field. */
+  isNeutral: (value: unknown, body: JsonObject) => boolean
+  /** In the docs: what passes. */
+  passes: string
+}
+
+export interface Harmless {
+  kind: 'harmless'
+  note: string
+}
+
+export type FieldRule = Honoured | Refused | Harmless
+export type FieldTable = Readonly<Record<string, FieldRule>>
+
+/** What is read of a body. */
+export type FieldsOf<T extends FieldTable> = {
+  [Name in keyof T as T[Name] extends Honoured ? Name : never]?:
+    | (T[Name] extends Honoured<infer S> ? z.output<S> : never)
+    | undefined
+}
+
+export const honoured = <S extends z.ZodType>(schema: S, note = ''): Honoured<S> => ({ kind: 'honoured', schema, note })
+
+/** Refused, except for values that say what happens anyway. */
+export function refused(note: string, ...neutral: readonly unknown[]): Refused {
+  const texts = neutral.map(value => JSON.stringify(value))
+  return {
+    kind: 'refused',
+    note,
+    isNeutral: value => texts.includes(JSON.stringify(value)),
+    passes: texts.map(text => `\`${text}\``).join(', '),
+  }
+}
+
+/** Refused, except where the body as a whole makes it neutral; `passes` says when that is. */
+export const refusedUnless = (note: string, passes: string, isNeutral: Refused['isNeutral']): Refused => ({
+  kind: 'refused',
+  note,
+  isNeutral,
+  passes,
+})
+
+export const harmless = (note: string): Harmless => ({ kind: 'harmless', note })
+
+/** Reads the fields of a table from bodies. `at` is where the object stands in one, for messages: `body.sampling_params`. */
+export class RequestShape<T extends FieldTable> {
+  private readonly schema: z.ZodType<FieldsOf<T>>
+
+  constructor(
+    readonly table: T,
+    private readonly at = 'body',
+  ) {
+    const fields = Object.entries(table).flatMap(([name, rule]) =>
+      rule.kind === 'honoured' ? [[name, rule.schema.nullish().transform(value => value ?? undefined)] as const] : [],
+    )
+    this.schema = z.object(Object.fromEntries(fields)) as unknown as z.ZodType<FieldsOf<T>>
+  }
+
+  read(body: JsonObject): FieldsOf<T> {
+    for (const [name, value] of Object.entries(body)) {
+      if (value === null) continue
+      const rule = Object.hasOwn(this.table, name) ? this.table[name]! : undefined
+      if (!rule) throw this.unknown(name)
+      if (rule.kind === 'refused' && !rule.isNeutral(value, body))
+        throw badRequest(`${name} is not supported by this server: ${rule.note}.`, name)
+    }
+    const read = this.schema.safeParse(body)
+    if (read.success) return read.data
+    const { path, message } = read.error.issues[0]!
+    throw malformed(`${path.join('.')}: ${message}`, [this.at, ...path].join('.'))
+  }
+
+  private unknown(name: string): Error {
+    const shown = name.slice(0, 100)
+    const close = Object.keys(this.table).find(known => distance(known, shown.toLowerCase()) <= 2)
+    const meant = close === undefined ? '' : ` Did you mean ${close}?`
+    return badRequest(`Unrecognized request argument supplied: ${shown}.${meant}`, shown)
+  }
+}
+
+/** Edits from one name to another; names are short. */
+function distance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return 3
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+    row = next
+  }
+  return row[b.length]!
+}
