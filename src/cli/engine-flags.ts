@@ -38,7 +38,7 @@ const tokenId = (description: string) =>
   })
 
 /** An array of what one flag may say; its help is that of the flag. */
-const several = <T extends z.ZodType>(flag: T) => z.array(flag).meta(flag.meta()!).default([])
+export const several = <T extends z.ZodType>(flag: T) => z.array(flag).meta(flag.meta()!).default([])
 
 export const samplingFlags = z.object({
   maxNewTokens: integer('tokens of a response at most', { min: 1 }).default(256),

@@ -3,26 +3,48 @@ import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
 import { openEngine } from '../rollout/index.js'
 import { ModelServer } from '../serve/index.js'
-import { checkDevice, engineFlags, engineOptions } from './engine-flags.js'
+import { checkDevice, engineFlags, engineOptions, several } from './engine-flags.js'
 import { flagHelp, integer, readFlags, text, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
 
-const emptyKey = 'expected a key; an empty one would be no protection'
+const isKey = /^[\x21-\x7e]+$/
+const expectedKey = 'expected a key of printable characters without spaces; an empty one would be no protection'
 
 const flags = engineFlags.extend({
   host: text('HOST', 'the address to listen at; 127.0.0.1: this machine alone', 'an address').default('127.0.0.1'),
   port: integer('0: any that is free', { min: 0, max: 65535 }).default(8000),
   apiKey: z
     .string()
-    .min(1, emptyKey)
+    .regex(isKey, expectedKey)
     .meta({
       placeholder: 'KEY',
       description: 'clients must send it as a bearer token; also by WHETSTONE_API_KEY, which other users cannot see',
     })
     .optional(),
+  allowHost: several(
+    z
+      .string()
+      .regex(/^[a-z0-9_.-]+$/i, 'expected a name without scheme and port')
+      .meta({
+        placeholder: 'NAME',
+        description: 'a name clients may reach it by, besides localhost and addresses; several times for several',
+      }),
+  ),
+  allowOrigin: several(
+    z
+      .string()
+      .regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/\s]+\/?)$/i, 'expected https://chat.example or the like, or *')
+      .meta({
+        placeholder: 'ORIGIN',
+        description: 'a web origin whose pages may ask, as https://chat.example, or *; several times for several',
+      }),
+  ),
   servedModelName: text('NAME', "the model's name in requests (default: the directory's)", 'a name').optional(),
   maxRequests: integer('requests answered at once; more get 429 (default 512)', { min: 1 }).optional(),
+  maxSamples: integer('choices of all requests generated at once; more get 429 (default 16384)', { min: 1 }).optional(),
   maxBodyMb: integer('the largest body of a request (default 16)', { min: 1 }).optional(),
+  maxRequestMb: integer('what a request and its answer may take; more gets 400 (default 256)', { min: 1 }).optional(),
+  maxTotalMb: integer('what all requests may take at once; more get 429 (default 1024)', { min: 1 }).optional(),
   drainSeconds: integer('how long requests in flight may take after SIGTERM', { min: 0 }).default(30),
 })
 
@@ -35,10 +57,17 @@ ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { host, port, maxRequests, maxBodyMb, drainSeconds, ...values } = readFlags(args, flags)
+  const { host, port, drainSeconds, allowHost, allowOrigin, ...values } = readFlags(args, flags)
   const apiKey = values.apiKey ?? process.env.WHETSTONE_API_KEY
-  if (apiKey === '') throw new UsageError(`WHETSTONE_API_KEY: ${emptyKey}`)
+  if (apiKey !== undefined && !isKey.test(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
   checkDevice(values.device)
+  const limits = {
+    maxRequests: values.maxRequests,
+    maxSamples: values.maxSamples,
+    maxBodyBytes: bytes(values.maxBodyMb),
+    maxRequestBytes: bytes(values.maxRequestMb),
+    maxTotalBytes: bytes(values.maxTotalMb),
+  }
   const report = reportFor(process.env)
   const loading = report.transfer('loading')
   const opened = await openEngine(values.model, {
@@ -53,14 +82,15 @@ export async function run(args: string[]): Promise<number> {
       name,
       host,
       port,
-      ...(apiKey ? { apiKey } : {}),
-      ...(maxRequests === undefined ? {} : { maxRequests }),
-      ...(maxBodyMb === undefined ? {} : { maxBodyBytes: maxBodyMb * 2 ** 20 }),
+      allowHosts: allowHost,
+      allowOrigins: allowOrigin,
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
     }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${port} is in use`)
       throw error
     })
-    const open = !apiKey && !['127.0.0.1', '::1', 'localhost'].includes(host)
+    const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
     report.line(`${name} at http://${host.includes(':') ? `[${host}]` : host}:${server.port}/v1`)
     if (open) report.line('Anyone who reaches this address can use it: --api-key asks for a key.')
     await endSignal()
@@ -71,3 +101,6 @@ export async function run(args: string[]): Promise<number> {
     await opened.close()
   }
 }
+
+const bytes = (megabytes: number | undefined): number | undefined =>
+  megabytes === undefined ? undefined : megabytes * 2 ** 20

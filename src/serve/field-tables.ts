@@ -16,7 +16,7 @@ import {
   string,
   strings,
 } from './field-schemas.js'
-import { type FieldTable, harmless, honoured, type JsonObject, refused, refusedUnless } from './request-shape.js'
+import { type FieldTable, harmless, honoured, refused, refusedUnless } from './request-shape.js'
 
 const noStructure = 'output is not constrained to a structure'
 const noBeams = 'there is no beam search'
@@ -105,9 +105,6 @@ export const completionFields = {
   prompt_embeds: refused('prompts are text or token ids'),
 } satisfies FieldTable
 
-/** Without tools every choice of one says the same. */
-const noTools = (_: unknown, { tools }: JsonObject): boolean => !given(tools)
-
 export const chatFields = {
   ...common,
   messages: honoured(list, 'text, also in parts; other parts are refused by name'),
@@ -120,8 +117,8 @@ export const chatFields = {
   tool_choice: refused('the model is not held to calling tools', 'auto', 'none'),
   parallel_tool_calls: refusedUnless(
     'the number of calls is not limited',
-    '`true`; anything without tools',
-    (value, body) => value === true || noTools(value, body),
+    '`true`; `false` without tools',
+    (value, { tools }) => value === true || (value === false && !given(tools)),
   ),
   functions: refused('use tools', []),
   function_call: refused('use tools', 'none', 'auto'),

@@ -5,6 +5,7 @@
  * field that is null is one that was not given.
  */
 import { z } from 'zod'
+import { didYouMean } from '../errors/index.js'
 import { badRequest, malformed } from './errors.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -93,21 +94,7 @@ export class RequestShape<T extends FieldTable> {
 
   private unknown(name: string): Error {
     const shown = name.slice(0, 100)
-    const close = Object.keys(this.table).find(known => distance(known, shown.toLowerCase()) <= 2)
-    const meant = close === undefined ? '' : ` Did you mean ${close}?`
-    return badRequest(`Unrecognized request argument supplied: ${shown}.${meant}`, shown)
+    const meant = didYouMean(shown, Object.keys(this.table))
+    return badRequest(`Unrecognized request argument supplied: ${shown}${meant || '.'}`, shown)
   }
-}
-
-/** Edits from one name to another; names are short. */
-function distance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return 3
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    row = next
-  }
-  return row[b.length]!
 }

@@ -18,9 +18,11 @@ afterAll(() => {
   tiny.remove()
 })
 
-function start(args: readonly string[]) {
+function start(args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
   const script = join(dirname(binary.folder), 'install/whetstone.mjs')
-  const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, OMP_NUM_THREADS: '1' } })
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { ...process.env, OMP_NUM_THREADS: '1', ...variables },
+  })
   children.push(child)
   const said = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', text => (said.out += text))
@@ -75,6 +77,18 @@ test('serve: a port in use is a misuse that says so', async () => {
   expect(second.said.err).toContain(`--port: ${port} is in use`)
   first.child.kill('SIGINT')
   expect(await first.ended).toBe(0)
+})
+
+test('serve: a key that was given but is empty is a misuse, before anything is loaded', async () => {
+  const empty = start(['serve', '--model', tiny.directory, '--port', '0', '--api-key='])
+  expect(await empty.ended).toBe(2)
+  expect(empty.said.err).toContain('--api-key: expected a key')
+  const variable = start(['serve', '--model', tiny.directory, '--port', '0'], { WHETSTONE_API_KEY: '' })
+  expect(await variable.ended).toBe(2)
+  expect(variable.said.err).toContain('WHETSTONE_API_KEY: expected a key')
+  const host = start(['serve', '--model', tiny.directory, '--port', '0', '--allow-host', 'http://a.example'])
+  expect(await host.ended).toBe(2)
+  expect(host.said.err).toContain('--allow-host: expected a name')
 })
 
 test('chat: answers lines, forgets on /new, ends on /quit', async () => {

@@ -1,0 +1,47 @@
+/** The page of the docs that lists every field, made from the tables. */
+import {
+  chatFields,
+  completionFields,
+  detokenizeFields,
+  generateFields,
+  samplingParamsFields,
+  streamOptionsFields,
+  tokenizeFields,
+} from './field-tables.js'
+import type { FieldRule, FieldTable } from './request-shape.js'
+
+const sections: readonly (readonly [title: string, table: FieldTable])[] = [
+  ['`POST /v1/completions`', completionFields],
+  ['`POST /v1/chat/completions`', chatFields],
+  ['`stream_options` of both', streamOptionsFields],
+  ['`POST /inference/v1/generate`', generateFields],
+  ['`sampling_params` of `/inference/v1/generate`', samplingParamsFields],
+  ['`POST /tokenize`', tokenizeFields],
+  ['`POST /detokenize`', detokenizeFields],
+]
+
+const intro = `# Fields of requests
+
+Every field of the request types that OpenAI and vLLM publish is one of three: *honoured*; *refused* with a 400 that names it, because it would
+change the answer in a way this server cannot (values that ask for what happens anyway pass); *harmless*, because the answer is the same whatever it
+says. Any other field is refused as unknown. A field that is \`null\` is one that was not given. Made from \`src/serve/field-tables.ts\`.
+`
+
+export function fieldsPage(): string {
+  return [intro, ...sections.map(([title, table]) => section(title, table))].join('\n')
+}
+
+function section(title: string, table: FieldTable): string {
+  const rows = (['honoured', 'refused', 'harmless'] as const).flatMap(kind =>
+    Object.entries(table)
+      .filter(([, rule]) => rule.kind === kind)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, rule]) => `| \`${name}\` | ${kind} | ${note(rule)} |`),
+  )
+  return `## ${title}\n\n| field | | |\n| --- | --- | --- |\n${rows.join('\n')}\n`
+}
+
+function note(rule: FieldRule): string {
+  if (rule.kind !== 'refused' || rule.passes === '') return rule.note
+  return `${rule.note}; passes: ${rule.passes}`
+}
