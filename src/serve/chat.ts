@@ -9,8 +9,16 @@ import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { stopText } from './stop-text.js'
 import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
-import { chatLogprobs, promptLogprobs, scoresOf, scoresOfEvents, type TokenShow } from './token-text.js'
-import { LazyList, settled } from './write-json.js'
+import {
+  chatLogprobs,
+  promptLogprobs,
+  rowsLater,
+  rowsNow,
+  scoresOf,
+  scoresOfEvents,
+  type TokenShow,
+} from './token-text.js'
+import { LazyList } from './write-json.js'
 
 const shape = new RequestShape(chatFields)
 type Fields = FieldsOf<typeof chatFields>
@@ -71,7 +79,7 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
       content: (sample.text ?? '') + (await stopText(served.tokenizer, sample, sampling)),
       refusal: null,
     },
-    logprobs: logprobs === undefined ? null : chatLogprobs(scoresOf(sample), show),
+    logprobs: logprobs === undefined ? null : chatLogprobs(rowsLater(scoresOf(sample), show)),
     finish_reason: sample.finishReason,
     stop_reason: sample.stopReason ?? null,
     token_ids: returnIds ? Array.from(sample.responseIds) : null,
@@ -109,7 +117,7 @@ async function stream(served: Served, exchange: Exchange, request: ChatRequest):
         logprobs:
           logprobs === undefined || events.length === 0
             ? null
-            : await settled(chatLogprobs(scoresOfEvents(events), show)),
+            : chatLogprobs(await rowsNow(scoresOfEvents(events), show)),
         finish_reason: sample?.finishReason ?? null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds

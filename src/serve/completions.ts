@@ -15,11 +15,13 @@ import {
   joined,
   promptLogprobs,
   promptScoresOf,
+  rowsLater,
+  rowsNow,
   scoresOf,
   scoresOfEvents,
   type TokenShow,
 } from './token-text.js'
-import { LazyList, settled } from './write-json.js'
+import { LazyList } from './write-json.js'
 
 const shape = new RequestShape(completionFields)
 type Fields = FieldsOf<typeof completionFields>
@@ -135,7 +137,7 @@ async function choice(
   return {
     index,
     text,
-    logprobs: logprobs === undefined ? null : completionLogprobs(scores, show),
+    logprobs: logprobs === undefined ? null : completionLogprobs(rowsLater(scores, show)),
     finish_reason: dropped ? 'length' : finishReason,
     stop_reason: dropped ? null : (stopReason ?? null),
     token_ids: returnIds ? Array.from(responseIds) : null,
@@ -159,7 +161,7 @@ async function stream(served: Served, exchange: Exchange, request: CompletionReq
         index,
         text: text + tail,
         logprobs:
-          logprobs === undefined ? null : await settled(completionLogprobs(scoresOfEvents(events), show, offset)),
+          logprobs === undefined ? null : completionLogprobs(await rowsNow(scoresOfEvents(events), show), offset),
         finish_reason: sample?.finishReason ?? null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds

@@ -7,8 +7,17 @@ import { RequestShape } from './request-shape.js'
 import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
-import { finite, promptLogprobs, type Scores, scoresOf, scoresOfEvents, type TokenScore } from './token-text.js'
-import { LazyList, settled } from './write-json.js'
+import {
+  finite,
+  promptLogprobs,
+  rowsLater,
+  rowsNow,
+  scoresOf,
+  scoresOfEvents,
+  type TokenScore,
+  type TokenShow,
+} from './token-text.js'
+import { LazyList } from './write-json.js'
 
 const shape = new RequestShape(generateFields)
 const samplingShape = new RequestShape(samplingParamsFields, 'body.sampling_params')
@@ -69,7 +78,7 @@ async function answer(served: Served, exchange: Exchange, request: TokensRequest
             finish_reason: sample.finishReason,
             stop_reason: sample.stopReason ?? null,
             weight_versions: versions(sample),
-            logprobs: logprobs === undefined ? null : entries(scoresOf(sample)),
+            logprobs: logprobs === undefined ? null : { content: rowsLater(scoresOf(sample), noTexts)(entry) },
           },
         ]
     }),
@@ -86,7 +95,10 @@ async function stream(served: Served, exchange: Exchange, request: TokensRequest
     choice: async ({ index, events, sample, first, promptIds }) => ({
       index,
       token_ids: events.map(({ id }) => id),
-      logprobs: logprobs === undefined || events.length === 0 ? null : await settled(entries(scoresOfEvents(events))),
+      logprobs:
+        logprobs === undefined || events.length === 0
+          ? null
+          : { content: (await rowsNow(scoresOfEvents(events), noTexts))(entry) },
       finish_reason: sample?.finishReason ?? null,
       stop_reason: sample?.stopReason ?? null,
       ...(sample ? { weight_versions: versions(sample) } : {}),
@@ -98,11 +110,7 @@ async function stream(served: Served, exchange: Exchange, request: TokensRequest
 const versions = (sample: Sample): object[] =>
   sample.versions.map(({ version, start, end }) => ({ version: `${version}`, start, end }))
 
-const entries = (scores: Scores): object => ({
-  content: new LazyList(function* () {
-    for (let i = 0; i < scores.length; i++) yield [entry(scores.at(i))]
-  }),
-})
+const noTexts: TokenShow = async () => String
 
 function entry({ id, logprob, top }: TokenScore): object {
   const others = Array.from(top?.ids ?? [], (each, k) => ({

@@ -70,43 +70,56 @@ export const joined = (first: Scores, second: Scores): Scores => ({
   at: i => (i < first.length ? first.at(i) : second.at(i - first.length)),
 })
 
+/** One item for each score. */
+export type RowList = (row: (score: TokenScore, textOf: (id: number) => string) => unknown) => unknown
+
+/** The scores from `start` on, and every id in them. */
+function slice(scores: Scores, start: number, end: number): { batch: TokenScore[]; ids: number[] } {
+  const batch: TokenScore[] = []
+  const ids: number[] = []
+  for (let i = start; i < end; i++) {
+    const score = scores.at(i)
+    batch.push(score)
+    ids.push(score.id)
+    if (score.top) for (const id of score.top.ids) ids.push(id)
+  }
+  return { batch, ids }
+}
+
+/** For few: an array. */
+export async function rowsNow(scores: Scores, show: TokenShow): Promise<RowList> {
+  const { batch, ids } = slice(scores, 0, scores.length)
+  const textOf = await show(ids)
+  return row => batch.map(score => row(score, textOf))
+}
+
 /** Tokens that are written in one go, so that a long list leaves others their turn. */
 const batchSize = 64
 
-/** One item for each score, made as they are written. */
-function lazyRows<T>(
-  scores: Scores,
-  show: TokenShow,
-  row: (score: TokenScore, textOf: (id: number) => string) => T,
-): LazyList {
-  return new LazyList(async function* () {
-    for (let start = 0; start < scores.length; start += batchSize) {
-      const batch: TokenScore[] = []
-      const ids: number[] = []
-      for (let i = start; i < Math.min(start + batchSize, scores.length); i++) {
-        const score = scores.at(i)
-        batch.push(score)
-        ids.push(score.id)
-        for (const id of score.top?.ids ?? []) ids.push(id)
+/** For any number: made as they are written. */
+export const rowsLater =
+  (scores: Scores, show: TokenShow): RowList =>
+  row =>
+    new LazyList(async function* () {
+      for (let start = 0; start < scores.length; start += batchSize) {
+        const { batch, ids } = slice(scores, start, Math.min(start + batchSize, scores.length))
+        const textOf = await show(ids)
+        yield batch.map(score => row(score, textOf))
       }
-      const textOf = await show(ids)
-      yield batch.map(score => row(score, textOf))
-    }
-  })
-}
+    })
 
 /** The log-probabilities of `/v1/completions`. `offset` is where the text of the first token begins. */
-export function completionLogprobs(scores: Scores, show: TokenShow, offset = 0): object {
+export function completionLogprobs(rows: RowList, offset = 0): object {
   let at = offset
   return {
-    text_offset: lazyRows(scores, show, ({ id }, textOf) => {
+    text_offset: rows(({ id }, textOf) => {
       const here = at
       at += textOf(id).length
       return here
     }),
-    token_logprobs: lazyRows(scores, show, ({ logprob }) => (logprob === undefined ? null : finite(logprob))),
-    tokens: lazyRows(scores, show, ({ id }, textOf) => textOf(id)),
-    top_logprobs: lazyRows(scores, show, ({ id, logprob, top }, textOf) => {
+    token_logprobs: rows(({ logprob }) => (logprob === undefined ? null : finite(logprob))),
+    tokens: rows(({ id }, textOf) => textOf(id)),
+    top_logprobs: rows(({ id, logprob, top }, textOf) => {
       if (logprob === undefined) return null
       const likeliest = Array.from(top?.ids ?? [], (each, k): [string, number] => [
         textOf(each),
@@ -118,13 +131,13 @@ export function completionLogprobs(scores: Scores, show: TokenShow, offset = 0):
 }
 
 /** The log-probabilities of `/v1/chat/completions`. */
-export function chatLogprobs(scores: Scores, show: TokenShow): object {
+export function chatLogprobs(rows: RowList): object {
   const entry = (token: string, logprob: number): object => ({
     token,
     logprob: finite(logprob),
     bytes: Array.from(Buffer.from(token)),
   })
-  const content = lazyRows(scores, show, ({ id, logprob, top }, textOf) => ({
+  const content = rows(({ id, logprob, top }, textOf) => ({
     ...entry(textOf(id), logprob!),
     top_logprobs: Array.from(top?.ids ?? [], (each, k) => entry(textOf(each), top!.logprobs[k]!)),
   }))
@@ -132,8 +145,11 @@ export function chatLogprobs(scores: Scores, show: TokenShow): object {
 }
 
 /** `prompt_logprobs`: null for the first token, then each token's own and the likeliest, by id. */
-export function promptLogprobs(sample: Sample, show: TokenShow): LazyList {
-  return lazyRows(promptScoresOf(sample), show, ({ id, logprob, top }, textOf) => {
+export function promptLogprobs(sample: Sample, show: TokenShow): unknown {
+  return rowsLater(
+    promptScoresOf(sample),
+    show,
+  )(({ id, logprob, top }, textOf) => {
     if (logprob === undefined || !top) return null
     const row: Record<string, object> = {}
     top.ids.forEach((each, k) => {

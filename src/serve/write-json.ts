@@ -74,15 +74,3 @@ function hasLazyList(value: unknown): boolean {
   for (const name in value) if (hasLazyList((value as Record<string, unknown>)[name])) return true
   return false
 }
-
-/** The same value with its lists made: for what is small. */
-export async function settled(value: unknown): Promise<unknown> {
-  if (value instanceof LazyList) {
-    const items: unknown[] = []
-    for await (const batch of value.batches()) for (const item of batch) items.push(await settled(item))
-    return items
-  }
-  if (!hasLazyList(value)) return value
-  const fields = Object.entries(value as object).map(async ([name, field]) => [name, await settled(field)] as const)
-  return Object.fromEntries(await Promise.all(fields))
-}
