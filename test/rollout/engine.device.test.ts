@@ -134,7 +134,7 @@ describe.each(models)('samples of %s in %s', (name, dtype) => {
     const before = memoryUse(device).liveTensors
     const engine = new LocalEngine(model, { eosIds: [2], ...options, ...(cacheBytes ? { cacheBytes } : {}) })
     if (graphs === 'decode only')
-      (engine as unknown as { device: { mixedLimits: { rows: number } } }).device.mixedLimits.rows = 0
+      (engine as unknown as { core: { device: { mixedLimits: { rows: number } } } }).core.device.mixedLimits.rows = 0
     const requests = mixedRequests()
     const found = [...(await collect(engine, requests)).values()]
     expect(await offScore(model, found)).toBeLessThan(allowed[dtype])
