@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { LocalModel, parseConfig } from 'whetstone/model'
+import { LocalModel, parseConfig, projections } from 'whetstone/model'
 import { LocalEngine } from 'whetstone/rollout'
 import { backend, Tensor } from 'whetstone/tensor'
 import { deviceTime } from '../cuda/timing.mjs'
@@ -38,7 +38,8 @@ const config = parseConfig(
   },
   'config.json',
 )
-const model = await LocalModel.create(config, { role: 'language', seed: 1, device: 'cuda', dtype: 'bfloat16' })
+const settings = /** @type {const} */ ({ role: 'language', seed: 1, device: 'cuda', dtype: 'bfloat16' })
+const model = await LocalModel.create(config, settings)
 const parameters = 494_032_768
 const cacheBytes = 24 * 2 * 2 * 64 * 2 // of a token
 
@@ -99,9 +100,14 @@ const floorOf = (concurrent, meanLength) => (parameters * 2 + concurrent * meanL
  * What is generated at once: prompts, samples of each. Top-k 50 is what transformers does where nobody says otherwise; what other
  * options cost is seen beside 256.
  */
+/** Samples come from merged copies of the weights, so this row should be the one without an adapter. */
+const adapter = { rank: 16, alpha: 32, dropout: 0, targets: projections, seed: 2 }
 const special = Array.from({ length: 300 }, (_, i) => vocabSize - 300 + i)
 /**
- * @typedef {{ prompts: number, samples?: number, topK?: number, more?: string, sampling?: Sampling, peer?: boolean }} Case
+ * @typedef {{
+ *   prompts: number, samples?: number, topK?: number, more?: string, sampling?: Sampling, peer?: boolean,
+ *   adapter?: import('whetstone/model').AdapterOptions & { seed: number }
+ * }} Case
  * @type {Case[]}
  */
 const allCases = [
@@ -115,13 +121,15 @@ const allCases = [
   { prompts: 256, more: 'top-p 0.9', sampling: { topP: 0.9 } },
   { prompts: 256, topK: 50, more: '300 ids forbidden', sampling: { forbiddenIds: special } },
   { prompts: 256, more: '5 log-probabilities', sampling: { topLogprobs: 5 } },
+  { prompts: 256, more: 'a model with an adapter', adapter },
   { prompts: 1024 },
 ]
 const only = options.only?.split(',')
 const cases = allCases.filter(({ prompts, samples = 1 }) => !only || only.includes(`${prompts * samples}`))
-for (const { prompts, samples = 1, topK, more, sampling, peer: compared } of cases) {
+for (const { prompts, samples = 1, topK, more, sampling, peer: compared, adapter } of cases) {
   const concurrent = prompts * samples
-  const engine = new LocalEngine(model, { maxSequences: concurrent, maxLength: prompt + response })
+  const adapted = adapter && (await LocalModel.create(config, { ...settings, adapter }))
+  const engine = new LocalEngine(adapted ?? model, { maxSequences: concurrent, maxLength: prompt + response })
   const run = async (length = response) => {
     const lengths = Array.from({ length: prompts }, () => length)
     const { seconds } = await generate(
@@ -141,6 +149,7 @@ for (const { prompts, samples = 1, topK, more, sampling, peer: compared } of cas
     rounds,
   )
   await engine.close()
+  adapted?.dispose()
   const step = (whole.ours - whole.first) / (response - 1)
   const floor = floorOf(concurrent, prompt + response / 2)
   const tokens = concurrent * response
