@@ -59,17 +59,12 @@ export function numbers(seed) {
 /** Texts of about `length` tokens each. @param {Tokenizer} tokenizer @param {number} count @param {number} length */
 export async function makePrompts(tokenizer, count, length) {
   const next = numbers(count)
-  const words = Math.ceil(length / 2)
   const letter = () => letters[Math.floor(next() * 26)]
   const texts = Array.from({ length: count }, () =>
-    Array.from({ length: words }, () => letter() + letter() + letter()).join(' '),
+    Array.from({ length }, () => letter() + letter() + letter()).join(' '),
   )
   const ids = await tokenizer.encodeBatch(texts)
-  // Words and the spaces between them: two tokens a word, or three where no token is the word.
-  return ids.map(each => tokenizer.decode(each.subarray(0, length))).reduce(
-    async (all, text) => [...(await all), await text],
-    Promise.resolve(/** @type {string[]} */ ([])),
-  )
+  return Promise.all(ids.map(each => tokenizer.decode(each.subarray(0, length))))
 }
 
 /**

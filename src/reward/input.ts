@@ -1,4 +1,4 @@
-import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { type ChatMessage, type DecodeOptions, type Tokenizer, tokenReader } from '../text/index.js'
 
 /** A row of the dataset: its columns by name. */
 export type RewardRow = Readonly<Record<string, unknown>>
@@ -55,7 +55,7 @@ type Known = Pick<
 
 /** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */
 export async function decodeRewardInput(
-  tokenizer: Pick<Tokenizer, 'decode'>,
+  tokenizer: Pick<Tokenizer, 'decode' | 'byteLevel'>,
   sample: Known & Pick<RewardInput, 'promptIds' | 'responseIds'>,
 ): Promise<RewardInput> {
   const { promptIds, responseIds } = sample
@@ -63,14 +63,26 @@ export async function decodeRewardInput(
   whole.set(promptIds)
   whole.set(responseIds, promptIds.length)
   const [prompt, promptRaw, response, responseRaw, query] = await Promise.all([
-    tokenizer.decode(promptIds, { skipSpecialTokens: true }),
-    tokenizer.decode(promptIds),
-    tokenizer.decode(responseIds, { skipSpecialTokens: true }),
-    tokenizer.decode(responseIds),
+    textOf(tokenizer, promptIds, { skipSpecialTokens: true }),
+    textOf(tokenizer, promptIds),
+    textOf(tokenizer, responseIds, { skipSpecialTokens: true }),
+    textOf(tokenizer, responseIds),
     // Of the whole, not the two texts joined: a character may be divided between prompt and response.
-    tokenizer.decode(whole),
+    textOf(tokenizer, whole),
   ])
   return { ...sample, prompt, promptRaw, response, responseRaw, query }
+}
+
+const none = new Int32Array(0)
+
+/** What `decode` gives. Where tokens are bytes they are put together here: five calls of the library for every sample cost more. */
+function textOf(
+  tokenizer: Pick<Tokenizer, 'decode' | 'byteLevel'>,
+  ids: Int32Array,
+  { skipSpecialTokens = false }: DecodeOptions = {},
+): string | Promise<string> {
+  if (!tokenizer.byteLevel) return tokenizer.decode(ids, { skipSpecialTokens })
+  return tokenReader(tokenizer, { skipSpecialTokens, before: none }).read(ids, { last: true })
 }
 
 /** The record of a sample of which only the text is known. */

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import {
@@ -66,6 +67,23 @@ describe('what a reward sees', () => {
       responseRaw: 'Four.<|im_end|>',
       query: `${promptRaw}Four.<|im_end|>`,
     })
+  })
+
+  it("is what the tokenizer's library decodes, whatever was sampled", async () => {
+    const known = { row: {}, finishReason: 'length', group: 'p', sample: 0 } as const
+    // Special tokens, bytes that are no character by themselves, and ids that no token has.
+    const sampled = fc
+      .array(fc.integer({ min: 0, max: policy.vocabSize + 3 }), { maxLength: 24 })
+      .map(list => ids(...list))
+    const library = { decode: policy.decode.bind(policy), byteLevel: undefined }
+    const decoded = async (promptIds: Int32Array, responseIds: Int32Array) => {
+      const input = { ...known, promptIds, responseIds }
+      expect(await decodeRewardInput(policy, input)).toEqual(await decodeRewardInput(library, input))
+    }
+    expect(policy.byteLevel).toBeDefined()
+    await fc.assert(fc.asyncProperty(sampled, sampled, decoded), { numRuns: 300 })
+    const [first, ...rest] = await policy.encode('𓀀', { addSpecialTokens: false })
+    await decoded(ids(first!), ids(...rest))
   })
 })
 
