@@ -37,7 +37,7 @@ const promptLength = 64
 const delayMs = 200
 
 const scratch = mkdtempSync(join(tmpdir(), 'whetstone-bench-'))
-const tokenizer = await makeTokenizer(join(scratch, 'model'), vocabSize)
+const tokenizer = await makeTokenizer(join(scratch, 'tokenizer'), vocabSize)
 const config = newConfig('qwen2', { ...sizes['2m'], vocabSize }, { eos: tokenizer.eosId })
 const actor = await LocalModel.create(config, { role: 'language', seed: 1 })
 const reference = await LocalModel.create(config, { role: 'language', seed: 2 })
@@ -284,8 +284,9 @@ async function trl() {
     return true
   }
   const directory = join(scratch, 'model')
-  await actor.save(directory)
+  await actor.export(directory, { what: 'model' })
   const prompts = await makePrompts(tokenizer, 4, promptLength)
+  const work = { model: directory, tokenizer: tokenizer.dir, prompts, n: 8, tokens: 64 }
   const peer = new Peer(python, [fileURLToPath(new URL('./peer.py', import.meta.url))])
   try {
     return await withMaker({ ignoreEos: true }, async maker => {
@@ -293,7 +294,7 @@ async function trl() {
       const best = await inTurns(
         {
           ours: async () => (await maker.makeExperienceList(prompts)).info.seconds.total,
-          theirs: () => peer.measure(JSON.stringify({ model: directory, prompts, n: 8, tokens: 64 })),
+          theirs: () => peer.measure(JSON.stringify(work)),
         },
         rounds,
       )

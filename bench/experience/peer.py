@@ -32,7 +32,7 @@ def trainer_of(work):
     key = json.dumps(work)
     if key not in trainers:
         tokenizer = PreTrainedTokenizerFast(
-            tokenizer_file=os.path.join(work["model"], "tokenizer.json"),
+            tokenizer_file=os.path.join(work["tokenizer"], "tokenizer.json"),
             eos_token="<|end|>",
             pad_token="<|end|>",
             padding_side="left",
