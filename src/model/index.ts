@@ -35,4 +35,5 @@ export type {
   TrainStepOptions,
   TrainStepResult,
 } from './token-model.js'
+export { checkStepOptions } from './training.js'
 export type { LoadProgress } from './weights.js'

@@ -4,7 +4,7 @@
  */
 
 import type { DecoderParts, ModelConfig } from '../decoder/index.js'
-import { type AdamW, adamWRates, checkClipNorm, type Device, type DType, type Tensor } from '../tensor/index.js'
+import { type AdamW, adamWRates, type Device, type DType, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
 import { ModelError, NonFiniteError } from './errors.js'
@@ -33,7 +33,7 @@ import type {
   TrainStepOptions,
   TrainStepResult,
 } from './token-model.js'
-import { Accumulation, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
+import { Accumulation, checkStepOptions, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
 import { checksumWeights } from './weights.js'
 
 export class LocalModel<R extends Role = Role> implements TokenModel<R> {
@@ -224,10 +224,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
    */
   step(options: TrainStepOptions): Promise<TrainStepResult> {
     return this.turns.alone('step()', async () => {
+      checkStepOptions(options)
       const groups = stepRates(this.settings.optimizer, options)
       for (const rates of groups) adamWRates(rates)
       const { clipNorm } = options
-      checkClipNorm(clipNorm)
       this.weights.refuseUnusable()
       this.accumulation.refuseHalf()
       try {

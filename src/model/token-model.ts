@@ -25,13 +25,17 @@ export interface ModelCapabilities {
   offload: boolean
 }
 
-/** The options of one AdamW step; those left out are the model's. */
+/** The options of one AdamW step; those left out are the model's. All are numbers that float32 holds (`checkStepOptions`). */
 export interface TrainStepOptions {
+  /** At least 0. */
   lr: number
-  /** Gradients are scaled down to this norm where theirs is larger. */
+  /** Gradients are scaled down to this norm where theirs is larger; more than 0. */
   clipNorm?: number
+  /** Each at least 0 and below 1. */
   betas?: readonly [number, number]
+  /** More than 0. */
   eps?: number
+  /** At least 0. Of weights that decay: a model may exempt some kinds. */
   weightDecay?: number
 }
 
@@ -93,21 +97,29 @@ export interface TokenModel<R extends Role = Role> {
 
   /**
    * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
-   * changes, and the sequence it came from is named.
+   * changes, and the sequence it came from is named. An option out of its range is a `RangeError`: nothing has changed, and
+   * the gradients are still there.
    */
   step(options: TrainStepOptions): Promise<TrainStepResult>
 
   /** Drops accumulated gradients. */
   zeroGrad(): void
 
-  /** Writes one directory, whole or not at all, from which `loadState` of a model of the same shape continues bit for bit. */
+  /**
+   * Writes one directory, whole or not at all, from which `loadState` of a model of the same shape continues bit for bit.
+   * Between steps: gradients that wait for one are not part of it, and refuse it.
+   */
   saveState(directory: string): Promise<void>
+  /** Takes over a state. One of another shape, role or optimiser is refused by what differs, and nothing has changed. */
   loadState(directory: string): Promise<void>
 
-  /** Writes what others load. Over an existing directory: the old one or the new one, never a mixture. */
+  /**
+   * Writes what others load, one of `capabilities.exports`. Over an earlier export: the old one or the new one, never a
+   * mixture.
+   */
   export(directory: string, options: ExportOptions): Promise<ExportReport>
 
-  /** Moves everything the model holds on its device away; `reload` brings it back. In between it can only be reloaded. */
+  /** Moves everything the model holds on its device away; `reload` brings it back, bit for bit. In between all else is refused. */
   offload(): Promise<void>
   reload(): Promise<void>
 

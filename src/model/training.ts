@@ -1,5 +1,13 @@
 /** What a training step needs beside the gradients: the optimiser, and where they came from. */
-import { AdamW, type AdamWOptions, NonFiniteGradientError, scope, type Tensor } from '../tensor/index.js'
+import {
+  AdamW,
+  type AdamWOptions,
+  adamWRates,
+  checkClipNorm,
+  NonFiniteGradientError,
+  scope,
+  type Tensor,
+} from '../tensor/index.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
 import type { Gradients, Role, TrainOptions } from './outputs.js'
@@ -18,6 +26,12 @@ export function makeAdamW(weights: Parameters, settings: OptimizerOptions): Adam
     { parameters: group(true), lr: 0 },
     { parameters: group(false), lr: 0 },
   ])
+}
+
+/** Refuses, as a `RangeError`, what AdamW cannot work with: a number that is none would reach the weights. */
+export function checkStepOptions(options: TrainStepOptions): void {
+  adamWRates(options)
+  checkClipNorm(options.clipNorm)
 }
 
 /** The options of one step of `makeAdamW`'s two groups, in their order. */
