@@ -6,6 +6,7 @@ import { aggregatorSource, type ScoredSample } from './aggregator.js'
 import { type Combination, type ResolvedRewards, type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardStoppedError } from './errors.js'
 import type { RewardInput } from './input.js'
+import { onAbort } from './on-abort.js'
 import type { FailedReward, RewardOutcome, ScoredReward, SourceOutcome } from './outcome.js'
 import { entriesFor } from './recipe.js'
 import { type QueueOptions, type SourceCounts, SourceQueue } from './source-queue.js'
@@ -133,6 +134,8 @@ export class RewardComputationEngine {
       exhausted = true
     }
     take().catch(fail).finally(settle)
+    // Where nothing is asked for yet and nothing arrives, nobody else would notice.
+    const stopListening = onAbort(signal, () => wake())
     try {
       while (true) {
         if (failure) throw failure.error
@@ -145,6 +148,7 @@ export class RewardComputationEngine {
         })
       }
     } finally {
+      stopListening()
       stop.abort()
       // Not waited for: a generator that hangs ends when it can.
       if (!exhausted) Promise.resolve(source.return?.()).catch(() => {})

@@ -16,7 +16,7 @@ export interface SourceCounts {
   retries: number
   samples: number
   failures: number
-  /** Samples whose answer came when it was no longer waited for. */
+  /** Samples whose answer came after its deadline. */
   late: number
   /** The time calls took together. */
   seconds: number
@@ -157,7 +157,6 @@ export class SourceQueue<Item> {
     const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
     const context = new CallContext()
     const started = performance.now()
-    const tooLate = () => performance.now() - started > limit
     this.counts.calls++
     return new Promise((resolve, reject) => {
       let over = false
@@ -181,16 +180,15 @@ export class SourceQueue<Item> {
       // A caller that was aborted must not leave a request running behind it.
       onAbandoned(batch, () => over || giveUp(abandoned))
       const answered = (answers: unknown) => {
-        if (over || tooLate()) {
-          const lateMs = performance.now() - started - limit
-          this.counts.late += batch.length
-          this.options.onLate?.({ source: name, samples: batch.length, lateMs: Math.max(0, lateMs) })
-        }
+        const lateMs = performance.now() - started - limit
         end(() =>
-          tooLate()
+          lateMs > 0
             ? reject(new SourceError('late', `the answer came after ${seconds(limit)}; it is not used. ${slower}`))
             : resolve(answers),
         )
+        if (lateMs <= 0) return
+        this.counts.late += batch.length
+        this.options.onLate?.({ source: name, samples: batch.length, lateMs })
       }
       try {
         const items = batch.map(entry => entry.item)

@@ -339,6 +339,10 @@ describe('streaming', () => {
     const stop = new AbortController()
     setTimeout(() => stop.abort(new Error('enough')), 20)
     await expect(drain(engine.stream(samples(3), { signal: stop.signal }))).rejects.toThrow('enough')
+    const idle = new AbortController()
+    setTimeout(() => idle.abort(new Error('nothing came')), 20)
+    const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }
+    await expect(drain(engine.stream(silent, { signal: idle.signal }))).rejects.toThrow('nothing came')
   })
 })
 
