@@ -44,7 +44,7 @@ export type LimitOptions = { readonly [K in keyof SourceLimits]?: SourceLimits[K
 export const defaultLimits = {
   /** A function is asked for one sample at a time: a slow or broken one harms nobody else. */
   function: { batchSize: 1, concurrency: 32, deadlineMs: 120_000, retries: 0 },
-  rule: { batchSize: 64, concurrency: 1, deadlineMs: 120_000, retries: 0 },
+  rule: { batchSize: 16, concurrency: 1, deadlineMs: 120_000, retries: 0 },
   batchFunction: { batchSize: Number.POSITIVE_INFINITY, concurrency: 1, deadlineMs: 120_000, retries: 0 },
   model: { batchSize: 256, concurrency: 1, deadlineMs: Number.POSITIVE_INFINITY, retries: 0 },
   remote: { batchSize: 64, concurrency: 8, deadlineMs: 120_000, timeoutMs: 60_000, retries: 5 },
