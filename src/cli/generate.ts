@@ -5,19 +5,13 @@ import { InputError } from '../errors/index.js'
 import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { readConfig } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import {
-  type GenerationRequest,
-  type Generator,
-  type Outcome,
-  openEngine,
-  resolveSampling,
-  type SamplingParams,
-} from '../rollout/index.js'
+import { type Generator, type Outcome, openEngine, resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { Tokenizer, tokenIds } from '../text/index.js'
 import { asUsage, checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { parseRow, promptRow } from './input-rows.js'
 import { interruptible } from './interrupt.js'
+import { writeSamples } from './sample-lines.js'
 
 const flags = engineFlags.extend({
   input: file('a line of JSON for each prompt'),
@@ -103,9 +97,6 @@ async function generate(settings: Settings, { output, report, signal }: Surround
   const { engine } = opened
   // A directory without a tokenizer generates ids alone.
   const wanted = opened.tokenizer && text ? { ...sampling, text } : sampling
-  const requests = prompts.map(
-    (promptIds, index): GenerationRequest => ({ id: `${index}`, promptIds, n, sampling: wanted }),
-  )
   const started = performance.now()
   const tally = { completed: 0, rejected: 0, failed: 0 }
   const progress = showProgress(
@@ -115,20 +106,10 @@ async function generate(settings: Settings, { output, report, signal }: Surround
     prompts.length * n,
   )
   try {
+    const { logprobs } = settings
+    const onOutcome = ({ kind }: Outcome): void => void tally[kind]++
     await output.write(
-      async write => {
-        const lines = new InOrder(prompts.length * n)
-        for await (const outcome of engine.generate(requests, { signal })) {
-          signal.throwIfAborted()
-          tally[outcome.kind]++
-          const ready = lines.put(
-            Number(outcome.requestId) * n + outcome.sample,
-            outputLine(outcome, settings.logprobs),
-          )
-          if (ready !== '') await write(ready)
-        }
-        signal.throwIfAborted()
-      },
+      write => writeSamples(engine, { prompts, n, sampling: wanted, logprobs }, { write, onOutcome, signal }),
       { signal },
     )
   } finally {
@@ -165,45 +146,6 @@ function showProgress(report: Report, engine: Generator, done: () => number, tot
       generating.end()
     },
   }
-}
-
-/** Lines that come in any order, given out in theirs. */
-class InOrder {
-  private readonly lines: (string | undefined)[]
-  private next = 0
-
-  constructor(count: number) {
-    this.lines = new Array<string | undefined>(count)
-  }
-
-  /** What can be written now. */
-  put(index: number, line: string): string {
-    this.lines[index] = line
-    let ready = ''
-    for (let found = this.lines[this.next]; found !== undefined; found = this.lines[this.next]) {
-      ready += found
-      this.lines[this.next++] = undefined
-    }
-    return ready
-  }
-}
-
-function outputLine(outcome: Outcome, meaning: 'raw' | 'processed'): string {
-  const place = { index: Number(outcome.requestId), sample: outcome.sample }
-  if (outcome.kind !== 'completed') {
-    const { reason, message } = outcome
-    return `${JSON.stringify({ ...place, error: { reason, message } })}\n`
-  }
-  const { promptIds, responseIds, text, logprobs, finishReason } = outcome
-  return `${JSON.stringify({
-    ...place,
-    prompt_ids: Array.from(promptIds),
-    ids: Array.from(responseIds),
-    ...(text === undefined ? {} : { text }),
-    logprobs: Array.from(logprobs[meaning]!),
-    logprobs_mode: meaning,
-    finish_reason: finishReason,
-  })}\n`
 }
 
 interface PromptOptions {
