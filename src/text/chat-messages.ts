@@ -1,3 +1,4 @@
+import { didYouMean } from '../errors/index.js'
 import { ChatTemplateError } from './errors.js'
 import { isObject } from './json.js'
 
@@ -14,8 +15,21 @@ export interface ChatContentPart {
   readonly [field: string]: unknown
 }
 
+const standardRoles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const
+
+/**
+ * The roles that mean something to a template: those of every chat API, and every name the template mentions. Many templates
+ * print any role they are given, so that a misspelt one would make a prompt the model has never seen.
+ */
+export function rolesIn(template: string): ReadonlySet<string> {
+  const mentioned = [...template.matchAll(/'([^'\n]*)'|"([^"\n]*)"/g)].map(
+    ([, single, double]) => single ?? double ?? '',
+  )
+  return new Set([...standardRoles, ...mentioned])
+}
+
 /** Says which message is wrong and how, before a template turns it into a puzzle. */
-export function checkMessages(messages: readonly ChatMessage[]): void {
+export function checkMessages(messages: readonly ChatMessage[], roles: ReadonlySet<string>): void {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw new ChatTemplateError('messages: expected a list with at least one message')
   }
@@ -26,6 +40,12 @@ export function checkMessages(messages: readonly ChatMessage[]): void {
     if (!isObject(message)) fail(`: expected an object with a role and a content, got ${kind(message)}`)
     const { role, content } = message
     if (typeof role !== 'string' || role === '') fail(`.role: expected a non-empty string, got ${kind(role)}`)
+    if (!roles.has(role)) {
+      const known = [...standardRoles]
+      fail(
+        `.role: "${role}" is no role of this chat template${didYouMean(role, known) || `; there are ${known.join(', ')}`}`,
+      )
+    }
     if (Array.isArray(content)) {
       for (const [i, part] of content.entries()) {
         if (!isObject(part) || typeof part.type !== 'string') {

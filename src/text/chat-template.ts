@@ -1,5 +1,5 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja'
-import { type ChatMessage, checkMessages, renderOpenEnded } from './chat-messages.js'
+import { type ChatMessage, checkMessages, renderOpenEnded, rolesIn } from './chat-messages.js'
 import { ChatTemplateError } from './errors.js'
 import { normalizeParts, takesParts } from './message-parts.js'
 import { strftime } from './strftime.js'
@@ -50,15 +50,22 @@ export class ChatTemplate {
   readonly #program: ReturnType<typeof parse>
   readonly #specialTokens: ReadonlyMap<string, string>
   #takesParts: boolean | undefined
+  readonly #roles: ReadonlySet<string>
+  readonly #name: string
 
-  constructor(source: string, specialTokens: ReadonlyMap<string, string> = new Map()) {
+  /** `name`: what errors call it, such as the path of its file. */
+  constructor(
+    source: string,
+    specialTokens: ReadonlyMap<string, string> = new Map(),
+    { name = 'chat template' }: { name?: string } = {},
+  ) {
     this.#specialTokens = specialTokens
+    this.#roles = rolesIn(source)
+    this.#name = name
     const opens = [...source.matchAll(GENERATION_TAG)].filter(tag => tag[2] === undefined).length
     const closes = [...source.matchAll(GENERATION_TAG)].length - opens
     if (opens !== closes) {
-      throw new ChatTemplateError(
-        `chat template: ${opens} {% generation %} tag(s) but ${closes} {% endgeneration %} tag(s)`,
-      )
+      throw new ChatTemplateError(`${name}: ${opens} {% generation %} tag(s) but ${closes} {% endgeneration %} tag(s)`)
     }
     this.marksGeneration = opens > 0
     const marked = source.replace(
@@ -69,7 +76,7 @@ export class ChatTemplate {
     try {
       this.#program = parse(tokenize(marked, { trim_blocks: true, lstrip_blocks: true }))
     } catch (cause) {
-      throw new ChatTemplateError(`chat template: does not parse: ${(cause as Error).message}`, { cause })
+      throw new ChatTemplateError(`${name}: does not parse: ${(cause as Error).message}`, { cause })
     }
   }
 
@@ -91,7 +98,7 @@ export class ChatTemplate {
   }
 
   #prepare(messages: readonly ChatMessage[], { mediaTypes = [] }: ChatOptions): readonly ChatMessage[] {
-    checkMessages(messages)
+    checkMessages(messages, this.#roles)
     const templateTakesParts = (): boolean => (this.#takesParts ??= takesParts(probe => this.#run(probe, {}, ['', ''])))
     return normalizeParts(messages, { mediaTypes, templateTakesParts })
   }
@@ -112,14 +119,14 @@ export class ChatTemplate {
     let left = blameBudget
     for (let i = 0; i < messages.length; i++) {
       left -= i + 1
-      if (left < 0) return new ChatTemplateError(`chat template: ${cause.message}`, { cause })
+      if (left < 0) return new ChatTemplateError(`${this.#name}: ${cause.message}`, { cause })
       try {
         if (i < messages.length - 1) this.#run(messages.slice(0, i + 1), options, ['', ''])
         else throw cause
       } catch (error) {
         if ((error as Error).message !== cause.message) continue
         const { role } = messages[i]!
-        const message = `messages[${i}] (role "${role}"): chat template: ${cause.message}`
+        const message = `messages[${i}] (role "${role}"): ${this.#name}: ${cause.message}`
         return new ChatTemplateError(message, { messageIndex: i, cause })
       }
     }

@@ -17,7 +17,13 @@ export interface TokenizerFiles {
   readonly generationConfig: JsonObject
   readonly modelConfig: JsonObject
   /** Chat templates by name; the unnamed one is `default`. */
-  readonly chatTemplates: ReadonlyMap<string, string>
+  readonly chatTemplates: ReadonlyMap<string, TemplateFile>
+}
+
+/** A chat template and the file it is in. */
+export interface TemplateFile {
+  readonly source: string
+  readonly path: string
 }
 
 export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles> {
@@ -56,13 +62,15 @@ export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles> {
  * default, each `additional_chat_templates/NAME.jinja` a named one. `chat_template.json`, the older file of multimodal
  * processors, comes before the config and after the `.jinja` files.
  */
-async function readChatTemplates(dir: string, config: JsonObject): Promise<Map<string, string>> {
-  const templates = new Map<string, string>()
-  const main = await readOptional(join(dir, 'chat_template.jinja'))
-  if (main !== undefined) templates.set('default', main)
+async function readChatTemplates(dir: string, config: JsonObject): Promise<Map<string, TemplateFile>> {
+  const templates = new Map<string, TemplateFile>()
+  const path = join(dir, 'chat_template.jinja')
+  const main = await readOptional(path)
+  if (main !== undefined) templates.set('default', { source: main, path })
   const extraDir = join(dir, 'additional_chat_templates')
   for (const name of (await listOptional(extraDir)).filter(file => file.endsWith('.jinja')).sort()) {
-    templates.set(basename(name, '.jinja'), await readFile(join(extraDir, name), 'utf8'))
+    const extra = join(extraDir, name)
+    templates.set(basename(name, '.jinja'), { source: await readFile(extra, 'utf8'), path: extra })
   }
   if (templates.size > 0) return templates
   const processorFile = join(dir, 'chat_template.json')
@@ -71,14 +79,14 @@ async function readChatTemplates(dir: string, config: JsonObject): Promise<Map<s
   return namedTemplates(join(dir, 'tokenizer_config.json'), config.chat_template)
 }
 
-function namedTemplates(path: string, value: unknown): Map<string, string> {
+function namedTemplates(path: string, value: unknown): Map<string, TemplateFile> {
   if (value === undefined || value === null) return new Map()
-  if (typeof value === 'string') return new Map([['default', value]])
+  if (typeof value === 'string') return new Map([['default', { source: value, path }]])
   if (Array.isArray(value)) {
     return new Map(
-      value.map((entry: unknown, i): [string, string] => {
+      value.map((entry: unknown, i): [string, TemplateFile] => {
         if (isObject(entry) && typeof entry.name === 'string' && typeof entry.template === 'string') {
-          return [entry.name, entry.template]
+          return [entry.name, { source: entry.template, path }]
         }
         throw new TokenizerError(`${path}: chat_template[${i}]: expected {"name": string, "template": string}`)
       }),

@@ -9,7 +9,7 @@ import { ChatTemplateError, TokenizerError } from './errors.js'
 import { isObject } from './json.js'
 import { type AddedTokenSpec, addedTokens, configIds, findSpecialTokens } from './special-tokens.js'
 import { type TokenIds, tokenIds } from './token-ids.js'
-import { readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js'
+import { readTokenizerFiles, type TemplateFile, type TokenizerFiles } from './tokenizer-files.js'
 
 export interface EncodeOptions {
   /** Let the tokenizer add its own tokens, such as a leading bos. On by default, as in transformers. */
@@ -70,14 +70,14 @@ export class Tokenizer {
   readonly byteLevel: ByteLevelTokens | undefined
 
   readonly #library: Library
-  readonly #templateSources: ReadonlyMap<string, string>
+  readonly #templateFiles: ReadonlyMap<string, TemplateFile>
   readonly #templates = new Map<string, ChatTemplate>()
   readonly #cleansUpSpaces: boolean
   #longestToken: number | undefined
 
   private constructor(files: TokenizerFiles, library: Library) {
     this.#library = library
-    this.#templateSources = files.chatTemplates
+    this.#templateFiles = files.chatTemplates
     this.#cleansUpSpaces = cleansUpSpaces(files)
     this.dir = files.dir
     const special = findSpecialTokens(files)
@@ -237,17 +237,18 @@ export class Tokenizer {
 
   /** A named template, or the one for tools when tools are given and there is one, or the default. */
   #template({ template: name, tools }: TemplateOptions): ChatTemplate {
-    const chatTemplates = this.#templateSources
+    const chatTemplates = this.#templateFiles
     const chosen = name ?? (tools && chatTemplates.has('tool_use') ? 'tool_use' : 'default')
-    const source = chatTemplates.get(chosen)
-    if (source === undefined) {
+    const file = chatTemplates.get(chosen)
+    if (file === undefined) {
       throw new ChatTemplateError(
         chatTemplates.size === 0
           ? `${this.dir}: no chat template: expected chat_template.jinja, or chat_template in tokenizer_config.json`
           : `${this.dir}: no chat template named "${chosen}"; there are: ${[...chatTemplates.keys()].join(', ')}`,
       )
     }
-    const compiled = this.#templates.get(chosen) ?? new ChatTemplate(source, this.specialTokens)
+    const compiled =
+      this.#templates.get(chosen) ?? new ChatTemplate(file.source, this.specialTokens, { name: file.path })
     this.#templates.set(chosen, compiled)
     return compiled
   }

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { writeDirectoryAtomic } from '../files/index.js'
 import { learnBpe } from './bpe.js'
 import { BYTE_CHARACTERS, toByteCharacters } from './byte-level.js'
 import { CHAT_TOKENS, CHATML_TEMPLATE, SPLIT_REGEX, TOKENIZER_CONFIG, tokenizerJson } from './chatml.js'
@@ -64,10 +64,10 @@ export async function trainTokenizer(options: TrainTokenizerOptions): Promise<Tr
     options.onProgress?.({ stage: 'merging', vocabSize: size + CHAT_TOKENS.length, of: vocabSize }),
   )
   options.signal?.throwIfAborted()
-  await writeDirectory(options.out, {
-    'tokenizer.json': `${JSON.stringify(tokenizerJson(tokens, merges), null, 1)}\n`,
-    'tokenizer_config.json': `${JSON.stringify(TOKENIZER_CONFIG, null, 2)}\n`,
-    'chat_template.jinja': CHATML_TEMPLATE,
+  await writeDirectoryAtomic(options.out, async at => {
+    await writeFile(join(at, 'tokenizer.json'), `${JSON.stringify(tokenizerJson(tokens, merges), null, 1)}\n`)
+    await writeFile(join(at, 'tokenizer_config.json'), `${JSON.stringify(TOKENIZER_CONFIG, null, 2)}\n`)
+    await writeFile(join(at, 'chat_template.jinja'), CHATML_TEMPLATE)
   })
   return { dir: options.out, vocabSize: tokens.length + CHAT_TOKENS.length, characters }
 }
@@ -119,26 +119,4 @@ async function refuseToOverwrite(out: string): Promise<void> {
     throw new TokenizerError(`${out}: expected a directory that is empty or does not exist yet`, { cause })
   }
   throw new TokenizerError(`${out}: not empty; nothing is overwritten. Give another directory or remove this one.`)
-}
-
-/** All files or none: written beside their place, flushed, and moved there in one step. */
-async function writeDirectory(out: string, files: Readonly<Record<string, string>>): Promise<void> {
-  const place = resolve(out)
-  const temporary = join(dirname(place), `.${basename(place)}.${randomUUID()}.tmp`)
-  try {
-    await mkdir(temporary, { recursive: true })
-    for (const [name, text] of Object.entries(files)) {
-      const handle = await open(join(temporary, name), 'w')
-      try {
-        await handle.writeFile(text)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-    }
-    await rename(temporary, place)
-  } catch (cause) {
-    await rm(temporary, { recursive: true, force: true })
-    throw new TokenizerError(`${out}: cannot be written (${(cause as Error).message})`, { cause })
-  }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -95,6 +95,23 @@ describe('init', () => {
     })
     expect(readFileSync(path('tiny/config.json'), 'utf8')).toBe(before)
     expect(readdirSync(binary.folder).filter(name => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  test('twice at once: one directory, and one line that says why there is not another', async () => {
+    const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out', 'raced']
+    const ran = await Promise.all([binary.run(args), binary.run(args)])
+    expect(ran.map(({ code }) => code).sort()).toEqual([0, 1])
+    expect(ran.find(({ code }) => code === 1)!.stderr).toMatch(/^whetstone: \S*raced[^\n]*\n$/)
+    expect(readdirSync(binary.folder).filter(name => /^\..*raced/.test(name))).toEqual([])
+    const model = await LocalModel.load(path('raced'))
+    model.dispose()
+  })
+
+  test.each(['/sys/model', '/dev/null/model'])('%s, where nothing can be written, is one line', async out => {
+    const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out', out]
+    const ran = await binary.run(args)
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/^whetstone: [^\n]*\n$/) })
+    expect(ran.stderr).toContain(out)
   })
 
   test.each([
@@ -319,6 +336,40 @@ describe('score', () => {
       expect(readdirSync(binary.folder).filter(name => /stopped/.test(name))).toEqual([])
     }
   })
+})
+
+test('a chat template that is wrong is named by its file, an unknown role by its message', async () => {
+  cpSync(tiny, path('bad-template'), { recursive: true })
+  writeFileSync(path('bad-template/chat_template.jinja'), '{% for m in messages %}')
+  const input = write('roles.jsonl', [
+    {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Ho' },
+      ],
+    },
+    { messages: [{ role: 'asistant', content: 'Hi' }] },
+  ])
+  const score = (model: string) => binary.run(['score', '--model', model, '--input', input, '--output', 'roles.out'])
+  expect((await score(path('bad-template'))).stderr).toContain(
+    `line 1: ${path('bad-template/chat_template.jinja')}: does not parse`,
+  )
+  const ran = await score(tiny)
+  expect(ran.code).toBe(1)
+  expect(ran.stderr).toContain(
+    'line 2: messages[0].role: "asistant" is no role of this chat template; did you mean assistant?',
+  )
+})
+
+test('an adapter of what adapters are not supported for is one line', async () => {
+  mkdirSync(path('lm-head'))
+  const config = JSON.parse(readFileSync(join(fixture('qwen2-lora'), 'adapter_config.json'), 'utf8')) as object
+  writeFileSync(path('lm-head/adapter_config.json'), JSON.stringify({ ...config, target_modules: ['lm_head'] }))
+  cpSync(join(fixture('qwen2-lora'), 'adapter_model.safetensors'), path('lm-head/adapter_model.safetensors'))
+  const input = write('one.jsonl', [{ ids: [1, 2] }])
+  const args = ['--model', fixture('qwen2'), '--adapter', path('lm-head'), '--input', input, '--output', 'lm-head.out']
+  const ran = await binary.run(['score', ...args])
+  expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/^whetstone: [^\n]*lm_head[^\n]*\n$/) })
 })
 
 test.each(['init', 'score'])('%s --help', async verb => {
