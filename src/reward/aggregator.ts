@@ -12,8 +12,8 @@ export type RewardFnLabelMap = Readonly<Record<string, number>>
  *
  * @example
  * const rewardFn: RewardFn = ([quality, safety], labels) => ({
- *   rewards: labels.map((_, i) => 0.6 * quality[i] + 0.4 * safety[i]),
- *   metrics: { quality, safety },
+ *   rewards: labels.map((_, i) => 0.6 * quality![i]! + 0.4 * safety![i]!),
+ *   metrics: { quality: quality!, safety: safety! },
  * })
  */
 export type RewardFn = (

@@ -38,7 +38,7 @@ interface Server {
  * LABEL and REFERENCE are texts, INPUT_IDS and ATTENTION_MASK padded ids; its output is REWARD, or the only one it has.
  *
  * @example
- * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality', apiKey: process.env.RM_KEY })
+ * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality' })
  */
 export function grpcReward(options: GrpcRewardOptions): RewardSource {
   const { name, apiKey, modelVersion = '', contents = 'raw', maxAnswerBytes = 64 << 20 } = options
