@@ -2,9 +2,11 @@
  * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
  * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
  */
+import type { MediaItem } from '../model/index.js'
 import {
   RewardComputationEngine,
   type RewardEngineOptions,
+  type RewardMedia,
   type RewardModel,
   type RewardRow,
   type RewardSource,
@@ -41,6 +43,14 @@ import { initialRunningMoments, type RunningMoments, restoreRunningMoments } fro
 
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 
+/** Images and videos of a prompt, and its ids with placeholders for them, as a model takes them. */
+export interface MediaProcessor {
+  process(
+    ids: Int32Array,
+    media: { images: readonly RewardMedia[]; videos: readonly RewardMedia[] },
+  ): Promise<{ ids: Int32Array; media: readonly MediaItem[] }>
+}
+
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
   /** Its log-probabilities are the ones that training starts from. */
   readonly actor: Scorer<'language'>
@@ -49,6 +59,8 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   /** The reference that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
   readonly initialModel?: Scorer<'language'> | 'adapter-off'
   readonly tokenizer: Tokenizer
+  /** Turns images and videos into what a vision-language model reads; models that read text alone have none. */
+  readonly processor?: MediaProcessor
   /** What samples: an engine over the actor's own weights, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
@@ -377,6 +389,8 @@ export class FastExperienceMaker {
       problems.push('initialModel: adapter-off needs an actor with an adapter, and this one has none; give a model')
     if (initialModel === undefined && klController !== undefined && klController.coef !== 0)
       problems.push('klController: KL is measured to a reference, and there is none; give initialModel')
+    if (this.options.processor && !(actor.capabilities.media && generator.capabilities.media))
+      problems.push('processor: images and videos need a vision-language actor and engine, and these read text alone')
     if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
       problems.push('highEntropyTokenRatio: this actor gives no entropies')
     if (config.stop.length > 0 && !generator.capabilities.text)
@@ -407,7 +421,7 @@ const noSeconds: StageSeconds = {
   total: 0,
 }
 
-const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'generator', 'klController'])
+const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'processor', 'generator', 'klController'])
 const rewardNames = new Set<keyof RewardOptions>([
   'sources',
   'rewardModel',

@@ -66,6 +66,7 @@ export {
   type FastExperienceMakerOptions,
   type Inference,
   type MakeOptions,
+  type MediaProcessor,
 } from './fast-experience-maker.js'
 export { type Group, type GroupKey, groupsOf } from './groups.js'
 export { dataParallel, gather, paddingShare, type Scorer, scatter, scoreResponses } from './inference.js'

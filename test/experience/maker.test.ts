@@ -447,6 +447,7 @@ describe('the config is checked before anything runs', () => {
     [{ initialModel: 'adapter-off' }, /adapter-off needs an actor with an adapter/],
     [{ klController: { kind: 'fixed', coef: 0.1 } }, /give initialModel/],
     [{ promptMaxLen: 128 }, /leaves no token to generate/],
+    [{ processor: { process: () => Promise.reject(new Error('unused')) } }, /read text alone/],
     [{ overlongBuffer: true, overlongBufferLen: 13 }, /overlongBufferLen/],
   ] as [object, RegExp][])('%j', async (options, message) => {
     await expect(
