@@ -350,6 +350,20 @@ test('a request may take the name of one that has ended', async () => {
   expect(completed((await second.next()).value).finishReason).toBe('length')
 })
 
+test('a small request is served within a few steps, whatever is queued', async () => {
+  const engine = open({ maxSequences: 16 })
+  const large = { id: 'large', promptIds: randomIds(numbers(1), 9), n: 600, sampling: { seed: 1, maxNewTokens: 200 } }
+  const alone = { id: 'small', promptIds: randomIds(numbers(2), 9), n: 2, sampling: { seed: 1, maxNewTokens: 4 } }
+  const expected = content(await collect(engine, [alone]))
+  const crowd = engine.generate([{ ...large, sampling: { ...large.sampling, ignoreEos: true } }])
+  await expect.poll(() => engine.counts.running, { timeout: 20_000 }).toBe(16)
+  const before = engine.counts.steps
+  expect(content(await collect(engine, [alone]))).toEqual(expected)
+  expect(engine.counts.steps - before).toBeLessThan(20)
+  expect(engine.counts.preemptions).toBe(0)
+  await crowd.return!()
+})
+
 test('leaving the loop cancels the rest', async () => {
   const engine = open()
   for await (const outcome of engine.generate(mixed)) {

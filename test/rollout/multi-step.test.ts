@@ -266,6 +266,29 @@ describe('an engine with multi-step decoding', () => {
     expect(together).toBeLessThanOrEqual(9)
   })
 
+  test('lets a small request in where a large one has every place, and both get their tokens', async () => {
+    const log: number[] = []
+    wrap.device = device => multiStepped(device as StepDevice, log, { steps: 60, syncInterval: 3, top: 0 })
+    const engine = new LocalEngine(model, { maxSequences: 8, eosIds: [] })
+    wrap.device = undefined
+    const large = { id: 'large', promptIds: Int32Array.of(5, 6, 7), n: 12, sampling: { seed: 1, maxNewTokens: 60 } }
+    const small = { id: 'small', promptIds: Int32Array.of(8, 9), sampling: { seed: 1, maxNewTokens: 2 } }
+    const alone = await collect(engine, [large])
+    let tokens = 0
+    let atSmall = 0
+    const onToken = (): void => {
+      if (++tokens === 40) void engine.generate([small], { onToken: () => (atSmall ||= tokens) }).next()
+    }
+    const found = new Map<number, number[]>()
+    for await (const outcome of engine.generate([large], { onToken }))
+      if (outcome.kind === 'completed') found.set(outcome.sample, [...outcome.responseIds])
+    await engine.close()
+    for (const { sample, responseIds } of alone.values()) expect(found.get(sample)).toEqual([...responseIds])
+    // Two pieces of three steps of eight samples, the steps of a refill, and no more.
+    expect(atSmall).toBeGreaterThanOrEqual(40)
+    expect(atSmall).toBeLessThanOrEqual(40 + 8 * 12)
+  })
+
   test('lets those in that come meanwhile, where there is a place', async () => {
     const log: number[] = []
     wrap.device = device => multiStepped(device as StepDevice, log, { steps: 60, syncInterval: 3, top: 0 })
