@@ -85,8 +85,8 @@ export interface DerivedRollout {
  *   ],
  *   options: { advantageEstimator: 'rloo', klCoef: 0 },
  * })
- * samples[0].advantages // 1, 1
- * samples[1].advantages // -1, -1, -1
+ * samples[0]?.advantages // 1, 1
+ * samples[1]?.advantages // -1, -1, -1
  */
 export function deriveAdvantages(input: {
   samples: readonly RolloutSample[]

@@ -74,7 +74,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
    *
    * ```ts
    * const actor = await LocalModel.load('Qwen2.5-0.5B', { role: 'language' })
-   * const [{ logprobs }] = await actor.score([tokenizer.encode('Hello there')])
+   * const [scored] = await actor.score([await tokenizer.encode('Hello there')])
+   * console.log(scored?.logprobs)
    * ```
    */
   static async load<R extends Role = Role>(directory: string, options: LoadOptions<R> = {}): Promise<LocalModel<R>> {

@@ -33,6 +33,7 @@ export interface ModelRewardOptions extends LimitOptions {
  * A local reward model as a source.
  *
  * @example
+ * const model = await LocalModel.load('models/rm', { role: 'reward' })
  * const quality = modelReward({ name: 'quality', model, tokenizer: await Tokenizer.load('models/rm'), policyTokenizer })
  */
 export function modelReward(options: ModelRewardOptions): RewardSource {

@@ -50,7 +50,7 @@ export type Given<K extends readonly InputKind[]> = {
  * numbers. Recorded when it is first called.
  *
  * ```ts
- * const block = checkpoint(['tensor'], x => mlp(attention(x)))
+ * const block = checkpoint(['tensor'], x => x.matmul(up).silu().matmul(down))
  * const y = block(x)
  * ```
  */
@@ -109,7 +109,7 @@ export interface Forward<R extends Tensor | readonly Tensor[]> {
  * const square = customFunction({
  *   inputs: ['tensor'],
  *   forward: x => ({ outputs: x.mul(x), saved: [x] }),
- *   backward: ({ saved: [x], gradients: [g] }) => [x.mul(g).mul(2)],
+ *   backward: ({ saved: [x], gradients: [g] }) => [x!.mul(g!).mul(2)],
  * })
  * ```
  */
