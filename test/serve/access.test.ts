@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
-import { ScriptedGenerator } from './scripted-generator.js'
+import { ScriptedGenerator } from '../doubles/scripted-generator.js'
 import { send } from './world.js'
 
 const servers: ModelServer[] = []
 const serve = async (options: Partial<ServeOptions> = {}): Promise<number> => {
-  const engine = new ScriptedGenerator()
+  const engine = new ScriptedGenerator(() => [1, 2, 3])
   const server = await ModelServer.start({ engine, tokenizer: undefined, name: 'org/tiny', port: 0, ...options })
   servers.push(server)
   return server.port

@@ -5,7 +5,7 @@ import { EncodeQueue } from '../../src/serve/encode-queue.js'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
 import { JsonScan } from '../../src/serve/json-scan.js'
 import { requestCost } from '../../src/serve/request-cost.js'
-import { type Script, ScriptedGenerator } from './scripted-generator.js'
+import { LogprobGenerator, type Script } from './logprob-generator.js'
 import { makeWorld, post, send, until, type World } from './world.js'
 
 let world: World
@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 const scripted = async (script: Script, options: Partial<ServeOptions> = {}): Promise<number> => {
-  const engine = new ScriptedGenerator(script)
+  const engine = new LogprobGenerator(script)
   const server = await ModelServer.start({ engine, tokenizer: undefined, name: 'tiny', port: 0, ...options })
   servers.push(server)
   return server.port
@@ -86,7 +86,7 @@ describe('the cost of a request', () => {
   })
 
   test('over the bound of a request nothing is started, and the numbers are said', async () => {
-    const engine = new ScriptedGenerator({ maxLength: 2048 })
+    const engine = new LogprobGenerator({ maxLength: 2048 })
     const server = await ModelServer.start({ engine, tokenizer: undefined, name: 'tiny', port: 0 })
     servers.push(server)
     const body = { prompt: prompts(256, 1500), max_tokens: 1, prompt_logprobs: 20 }
@@ -134,7 +134,7 @@ describe('large answers', () => {
     let looked = 0
     const count = 16
     const length = 1500
-    const generator = new ScriptedGenerator({ maxLength: 2048 })
+    const generator = new LogprobGenerator({ maxLength: 2048 })
     const original = generator.generate.bind(generator)
     generator.generate = async function* (requests, options) {
       for await (const outcome of original(requests, options)) {
@@ -389,7 +389,7 @@ describe('engines', () => {
   })
 
   test('one without tokens on the way streams whole samples', async () => {
-    const engine = new ScriptedGenerator()
+    const engine = new LogprobGenerator()
     const generate = engine.generate.bind(engine)
     Object.assign(engine.capabilities, { tokens: false })
     engine.generate = (requests, { signal } = {}) => generate(requests, signal ? { signal } : {})

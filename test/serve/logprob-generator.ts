@@ -18,7 +18,7 @@ export interface Script {
 }
 
 /** An engine that computes nothing: token t of a sample is `(sample + t) % vocabSize`, and every log-probability -1. */
-export class ScriptedGenerator implements Generator {
+export class LogprobGenerator implements Generator {
   readonly capabilities = {
     logprobs: ['raw' as const, 'processed' as const],
     topLogprobs: 100,
