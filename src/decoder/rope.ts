@@ -38,6 +38,9 @@ export function usesRope({ ropeLayers }: Pick<DecoderConfig, 'ropeLayers'>, laye
   return ropeLayers === 'all' || ropeLayers[layer]!
 }
 
+/** A context of 16 million tokens with heads of 128: what is larger is a mistake in a config. */
+const mostTableBytes = 2 ** 33
+
 /** Tables for kernels that always rotate: a layer that does not is given those that turn by nothing. */
 export class LayerRopeTables {
   private readonly rotating: RopeTables
@@ -49,6 +52,11 @@ export class LayerRopeTables {
     device: Device,
   ) {
     const shape = [positions, config.headDim / 2]
+    const bytes = positions * config.headDim * 4
+    if (bytes > mostTableBytes)
+      throw new RangeError(
+        `rotations of ${positions} positions take ${(bytes / 1e9).toFixed(1)} GB; give the engine a smaller maxLength`,
+      )
     this.rotating = unscoped(() => ropeTables(config, positions, device))
     this.still =
       config.ropeLayers === 'all' || config.ropeLayers.every(Boolean)

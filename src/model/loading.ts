@@ -1,6 +1,13 @@
 /** How a model is made: its options, their defaults, and the parts a checkpoint may not have. */
 
-import { type HeadLayout, type ModelConfig, readConfig, type Weight, weightMap } from '../decoder/index.js'
+import {
+  type HeadLayout,
+  type ModelConfig,
+  parameterCount,
+  readConfig,
+  type Weight,
+  weightMap,
+} from '../decoder/index.js'
 import { recoverDirectory } from '../files/index.js'
 import {
   type AdamWOptions,
@@ -17,6 +24,7 @@ import {
 import { Adapter } from './adapter.js'
 import type { AdapterOptions } from './adapter-config.js'
 import { ModelError } from './errors.js'
+import { fitToCheckpoint, refuseTooLarge } from './fit-checkpoint.js'
 import { type Role, roles } from './outputs.js'
 import type { PolicyVersion } from './token-model.js'
 import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
@@ -76,7 +84,7 @@ export interface ModelParts<R extends Role = Role> {
 export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
   checkRole(options.role)
   await recoverDirectory(directory)
-  const config = await readConfig(directory)
+  const config = await fitToCheckpoint(directory, await readConfig(directory))
   const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
   if (role === 'language' && config.head === 'score')
     throw new ModelError(`${directory} holds a reward model, which has no logits`)
@@ -107,6 +115,7 @@ export async function randomModel<R extends Role>(
   const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
   const weights = weightMap(config.decoder, headOf(role))
+  refuseTooLarge(parameterCount(weights), settings)
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
   return { role, config, tensors, adapter, settings, version, source: undefined }

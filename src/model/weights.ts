@@ -1,6 +1,6 @@
 /** The tensors of a model: made, read from a checkpoint, written to one. */
 import { createHash } from 'node:crypto'
-import { checkpointViews, type DecoderConfig, type Weight } from '../decoder/index.js'
+import { checkpointViews, type DecoderConfig, parameterCount, type Weight } from '../decoder/index.js'
 import {
   Checkpoint,
   type Device,
@@ -15,6 +15,7 @@ import {
   zeros,
 } from '../tensor/index.js'
 import { ModelError } from './errors.js'
+import { refuseTooLarge } from './fit-checkpoint.js'
 
 export interface LoadProgress {
   loadedBytes: number
@@ -75,6 +76,7 @@ export async function readWeights(
         )}`,
       )
     }
+    refuseTooLarge(parameterCount(weights), options)
     const totalBytes = [...expected.keys()].reduce(
       (sum, name) => sum + (present.has(name) ? checkpoint.info(name).bytes : 0),
       0,
