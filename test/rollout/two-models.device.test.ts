@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { type DeviceMemory, LocalEngine } from '../../src/rollout/index.js'
 import { memoryUse, synchronize } from '../../src/tensor/index.js'
 import { device, onCuda } from '../device.js'
-import { deviceModel } from '../model/wide.js'
 import { collect, numbers } from './models.js'
+import { deviceModel } from './wide.js'
 
 const dtype = onCuda ? 'bfloat16' : 'float32'
 const settle = async (): Promise<void> => {
