@@ -1,4 +1,4 @@
-/** What columns the rows of a dataset have: as somebody says, or as they are found. */
+/** What columns the rows of a dataset have: as the caller says, or as they are found. */
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { DataError } from './errors.js'

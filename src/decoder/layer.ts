@@ -42,7 +42,7 @@ export interface LayerOps<Normed = Tensor> {
   normColumns(x: Tensor, weight: Tensor, groups: number): Tensor
   /** Queries, keys and values of the layer to each row's attention over its sequence up to its position. */
   attend(qkv: Columns, layer: number): Tensor
-  /** Keeps keys and values for later rows, where nobody wants the attention itself. */
+  /** Keeps keys and values for later rows, where the attention itself is not wanted. */
   store?(qkv: Columns, layer: number): void
   /** `silu(gate) * up`; the map's parts are the gates and the ups. */
   gated(x: Normed, map: LinearMap): Tensor

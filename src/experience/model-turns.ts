@@ -86,7 +86,7 @@ export class ModelTurns implements Turns {
     })
   }
 
-  /** The calls of whoever has the device first, then those of the others in the order they came. */
+  /** The calls of the model that has the device first, then those of the others in the order they came. */
   private async serve(): Promise<void> {
     while (this.waiting.length > 0 && this.phase === 'scoring') {
       const at = Math.max(

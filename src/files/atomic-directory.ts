@@ -22,7 +22,7 @@ import { FileWriteError, isSystemError, syncDirectory } from './atomic-file.js'
 
 export interface WriteDirectoryOptions {
   /**
-   * Which entries of a directory that is there already may go with it. Any other is somebody's, and stops the write.
+   * Which entries of a directory that is there already may go with it. Any other belongs to the user, and stops the write.
    * Default: none; only an empty directory is replaced.
    */
   replaces?: (entry: string) => boolean
@@ -52,7 +52,7 @@ export async function writeDirectoryAtomic<T>(
     try {
       const result = await fill(temporary)
       await syncTree(temporary)
-      // Others may have written there meanwhile.
+      // Another process may have written there in the meantime.
       await refuseForeign(target, replaces)
       await putInPlace(temporary, target, join(parent, `${stem}.old`))
       return result

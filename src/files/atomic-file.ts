@@ -34,7 +34,7 @@ export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<v
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
   const temporary = join(dirname(path), temporaryName(basename(path)))
   try {
-    // 'wx': a name that exists already belongs to somebody else.
+    // 'wx': a name that exists already belongs to another writer.
     const file = await open(temporary, 'wx')
     try {
       try {

@@ -39,7 +39,7 @@ export async function openOutput(path: string, options: OutputOptions): Promise<
   if (found?.isDirectory()) throw new InputError(`${path} is a directory`)
   for (const input of options.inputs)
     if (await isSameFile(found, input)) throw new InputError(`${path} is also the input; give the output another name`)
-  // A name of an open file: replacing what it leads to would leave whoever opened it with the old file.
+  // A name of an open file: replacing what it leads to would leave the program that opened it with the old file.
   if (/^\/(dev\/fd|proc\/[^/]+\/fd)\//.test(resolve(path)) || (found && !found.isFile())) return pathStream(path)
   const folder = dirname(target)
   await access(folder, constants.W_OK).catch(cause => {
@@ -121,7 +121,7 @@ function pathStream(path: string): Output {
 }
 
 /**
- * Opens a pipe once somebody reads it. To wait inside `open` would hold a thread that no signal can stop, so it is asked
+ * Opens a pipe once it has a reader. To wait inside `open` would hold a thread that no signal can stop, so it is asked
  * now and then without waiting; that handle stays open until the lasting one is, or the reader would see an end.
  */
 async function openForReader(path: string, signal: AbortSignal): Promise<FileHandle> {

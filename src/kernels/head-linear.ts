@@ -1,6 +1,6 @@
 /**
  * Logits and what a token is drawn from as a CUDA kernel for Hopper (head-linear.cu): the sums that sample.ts would read the
- * logits for once more. Rows that are not there have none.
+ * logits for once more. Padding rows have none.
  */
 
 import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'

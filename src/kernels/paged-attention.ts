@@ -28,7 +28,7 @@ export interface RopeTables {
 /** The rows of a step: int32, one entry each. */
 export interface PagedRows {
   count: NumberLike
-  /** -1: the row is not there. */
+  /** -1: a padding row. */
   positions: Tensor
   /** The sequence's row of the table; null: the row's own number. */
   sequences: Tensor | null

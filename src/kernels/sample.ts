@@ -5,7 +5,7 @@ import type { HalfDType } from './paged-attention.js'
 /** int32, one entry for each row, unless said otherwise. */
 export interface SampleRows {
   count: NumberLike
-  /** What the random number is drawn for; -1: the row is not there. */
+  /** What the random number is drawn for; -1: a padding row. */
   positions: Tensor
   /** float32 `[rows, 4]`: temperature, topK, topP, minP. */
   settings: Tensor
@@ -68,7 +68,7 @@ export function sampleKernel(dtype: HalfDType, vocabSize: number) {
   /**
    * Writes `results`, int32 `[steps, samplePlanes(top), rows]`: ids, and the bits of raw and processed log-probabilities; where
    * `top` is 0 or more, ranks, that many of the likeliest tokens, and the bits of their log-probabilities. `known`: the sums, where
-   * whoever made the logits has them.
+   * the kernel that made the logits has them.
    */
   return (logits: Tensor, rows: SampleRows, results: Tensor, options: SampleOptions & { known?: Tensor }): void => {
     const { count, positions, settings, keys, targetIds, forbiddenOffsets, forbidden } = rows

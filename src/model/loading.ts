@@ -194,7 +194,7 @@ async function openAdapter(
   }
 }
 
-/** A critic starts at zero everywhere, so that it misleads nobody; a reward model as transformers starts one. */
+/** A critic starts at zero everywhere, so that its first values mislead no advantage; a reward model as transformers starts one. */
 function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
   scope(() =>
     noGrad(() => {

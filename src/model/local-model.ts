@@ -96,7 +96,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   }
 
   /**
-   * Changes with every change of the numbers a forward pass gives, for whoever keeps something computed from them. Counts
+   * Changes with every change of the numbers a forward pass gives, for callers that keep something computed from them. Counts
    * from 0 in every process, and is not the version: a merged adapter is the same policy.
    */
   get weightsRevision(): number {

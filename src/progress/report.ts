@@ -74,7 +74,7 @@ export function plainReport(write: (text: string) => void): Report {
 
 /**
  * Chooses the report for this process. npm swallows what an install script prints unless `foreground-scripts` is on (this
- * repository's `.npmrc` sets it); where the package is somebody's dependency the terminal itself is written to instead.
+ * repository's `.npmrc` sets it); where the package is a dependency of another one the terminal itself is written to instead.
  */
 export function reportFor(env: NodeJS.ProcessEnv): Report {
   const stderr = (text: string) => void process.stderr.write(text)

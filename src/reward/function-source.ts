@@ -15,7 +15,7 @@ export type BatchReward = (
 
 /**
  * LightRFT's `custom_reward_func`: texts of prompt and response together, prompts, labels. The records themselves come last,
- * for whoever wants to grade the response alone.
+ * for functions that grade the response alone.
  */
 export type CustomRewardFunc = (
   queries: readonly string[],

@@ -21,7 +21,7 @@ export async function loadRewards(file: string, options: LoadRewardsOptions = {}
   return new RewardComputationEngine(await loadRewardOptions(file, options))
 }
 
-/** What an engine is made of, from such a file; for whoever makes one of their own. */
+/** What an engine is made of, from such a file; for callers that make one of their own. */
 export async function loadRewardOptions(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
   const path = resolve(file)
   if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...options }

@@ -119,7 +119,7 @@ export class OutcomeStream implements AsyncIterableIterator<Outcome, undefined> 
   private seal(source: 'finished' | 'unfinished'): void {
     if (this.state !== 'open') return
     this.state = 'sealed'
-    // It may be waiting for something that never comes: nobody waits for it here.
+    // It may be waiting for something that never comes, so it is not awaited.
     if (source === 'unfinished') Promise.resolve(this.source.return?.()).catch(() => {})
   }
 

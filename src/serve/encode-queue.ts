@@ -27,7 +27,7 @@ export class EncodeQueue {
     }
   }
 
-  /** Resolves when it may run; whoever has gone does not wait on. */
+  /** Resolves when it may run; a caller that has gone waits no longer. */
   private turn(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.running < this.atOnce) {

@@ -72,7 +72,7 @@ async function take(path: string, me: LockHolder): Promise<boolean> {
 
 /**
  * Removes a dead holder's lock. Several waiters may try at once, and one that is late must not remove the lock of the
- * one that was first: whoever makes the link named after the dead holder's token, and finds that token in it, may.
+ * one that was first: the process that makes the link named after the dead holder's token, and finds that token in it, may.
  */
 async function breakLock(path: string, dead: LockHolder): Promise<boolean> {
   const claim = `${path}.broken-${dead.token}`

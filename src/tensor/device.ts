@@ -65,7 +65,7 @@ export function cudaDevice(device: Device): CudaDevice | undefined {
 }
 
 export interface MemoryUse {
-  /** Held now and at most since the last reset, by whomever: tensors, saved activations, operators' temporaries. */
+  /** Held now and at most since the last reset, by anything: tensors, saved activations, operators' temporaries. */
   bytes: number
   peakBytes: number
   /** What the device's allocator keeps from the system; on the CPU the same as `bytes`. */

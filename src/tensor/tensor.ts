@@ -289,7 +289,7 @@ export class Tensor extends TensorOperators {
 
   /**
    * Its memory, without a copy: writing here writes the tensor. Only for a contiguous tensor on the CPU. The memory lives as
-   * long as the view, whoever disposes the tensor meanwhile, and can no longer be resized.
+   * long as the view, even if the tensor is disposed before it, and can no longer be resized.
    */
   bytes(): Uint8Array {
     try {

@@ -2,7 +2,7 @@ import { PairHeap } from './pair-heap.js'
 
 /*
  * Learning byte-level BPE merges. Our own because the tokenizers package for Node has no trainer that can be told a
- * vocabulary size. A generator, so that whoever runs it decides how long it may hold the thread.
+ * vocabulary size. A generator, so that its caller decides how long it may hold the thread.
  */
 
 export interface BpeOptions {

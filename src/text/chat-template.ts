@@ -29,7 +29,7 @@ export interface TextSpan {
 
 const START = '__generation_start'
 const END = '__generation_end'
-/** Messages that may be rendered in search of the one to blame: all beginnings of 90 messages. */
+/** How many messages may be rendered to find the one that fails: enough for all beginnings of a conversation of 90. */
 const blameBudget = 4096
 const GENERATION_TAG = /\{%(-?)\s*(end)?generation\s*(-?)%\}/g
 
@@ -112,7 +112,7 @@ export class ChatTemplate {
   }
 
   /**
-   * The message to blame is the last of the shortest beginning that fails in the same way. Every beginning is a rendering
+   * The message at fault is the last of the shortest beginning that fails in the same way. Every beginning is a rendering
    * of its own: in a conversation so long that they would take minutes, none is blamed.
    */
   #blame(messages: readonly ChatMessage[], options: ChatOptions, cause: Error): ChatTemplateError {

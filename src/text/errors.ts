@@ -8,7 +8,7 @@ export class TokenizerError extends WhetstoneError {
 /** Messages a chat template cannot render, or a template that is itself wrong. */
 export class ChatTemplateError extends WhetstoneError {
   override name = 'ChatTemplateError'
-  /** Index of the message to look at, where one message is to blame. */
+  /** Index of the message to look at, where one message is the cause. */
   readonly messageIndex: number | undefined
 
   constructor(message: string, options: { messageIndex?: number; cause?: unknown } = {}) {

@@ -132,7 +132,7 @@ export class Tokenizer {
         cause,
       })
     }
-    // Padding and truncation stored in the file are defaults of whoever saved it; ids here are ragged and whole.
+    // Padding and truncation stored in the file are defaults of the program that saved it; ids here are ragged and whole.
     library.disablePadding()
     library.disableTruncation()
     return new Tokenizer(files, library)

@@ -74,7 +74,7 @@ const launchedBytes = 2 ** 28
 const tops = [-1, 0, 5, 20] as const
 const topFor = (wanted: number): number => tops.find(top => top >= wanted)!
 
-/** Where results are: `[steps, planes, rows]`, of which rows the first `drawn` are somebody's. */
+/** Where results are: `[steps, planes, rows]`, of which rows the first `drawn` belong to samples; the rest is padding. */
 interface Found {
   first: number
   count: number

@@ -47,7 +47,7 @@ export function decodeLayout(rows: number): DecodeLayout {
 export const decodeWords = (layout: DecodeLayout, blockTableWords: number): number =>
   layout.blockTable + blockTableWords
 
-/** Rows that are not there, for a graph that is being made. */
+/** Padding rows, for a graph that is being captured. */
 export function emptyDecodeInputs(layout: DecodeLayout): Int32Array {
   const state = new Int32Array(decodeWords(layout, 0))
   state.fill(-1, layout.positions.at, layout.positions.at + layout.positions.words)

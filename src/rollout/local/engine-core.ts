@@ -325,7 +325,7 @@ export class EngineCore {
   }
 
   private async take(plan: Plan<SequenceState>, result: StepResult, steps: number): Promise<void> {
-    // Weights that changed under a step make its tokens nobody's: it is run again.
+    // Weights that changed during a step make its tokens those of no version: it is run again.
     if (this.model.weightsRevision !== this.weightsRevision) return
     this.scheduler.commit(plan, steps)
     this.totals.steps += steps
@@ -338,7 +338,7 @@ export class EngineCore {
       )
   }
 
-  /** The loop itself failed, which it should not: nobody is left waiting. */
+  /** The loop itself failed, which is a defect: every request in flight fails with it, so that none waits for ever. */
   private collapse(error: unknown): void {
     this.state = 'closed'
     const message = error instanceof Error ? error.message : String(error)

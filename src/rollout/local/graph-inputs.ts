@@ -47,7 +47,7 @@ export function putSamplingRows(state: Int32Array, parts: SamplingParts, samplin
   new Float32Array(state.buffer).set(samplingRows.settings, parts.settings.at)
   const { at, words } = parts.forbiddenOffsets
   state.set(samplingRows.forbiddenOffsets, at)
-  // Rows that are not there forbid nothing.
+  // Padding rows forbid nothing.
   state.fill(samplingRows.forbiddenIds.length, at + samplingRows.forbiddenOffsets.length, at + words)
 }
 

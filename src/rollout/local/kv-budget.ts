@@ -4,7 +4,7 @@ import type { DecoderConfig } from '../../decoder/index.js'
 import { cudaDevice, type Device, type DType, dtypeBytes, memoryUse } from '../../tensor/index.js'
 import { blockSize, blocksOfSequence } from './blocks.js'
 
-/** Says what is free on a device; a test, or whoever divides a card among several, has one of its own. */
+/** Says what is free on a device; a test, or a program that divides a card among several models, has one of its own. */
 export interface DeviceMemory {
   freeBytes(device: Device): number
 }

@@ -80,7 +80,7 @@ export function mixedLayout(rows: number, samplingRows: number): MixedLayout {
 export const mixedWords = ({ samplingRows }: MixedLimits, blockTableWords: number): number =>
   mixedLayout(sizes.at(-1)!, samplingRows).blockTable + blockTableWords
 
-/** Rows that are not there, for a graph that is being made. */
+/** Padding rows, for a graph that is being captured. */
 export function emptyMixed(layout: MixedLayout): Int32Array {
   const state = new Int32Array(layout.blockTable)
   for (const { at, words } of [layout.kvPositions, layout.slotMapping, layout.samplingPositions])

@@ -42,7 +42,7 @@ export class CachedSequence implements Cached {
   blocks: number[] = []
   computed = 0
   preemptions = 0
-  /** Of whoever asked for it. */
+  /** The caller that asked for it. */
   lane: Lane | undefined
   state: 'waiting' | 'running' | 'finished' = 'waiting'
 
@@ -68,7 +68,7 @@ export interface Lane {
   passed: number
 }
 
-/** So often, and then nobody is let in before it. */
+/** After being preempted this often, no other sequence is admitted before it. */
 const maxPassed = 64
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
@@ -551,7 +551,7 @@ export class Scheduler<S extends CachedSequence> {
   commit(plan: Plan<S>, steps = 1): void {
     this.waited += steps
     for (const { of, start, count } of plan.scheduled) {
-      // What was dropped meanwhile starts anew.
+      // A sequence that was dropped in between starts anew.
       if (of.blocks.length === 0 || of.computed !== start) continue
       of.computed = start + count
       if (of instanceof Prefix && of.computed === of.length) of.state = 'ready'

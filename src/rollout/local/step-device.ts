@@ -14,7 +14,7 @@ export interface StepDeviceOptions {
 }
 
 /**
- * What an engine takes where nobody says otherwise. A GPU wants many rows at once; its memory is shared with a training step,
+ * What an engine takes where its options say nothing. A GPU wants many rows at once; its memory is shared with a training step,
  * so the cache takes two fifths of what is free.
  */
 export function deviceDefaults(device: Device): {
@@ -29,7 +29,7 @@ export function deviceDefaults(device: Device): {
     : { maxSequences: 256, tokenBudget: 32768, kv: { cacheShare: 0.4 }, scoredBytes: 2 ** 30 }
 }
 
-/** `parts`: the weights that are sampled from. The KV cache is not there before `allocate`. */
+/** `parts`: the weights that are sampled from. The KV cache exists only after `allocate`. */
 export function openStepDevice(
   model: LocalModel<'language'>,
   parts: DecoderParts,
