@@ -10,6 +10,7 @@ import {
   type RewardModel,
   type RewardRow,
   type RewardSource,
+  rewardOptionNames,
 } from '../reward/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -20,7 +21,6 @@ import {
   type ExperienceConfig,
   ExperienceConfigError,
   type ExperienceOptions,
-  experienceShape,
   type GenerationOptions,
   resolveExperienceConfig,
 } from './config.js'
@@ -422,21 +422,7 @@ const noSeconds: StageSeconds = {
 }
 
 const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'processor', 'generator', 'klController'])
-const rewardNames = new Set<keyof RewardOptions>([
-  'sources',
-  'rewardModel',
-  'remoteRmUrl',
-  'customRewardFunc',
-  'rewardFn',
-  'rewardFnLabelMap',
-  'rewardRecipe',
-  'weights',
-  'onRewardFailure',
-  'failureRetries',
-  'blockedMs',
-  'onLate',
-  'onBlocked',
-])
+const rewardNames = new Set<string>(rewardOptionNames)
 
 /** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */
 function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions; rewards: RewardOptions } {
@@ -444,7 +430,7 @@ function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions;
   const rewards: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(options)) {
     if (partNames.has(name) || value === undefined) continue
-    const target = rewardNames.has(name as keyof RewardOptions) && !(name in experienceShape) ? rewards : own
+    const target = rewardNames.has(name) ? rewards : own
     target[name] = value
   }
   return { own, rewards }

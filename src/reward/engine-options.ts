@@ -93,12 +93,13 @@ const optionShape = {
 }
 const optionSchema = z.strictObject(optionShape).partial()
 
+/** The options there are, for whoever takes them among others. */
+export const rewardOptionNames = Object.keys(optionShape) as (keyof RewardEngineOptions)[]
+
 export function resolveRewards(options: RewardEngineOptions): ResolvedRewards {
   const result = optionSchema.safeParse(options)
   if (!result.success)
-    throw new RewardConfigError(
-      `rewards: ${schemaProblems(result.error, { known: Object.keys(optionShape) }).join('; ')}`,
-    )
+    throw new RewardConfigError(`rewards: ${schemaProblems(result.error, { known: rewardOptionNames }).join('; ')}`)
   const given = collectSources(options)
   const sources = [...given, ...rulesNamedIn(options.rewardRecipe, given)]
   checkNames(sources)
