@@ -3,7 +3,7 @@ export type { Aggregated, MetricValues } from './aggregated.js'
 export type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 export { type DefinedReward, defineReward } from './define-reward.js'
 export { type ComputeOptions, type RewardBatch, RewardComputationEngine } from './engine.js'
-export type { RewardEngineOptions, RewardModel } from './engine-options.js'
+export { type RewardEngineOptions, type RewardModel, rewardOptionNames } from './engine-options.js'
 export { RewardConfigError, RewardStoppedError, SourceError } from './errors.js'
 export {
   type BatchReward,
