@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BlockPool, blocksFor } from '../../src/rollout/local/blocks.js'
-import {
-  CachedSequence,
-  type Plan,
-  Prefix,
-  Scheduler,
-  type SchedulerOptions,
-} from '../../src/rollout/local/scheduler.js'
+import { CachedSequence, Prefix } from '../../src/rollout/local/cached-sequence.js'
+import { type Plan, Scheduler, type SchedulerOptions } from '../../src/rollout/local/scheduler.js'
 
 const options: SchedulerOptions = { maxSequences: 4, tokenBudget: 64, scoredRows: 8, refillAfter: 0 }
 

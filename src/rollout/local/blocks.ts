@@ -8,6 +8,13 @@ export const blocksFor = (tokens: number): number => Math.ceil(tokens / blockSiz
 /** Blocks a sequence may hold. One more than its tokens fill: a block is copied when samples part from their prompt. */
 export const blocksOfSequence = (maxLength: number): number => blocksFor(maxLength) + 1
 
+/** Tokens in blocks. */
+export interface BlockHolder {
+  blocks: number[]
+  /** How many of them are computed. */
+  computed: number
+}
+
 export class BlockPool {
   private readonly holders: Int32Array
   private readonly free: number[]
@@ -40,5 +47,33 @@ export class BlockPool {
   release(block: number): void {
     if (this.holders[block]! < 1) throw new RangeError(`block ${block} is not held`)
     if (--this.holders[block]! === 0) this.free.push(block)
+  }
+
+  /** The block that the next token goes into is read by others too. */
+  sharesNext({ blocks, computed }: BlockHolder): boolean {
+    const block = blocks[Math.floor(computed / blockSize)]
+    return block !== undefined && this.isShared(block)
+  }
+
+  /** Makes that block the holder's own, by a copy where others read it too: `copies` gets the pair of from and to. */
+  copyOnWrite(of: BlockHolder, copies: number[]): void {
+    if (!this.sharesNext(of)) return
+    const at = Math.floor(of.computed / blockSize)
+    const copy = this.take()
+    copies.push(of.blocks[at]!, copy)
+    this.release(of.blocks[at]!)
+    of.blocks[at] = copy
+  }
+
+  /** Takes blocks up to this number of tokens. */
+  extend({ blocks }: BlockHolder, tokens: number): void {
+    while (blocks.length < blocksFor(tokens)) blocks.push(this.take())
+  }
+
+  /** Gives all blocks back: nothing is computed. */
+  drop(of: BlockHolder): void {
+    for (const block of of.blocks) this.release(block)
+    of.blocks = []
+    of.computed = 0
   }
 }

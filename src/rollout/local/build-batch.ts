@@ -1,6 +1,7 @@
 /** A plan as the arrays a device takes. Pure. */
 import { blockSize } from './blocks.js'
-import type { CachedSequence, Plan } from './scheduler.js'
+import type { CachedSequence } from './cached-sequence.js'
+import type { Plan } from './scheduler.js'
 import { padded, type StepBatch } from './step.js'
 
 /** What is drawn after a row. */

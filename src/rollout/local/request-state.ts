@@ -5,7 +5,7 @@ import { randomKey } from '../random-key.js'
 import type { ResolvedSampling } from '../sampling.js'
 import type { TextStream } from '../text-stream.js'
 import type { SamplingRow } from './build-batch.js'
-import { CachedSequence, Prefix } from './scheduler.js'
+import { CachedSequence, Prefix } from './cached-sequence.js'
 
 export interface Listener {
   /** Called for every token; with it a request that wants text gets it as it comes. */

@@ -13,62 +13,11 @@
  * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
  * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
  */
-import { type BlockPool, blockSize, blocksFor } from './blocks.js'
+import { type BlockPool, blocksFor } from './blocks.js'
+import { type Cached, CachedSequence, type Lane, Prefix } from './cached-sequence.js'
+import { Lanes } from './lanes.js'
 
-/** Tokens whose keys and values are computed, or are to be. */
-export interface Cached {
-  blocks: number[]
-  /** How many of its tokens are in the cache. */
-  computed: number
-  /** The logits of its rows before this one are wanted. */
-  readonly scoredTo: number
-}
-
-/** All of a prompt but its last token, computed once for the samples that wait for it. */
-export class Prefix implements Cached {
-  blocks: number[] = []
-  computed = 0
-  state: 'idle' | 'computing' | 'ready' = 'idle'
-  /** Samples that have not started. */
-  waiting = 0
-
-  constructor(
-    readonly length: number,
-    readonly scoredTo = 0,
-  ) {}
-}
-
-export class CachedSequence implements Cached {
-  blocks: number[] = []
-  computed = 0
-  preemptions = 0
-  /** The caller that asked for it. */
-  lane: Lane | undefined
-  state: 'waiting' | 'running' | 'finished' = 'waiting'
-
-  constructor(
-    /** Tokens there are: the prompt's and the generated ones. */
-    public length: number,
-    public prefix: Prefix | undefined,
-    readonly scoredTo = 0,
-  ) {
-    if (prefix) prefix.waiting++
-  }
-}
-
-/** The sequences of one caller. */
-export interface Lane {
-  readonly caller: object
-  /** Those that are to come, in this order. Some were running, and keep their blocks while nobody needs them. */
-  readonly waiting: CachedSequence[]
-  running: number
-  /** How many were let in in this turn. */
-  served: number
-  /** How often others were let in because the first of these needs more blocks than are free. */
-  passed: number
-}
-
-/** After being preempted this often, no other sequence is admitted before it. */
+/** So often a caller whose first needs more blocks than are free is passed over; then nobody is admitted before it. */
 const maxPassed = 64
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
@@ -116,12 +65,7 @@ class StepBudget {
 
 export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
-  private readonly lanes = new Map<object, Lane>()
-  /** Those with sequences that wait, in the order of their turns. */
-  private readonly queue: Lane[] = []
-  /** Sequences of a turn. Several, so that samples of a prompt start together and its blocks are not kept for long. */
-  private readonly quantum: number
-  private waitingCount = 0
+  private readonly lanes: Lanes<S>
   /** Sequences that gave their place to other callers', and still have their blocks. */
   private readonly suspended = new Set<S>()
   private prefixes: Prefix[] = []
@@ -133,14 +77,14 @@ export class Scheduler<S extends CachedSequence> {
     private pool: BlockPool,
     private readonly options: SchedulerOptions,
   ) {
-    this.quantum = Math.min(16, Math.max(1, options.maxSequences >> 3))
+    this.lanes = new Lanes(Math.min(16, Math.max(1, options.maxSequences >> 3)))
   }
 
   get counts(): { running: number; waiting: number; usedBlocks: number; blocks: number; preemptions: number } {
     const { pool } = this
     return {
       running: this.running.length,
-      waiting: this.waitingCount,
+      waiting: this.lanes.waiting,
       usedBlocks: pool.size - pool.available,
       blocks: pool.size,
       preemptions: this.preemptions,
@@ -149,66 +93,30 @@ export class Scheduler<S extends CachedSequence> {
 
   /** Whether sequences wait that the next step would let in, as far as blocks are free. */
   get admits(): boolean {
-    if (this.waitingCount === 0 || this.deferAdmission) return false
-    return this.running.length < this.options.maxSequences || (this.newcomer !== undefined && this.donor !== undefined)
+    if (this.lanes.waiting === 0 || this.deferAdmission) return false
+    return (
+      this.running.length < this.options.maxSequences ||
+      (this.lanes.newcomer() !== undefined && this.donor !== undefined)
+    )
   }
 
   private get deferAdmission(): boolean {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
-  /** Whose turn it is; who has had one goes behind the others. */
-  private get front(): Lane | undefined {
-    for (;;) {
-      const [first] = this.queue
-      if (!first || first.served < this.quantum || this.queue.length === 1) return first
-      first.served = 0
-      this.queue.push(this.queue.shift()!)
-    }
-  }
-
-  /** Whose turn it is, where none of its sequences is running beside those of others. */
-  private get newcomer(): Lane | undefined {
-    const { front } = this
-    return this.lanes.size > 1 && front?.running === 0 ? front : undefined
-  }
-
   /** The running sequence that gives its place, or its blocks, to newcomers: of a caller that has more than a turn's. */
   private get donor(): S | undefined {
     const youngest = this.running.length > 0 ? this.youngestOfMost() : undefined
-    return youngest && youngest.lane!.running > this.quantum ? youngest : undefined
+    return youngest && youngest.lane!.running > this.lanes.quantum ? youngest : undefined
   }
 
   get isIdle(): boolean {
-    return this.running.length === 0 && this.waitingCount === 0
+    return this.running.length === 0 && this.lanes.waiting === 0
   }
 
-  /** `caller`: with whose other sequences it shares a place among those of other callers. */
+  /** `caller`: with whose other sequences it shares a turn. */
   add(sequence: S, caller: object = this): void {
-    let lane = this.lanes.get(caller)
-    if (!lane) {
-      lane = { caller, waiting: [], running: 0, served: 0, passed: 0 }
-      this.lanes.set(caller, lane)
-    }
-    sequence.lane = lane
-    this.enqueue(sequence, 'last')
-  }
-
-  private enqueue(sequence: S, place: 'first' | 'last'): void {
-    const lane = sequence.lane!
-    if (lane.waiting.length === 0) this.queue.push(lane)
-    if (place === 'last') lane.waiting.push(sequence)
-    else lane.waiting.unshift(sequence)
-    this.waitingCount++
-    sequence.state = 'waiting'
-  }
-
-  private dequeue(sequence: S, at: number): void {
-    const lane = sequence.lane!
-    lane.waiting.splice(at, 1)
-    if (lane.waiting.length === 0) this.queue.splice(this.queue.indexOf(lane), 1)
-    this.waitingCount--
-    this.suspended.delete(sequence)
+    this.lanes.add(sequence, caller)
   }
 
   /** Takes a running sequence out of its place. */
@@ -223,23 +131,24 @@ export class Scheduler<S extends CachedSequence> {
     const lane = sequence.lane!
     if (sequence.state === 'running') this.stop(sequence)
     else {
-      this.dequeue(sequence, lane.waiting.indexOf(sequence))
+      this.lanes.dequeue(sequence)
+      this.suspended.delete(sequence)
       this.leavePrefix(sequence)
     }
     sequence.state = 'finished'
-    this.drop(sequence)
-    if (lane.running === 0 && lane.waiting.length === 0) this.lanes.delete(lane.caller)
+    this.pool.drop(sequence)
+    this.lanes.leave(lane)
   }
 
   /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
   invalidateKv(pool = this.pool): void {
-    for (const sequence of this.suspended) this.drop(sequence)
+    for (const sequence of this.suspended) this.pool.drop(sequence)
     this.suspended.clear()
     for (const sequence of this.running.slice().reverse()) {
       this.stop(sequence)
       sequence.prefix = undefined
-      this.drop(sequence)
-      this.enqueue(sequence, 'first')
+      this.pool.drop(sequence)
+      this.lanes.enqueue(sequence, 'first')
     }
     for (const prefix of this.prefixes.splice(0)) this.evict(prefix)
     this.pool = pool
@@ -248,7 +157,7 @@ export class Scheduler<S extends CachedSequence> {
   /** The next step, or undefined where there is nothing to do. */
   next(): Plan<S> | undefined {
     for (;;) {
-      const newcomer = this.deferAdmission ? undefined : this.newcomer
+      const newcomer = this.deferAdmission ? undefined : this.lanes.newcomer()
       if (newcomer) this.makeWay(newcomer)
       const plan: Plan<S> = { scheduled: [], copies: [] }
       const { tokenBudget } = this.options
@@ -274,14 +183,14 @@ export class Scheduler<S extends CachedSequence> {
       budget.rows += kept
       this.admitWaiting(plan, budget, add)
       if (plan.scheduled.length > 0) return plan
-      if (this.waitingCount === 0) return undefined
+      if (this.lanes.waiting === 0) return undefined
       this.freeForHead()
     }
   }
 
   /** Nothing is running and the first cannot start: prompts kept for samples, and blocks of the suspended, are in its way. */
   private freeForHead(): void {
-    const head = this.nextLane(new Map(), new Set())!.waiting[0]!
+    const head = this.lanes.next(new Map(), new Set())!.waiting[0]!
     const suspended = [...this.suspended].filter(sequence => sequence !== head)
     if (suspended.length > 0) {
       for (const sequence of suspended) this.dropSuspended(sequence)
@@ -296,7 +205,7 @@ export class Scheduler<S extends CachedSequence> {
   /** Who gets blocks first: the oldest, and of callers the one that has the fewest running. */
   private inOrder(): S[] {
     const order = [...this.running]
-    return this.lanes.size < 2 ? order : order.sort((a, b) => a.lane!.running - b.lane!.running)
+    return this.lanes.count < 2 ? order : order.sort((a, b) => a.lane!.running - b.lane!.running)
   }
 
   /** The one of these that gives way to others: the youngest of the caller that has most. The oldest does so only where it is alone. */
@@ -314,7 +223,7 @@ export class Scheduler<S extends CachedSequence> {
     if (this.running.length >= this.options.maxSequences && this.donor) {
       const { donor } = this
       this.stop(donor)
-      this.enqueue(donor, 'first')
+      this.lanes.enqueue(donor, 'first')
       this.suspended.add(donor)
     }
     const needed = this.blocksToStart(newcomer.waiting[0]!)
@@ -340,23 +249,8 @@ export class Scheduler<S extends CachedSequence> {
   private admitWaiting(plan: Plan<S>, budget: StepBudget, add: (of: S | Prefix, count: number) => void): void {
     const { deferAdmission } = this
     const full = this.admit(plan, budget, add, deferAdmission)
-    if (this.waitingCount === 0) this.waited = Number.POSITIVE_INFINITY
+    if (this.lanes.waiting === 0) this.waited = Number.POSITIVE_INFINITY
     if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
-  }
-
-  /**
-   * Who is looked at next, of those that have sequences behind the ones that keep their places, and that are not passed over.
-   */
-  private nextLane(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
-    if (!this.front) return undefined
-    let first: Lane | undefined
-    for (const lane of this.queue) {
-      const kept = places.get(lane) ?? 0
-      if (kept >= lane.waiting.length || passedOver.has(lane)) continue
-      if (lane.served + kept < this.quantum) return lane
-      first ??= lane
-    }
-    return first
   }
 
   /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
@@ -374,7 +268,7 @@ export class Scheduler<S extends CachedSequence> {
     const passedOver = new Set<Lane>()
     let full = false
     while (budget.rows > 0) {
-      const lane = this.nextLane(places, passedOver)
+      const lane = this.lanes.next(places, passedOver)
       if (!lane) break
       if (free === 0) return true
       const at = places.get(lane) ?? 0
@@ -403,7 +297,7 @@ export class Scheduler<S extends CachedSequence> {
         continue
       }
       if (!lacksRows && prefix?.state === 'idle') {
-        this.extend(prefix, prefix.length)
+        this.pool.extend(prefix, prefix.length)
         prefix.state = 'computing'
         this.prefixes.push(prefix)
         add(prefix, Math.min(prefix.length, budget.for(prefix)))
@@ -421,9 +315,11 @@ export class Scheduler<S extends CachedSequence> {
         this.leavePrefix(sequence)
       }
       const count = Math.min(sequence.length - sequence.computed, budget.for(sequence))
-      this.copyOnWrite(sequence, plan.copies)
-      this.extend(sequence, sequence.computed + count)
-      this.start(sequence, at)
+      this.pool.copyOnWrite(sequence, plan.copies)
+      this.pool.extend(sequence, sequence.computed + count)
+      this.lanes.start(sequence, at)
+      this.suspended.delete(sequence)
+      this.running.push(sequence)
       for (const passed of passedOver) passed.passed++
       free--
       add(sequence, count)
@@ -431,20 +327,9 @@ export class Scheduler<S extends CachedSequence> {
     return full
   }
 
-  /** Gives a waiting sequence a place. */
-  private start(sequence: S, at: number): void {
-    const lane = sequence.lane!
-    lane.served++
-    this.dequeue(sequence, at)
-    this.running.push(sequence)
-    sequence.state = 'running'
-    lane.running++
-    lane.passed = 0
-  }
-
   /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
   private reserve(sequence: S, length: number, plan: Plan<S>): boolean {
-    const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.sharesNext(sequence) ? 1 : 0)
+    const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.pool.sharesNext(sequence) ? 1 : 0)
     while (this.pool.available < needed()) {
       const prefix = this.prefixes.at(-1)
       const [suspended] = this.suspended
@@ -458,48 +343,23 @@ export class Scheduler<S extends CachedSequence> {
         if (victim === sequence) return false
       }
     }
-    this.copyOnWrite(sequence, plan.copies)
-    this.extend(sequence, length)
+    this.pool.copyOnWrite(sequence, plan.copies)
+    this.pool.extend(sequence, length)
     return true
-  }
-
-  private sharesNext(of: Cached): boolean {
-    const block = of.blocks[Math.floor(of.computed / blockSize)]
-    return block !== undefined && this.pool.isShared(block)
-  }
-
-  /** The block that the next token goes into is the sequence's own, copied where others read it too. */
-  private copyOnWrite(of: Cached, copies: number[]): void {
-    if (!this.sharesNext(of)) return
-    const at = Math.floor(of.computed / blockSize)
-    const copy = this.pool.take()
-    copies.push(of.blocks[at]!, copy)
-    this.pool.release(of.blocks[at]!)
-    of.blocks[at] = copy
-  }
-
-  private extend(of: Cached, length: number): void {
-    while (of.blocks.length < blocksFor(length)) of.blocks.push(this.pool.take())
-  }
-
-  private drop(of: Cached): void {
-    for (const block of of.blocks) this.pool.release(block)
-    of.blocks = []
-    of.computed = 0
   }
 
   private preempt(sequence: S): void {
     this.stop(sequence)
-    this.drop(sequence)
+    this.pool.drop(sequence)
     sequence.preemptions++
     this.preemptions++
-    this.enqueue(sequence, 'first')
+    this.lanes.enqueue(sequence, 'first')
   }
 
   /** What a suspended sequence has is computed again. */
   private dropSuspended(sequence: S): void {
     this.suspended.delete(sequence)
-    this.drop(sequence)
+    this.pool.drop(sequence)
     sequence.preemptions++
     this.preemptions++
   }
@@ -507,7 +367,7 @@ export class Scheduler<S extends CachedSequence> {
   private evict(prefix: Prefix): void {
     const at = this.prefixes.indexOf(prefix)
     if (at >= 0) this.prefixes.splice(at, 1)
-    this.drop(prefix)
+    this.pool.drop(prefix)
     prefix.state = 'idle'
   }
 
@@ -535,7 +395,7 @@ export class Scheduler<S extends CachedSequence> {
       if (needed(middle) <= this.pool.available) count = middle
       else tooMany = middle
     }
-    for (const [i, { of, start }] of plan.scheduled.entries()) this.extend(of, reach(start, i, count))
+    for (const [i, { of, start }] of plan.scheduled.entries()) this.pool.extend(of, reach(start, i, count))
     return count
   }
 

@@ -1,0 +1,96 @@
+/**
+ * Who waits for a place, by caller, and whose turn it is. Callers take turns, a few sequences each: with one at a time the
+ * samples of a prompt would start one after another, and its blocks be kept for long. Pure.
+ */
+import type { CachedSequence, Lane } from './cached-sequence.js'
+
+export class Lanes<S extends CachedSequence> {
+  /** Sequences that wait, of all callers. */
+  waiting = 0
+  private readonly byCaller = new Map<object, Lane>()
+  /** Lanes with sequences that wait, in the order of their turns. */
+  private readonly queue: Lane[] = []
+
+  constructor(
+    /** Sequences of a turn. */
+    readonly quantum: number,
+  ) {}
+
+  /** Callers that have sequences, waiting or running. */
+  get count(): number {
+    return this.byCaller.size
+  }
+
+  add(sequence: S, caller: object): void {
+    let lane = this.byCaller.get(caller)
+    if (!lane) {
+      lane = { caller, waiting: [], running: 0, served: 0, passed: 0 }
+      this.byCaller.set(caller, lane)
+    }
+    sequence.lane = lane
+    this.enqueue(sequence, 'last')
+  }
+
+  enqueue(sequence: S, place: 'first' | 'last'): void {
+    const lane = sequence.lane!
+    if (lane.waiting.length === 0) this.queue.push(lane)
+    if (place === 'last') lane.waiting.push(sequence)
+    else lane.waiting.unshift(sequence)
+    this.waiting++
+    sequence.state = 'waiting'
+  }
+
+  dequeue(sequence: S, at = sequence.lane!.waiting.indexOf(sequence)): void {
+    const lane = sequence.lane!
+    lane.waiting.splice(at, 1)
+    if (lane.waiting.length === 0) this.queue.splice(this.queue.indexOf(lane), 1)
+    this.waiting--
+  }
+
+  /** A waiting sequence gets a place. */
+  start(sequence: S, at: number): void {
+    const lane = sequence.lane!
+    this.dequeue(sequence, at)
+    lane.running++
+    lane.served++
+    lane.passed = 0
+    sequence.state = 'running'
+  }
+
+  /** A caller that has no sequences left is forgotten. */
+  leave({ caller, running, waiting }: Lane): void {
+    if (running === 0 && waiting.length === 0) this.byCaller.delete(caller)
+  }
+
+  /** Whose turn it is. Whoever has had one goes behind the others. */
+  turn(): Lane | undefined {
+    for (;;) {
+      const [first] = this.queue
+      if (!first || first.served < this.quantum || this.queue.length === 1) return first
+      first.served = 0
+      this.queue.push(this.queue.shift()!)
+    }
+  }
+
+  /** Whose turn it is, where none of its sequences is running beside those of others. */
+  newcomer(): Lane | undefined {
+    const lane = this.count > 1 ? this.turn() : undefined
+    return lane?.running === 0 ? lane : undefined
+  }
+
+  /**
+   * Who is looked at next, in the course of a turn: those that are not passed over, and that have more sequences than the ones
+   * that keep their `places`.
+   */
+  next(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
+    this.turn()
+    let first: Lane | undefined
+    for (const lane of this.queue) {
+      const kept = places.get(lane) ?? 0
+      if (kept >= lane.waiting.length || passedOver.has(lane)) continue
+      if (lane.served + kept < this.quantum) return lane
+      first ??= lane
+    }
+    return first
+  }
+}
