@@ -20,6 +20,9 @@ import { Lanes } from './lanes.js'
 /** So often a caller whose first needs more blocks than are free is passed over; then nobody is admitted before it. */
 const maxPassed = 64
 
+/** So many callers are passed over in a step before the search for one whose first fits ends: there may be thousands. */
+const maxPassedOver = 16
+
 /** Rows of one step: the tokens `start..start + count` of `of`. */
 export interface ScheduledTokens<S extends CachedSequence> {
   of: S | Prefix
@@ -267,7 +270,7 @@ export class Scheduler<S extends CachedSequence> {
     const places = new Map<Lane, number>()
     const passedOver = new Set<Lane>()
     let full = false
-    while (budget.rows > 0) {
+    while (budget.rows > 0 && passedOver.size < maxPassedOver) {
       const lane = this.lanes.next(places, passedOver)
       if (!lane) break
       if (free === 0) return true
