@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { recoverDirectory } from '../files/index.js'
 import { ModelError } from './errors.js'
 import type { FamilyDescriptor } from './families/family.js'
 import { type Family, families, familyOf } from './families/index.js'
@@ -266,6 +267,7 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
 
 /** Reads the `config.json` of a model directory. */
 export async function readConfig(directory: string): Promise<ModelConfig> {
+  await recoverDirectory(directory)
   const file = join(directory, 'config.json')
   let raw: unknown
   try {

@@ -84,7 +84,10 @@ export async function recoverDirectory(directory: string): Promise<void> {
       continue
     }
     if (missing && aside.length > 0) await finish(target, parent, aside[0]!.name, left)
-    for (const { name, alive } of left) if (!alive) await rm(join(parent, name), { recursive: true, force: true })
+    // Where nothing may be written, what was left stays.
+    for (const { name, alive } of left)
+      if (!alive)
+        await rm(join(parent, name), { recursive: true, force: true }).catch(ignore('EACCES', 'EPERM', 'EROFS'))
     return
   }
 }

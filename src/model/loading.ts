@@ -8,7 +8,6 @@ import {
   type Weight,
   weightMap,
 } from '../decoder/index.js'
-import { recoverDirectory } from '../files/index.js'
 import {
   type AdamWOptions,
   adamWRates,
@@ -83,7 +82,6 @@ export interface ModelParts<R extends Role = Role> {
 /** From a Hugging Face model directory. */
 export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
   checkRole(options.role)
-  await recoverDirectory(directory)
   const config = await fitToCheckpoint(directory, await readConfig(directory))
   const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
   if (role === 'language' && config.head === 'score')

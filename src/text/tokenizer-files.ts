@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { recoverDirectory } from '../files/index.js'
 import { checkPipeline } from './check-pipeline.js'
 import { TokenizerError } from './errors.js'
 import { isObject, type JsonObject } from './json.js'
@@ -27,6 +28,7 @@ export interface TemplateFile {
 }
 
 export async function readTokenizerFiles(dir: string): Promise<TokenizerFiles> {
+  await recoverDirectory(dir)
   const tokenizerPath = join(dir, 'tokenizer.json')
   const tokenizerText = await readOptional(tokenizerPath)
   if (tokenizerText === undefined) {

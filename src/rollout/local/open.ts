@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { recoverDirectory } from '../../files/index.js'
 import { type LoadOptions, LocalModel } from '../../model/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { LocalEngine } from './engine.js'
@@ -21,6 +22,7 @@ export interface OpenedEngine {
 
 export async function openEngine(directory: string, options: OpenOptions = {}): Promise<OpenedEngine> {
   const { adapter, device, signal, onProgress, ...rest } = options
+  await recoverDirectory(directory)
   const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
   const model = await LocalModel.load(directory, {
     role: 'language',
