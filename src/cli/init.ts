@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Family, families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
 import { Tokenizer } from '../text/index.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, toggle, UsageError } from './flags.js'
+import { interruptible } from './interrupt.js'
 
 const sizeTable = Object.entries(sizes)
   .map(
@@ -47,19 +48,24 @@ type Settings = z.output<typeof flags>
 
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
-  const { family, dtype, seed, out } = settings
   const shape = shapeOf(settings)
+  return interruptible({
+    work: signal => init(settings, shape, signal),
+    onInterrupt: () => console.error(`Interrupted. ${settings.out} was not written.`),
+  })
+}
 
+async function init(settings: Settings, shape: ModelShape, signal: AbortSignal): Promise<void> {
+  const { family, dtype, seed, out } = settings
   const tokenizer = await Tokenizer.load(settings.tokenizer)
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
   const config = newConfig(family, { ...shape, vocabSize: embeddingRows(tokenizer) }, tokens)
-  const made = await initModel({ config, seed, dtype, tokenizer: settings.tokenizer, tokens, out })
+  const made = await initModel({ config, seed, dtype, tokenizer: settings.tokenizer, tokens, out, signal })
   const number = (value: number) => value.toLocaleString('en')
   console.log(
     `${out}: ${(config.raw.architectures as string[])[0]} with ${number(made.parameters)} parameters, ` +
       `${number(config.decoder.vocabSize)} tokens, ${dtype}, ${(made.bytes / 1e6).toFixed(1)} MB`,
   )
-  return 0
 }
 
 /** The size with what was given one by one on top; what is missing is filled in where it follows from the rest, or named. */

@@ -118,20 +118,24 @@ export interface InitModelOptions {
   tokens: TokenRoles
   /** Made; an empty directory may be there. */
   out: string
+  signal?: AbortSignal
 }
 
 /** Writes a model with random weights. The directory appears whole or not at all; nothing is overwritten. */
 export async function initModel(options: InitModelOptions): Promise<{ parameters: number; bytes: number }> {
-  const { config, seed, dtype, tokens } = options
+  const { config, seed, dtype, tokens, signal } = options
   const target = resolve(options.out)
   await refuseToOverwrite(target)
   const model = await LocalModel.create(config, { role: 'language', seed, dtype })
   try {
     return await writeDirectoryAtomic(target, async at => {
+      signal?.throwIfAborted()
       for (const name of tokenizerFiles)
         await cp(join(options.tokenizer, name), join(at, name), { recursive: true }).catch(ignoreMissing)
       await writeFile(join(at, 'generation_config.json'), `${JSON.stringify(roleFields(tokens), null, 2)}\n`)
-      return model.writeInto(at)
+      const written = await model.writeInto(at)
+      signal?.throwIfAborted()
+      return written
     })
   } finally {
     model.dispose()

@@ -21,6 +21,7 @@ export interface Binary {
     args: readonly string[],
     options?: {
       onStderr?: (text: string, interrupt: () => void) => void
+      onStart?: (interrupt: () => void) => void
       /** What `interrupt` sends. Ctrl-C unless said otherwise. */
       signal?: NodeJS.Signals
     },
@@ -51,6 +52,7 @@ export function buildBinary(): Binary {
           env: { ...process.env, OMP_NUM_THREADS: '1' },
           stdio: ['ignore', 'pipe', 'pipe'],
         })
+        options.onStart?.(() => child.kill(options.signal ?? 'SIGINT'))
         const ran: Ran = { code: null, stdout: '', stderr: '' }
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
           ran.stdout += text

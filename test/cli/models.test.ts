@@ -22,6 +22,15 @@ const read = <T>(name: string): T[] =>
     .split('\n')
     .map(line => JSON.parse(line) as T)
 
+/** Calls back when the temporary directory of `stopped-init` is there. */
+function waitForTemporary(then: () => void): void {
+  const timer = setInterval(() => {
+    if (!readdirSync(binary.folder).some(name => name.startsWith('.stopped-init'))) return
+    clearInterval(timer)
+    then()
+  }, 2)
+}
+
 const shape = '--hidden 32 --intermediate 48 --layers 2 --heads 4 --kv-heads 2 --context 512'.split(' ')
 
 beforeAll(async () => {
@@ -105,6 +114,14 @@ describe('init', () => {
     expect(readdirSync(binary.folder).filter(name => /^\..*raced/.test(name))).toEqual([])
     const model = await LocalModel.load(path('raced'))
     model.dispose()
+  })
+
+  test('interrupted, it leaves nothing', async () => {
+    const args = ['--family', 'llama', '--size', '26m', '--tokenizer', tokenizerDirectory, '--out', 'stopped-init']
+    const before = readdirSync(binary.folder)
+    const ran = await binary.run(['init', ...args], { signal: 'SIGHUP', onStart: kill => waitForTemporary(kill) })
+    expect(ran).toMatchObject({ code: 129, stderr: 'Interrupted. stopped-init was not written.\n' })
+    expect(readdirSync(binary.folder)).toEqual(before)
   })
 
   test.each(['/sys/model', '/dev/null/model'])('%s, where nothing can be written, is one line', async out => {
