@@ -65,6 +65,15 @@ export function generatorContract(name: string, make: () => Promise<Generator>):
       expect(outcomes.map(({ requestId }) => requestId)).toEqual(['short', 'long'])
     })
 
+    test('a prompt and its response have maxLength tokens together at most, of a known vocabulary', async () => {
+      const generator = await open()
+      const [outcome] = await collect(generator.generate([request('a', { most: 1e6 })]))
+      const { promptIds, responseIds, finishReason } = completed(outcome)
+      expect(promptIds.length + responseIds.length).toBe(generator.maxLength)
+      expect(finishReason).toBe('length')
+      expect(responseIds.every(id => id >= 0 && id < generator.vocabSize)).toBe(true)
+    })
+
     test('no requests, no outcomes', async () => {
       const generator = await open()
       expect(await collect(generator.generate([]))).toEqual([])
