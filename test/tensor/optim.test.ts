@@ -117,7 +117,8 @@ test('an option that is no number AdamW works with is refused before anything ch
     beta.map(one => ({ groups: [{ betas: [0.9, one] as const }] })),
     fc.constant({ groups: [{ lr: 1e20, weightDecay: 1e20 }] }),
     fc.constant({ groups: [{ betas: [0.9] as unknown as readonly [number, number] }] }),
-    fc.oneof(none, negative, vast).map(lrScale => ({ lrScale })),
+    // Times the group's rate of 0.05.
+    fc.oneof(none, negative, fc.constant(1e41)).map(lrScale => ({ lrScale })),
     fc
       .oneof(fc.constantFrom(Number.NaN, 0, Number.NEGATIVE_INFINITY), negative, nothing)
       .map(clipNorm => ({ clipNorm })),
