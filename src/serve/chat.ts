@@ -109,21 +109,22 @@ async function stream(served: Served, exchange: Exchange, request: ChatRequest):
       logprobs: null,
       finish_reason: null,
     })),
-    choice: async ({ index, events, sample, first, promptIds }) => {
+    choice: ({ index, events, sample, first }, promptIds) => {
       const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
-      return {
+      const shown = (tail: string, scores: object | null): object => ({
         index,
-        delta: { content: text + (sample ? await stopText(served.tokenizer, sample, sampling) : '') },
-        logprobs:
-          logprobs === undefined || events.length === 0
-            ? null
-            : chatLogprobs(await rowsNow(scoresOfEvents(events), show)),
+        delta: { content: text + tail },
+        logprobs: scores,
         finish_reason: sample?.finishReason ?? null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds
           ? { token_ids: events.map(({ id }) => id), ...(first ? { prompt_token_ids: Array.from(promptIds) } : {}) }
           : {}),
-      }
+      })
+      const tail = sample && sampling.includeStop ? stopText(served.tokenizer, sample, sampling) : ''
+      if (logprobs === undefined || events.length === 0)
+        return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
+      return rowsNow(scoresOfEvents(events), show).then(async rows => shown(await tail, chatLogprobs(rows)))
     },
   })
 }

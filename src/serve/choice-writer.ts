@@ -2,7 +2,6 @@
  * The events of a stream as choices speak. What a choice has said since its last event is one event: usually a token, more
  * where a client reads slowly, which so holds up nobody and has nothing waiting for it but the tokens themselves.
  */
-import { setImmediate } from 'node:timers/promises'
 import type { Sample, TokenEvent } from '../rollout/index.js'
 import type { EventStream } from './event-stream.js'
 
@@ -32,7 +31,7 @@ export class ChoiceWriter {
 
   constructor(
     private readonly stream: EventStream,
-    private readonly show: (chunk: Chunk) => Promise<object>,
+    private readonly show: (chunk: Chunk) => object | Promise<object>,
   ) {}
 
   /** What is added to the last that the choice said and that is not written yet. */
@@ -55,13 +54,18 @@ export class ChoiceWriter {
 
   private async write(): Promise<void> {
     // At the end of the turn: if a token was the last, that is said with it.
-    await setImmediate()
+    await new Promise(resolve => setImmediate(resolve))
     try {
       while (this.said.size > 0 && !this.stream.isClosed) {
         const all = this.said
         this.said = new Map()
-        for (const [index, said] of all) await this.writeChoice(index, said)
-        await this.stream.flush()
+        // Waited for only where there is something to wait for: this runs for every token.
+        for (const [index, said] of all) {
+          const written = said.events.length > mostTokens ? this.writeLong(index, said) : this.writeOne(index, said)
+          if (written) await written
+        }
+        const taken = this.stream.flush()
+        if (taken) await taken
       }
     } catch (error) {
       this.failure = error
@@ -70,14 +74,21 @@ export class ChoiceWriter {
     this.writing = undefined
   }
 
-  private async writeChoice(index: number, { events, sample }: Said): Promise<void> {
-    for (let at = 0; at === 0 || at < events.length; at += mostTokens) {
-      if (at > 0) await this.stream.flush()
+  private async writeLong(index: number, { events, sample }: Said): Promise<void> {
+    for (let at = 0; at < events.length; at += mostTokens) {
       const isLast = at + mostTokens >= events.length
-      const some = isLast && at === 0 ? events : events.slice(at, at + mostTokens)
-      const first = !this.started.has(index)
-      if (first) this.started.add(index)
-      this.stream.add(await this.show({ index, events: some, sample: isLast ? sample : undefined, first }))
+      const some = events.slice(at, at + mostTokens)
+      await this.writeOne(index, { events: some, sample: isLast ? sample : undefined })
+      await this.stream.flush()
     }
+  }
+
+  private writeOne(index: number, { events, sample }: Said): Promise<void> | undefined {
+    const first = !this.started.has(index)
+    if (first) this.started.add(index)
+    const shown = this.show({ index, events, sample, first })
+    if (shown instanceof Promise) return shown.then(event => this.stream.add(event))
+    this.stream.add(shown)
+    return undefined
   }
 }

@@ -152,22 +152,25 @@ async function stream(served: Served, exchange: Exchange, request: CompletionReq
   const offsets = new Map<number, number>()
   await streamChoices(served, exchange, request, {
     head,
-    choice: async ({ index, events, sample, first, promptIds }) => {
-      const tail = sample ? await stopText(served.tokenizer, sample, sampling) : ''
+    choice: ({ index, events, sample, first }, promptIds) => {
       const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
       const offset = offsets.get(index) ?? 0
       offsets.set(index, offset + text.length)
-      return {
+      const shown = (tail: string, scores: object | null): object => ({
         index,
         text: text + tail,
-        logprobs:
-          logprobs === undefined ? null : completionLogprobs(await rowsNow(scoresOfEvents(events), show), offset),
+        logprobs: scores,
         finish_reason: sample?.finishReason ?? null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds
           ? { prompt_token_ids: first ? Array.from(promptIds) : null, token_ids: events.map(({ id }) => id) }
           : {}),
-      }
+      })
+      const tail = sample && sampling.includeStop ? stopText(served.tokenizer, sample, sampling) : ''
+      if (logprobs === undefined) return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
+      return rowsNow(scoresOfEvents(events), show).then(async rows =>
+        shown(await tail, completionLogprobs(rows, offset)),
+      )
     },
   })
 }

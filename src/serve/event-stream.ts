@@ -23,12 +23,12 @@ export class EventStream {
     this.pending += `data: ${JSON.stringify(event)}\n\n`
   }
 
-  /** Resolves when the client can take more. */
-  async flush(): Promise<void> {
+  /** A promise where the client has to be waited for before it can take more. */
+  flush(): Promise<void> | undefined {
     const { pending, response } = this
     this.pending = ''
-    if (pending === '' || this.isClosed) return
-    if (!response.write(pending)) await untilDrained(response, this.options)
+    if (pending === '' || this.isClosed || response.write(pending)) return undefined
+    return untilDrained(response, this.options)
   }
 
   end(): void {

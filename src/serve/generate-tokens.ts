@@ -7,16 +7,7 @@ import { RequestShape } from './request-shape.js'
 import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
 import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
-import {
-  finite,
-  promptLogprobs,
-  rowsLater,
-  rowsNow,
-  scoresOf,
-  scoresOfEvents,
-  type TokenScore,
-  type TokenShow,
-} from './token-text.js'
+import { finite, promptLogprobs, rowsLater, scoresOf, type TokenScore, type TokenShow } from './token-text.js'
 import { LazyList } from './write-json.js'
 
 const shape = new RequestShape(generateFields)
@@ -92,13 +83,13 @@ async function stream(served: Served, exchange: Exchange, request: TokensRequest
   const { logprobs, returnIds } = request
   await streamChoices(served, exchange, request, {
     head: { request_id: request.id, model: served.name, created: exchange.created },
-    choice: async ({ index, events, sample, first, promptIds }) => ({
+    choice: ({ index, events, sample, first }, promptIds) => ({
       index,
       token_ids: events.map(({ id }) => id),
       logprobs:
         logprobs === undefined || events.length === 0
           ? null
-          : { content: (await rowsNow(scoresOfEvents(events), noTexts))(entry) },
+          : { content: events.map(({ id, raw, top }) => entry({ id, logprob: raw, top })) },
       finish_reason: sample?.finishReason ?? null,
       stop_reason: sample?.stopReason ?? null,
       ...(sample ? { weight_versions: versions(sample) } : {}),

@@ -13,7 +13,8 @@ export interface StreamShape {
   head: object
   /** Events before any token. */
   opening?: readonly object[]
-  choice(chunk: Chunk & { promptIds: Int32Array }): Promise<object>
+  /** A promise where texts have to be waited for. */
+  choice(chunk: Chunk, promptIds: Int32Array): object | Promise<object>
 }
 
 export interface StreamRequest extends Generation {
@@ -46,17 +47,17 @@ export async function streamChoices(
   const stream = new EventStream(exchange.response, exchange)
   for (const one of opening) stream.add({ ...head, choices: [one] })
   const found: Sample[] = []
-  const writer = new ChoiceWriter(stream, async chunk => {
-    const promptIds = request.prompts[Math.floor(chunk.index / n)]!
-    const shown = await choice({ ...chunk, promptIds })
-    return wantsUsage ? { ...head, choices: [shown], usage: null } : { ...head, choices: [shown] }
+  const event = (shown: object): object => ({ ...head, choices: [shown], ...(wantsUsage ? { usage: null } : {}) })
+  const writer = new ChoiceWriter(stream, chunk => {
+    const shown = choice(chunk, request.prompts[Math.floor(chunk.index / n)]!)
+    return shown instanceof Promise ? shown.then(event) : event(shown)
   })
   try {
     await runGeneration(
       engine,
       request,
       {
-        onToken: (prompt, event) => writer.add(prompt * n + event.sample, { events: [event] }),
+        onToken: (prompt, token) => writer.add(prompt * n + token.sample, { events: [token] }),
         onSample: (prompt, sample) => {
           const index = prompt * n + sample.sample
           found[index] = sample

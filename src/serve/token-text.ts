@@ -70,8 +70,10 @@ export const joined = (first: Scores, second: Scores): Scores => ({
   at: i => (i < first.length ? first.at(i) : second.at(i - first.length)),
 })
 
+type Row = (score: TokenScore, textOf: (id: number) => string) => unknown
+
 /** One item for each score. */
-export type RowList = (row: (score: TokenScore, textOf: (id: number) => string) => unknown) => unknown
+export type RowList = (row: Row) => unknown
 
 /** The scores from `start` on, and every id in them. */
 function slice(scores: Scores, start: number, end: number): { batch: TokenScore[]; ids: number[] } {
@@ -87,19 +89,26 @@ function slice(scores: Scores, start: number, end: number): { batch: TokenScore[
 }
 
 /** For few: an array. */
-export async function rowsNow(scores: Scores, show: TokenShow): Promise<RowList> {
+export async function rowsNow(scores: Scores, show: TokenShow): Promise<(row: Row) => unknown[]> {
   const { batch, ids } = slice(scores, 0, scores.length)
   const textOf = await show(ids)
   return row => batch.map(score => row(score, textOf))
 }
 
 /** Tokens that are written in one go, so that a long list leaves others their turn. */
-const batchSize = 64
+const batchSize = 512
 
-/** For any number: made as they are written. */
-export const rowsLater =
-  (scores: Scores, show: TokenShow): RowList =>
-  row =>
+/** For any number: made as they are written. Lists of the same scores, of one batch, share the work. */
+export function rowsLater(scores: Scores, show: TokenShow): RowList {
+  if (scores.length <= batchSize) {
+    let few: ReturnType<typeof rowsNow> | undefined
+    return row =>
+      new LazyList(async function* () {
+        few ??= rowsNow(scores, show)
+        yield (await few)(row)
+      })
+  }
+  return row =>
     new LazyList(async function* () {
       for (let start = 0; start < scores.length; start += batchSize) {
         const { batch, ids } = slice(scores, start, Math.min(start + batchSize, scores.length))
@@ -107,6 +116,7 @@ export const rowsLater =
         yield batch.map(score => row(score, textOf))
       }
     })
+}
 
 /** The log-probabilities of `/v1/completions`. `offset` is where the text of the first token begins. */
 export function completionLogprobs(rows: RowList, offset = 0): object {
