@@ -30,7 +30,7 @@ export async function encodeText(
 }
 
 /** What a template renders in a tenth of a second. */
-const mostMessages = 4096
+const mostMessages = 2048
 
 export type ConversationFields = Pick<
   FieldsOf<typeof tokenizeFields>,

@@ -95,12 +95,14 @@ export async function rowsNow(scores: Scores, show: TokenShow): Promise<(row: Ro
   return row => batch.map(score => row(score, textOf))
 }
 
-/** Tokens that are written in one go, so that a long list leaves others their turn. */
-const batchSize = 512
+/** Tokens of a long list that are written in one go, so that it leaves others their turn. */
+const batchSize = 64
+/** Tokens of a list that is short: it is made at once. */
+const shortSize = 512
 
-/** For any number: made as they are written. Lists of the same scores, of one batch, share the work. */
+/** For any number: made as they are written. Short lists of the same scores share the work. */
 export function rowsLater(scores: Scores, show: TokenShow): RowList {
-  if (scores.length <= batchSize) {
+  if (scores.length <= shortSize) {
     let few: ReturnType<typeof rowsNow> | undefined
     return row =>
       new LazyList(async function* () {
