@@ -9,7 +9,7 @@ import { recoverDirectory } from '../files/index.js'
 import { ModelError } from './errors.js'
 import type { FamilyDescriptor } from './families/family.js'
 import { type Family, families, familyOf } from './families/index.js'
-import { count, expected, flag, number, positiveNumber, readFields, text } from './fields.js'
+import { count, expected, flag, number, positiveNumber, readFields, shown, text } from './fields.js'
 
 interface Llama3Scaling {
   factor: number
@@ -125,7 +125,7 @@ function parseArchitecture(raw: Raw, file: string): { family: Family; head: Head
   if (name === undefined)
     throw new ModelError(
       `${file}: there is no "architectures" to say what the weights are` +
-        `${type == null ? '' : ` (model_type is ${JSON.stringify(type)})`}; supported are ${supported.join(', ')}`,
+        `${type == null ? '' : ` (model_type is ${shown(type)})`}; supported are ${supported.join(', ')}`,
     )
   for (const family of families) {
     for (const head of ['language', 'score'] as const) {
@@ -133,14 +133,12 @@ function parseArchitecture(raw: Raw, file: string): { family: Family; head: Head
       const { modelType } = familyOf(family)
       if (type != null && type !== modelType)
         throw new ModelError(
-          `${file}: architectures says ${name}, model_type ${JSON.stringify(type)}; a ${name} has ${JSON.stringify(modelType)}`,
+          `${file}: architectures says ${name}, model_type ${shown(type)}; a ${name} has ${shown(modelType)}`,
         )
       return { family, head }
     }
   }
-  throw new ModelError(
-    `${file}: architecture ${JSON.stringify(name)} is not supported; supported are ${supported.join(', ')}`,
-  )
+  throw new ModelError(`${file}: architecture ${shown(name)} is not supported; supported are ${supported.join(', ')}`)
 }
 
 function parseRope(
@@ -159,21 +157,17 @@ function parseRope(
   const type = read.rope_type ?? read.type ?? 'default'
   const partial = read.partial_rotary_factor ?? raw.partial_rotary_factor ?? 1
   if (partial !== 1)
-    throw new ModelError(`${file}: partial_rotary_factor ${JSON.stringify(partial)} is not supported; only 1 is`)
+    throw new ModelError(`${file}: partial_rotary_factor ${shown(partial)} is not supported; only 1 is`)
   const nested = Object.entries(given).find(([, value]) => typeof value === 'object' && value !== null)
   if (nested) throw new ModelError(`${file}: ${name} by kind of layer (${nested[0]}) is not supported`)
   if (type === 'default') return { ropeTheta, ropeScaling: undefined }
   if (type !== 'llama3') {
-    throw new ModelError(
-      `${file}: rope type ${JSON.stringify(type)} is not supported; supported are default and llama3`,
-    )
+    throw new ModelError(`${file}: rope type ${shown(type)} is not supported; supported are default and llama3`)
   }
   const positive = (field: string): number => {
     const value = given[field]
     if (typeof value !== 'number' || !(value > 0))
-      throw new ModelError(
-        `${file}: llama3 rope scaling needs ${field} as a positive number, got ${JSON.stringify(value)}`,
-      )
+      throw new ModelError(`${file}: llama3 rope scaling needs ${field} as a positive number, got ${shown(value)}`)
     return value
   }
   return {
@@ -196,7 +190,7 @@ function refuseUnsupported(read: Fields, file: string, { slidingWindow, defaults
     refuse('quantised weights (quantization_config) are not supported; use an unquantised checkpoint')
   // Two names for one function.
   if (read.hidden_act != null && read.hidden_act !== 'silu' && read.hidden_act !== 'swish')
-    refuse(`hidden_act ${JSON.stringify(read.hidden_act)} is not supported; only silu is`)
+    refuse(`hidden_act ${shown(read.hidden_act)} is not supported; only silu is`)
   if (read.mlp_bias) refuse('mlp_bias is not supported')
   if (read.attention_dropout) refuse('attention_dropout above 0 is not supported; set it to 0')
   const context = read.max_position_embeddings
@@ -210,7 +204,7 @@ function refuseUnsupported(read: Fields, file: string, { slidingWindow, defaults
   if (read.layer_types) {
     const other = read.layer_types.find(type => type !== 'full_attention')
     if (other !== undefined && !(other === 'sliding_attention' && !windowed))
-      refuse(`attention type ${JSON.stringify(other)} in layer_types is not supported`)
+      refuse(`attention type ${shown(other)} in layer_types is not supported`)
     if (read.layer_types.length !== read.num_hidden_layers)
       refuse(`layer_types has ${read.layer_types.length} entries for ${read.num_hidden_layers} layers`)
   }

@@ -4,8 +4,14 @@ import { ModelError } from './errors.js'
 
 /** The message of a field that is not what it should be. */
 export const expected = (what: string) => ({
-  error: ({ input }: { input?: unknown }): string => `should be ${what}, got ${JSON.stringify(input)}`,
+  error: ({ input }: { input?: unknown }): string => `should be ${what}, got ${shown(input)}`,
 })
+
+/** A value of a file, in a message. */
+export function shown(value: unknown): string {
+  const whole = JSON.stringify(value) ?? String(value)
+  return whole.length > 100 ? `${whole.slice(0, 100)}...` : whole
+}
 
 const positive = expected('a positive integer')
 export const count = z.int(positive).positive(positive)

@@ -42,6 +42,17 @@ beforeAll(async () => {
 afterAll(() => binary.remove())
 
 describe('init', () => {
+  test.each(['olmo2', 'smollm3'])('a family of norms, or of layers, of its own: %s', async family => {
+    const args = ['--family', family, ...shape, '--tokenizer', tokenizerDirectory, '--out', family]
+    expect(await binary.run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
+    const model = await LocalModel.load(path(family), { role: 'language' })
+    expect(model.config.decoder.family).toBe(family)
+    const [{ logprobs }] = (await model.score([Int32Array.of(5, 6, 7, 8)])) as [{ logprobs: Float32Array }]
+    // Random weights know nothing: every token is about as likely as any other.
+    for (const value of logprobs) expect(Math.abs(value + Math.log(2000))).toBeLessThan(1)
+    model.dispose()
+  })
+
   test('a size by name: a directory that loads, with the tokenizer and what generation needs', async () => {
     const ran = await binary.run(
       ['init', '--family', 'qwen3', '--size', '2m', '--layers', '1', '--no-tie', '--dtype', 'bfloat16'].concat([

@@ -56,6 +56,21 @@ describe('a field that would change the numbers and is not implemented is refuse
   })
 })
 
+test('a long value is shown by its beginning', () => {
+  const message = (fields: Record<string, unknown>): string => {
+    try {
+      parse('qwen2', fields)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return ''
+  }
+  const long = 'x'.repeat(1e6)
+  expect(message({ hidden_act: long })).toMatch(/^config\.json: hidden_act "x{99}\.\.\. is not supported/)
+  for (const field of ['hidden_size', 'architectures', 'model_type', 'rope_scaling'])
+    expect(message({ [field]: long }).length).toBeLessThan(300)
+})
+
 test('what changes nothing is accepted', () => {
   expect(parse('mistral', { sliding_window: 4096 }).decoder.context).toBe(256)
   expect(parse('qwen2', { sliding_window: 128, use_sliding_window: undefined }).decoder.family).toBe('qwen2')
