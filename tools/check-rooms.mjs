@@ -20,6 +20,7 @@ export const arrows = {
   data: ['errors', 'files', 'text'],
   reward: ['errors', 'files', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward'],
+  train: ['errors', 'experience'],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
@@ -40,7 +41,7 @@ export const arrows = {
 }
 
 /** Rooms of formulas: what reads files, clocks or networks comes in as an argument. */
-export const pure = ['experience']
+export const pure = ['experience', 'train']
 
 /**
  * Everything that is wrong with a tree of rooms, as `file:line: what, and what to do`.

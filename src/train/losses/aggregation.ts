@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { checkTotal } from './inputs.js'
+
+/** How the losses of tokens become one number. */
+export const aggregations = [
+  'seq-mean-token-mean',
+  'token-mean',
+  'seq-mean-token-sum',
+  'seq-mean-token-sum-norm',
+] as const
+export type Aggregation = (typeof aggregations)[number]
+
+/**
+ * What means divide by: counts of the *whole* batch of an optimiser step, over all its micro-batches and ranks. A loss is called
+ * with any part of the batch and the same totals; values and gradients of the parts then add up to those of the whole.
+ */
+export interface TokenTotals {
+  readonly sequences: number
+  readonly tokens: number
+}
+
+/**
+ * The totals of a batch from the number of tokens of each sequence, which is known before any forward pass.
+ *
+ * @example
+ * tokenTotals([3, 5]) // { sequences: 2, tokens: 8 }
+ */
+export function tokenTotals(lengths: readonly number[]): TokenTotals {
+  return { sequences: lengths.length, tokens: lengths.reduce((sum, length) => sum + length, 0) }
+}
+
+export const aggregationShape = {
+  aggregation: z
+    .enum(aggregations)
+    .default('seq-mean-token-mean')
+    .describe('how the losses of tokens become one number'),
+  maxNewTokens: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('tokens a response may have; what seq-mean-token-sum-norm divides by'),
+}
+
+interface AggregationOptions {
+  readonly aggregation: Aggregation
+  readonly maxNewTokens?: number | undefined
+}
+
+/** For `superRefine`: the one aggregation that needs a length says so. */
+export function refineAggregation(options: AggregationOptions, context: z.RefinementCtx): void {
+  if (options.aggregation === 'seq-mean-token-sum-norm' && options.maxNewTokens === undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['maxNewTokens'],
+      message: 'missing; seq-mean-token-sum-norm divides by it',
+    })
+}
+
+/** What each token of a sequence of this length counts in the aggregate. */
+export function tokenCoefficient(length: number, totals: TokenTotals, options: AggregationOptions): number {
+  switch (options.aggregation) {
+    case 'seq-mean-token-mean':
+      return 1 / (length * totals.sequences)
+    case 'token-mean':
+      return 1 / totals.tokens
+    case 'seq-mean-token-sum':
+      return 1 / totals.sequences
+    case 'seq-mean-token-sum-norm':
+      return 1 / (totals.sequences * options.maxNewTokens!)
+  }
+}
+
+export function checkTokenTotals(totals: TokenTotals, lengths: readonly number[]): void {
+  const present = tokenTotals(lengths)
+  checkTotal('sequences', totals.sequences, present.sequences)
+  checkTotal('tokens', totals.tokens, present.tokens)
+}
