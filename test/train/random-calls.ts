@@ -145,7 +145,7 @@ const makers: Readonly<Record<LossKind, (draw: Draw, name: LossName) => Call>> =
       logprobs: draw.array(length, () => draw.number(-3, 0)),
       mask: Uint8Array.from({ length }, () => draw.int(0, 1)),
     }))
-    return { samples, totals: sftTotals(samples.map(({ mask }) => mask)), options: {} }
+    return { samples, totals: sftTotals(samples.map(({ mask }) => mask as Uint8Array)), options: {} }
   },
   objective: draw => {
     const loss = draw.oneOf(policyLossNames)

@@ -22,6 +22,7 @@ export function importanceWeights(options: {
   counts: ImportanceCounts
 }): void {
   const { oldLogprobs, engineLogprobs, altered, tisCap, weights, counts } = options
+  let sum = 0
   for (let t = 0; t < oldLogprobs.length; t++) {
     let weight = 1
     if (altered?.[t]) counts.altered++
@@ -33,8 +34,9 @@ export function importanceWeights(options: {
       }
     }
     weights[t] = weight
-    counts.sum += weight
+    sum += weight
   }
+  counts.sum += sum
 }
 
 /**

@@ -28,13 +28,20 @@ export function checkTokenInputs<S extends Named>(
         throw new RangeError(
           `${called(sample, place)}: ${field}: expected ${length} numbers, one per token, got ${values.length}`,
         )
-      for (let t = 0; t < values.length; t++)
-        if (!Number.isFinite(values[t]))
-          throw new RangeError(
-            `${called(sample, place)}: ${field}: expected finite numbers, got ${values[t]} at token ${t}`,
-          )
+      if (allFinite(values)) continue
+      const t = Array.from(values).findIndex(value => !Number.isFinite(value))
+      throw new RangeError(
+        `${called(sample, place)}: ${field}: expected finite numbers, got ${values[t]} at token ${t}`,
+      )
     }
   }
+}
+
+/** Zero times anything that is not finite is not zero: one sum instead of a question per number. */
+function allFinite(values: ArrayLike<number>): boolean {
+  let zero = 0
+  for (let t = 0; t < values.length; t++) zero += values[t]! * 0
+  return zero === 0
 }
 
 /** The numbers of samples that have one of each instead of one per token. */
@@ -62,9 +69,10 @@ export function checkFlags<S extends Named>(samples: readonly S[], field: keyof 
  * the token it arises at is named.
  */
 export function checkTokenGradient(sample: Named, place: number, gradient: Float64Array, value: number): void {
-  for (let t = 0; t < gradient.length; t++)
-    if (!Number.isFinite(gradient[t]))
-      throw new RangeError(`${called(sample, place)}: the gradient is ${gradient[t]} at token ${t}`)
+  if (!allFinite(gradient)) {
+    const t = gradient.findIndex(value => !Number.isFinite(value))
+    throw new RangeError(`${called(sample, place)}: the gradient is ${gradient[t]} at token ${t}`)
+  }
   if (!Number.isFinite(value)) throw new RangeError(`${called(sample, place)}: the loss is ${value}`)
 }
 

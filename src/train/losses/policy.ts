@@ -117,16 +117,10 @@ export function resolvedPolicyLoss(call: {
   const gradients = samples.map((sample, place) => {
     const { logprobs, oldLogprobs = logprobs, advantages } = sample
     const { length } = logprobs
-    for (let t = 0; t < length; t++) {
-      const d = logprobs[t]! - oldLogprobs[t]!
-      const ratio = Math.exp(d)
-      logRatios[t] = d
-      ratios[t] = ratio
-      ratioSum += ratio
-      if (ratio > ratioMax) ratioMax = ratio
-      // Rounding can leave a ratio next to 1 a little below its tangent.
-      klSum += Math.max(0, ratio - 1 - d)
-    }
+    const moved = fillRatios({ logprobs, oldLogprobs, logRatios, ratios })
+    ratioSum += moved.sum
+    ratioMax = Math.max(ratioMax, moved.max)
+    klSum += moved.kl
     tokens += length
     keptTokens += fillCoefficients(sample, { coefficients, importance, totals, options })
     const gradient = new Float64Array(length)
@@ -155,6 +149,28 @@ export function resolvedPolicyLoss(call: {
         }),
   }
   return { value, gradients, statistics }
+}
+
+/** The ratios of a response, and what statistics need of them. */
+function fillRatios(response: {
+  logprobs: ArrayLike<number>
+  oldLogprobs: ArrayLike<number>
+  logRatios: Float64Array
+  ratios: Float64Array
+}): { sum: number; max: number; kl: number } {
+  const { logprobs, oldLogprobs, logRatios, ratios } = response
+  let [sum, max, kl] = [0, 0, 0]
+  for (let t = 0; t < logprobs.length; t++) {
+    const d = logprobs[t]! - oldLogprobs[t]!
+    const ratio = Math.exp(d)
+    logRatios[t] = d
+    ratios[t] = ratio
+    sum += ratio
+    if (ratio > max) max = ratio
+    // Rounding can leave a ratio next to 1 a little below its tangent.
+    kl += Math.max(0, ratio - 1 - d)
+  }
+  return { sum, max, kl }
 }
 
 /** What each token's loss counts, and how many count at all. */

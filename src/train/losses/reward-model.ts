@@ -53,19 +53,16 @@ export function rewardModelLoss(call: {
   totals: PairTotals
   options: RewardModelLossOptions
 }): RewardModelLossResult {
-  const { samples, totals } = call
+  const { totals } = call
   const { margin, centerCoef } = resolveOptions('reward-model', rewardModelLossSchema, call.options)
-  checkNumberInputs(samples, ['chosen', 'rejected'])
-  checkNumberInputs(
-    samples.filter(sample => sample.margin !== undefined),
-    ['margin'],
-  )
+  const samples = call.samples.map(sample => ({ ...sample, margin: sample.margin ?? margin }))
+  checkNumberInputs(samples, ['chosen', 'rejected', 'margin'])
   checkTotal('pairs', totals.pairs, samples.length)
   const coefficient = 1 / totals.pairs
   let [value, right, chosenSum, rejectedSum] = [0, 0, 0, 0]
   const gradients = samples.map((sample, place) => {
     const { chosen, rejected } = sample
-    const distance = chosen - rejected - (sample.margin ?? margin)
+    const distance = chosen - rejected - sample.margin
     const sum = chosen + rejected
     const loss = -logSigmoid(distance) + centerCoef * sum * sum
     const pull = sigmoid(-distance)

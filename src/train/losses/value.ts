@@ -77,10 +77,10 @@ export function valueLoss(call: {
     const { length } = values
     const coefficient = tokenCoefficient(length, totals, options)
     const gradient = new Float64Array(length)
-    let sum = 0
+    let [sum, errors] = [0, 0]
     for (let t = 0; t < length; t++) {
       const error = values[t]! - returns[t]!
-      errorSum += error
+      errors += error
       const moved = valueClip === null ? 0 : values[t]! - oldValues![t]!
       if (valueClip !== null && Math.abs(moved) > valueClip) {
         const clippedError = oldValues![t]! + Math.sign(moved) * valueClip - returns[t]!
@@ -95,6 +95,7 @@ export function valueLoss(call: {
     }
     checkTokenGradient(sample, place, gradient, sum)
     value += 0.5 * coefficient * sum
+    errorSum += errors
     return { values: gradient }
   })
   const tokens = lengths.reduce((a, b) => a + b, 0)
