@@ -2,7 +2,7 @@
  * Training. The losses are pure: numbers per token in, the value and its gradient with respect to those numbers out, in float64.
  *
  * @example
- * const totals = tokenTotals(batch.map(({ advantages }) => advantages.length))
- * const { value, gradients } = objective({ samples: batch, totals, options: { loss: 'ppo' } })
+ * const samples = [{ logprobs: [-1, -0.4], advantages: [0.5, 0.5] }]
+ * const { value, gradients } = objective({ samples, totals: tokenTotals([2]), options: { loss: 'ppo' } })
  */
 export * from './losses/index.js'

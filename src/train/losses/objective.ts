@@ -62,10 +62,9 @@ export interface ObjectiveResult {
  * wherever samples have the numbers, also where they cost nothing.
  *
  * @example
- * const totals = tokenTotals(batch.map(({ advantages }) => advantages.length))
- * for (const samples of microBatches) {
- *   const { gradients } = objective({ samples, totals, options: { loss: 'ppo', klCoef: 0.01, aggregation: 'token-mean' } })
- * }
+ * const samples: ObjectiveSample[] = [{ logprobs: [-1, -0.4], oldLogprobs: [-1.1, -0.4], advantages: [0.5, 0.5] }]
+ * const totals = tokenTotals([2])
+ * const { value, gradients } = objective({ samples, totals, options: { loss: 'ppo', aggregation: 'token-mean' } })
  */
 export function objective(call: {
   samples: readonly ObjectiveSample[]

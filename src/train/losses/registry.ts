@@ -72,7 +72,8 @@ const preference = <L extends PreferenceLossName>(loss: L, description: string) 
 
 /**
  * @example
- * const { gradients } = losses.ppo.loss({ samples, totals, options: { clipHigh: 0.28, aggregation: 'token-mean' } })
+ * const samples = [{ logprobs: [-1, -0.4], advantages: [0.5, 0.5] }]
+ * const { gradients } = losses.ppo.loss({ samples, totals: tokenTotals([2]), options: { clipHigh: 0.28 } })
  */
 export const losses = {
   ppo: policy('ppo', 'clipped ratios of tokens', 'nothing'),
