@@ -11,8 +11,8 @@ import {
   streamOptionsFields,
   tokenizeFields,
 } from '../../src/serve/field-tables.js'
-import { fieldsPage } from '../../src/serve/fields-page.js'
 import type { FieldTable } from '../../src/serve/request-shape.js'
+import { fieldsPage } from './fields-page.js'
 import * as vllm from './vllm-fields.js'
 import { makeWorld, post, type World } from './world.js'
 

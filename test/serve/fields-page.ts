@@ -7,8 +7,8 @@ import {
   samplingParamsFields,
   streamOptionsFields,
   tokenizeFields,
-} from './field-tables.js'
-import type { FieldRule, FieldTable } from './request-shape.js'
+} from '../../src/serve/field-tables.js'
+import type { FieldRule, FieldTable } from '../../src/serve/request-shape.js'
 
 const sections: readonly (readonly [title: string, table: FieldTable])[] = [
   ['`POST /v1/completions`', completionFields],
