@@ -1,6 +1,6 @@
 /** From raw rewards to advantages over a million tokens, with all steps switched on. */
 import { advantageEstimators, deriveAdvantages } from 'whetstone/experience'
-import { time } from '../harness.mjs'
+import { inTurns } from '../harness.mjs'
 
 const samplesPerPrompt = 8
 
@@ -25,7 +25,7 @@ function rollout() {
   return samples
 }
 
-/** Seconds of each estimator, and over how many tokens. */
+/** Seconds of each estimator, by its name, and over how many tokens. */
 export async function timeAdvantages() {
   const samples = rollout()
   const options = /** @type {const} */ ({
@@ -37,11 +37,15 @@ export async function timeAdvantages() {
     advantageClip: 2,
   })
   const { tokens } = deriveAdvantages({ samples, options }).info
-  const seconds = []
-  for (const advantageEstimator of advantageEstimators)
-    seconds.push({
+  const columns = Object.fromEntries(
+    advantageEstimators.map(advantageEstimator => [
       advantageEstimator,
-      seconds: await time(() => deriveAdvantages({ samples, options: { ...options, advantageEstimator } }), 0.5),
-    })
-  return { tokens, seconds }
+      async () => {
+        const start = performance.now()
+        deriveAdvantages({ samples, options: { ...options, advantageEstimator } })
+        return (performance.now() - start) / 1e3
+      },
+    ]),
+  )
+  return { tokens, seconds: await inTurns(columns, 5) }
 }
