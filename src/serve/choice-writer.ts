@@ -24,9 +24,11 @@ interface Said {
 }
 
 export class ChoiceWriter {
-  private said = new Map<number, Said>()
+  private readonly said = new Map<number, Said>()
   private readonly started = new Set<number>()
-  private writing: Promise<void> | undefined
+  /** From the first thing said to the end of its writing. */
+  private isBusy = false
+  private readonly whenIdle: (() => void)[] = []
   private failure: unknown
 
   constructor(
@@ -43,35 +45,59 @@ export class ChoiceWriter {
     }
     for (const event of events) said.events.push(event)
     said.sample ??= sample
-    this.writing ??= this.write()
+    if (this.isBusy) return
+    this.isBusy = true
+    // At the end of the turn: if a token was the last, that is said with it.
+    setImmediate(() => this.write())
   }
 
   /** Resolves when everything is written; throws what an event could not be made for. */
   async finished(): Promise<void> {
-    while (this.writing) await this.writing
+    while (this.isBusy) await new Promise<void>(resolve => this.whenIdle.push(resolve))
     if (this.failure !== undefined) throw this.failure
   }
 
-  private async write(): Promise<void> {
-    // At the end of the turn: if a token was the last, that is said with it.
-    await new Promise(resolve => setImmediate(resolve))
+  /** Without a promise where there is nothing to wait for: this runs for every token. */
+  private write(): void {
     try {
-      while (this.said.size > 0 && !this.stream.isClosed) {
-        const all = this.said
-        this.said = new Map()
-        // Waited for only where there is something to wait for: this runs for every token.
-        for (const [index, said] of all) {
-          const written = said.events.length > mostTokens ? this.writeLong(index, said) : this.writeOne(index, said)
-          if (written) await written
-        }
-        const taken = this.stream.flush()
-        if (taken) await taken
-      }
+      const waits = this.writeSaid()
+      if (waits)
+        void waits.then(
+          () => this.write(),
+          error => this.rest(error),
+        )
+      else this.rest(undefined)
     } catch (error) {
-      this.failure = error
+      this.rest(error)
     }
-    // Here and not when the promise is settled: a token in between would wait for the next.
-    this.writing = undefined
+  }
+
+  private rest(failure: unknown): void {
+    this.failure ??= failure
+    this.isBusy = false
+    for (const wake of this.whenIdle.splice(0)) wake()
+  }
+
+  /** A promise where the client or a text has to be waited for; what is said meanwhile is written after it. */
+  private writeSaid(): Promise<void> | undefined {
+    const all = [...this.said]
+    this.said.clear()
+    if (this.stream.isClosed) return undefined
+    for (const [i, [index, said]] of all.entries()) {
+      const waits = this.writeChoice(index, said)
+      if (waits) return this.writeRest(waits, all.slice(i + 1))
+    }
+    return this.stream.flush()
+  }
+
+  private async writeRest(first: Promise<void>, rest: readonly [number, Said][]): Promise<void> {
+    await first
+    for (const [index, said] of rest) await this.writeChoice(index, said)
+    await this.stream.flush()
+  }
+
+  private writeChoice(index: number, said: Said): Promise<void> | undefined {
+    return said.events.length > mostTokens ? this.writeLong(index, said) : this.writeOne(index, said)
   }
 
   private async writeLong(index: number, { events, sample }: Said): Promise<void> {
