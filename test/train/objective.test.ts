@@ -5,6 +5,8 @@ import {
   explainedVariance,
   importanceProblems,
   klLoss,
+  ktoLoss,
+  ktoTotals,
   mergePolicyStatistics,
   mergePreferenceStatistics,
   type ObjectiveSample,
@@ -138,18 +140,18 @@ it('altered tokens have importance weight 1, and are counted', () => {
   const { statistics, gradients } = policyLoss({
     samples: [
       {
-        logprobs: [0, 0, 0],
-        oldLogprobs: [0, 0, 0],
-        engineLogprobs: [-5, -5, Math.log(2)],
-        advantages: [1, 1, 1],
-        altered: alteredTokens({ length: 3, temperature: 1, firstTemperature: 10, minNewTokens: 0 }),
+        logprobs: [0, 0, 0, 0],
+        oldLogprobs: [0, 0, 0, 0],
+        engineLogprobs: [-5, 5, -5, Math.log(2)],
+        advantages: [1, 1, 1, 1],
+        altered: alteredTokens({ length: 4, temperature: 1, firstTemperature: 10, minNewTokens: 2 }),
       },
     ],
-    totals: tokenTotals([3]),
+    totals: tokenTotals([4]),
     options: { loss: 'ppo', tisCap: 4, aggregation: 'seq-mean-token-sum' },
   })
-  expect([...gradients[0]!.logprobs]).toEqual([-1, -4, -0.5])
-  expect(statistics).toMatchObject({ importanceMean: 5.5 / 3, importanceCappedShare: 1 / 3, importanceAltered: 1 })
+  expect([...gradients[0]!.logprobs]).toEqual([-1, -1, -4, -0.5])
+  expect(statistics).toMatchObject({ importanceMean: 6.5 / 4, importanceCappedShare: 1 / 4, importanceAltered: 2 })
 })
 
 it('which tokens a sampler was told to change', () => {
@@ -182,6 +184,53 @@ it('statistics of parts merge into those of the whole', () => {
     for (const key of Object.keys(whole) as (keyof typeof whole)[]) expectClose([merged[key]!], [whole[key]!], key)
     expect(whole.clipLowShare + whole.clipHighShare).toBeGreaterThan(0)
   }
+})
+
+it.each(['gspo', 'gmpo'] as const)('%s: of a filtered response only the kept tokens count as clipped', loss => {
+  const of = (d: number, advantage: number) =>
+    policyLoss({
+      samples: [
+        { logprobs: [d, d, d], oldLogprobs: [0, 0, 0], advantages: Array(3).fill(advantage), lossMask: [0, 1, 1] },
+        { logprobs: [0], oldLogprobs: [0], advantages: [1] },
+      ],
+      totals: tokenTotals([3, 1]),
+      options: { loss },
+    }).statistics
+  expect(of(-1, -1)).toMatchObject({ keptTokens: 3, clipLowShare: 2 / 3, clipHighShare: 0 })
+  expect(of(1, 1)).toMatchObject({ keptTokens: 3, clipLowShare: 0, clipHighShare: 2 / 3 })
+})
+
+it('kto compares with z0, which is constant', () => {
+  const samples = [
+    { policy: -7, ref: -10, desirable: true },
+    { policy: -7, ref: -10, desirable: false },
+  ]
+  const { value, gradients, statistics } = ktoLoss({
+    samples,
+    totals: ktoTotals({ responses: 2, mismatched: [{ policy: -1, ref: -3 }] }),
+    options: { beta: 0.5, desirableWeight: 2, undesirableWeight: 4 },
+  })
+  // d = 3 and z0 = 2: sigmoid(±0.5 (3 - 2)).
+  const s = 1 / (1 + Math.exp(-0.5))
+  expectClose([value], [(2 * (1 - s) + 4 * s) / 2])
+  expectClose([gradients[0]!.policy, gradients[1]!.policy], [(-2 * 0.5 * s * (1 - s)) / 2, (4 * 0.5 * s * (1 - s)) / 2])
+  const counted = { desirable: 1, undesirable: 1, desirableRewardMean: 1.5, undesirableRewardMean: 1.5 }
+  expect(statistics).toEqual(counted)
+})
+
+it('mix-in data split over micro-batches, some of them without responses', () => {
+  const options = { loss: 'ppo', ptxCoef: 0.3, aggregation: 'token-mean' } as const
+  const ptxSamples = [[-1, -2], [-0.5], [-3]].map(logprobs => ({ logprobs, mask: logprobs.map(() => 1) }))
+  const all = { ...totals, ptxTokens: 4 }
+  const whole = objective({ samples, ptxSamples, totals: all, options })
+  const parts = [
+    objective({ samples: [], ptxSamples: ptxSamples.slice(0, 1), totals: all, options }),
+    objective({ samples, totals: all, options }),
+    objective({ samples: [], ptxSamples: ptxSamples.slice(1), totals: all, options }),
+  ]
+  expectClose([parts.reduce((sum, { value }) => sum + value, 0)], [whole.value])
+  expect(parts.flatMap(({ ptxGradients }) => ptxGradients)).toEqual(whole.ptxGradients)
+  expect(parts.flatMap(({ gradients }) => gradients)).toEqual(whole.gradients)
 })
 
 it('statistics by hand', () => {

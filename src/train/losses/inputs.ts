@@ -15,13 +15,14 @@ export function checkTokenInputs<S extends Named>(
   samples: readonly S[],
   { needed, optional = [] }: { needed: readonly [keyof S & string, ...string[]]; optional?: readonly string[] },
 ): void {
+  const fields = [...new Set([...needed, ...optional])]
   for (const [place, sample] of samples.entries()) {
     const arrays = sample as unknown as Readonly<Record<string, ArrayLike<number> | undefined>>
     const length = arrays[needed[0]]?.length
     if (length === 0) throw new RangeError(`${called(sample, place)} has no tokens`)
     for (const field of needed)
       if (!arrays[field]) throw new RangeError(`${called(sample, place)}: ${field}: missing; the loss needs them`)
-    for (const field of [...needed, ...optional]) {
+    for (const field of fields) {
       const values = arrays[field]
       if (!values) continue
       if (values.length !== length)

@@ -82,7 +82,7 @@ export function preferenceLoss(call: {
     throw new RangeError(
       `there is no preference loss "${loss}"; there are ${Object.keys(preferenceSchemas).join(', ')}`,
     )
-  const resolved: { beta: number; labelSmoothing?: number } = resolveOptions<z.ZodObject>(loss, schema, given) as never
+  const resolved = resolveOptions<z.ZodObject>(loss, schema, given) as { beta: number; labelSmoothing?: number }
   const { beta, labelSmoothing = 0 } = resolved
   const term = loss === 'ipo' ? (l: number) => ipo(l, beta) : (l: number) => dpo(l, beta, labelSmoothing)
   checkNumberInputs(samples, ['policyChosen', 'policyRejected', 'refChosen', 'refRejected'])
