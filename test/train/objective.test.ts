@@ -2,17 +2,13 @@ import { expect, it } from 'vitest'
 import { klEstimators } from '../../src/experience/index.js'
 import {
   alteredTokens,
-  explainedVariance,
   importanceProblems,
   klLoss,
   ktoLoss,
   ktoTotals,
-  mergePolicyStatistics,
-  mergePreferenceStatistics,
   type ObjectiveSample,
   objective,
   policyLoss,
-  preferenceLoss,
   sftLoss,
   tokenTotals,
 } from '../../src/train/index.js'
@@ -172,20 +168,6 @@ it('importance weights are refused where they would mean something else', () => 
   expect(importanceProblems({ logprobs: [] })[0]).toContain('reports none')
 })
 
-it('statistics of parts merge into those of the whole', () => {
-  for (const options of [
-    { loss: 'ppo', dualClip: 1.2, tisCap: 1.1, clipLow: 0.05, clipHigh: 0.05 },
-    { loss: 'cpg' },
-  ] as const) {
-    const of = (part: readonly ObjectiveSample[]) => policyLoss({ samples: part, totals, options }).statistics
-    const whole = of(samples)
-    const merged = mergePolicyStatistics([of(samples.slice(0, 1)), of([]), of(samples.slice(1))])
-    expect(Object.keys(merged).sort()).toEqual(Object.keys(whole).sort())
-    for (const key of Object.keys(whole) as (keyof typeof whole)[]) expectClose([merged[key]!], [whole[key]!], key)
-    expect(whole.clipLowShare + whole.clipHighShare).toBeGreaterThan(0)
-  }
-})
-
 it.each(['gspo', 'gmpo'] as const)('%s: of a filtered response only the kept tokens count as clipped', loss => {
   const of = (d: number, advantage: number) =>
     policyLoss({
@@ -231,26 +213,6 @@ it('mix-in data split over micro-batches, some of them without responses', () =>
   expectClose([parts.reduce((sum, { value }) => sum + value, 0)], [whole.value])
   expect(parts.flatMap(({ ptxGradients }) => ptxGradients)).toEqual(whole.ptxGradients)
   expect(parts.flatMap(({ gradients }) => gradients)).toEqual(whole.gradients)
-})
-
-it('statistics by hand', () => {
-  const pairs = [
-    { policyChosen: -1, policyRejected: -2, refChosen: -2, refRejected: -2 },
-    { policyChosen: -3, policyRejected: -1, refChosen: -2, refRejected: -2 },
-  ]
-  const of = (part: typeof pairs) =>
-    preferenceLoss({ samples: part, totals: { pairs: 2 }, options: { loss: 'dpo', beta: 0.5 } }).statistics
-  const whole = { pairs: 2, accuracy: 0.5, chosenRewardMean: 0, rejectedRewardMean: 0.25 }
-  expect(of(pairs)).toEqual(whole)
-  expect(mergePreferenceStatistics(pairs.map(pair => of([pair])))).toEqual(whole)
-  expect(explainedVariance([{ values: [1, 2], returns: [1, 2] }])).toBe(1)
-  expect(
-    explainedVariance([
-      { values: [1.5], returns: [1] },
-      { values: [1.5], returns: [2] },
-    ]),
-  ).toBe(0)
-  expect(explainedVariance([{ values: [1, 2], returns: [1, 1] }])).toBeUndefined()
 })
 
 it('k3 and its gradient keep their digits near 0', () => {
