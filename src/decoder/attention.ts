@@ -1,6 +1,7 @@
 /** Causal attention over the rows of a batch: the one place where sequences meet themselves, and never each other. */
 import { memoized } from '../kernels/index.js'
 import {
+  callOperator,
   cat,
   customFunction,
   flashAttentionForward,
@@ -105,18 +106,32 @@ function makeShortAttention({ heads, kvHeads, headDim }: HeadCounts) {
 
 const shortAttention = memoized(makeShortAttention)
 
+/** Causal attention over sequences as they lie. Its gradient is of our own making for the sake of its order of sums alone. */
+const flashAttention = customFunction({
+  inputs: ['tensor', 'tensor', 'tensor', 'tensor', 'number'],
+  forward: (query, key, value, cuSeqlens, length) => {
+    const [out, ...rest] = flashAttentionForward(query, key, value, cuSeqlens, cuSeqlens, length, length, 0, {
+      isCausal: true,
+      returnDebugMask: false,
+    })
+    const [logsumexp, randomState, unused] = rest
+    return { outputs: out, saved: [query, key, value, out, logsumexp, cuSeqlens, randomState, unused] }
+  },
+  backward: ({ saved, gradients: [gradient], numbers: [length] }) => {
+    const [query, key, value, out, logsumexp, cuSeqlens, ...random] = saved
+    const given = [query, key, value, out, logsumexp, cuSeqlens, length, ...random]
+    const found = callOperator('whetstone::flash_attention_backward', gradient!, ...given) as Tensor[]
+    return [found[0]!, found[1]!, found[2]!, null]
+  },
+})
+
 /** `qk` holds the queries' heads, then the keys'; `[rows, heads, headDim]`. Out come `[rows, heads * headDim]`. */
 export function attention(rows: Rows, config: DecoderConfig, qk: Tensor, value: Tensor): Tensor {
   const { heads, kvHeads, headDim } = config
   const width = heads * headDim
   if (rows.kind === 'varlen') {
     const [query, key] = [qk.narrow(1, 0, heads), qk.narrow(1, heads, kvHeads)]
-    const { length, cuSeqlens } = rows
-    const [out] = flashAttentionForward(query, key, value, cuSeqlens, cuSeqlens, length, length, 0, {
-      isCausal: true,
-      returnDebugMask: false,
-    })
-    return out.reshape([-1, width])
+    return flashAttention(query, key, value, rows.cuSeqlens, rows.length).reshape([-1, width])
   }
   const toGrid = (x: Tensor): Tensor => (rows.kind === 'uniform' ? x : padRows(x, rows.pad, rows.unpad))
   const [pairs, values] = [toGrid(qk), toGrid(value)]

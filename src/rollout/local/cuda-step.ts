@@ -143,7 +143,7 @@ export class CudaStep implements StepDevice {
   }
 
   release(): void {
-    this.graphs.discard()
+    this.graphs.release()
     this.programs.dispose()
     for (const { keys, values } of this.layers.splice(0)) {
       keys.dispose()
@@ -154,7 +154,6 @@ export class CudaStep implements StepDevice {
 
   dispose(): void {
     this.release()
-    this.graphs.dispose()
     this.tables.dispose()
   }
 

@@ -33,9 +33,8 @@ export interface GraphMemory {
 }
 
 export class StepGraphs {
-  readonly results: Tensor
-  private readonly state: Tensor
-  private forbidden: Tensor
+  /** Taken when a step is first run, and given back while the engine sleeps. */
+  private held: { state: Tensor; results: Tensor; forbidden: Tensor } | undefined
   private readonly known = new Map<string, { program: Program; captured: CapturedProgram }>()
   private generationSeen = 0
 
@@ -48,10 +47,16 @@ export class StepGraphs {
       /** How often weights moved: they left their addresses to others. */
       storageGeneration: () => number
     },
-  ) {
-    this.state = this.words(options.state)
-    this.results = this.words(options.results)
-    this.forbidden = this.words(1024)
+  ) {}
+
+  get results(): Tensor {
+    return this.memory.results
+  }
+
+  private get memory(): { state: Tensor; results: Tensor; forbidden: Tensor } {
+    const { state, results } = this.options
+    this.held ??= { state: this.words(state), results: this.words(results), forbidden: this.words(1024) }
+    return this.held
   }
 
   private words(count: number): Tensor {
@@ -63,22 +68,23 @@ export class StepGraphs {
     const generation = this.options.storageGeneration()
     if (generation !== this.generationSeen) this.discard()
     this.generationSeen = generation
-    if (forbiddenIds.length > this.forbidden.numel) {
+    const { memory } = this
+    if (forbiddenIds.length > memory.forbidden.numel) {
       // Graphs read the ids where they lie.
       this.discard()
-      this.forbidden.dispose()
-      this.forbidden = this.words(2 ** Math.ceil(Math.log2(forbiddenIds.length)))
+      memory.forbidden.dispose()
+      memory.forbidden = this.words(2 ** Math.ceil(Math.log2(forbiddenIds.length)))
     }
     const captured = this.known.get(graph.key)?.captured ?? (await this.capture(graph))
-    if (forbiddenIds.length > 0) write(this.forbidden, forbiddenIds)
-    write(this.state, state)
+    if (forbiddenIds.length > 0) write(memory.forbidden, forbiddenIds)
+    write(memory.state, state)
     return captured
   }
 
   private async capture(graph: StepGraph): Promise<CapturedProgram> {
-    const { state, forbidden, results } = this
+    const { state, forbidden, results } = this.memory
     const part = ({ at, words }: Part): Tensor => state.narrow(0, at, words)
-    const memory: GraphMemory = {
+    const parts: GraphMemory = {
       part,
       rest: at => part({ at, words: state.numel - at }),
       samplingRows: (count, positions, parts) => ({
@@ -92,7 +98,7 @@ export class StepGraphs {
       }),
       results,
     }
-    const program = record([], () => noGrad(() => graph.record(memory)))
+    const program = record([], () => noGrad(() => graph.record(parts)))
     write(state, graph.empty)
     const [beside] = this.known.values()
     const captured = await program.capture([], { warmups: 1, beside: beside?.captured })
@@ -108,9 +114,11 @@ export class StepGraphs {
     this.known.clear()
   }
 
-  dispose(): void {
+  /** Gives all memory back; the next step takes it again. */
+  release(): void {
     this.discard()
-    for (const tensor of [this.state, this.results, this.forbidden]) tensor.dispose()
+    for (const tensor of Object.values(this.held ?? {})) tensor.dispose()
+    this.held = undefined
   }
 }
 
