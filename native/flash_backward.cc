@@ -20,7 +20,7 @@ class Deterministic {
  public:
   Deterministic() {
     context_.setDeterministicFillUninitializedMemory(false);
-    context_.setDeterministicAlgorithms(true, true);
+    context_.setDeterministicAlgorithms(true, false);
   }
   ~Deterministic() {
     context_.setDeterministicAlgorithms(algorithms_, warns_);
