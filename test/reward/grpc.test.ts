@@ -132,7 +132,11 @@ describe('Open Inference over gRPC', () => {
       },
       { tls: 'on' },
     )
-    const options = { url: `grpcs://${server.target}/rm`, apiKey: 'very-secret-key', retries: 0 }
+    const options = {
+      url: `grpcs://${server.target.replace('127.0.0.1', 'localhost')}/rm`,
+      apiKey: 'very-secret-key',
+      retries: 0,
+    }
     const engine = engineFor({ ...options, tls: { ca: certificate } })
     expect((await engine.compute(samples(1))).outcomes.map(rewardOf)).toEqual([1])
     expect(server.metadata[0]!.get('authorization')).toEqual(['Bearer very-secret-key'])

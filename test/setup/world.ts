@@ -2,7 +2,16 @@
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -239,6 +248,9 @@ export function compileSetup(): string {
     }),
     'node_modules/node-api-headers/index.js': 'module.exports = { include_dir: "/headers" }',
   })
+  // What setup itself imports.
+  for (const name of ['zod', 'yaml'])
+    symlinkSync(realpathSync(join(repository, 'node_modules', name)), join(folder, 'node_modules', name))
   execFileSync(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', folder])
   return folder
 }
