@@ -196,6 +196,7 @@ export class Collector {
     const stop = new AbortController()
     const both = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
     const scoring: Promise<void>[] = []
+    const gate = new ModelGate(wanted.map(({ one }) => one.prompt.group))
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
     let failure: { error: unknown } | undefined
@@ -208,7 +209,7 @@ export class Collector {
         if (!sample) continue
         const call = { start: performance.now(), end: Number.POSITIVE_INFINITY }
         calls.push(call)
-        const task = this.score(one, sample, both)
+        const task = this.score(one, sample, gate, both)
           .catch(error => {
             failure ??= { error }
             stop.abort()
@@ -220,7 +221,9 @@ export class Collector {
       }
       const generated = performance.now()
       this.seconds.generation += (generated - started) / 1000
+      await gate.arrived()
       await turns.beginScoring()
+      gate.open()
       await Promise.all(scoring)
       this.seconds.reward += (performance.now() - generated) / 1000
       for (const { start, end } of calls) {
@@ -231,6 +234,7 @@ export class Collector {
       stop.abort()
       // Who waits for a turn is let in, to find that it is over.
       await turns.beginScoring().catch(() => {})
+      gate.open()
       await Promise.all(scoring)
       if (!failure || signal?.aborted) throw error
     }
@@ -250,11 +254,11 @@ export class Collector {
     return undefined
   }
 
-  private async score(one: Attempt, sample: Sample, signal: AbortSignal): Promise<void> {
+  private async score(one: Attempt, sample: Sample, gate: ModelGate, signal: AbortSignal): Promise<void> {
     const { rewards, tokenizer } = this.options
     const { prompt } = one
     const { messages, label, reference, row, group } = prompt
-    const input = await decodeRewardInput(tokenizer, {
+    const decoding = decodeRewardInput(tokenizer, {
       promptIds: sample.promptIds,
       responseIds: sample.responseIds,
       ...(messages ? { messages } : {}),
@@ -265,7 +269,9 @@ export class Collector {
       group,
       sample: sample.sample,
     })
-    const reward = await rewards.enqueue(input, { signal })
+    gate.expect(decoding)
+    const input = await decoding
+    const reward = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(group, sample.sample) })
     if (reward.kind === 'failed') {
       one.members.set(sample.sample, 'lost')
       this.drop(prompt, sample.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`)
@@ -288,6 +294,41 @@ export class Collector {
   private dropGroup(one: Attempt, reason: string, message: string): void {
     for (const [index, found] of one.members)
       if (found !== 'lost') this.drop(one.prompt, index, 'group', reason, message)
+  }
+}
+
+/**
+ * Where samples wait for local reward models until all of them are there, to go on by group and index: a model then sees the same
+ * batches whatever came first.
+ */
+class ModelGate {
+  private readonly places: ReadonlyMap<string, number>
+  private readonly coming: Promise<unknown>[] = []
+  private waiting: { place: number; sample: number; go: () => void }[] = []
+  private opened = false
+
+  constructor(groups: readonly string[]) {
+    this.places = new Map(groups.map((group, place) => [group, place]))
+  }
+
+  expect(sample: Promise<unknown>): void {
+    this.coming.push(sample.catch(() => {}))
+  }
+
+  /** Resolves when all that were expected had their turn to ask for their rewards. */
+  async arrived(): Promise<void> {
+    await Promise.all(this.coming)
+  }
+
+  wait(group: string, sample: number): Promise<void> {
+    if (this.opened) return Promise.resolve()
+    return new Promise(go => this.waiting.push({ place: this.places.get(group)!, sample, go }))
+  }
+
+  open(): void {
+    this.opened = true
+    this.waiting.sort((a, b) => a.place - b.place || a.sample - b.sample)
+    for (const { go } of this.waiting.splice(0)) go()
   }
 }
 

@@ -14,6 +14,11 @@ import { type RewardSummary, summarizeRewards } from './summary.js'
 
 export interface ComputeOptions {
   readonly signal?: AbortSignal
+  /**
+   * Waited for before a local model is asked for a sample. A model's last bits depend on what shares its batch: whoever wants
+   * the same numbers every time lets samples through in an order of their own, not in that of their arrival.
+   */
+  readonly beforeModel?: (input: RewardInput) => Promise<void>
 }
 
 export interface RewardBatch {
@@ -78,7 +83,7 @@ export class RewardComputationEngine {
     const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
     try {
       // All of them first: an aggregator then sees the whole batch in one call.
-      const parts = await Promise.all(inputs.map(input => this.gather(input, signal)))
+      const parts = await Promise.all(inputs.map(input => this.gather(input, { ...options, signal })))
       const outcomes = await Promise.all(inputs.map((input, i) => this.aggregate(input, parts[i]!, signal)))
       options.signal?.throwIfAborted()
       return { outcomes, summary: summarizeRewards(outcomes) }
@@ -92,7 +97,7 @@ export class RewardComputationEngine {
   async enqueue(input: RewardInput, options: ComputeOptions = {}): Promise<RewardOutcome> {
     options.signal?.throwIfAborted()
     this.checkLabels([input.label])
-    const outcome = await this.aggregate(input, await this.gather(input, options.signal), options.signal)
+    const outcome = await this.aggregate(input, await this.gather(input, options), options.signal)
     options.signal?.throwIfAborted()
     return outcome
   }
@@ -167,10 +172,11 @@ export class RewardComputationEngine {
   }
 
   /** What the sources say of a sample, by name: only those are asked that its reward is made of. */
-  private async gather(input: RewardInput, signal?: AbortSignal): Promise<Parts> {
+  private async gather(input: RewardInput, { signal, beforeModel }: ComputeOptions): Promise<Parts> {
     const needs = this.needs(input)
     const { onRewardFailure, failureRetries } = this.rewards
     const ask = async ({ queue }: Need): Promise<SourceOutcome> => {
+      if (beforeModel && queue.source.model) await beforeModel(input)
       for (let again = 0; ; again++) {
         const outcome = await queue.submit(input, signal)
         if (outcome.kind === 'scored' || outcome.reason === 'aborted') return outcome

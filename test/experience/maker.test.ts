@@ -387,6 +387,37 @@ describe('groups', () => {
   })
 })
 
+test('a reward model gives the same bits whatever order samples arrive in', async () => {
+  const run = async (delay: (call: number) => number): Promise<string> => {
+    const actor = await makeModel('language')
+    let call = 0
+    // Texts are read at different speeds, so that samples come to the rewards in another order.
+    const slow = new Proxy(tokenizer, {
+      get(target, name) {
+        if (name === 'byteLevel') return undefined
+        const value = Reflect.get(target, name, target)
+        if (name !== 'decode') return typeof value === 'function' ? value.bind(target) : value
+        return async (...args: Parameters<typeof tokenizer.decode>) => {
+          await new Promise(resolve => setTimeout(resolve, delay(call++)))
+          return target.decode(...args)
+        }
+      },
+    })
+    const rewardModel = { model: await makeModel('reward', { seed: 2 }), tokenizer: slow, batchSize: 5 }
+    const maker = await makeMaker({
+      actor,
+      tokenizer: slow,
+      rewardModel,
+      nSamplesPerPrompt: 4,
+      advantageEstimator: 'rloo',
+    })
+    return shown((await maker.makeExperienceList(prompts)).experiences)
+  }
+  const first = await run(() => 0)
+  expect(await run(call => (call * 7) % 23)).toBe(first)
+  expect(await run(call => 20 - (call % 20))).toBe(first)
+})
+
 describe('state', () => {
   test('running moments and the KL coefficient go on from where they were; an evaluation leaves them alone', async () => {
     const options = {
