@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
@@ -31,27 +29,6 @@ it('the table of options is the schema', () => {
       .map(cell => cell.trim())
     expect(cells?.slice(1, -1), name).toEqual(row)
   }
-})
-
-it('the example compiles', () => {
-  writeFileSync(join(folder, 'example.ts'), block('ts'))
-  const config = {
-    extends: join(repository, 'tsconfig.json'),
-    compilerOptions: {
-      noEmit: true,
-      rootDir: '/',
-      types: ['node'],
-      typeRoots: [join(repository, 'node_modules/@types')],
-      paths: { 'whetstone/*': [join(repository, 'src/*/index.ts')] },
-    },
-    include: ['example.ts'],
-  }
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
-  const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' })
-  expect(stdout).toBe('')
-  expect(status).toBe(0)
 })
 
 it('the example prints what its comments say', async () => {

@@ -80,7 +80,12 @@ export const defects: Readonly<Record<string, Defect>> = {
     tests: ['is decided without evaluating anything', 'is decided quickly, whatever a model writes'],
   },
   // A documented argument that did not exist.
-  'D-78': { tests: ["take LightRFT's queries, prompts and labels", 'every example compiles'] },
+  'D-78': {
+    tests: [
+      "take LightRFT's queries, prompts and labels",
+      'every code block of the docs and of doc comments compiles as strictly as the project',
+    ],
+  },
   // A dataset that failed to load was a line in a log.
   'D-86': { tests: ['with bad rows are refused whole, each with its line, its field, and what to do'] },
 }
