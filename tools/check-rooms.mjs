@@ -20,7 +20,21 @@ export const arrows = {
   data: ['errors', 'files', 'text'],
   reward: ['errors', 'files', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward'],
-  train: ['errors', 'experience'],
+  run: ['errors', 'files'],
+  train: [
+    'errors',
+    'files',
+    'progress',
+    'tensor',
+    'decoder',
+    'model',
+    'text',
+    'rollout',
+    'data',
+    'reward',
+    'experience',
+    'run',
+  ],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
@@ -36,12 +50,14 @@ export const arrows = {
     'data',
     'reward',
     'experience',
+    'run',
+    'train',
     'setup',
   ],
 }
 
-/** Rooms of formulas: what reads files, clocks or networks comes in as an argument. */
-export const pure = ['experience', 'train']
+/** Folders of formulas: what reads files, clocks or networks comes in as an argument. */
+export const pure = ['experience', 'train/losses']
 
 /**
  * Everything that is wrong with a tree of rooms, as `file:line: what, and what to do`.
@@ -74,8 +90,9 @@ export function checkRooms(source, allowed = arrows) {
 
 function importProblem({ source, file, room, specifier, allowed }) {
   if (!specifier.startsWith('.')) {
-    if (!pure.includes(room) || !/^(node:|undici|@grpc)/.test(specifier)) return undefined
-    return `${room} does no input or output, so that ${specifier} has no place here; take what it gives as an argument`
+    const folder = pure.find(one => file.split(sep).join('/').startsWith(`${one}/`))
+    if (!folder || !/^(node:|undici|@grpc)/.test(specifier)) return undefined
+    return `${folder} does no input or output, so that ${specifier} has no place here; take what it gives as an argument`
   }
   const target = relative(source, resolve(source, dirname(file), specifier)).split(sep)
   const [other] = target
