@@ -2,9 +2,11 @@
 export {
   bytes,
   count,
+  type LiveLine,
   plainReport,
   type Report,
   reportFor,
+  silentReport,
   type Transfer,
   terminalReport,
   type Unit,

@@ -6,6 +6,17 @@ export interface Report {
   line(text: string): void
   /** Starts showing how far something has come, measured in bytes unless said otherwise. */
   transfer(label: string, unit?: Unit): Transfer
+  /** Starts a line that always says how things stand. */
+  live(): LiveLine
+}
+
+export interface LiveLine {
+  /** How things stand now: a terminal shows it in place of the last, a log from time to time. */
+  show(text: string): void
+  /** What is being done meanwhile, beside it. A log is told each thing once. */
+  doing(text: string): void
+  /** Takes the line away; a log gets the last one, if it has not. */
+  end(): void
 }
 
 export interface Unit {
@@ -28,11 +39,24 @@ export const count = (plural: string, large: number): Unit => ({
   large,
 })
 
-/** A bar redrawn in place, for a person watching. */
-export function terminalReport(write: (text: string) => void, now: () => number = Date.now): Report {
-  const wipe = '\r\x1b[K'
+/** Says nothing. */
+export const silentReport: Report = {
+  line() {},
+  transfer: () => ({ at() {}, end() {} }),
+  live: () => ({ show() {}, doing() {}, end() {} }),
+}
+
+const wipe = '\r\x1b[K'
+
+/** Bars and lines redrawn in place, for a person watching. `columns` is the terminal's width: a line that breaks cannot be wiped. */
+export function terminalReport(
+  write: (text: string) => void,
+  now: () => number = Date.now,
+  columns: () => number = () => 120,
+): Report {
+  let live = ''
   return {
-    line: text => write(`${wipe}${text}\n`),
+    line: text => write(`${wipe}${text}\n${live}`),
     transfer(label, { show } = bytes) {
       const started = now()
       let drawn = 0
@@ -49,13 +73,36 @@ export function terminalReport(write: (text: string) => void, now: () => number 
         end: () => write(wipe),
       }
     },
+    live() {
+      let [text, doing, drawn] = ['', '', 0]
+      const draw = (): void => {
+        drawn = now()
+        live = `  ${[text, doing].filter(part => part !== '').join('  ')}`.slice(0, Math.max(1, columns() - 1))
+        write(`${wipe}${live}`)
+      }
+      return {
+        show(next) {
+          text = next
+          if (now() - drawn >= 100) draw()
+        },
+        doing(next) {
+          doing = next
+          draw()
+        },
+        end() {
+          live = ''
+          write(wipe)
+        },
+      }
+    },
   }
 }
 
 /** Whole lines at coarse steps, for logs: every fifth of a known total, every large part of an unknown one, nothing for what is soon over. */
-export function plainReport(write: (text: string) => void): Report {
+export function plainReport(write: (text: string) => void, now: () => number = Date.now): Report {
   return {
     line: text => write(`${text}\n`),
+    live: () => plainLive(write, now),
     transfer(label, { show, large } = bytes) {
       let shown = 0
       return {
@@ -72,13 +119,39 @@ export function plainReport(write: (text: string) => void): Report {
   }
 }
 
+/** A line a second at first; the longer it takes, the sparser: one for every fiftieth of the time so far, at least one a minute. */
+function plainLive(write: (text: string) => void, now: () => number): LiveLine {
+  const started = now()
+  const said = new Set<string>()
+  let next = started
+  let unsaid: string | undefined
+  return {
+    show(text) {
+      unsaid = text
+      if (now() < next) return
+      next = now() + Math.min(60_000, Math.max(1_000, (now() - started) / 50))
+      unsaid = undefined
+      write(`  ${text}\n`)
+    },
+    doing(text) {
+      if (text === '' || said.has(text)) return
+      said.add(text)
+      write(`  ${text}\n`)
+    },
+    end() {
+      if (unsaid !== undefined) write(`  ${unsaid}\n`)
+      unsaid = undefined
+    },
+  }
+}
+
 /**
  * Chooses the report for this process. npm swallows what an install script prints unless `foreground-scripts` is on (this
  * repository's `.npmrc` sets it); where the package is a dependency of another one the terminal itself is written to instead.
  */
 export function reportFor(env: NodeJS.ProcessEnv): Report {
   const stderr = (text: string) => void process.stderr.write(text)
-  if (process.stderr.isTTY) return terminalReport(stderr)
+  if (process.stderr.isTTY) return terminalReport(stderr, Date.now, () => process.stderr.columns ?? 80)
   if (env.npm_lifecycle_event === 'postinstall' && env.npm_config_foreground_scripts !== 'true' && !env.CI) {
     try {
       const terminal = openSync('/dev/tty', 'w')

@@ -6,3 +6,9 @@
  * const { value, gradients } = objective({ samples, totals: tokenTotals([2]), options: { loss: 'ppo' } })
  */
 export * from './losses/index.js'
+export {
+  type MetricSummary,
+  type ProgressOptions,
+  type TrainProgress,
+  trainProgress,
+} from './progress.js'

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { afterAll } from 'vitest'
-import type { Report } from '../../src/progress/report.js'
+import { type Report, silentReport as silent } from '../../src/progress/report.js'
 
 const folders: string[] = []
 
@@ -225,7 +225,7 @@ export function emptyAddon(): string {
 
 export function silentReport(): Report & { lines: string[] } {
   const lines: string[] = []
-  return { lines, line: text => void lines.push(text), transfer: () => ({ at() {}, end() {} }) }
+  return { ...silent, lines, line: text => void lines.push(text) }
 }
 
 export const repository = resolve(import.meta.dirname, '../..')
