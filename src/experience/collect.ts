@@ -2,7 +2,13 @@
  * From prompts to groups of scored samples: generation and rewards, at the same time, until every group is whole and the batch has
  * as many groups as were asked for.
  */
-import { type CombinedReward, decodeRewardInput, type RewardComputationEngine } from '../reward/index.js'
+import {
+  type CombinedReward,
+  decodeRewardInput,
+  type RewardComputationEngine,
+  type RewardInput,
+  type RewardOutcome,
+} from '../reward/index.js'
 import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
@@ -10,6 +16,7 @@ import { completeGroup, type GroupMember, selectGroups } from './dynamic-samplin
 import type { Dropped, SampleTexts } from './experience.js'
 import type { Turns } from './model-turns.js'
 import type { EncodedPrompt } from './prompts.js'
+import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 import { configuredOverlongPenalty } from './shaping.js'
 
 /** A sample with its reward and the texts the reward saw. */
@@ -40,6 +47,8 @@ export interface CollectOptions {
   readonly turns: Turns
   /** Fresh prompts for groups that were dropped; undefined at its end. Without it their prompts are sampled again. */
   readonly nextPrompt: (() => Promise<EncodedPrompt | undefined>) | undefined
+  /** What an earlier attempt at this rollout finished, and where this one leaves what it finishes. */
+  readonly journal: RolloutJournal | undefined
   readonly signal: AbortSignal | undefined
 }
 
@@ -181,50 +190,54 @@ export class Collector {
     }
   }
 
-  /** Generates samples; each gets its reward while others still generate. */
+  /** Generates samples; each gets its reward while others still generate. What the journal knows is not generated again. */
   private async sample(wanted: readonly { one: Attempt; indices: readonly number[] }[]): Promise<void> {
-    const { generator, config, turns, signal } = this.options
-    await turns.beginGeneration()
-    const sampling = samplingParams(config)
-    const byRequest = new Map<string, Attempt>()
-    const requests = wanted.map(({ one, indices }): GenerationRequest => {
-      const id = `${this.requests++}`
-      byRequest.set(id, one)
-      const { ids, group } = one.prompt
-      return { id, promptId: group, promptIds: ids, n: indices.length, firstSample: indices[0]!, sampling }
-    })
+    const { generator, journal, turns, signal } = this.options
+    const { known, requests, byRequest } = this.divide(wanted)
+    if (requests.length > 0) await turns.beginGeneration()
     const stop = new AbortController()
     const both = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
-    const scoring: Promise<void>[] = []
+    const tasks: Promise<void>[] = []
     const gate = new ModelGate(wanted.map(({ one }) => one.prompt.group))
+    const round: JournalledReward[] = []
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
     let failure: { error: unknown } | undefined
+    const begin = (work: Promise<void>): void => {
+      const task = work.catch(error => {
+        failure ??= { error }
+        stop.abort()
+      })
+      tasks.push(task)
+    }
+    const take = (one: Attempt, outcome: Outcome): void => {
+      const sample = this.finished(one, outcome)
+      if (!sample) return
+      const call = { start: performance.now(), end: Number.POSITIVE_INFINITY }
+      calls.push(call)
+      begin(
+        this.score(one, sample, gate, round, both).finally(() => {
+          call.end = performance.now()
+        }),
+      )
+    }
     try {
-      for await (const outcome of generator.generate(requests, { signal: both })) {
+      for (const { one, outcome } of known) take(one, outcome)
+      for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
         signal?.throwIfAborted()
         if (failure) break
-        const one = byRequest.get(outcome.requestId)!
-        const sample = this.finished(one, outcome)
-        if (!sample) continue
-        const call = { start: performance.now(), end: Number.POSITIVE_INFINITY }
-        calls.push(call)
-        const task = this.score(one, sample, gate, both)
-          .catch(error => {
-            failure ??= { error }
-            stop.abort()
-          })
-          .finally(() => {
-            call.end = performance.now()
-          })
-        scoring.push(task)
+        // One that was broken off is no outcome to remember: whoever takes the rollout up again has it made.
+        const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort'
+        if (journal && !broken) begin(journal.keepOutcome(outcome))
+        take(byRequest.get(outcome.requestId)!, outcome)
       }
       const generated = performance.now()
       this.seconds.generation += (generated - started) / 1000
       await gate.arrived()
       await turns.beginScoring()
       gate.open()
-      await Promise.all(scoring)
+      await Promise.all(tasks)
+      if (journal && round.length > 0 && !failure) await journal.keepRewards(inOrder(round, wanted))
       this.seconds.reward += (performance.now() - generated) / 1000
       for (const { start, end } of calls) {
         this.rewardMs += end - start
@@ -235,11 +248,38 @@ export class Collector {
       // Who waits for a turn is let in, to find that it is over.
       await turns.beginScoring().catch(() => {})
       gate.open()
-      await Promise.all(scoring)
+      await Promise.all(tasks)
       if (!failure || signal?.aborted) throw error
     }
     signal?.throwIfAborted()
     if (failure) throw failure.error
+  }
+
+  /** What is wanted, as outcomes that are known and requests for the rest: one for each run of indices without a gap. */
+  private divide(wanted: readonly { one: Attempt; indices: readonly number[] }[]) {
+    const { journal, config } = this.options
+    const sampling = samplingParams(config)
+    const known: { one: Attempt; outcome: Outcome }[] = []
+    const requests: GenerationRequest[] = []
+    const byRequest = new Map<string, Attempt>()
+    for (const { one, indices } of wanted) {
+      const { ids, group } = one.prompt
+      const missing: number[] = []
+      for (const sample of indices) {
+        const outcome = journal?.outcome({ group, sample })
+        if (outcome) known.push({ one, outcome })
+        else missing.push(sample)
+      }
+      for (const [i, first] of missing.entries()) {
+        if (i > 0 && missing[i - 1] === first - 1) continue
+        let n = 1
+        while (missing[i + n] === first + n) n++
+        const id = `${this.requests++}`
+        byRequest.set(id, one)
+        requests.push({ id, promptId: group, promptIds: ids, n, firstSample: first, sampling })
+      }
+    }
+    return { known, requests, byRequest }
   }
 
   private finished(one: Attempt, outcome: Outcome): Sample | undefined {
@@ -254,8 +294,14 @@ export class Collector {
     return undefined
   }
 
-  private async score(one: Attempt, sample: Sample, gate: ModelGate, signal: AbortSignal): Promise<void> {
-    const { rewards, tokenizer } = this.options
+  private async score(
+    one: Attempt,
+    sample: Sample,
+    gate: ModelGate,
+    round: JournalledReward[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { tokenizer } = this.options
     const { prompt } = one
     const { messages, label, reference, row, group } = prompt
     const decoding = decodeRewardInput(tokenizer, {
@@ -271,7 +317,7 @@ export class Collector {
     })
     gate.expect(decoding)
     const input = await decoding
-    const reward = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(group, sample.sample) })
+    const reward = await this.reward(input, gate, round, signal)
     if (reward.kind === 'failed') {
       one.members.set(sample.sample, 'lost')
       this.drop(prompt, sample.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`)
@@ -284,6 +330,22 @@ export class Collector {
       texts: { prompt: text, response, promptRaw, responseRaw },
       reward,
     })
+  }
+
+  private async reward(
+    input: RewardInput,
+    gate: ModelGate,
+    round: JournalledReward[],
+    signal: AbortSignal,
+  ): Promise<RewardOutcome> {
+    const { rewards, journal } = this.options
+    const { group, sample } = input
+    const known = journal?.reward({ group, sample })
+    if (known) return known
+    const outcome = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(group, sample) })
+    if (journal && rewards.asksModels) round.push({ group, sample, outcome })
+    else await journal?.keepRewards([{ group, sample, outcome }])
+    return outcome
   }
 
   private drop(prompt: EncodedPrompt, sample: number, stage: Dropped['stage'], reason: string, message: string): void {
@@ -330,6 +392,15 @@ class ModelGate {
     this.waiting.sort((a, b) => a.place - b.place || a.sample - b.sample)
     for (const { go } of this.waiting.splice(0)) go()
   }
+}
+
+/** By place and index, whichever came first. */
+function inOrder(
+  rewards: readonly JournalledReward[],
+  wanted: readonly { one: Attempt }[],
+): readonly JournalledReward[] {
+  const places = new Map(wanted.map(({ one }, place) => [one.prompt.group, place]))
+  return rewards.toSorted((a, b) => places.get(a.group)! - places.get(b.group)! || a.sample - b.sample)
 }
 
 function attempt(prompt: EncodedPrompt, first: number): Attempt {

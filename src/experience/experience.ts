@@ -35,8 +35,8 @@ export interface Experience<Row = RewardRow> {
 
   /** Logits were divided by it for the actor's and the reference's log-probabilities: the sampling temperature, 1 for greedy. */
   readonly temperature: number
-  /** The actor's, and their entropies where the actor gives them. */
-  readonly logprobs: Float32Array
+  /** The actor's, unless its pass was left out, and their entropies where the actor gives them. */
+  readonly logprobs: Float32Array | undefined
   readonly entropy: Float32Array | undefined
   /** The reference's. */
   readonly refLogprobs: Float32Array | undefined

@@ -38,6 +38,7 @@ import {
   type PromptRow,
   promptRows,
 } from './prompts.js'
+import type { Inference, RolloutJournal } from './rollout-journal.js'
 import type { RolloutSample } from './rollout-samples.js'
 import { initialRunningMoments, type RunningMoments, restoreRunningMoments } from './running-moments.js'
 
@@ -70,8 +71,19 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, GenerationOptions {
   /** Fresh prompts for groups that were dropped. */
   readonly morePrompts?: Iterable<PromptRow<Row>> | AsyncIterable<PromptRow<Row>>
-  /** `evaluation` leaves the running statistics and the KL coefficient as they are. Default `training`. */
+  /**
+   * `evaluation` leaves the running statistics and the KL coefficient as they are, and takes every group as it is: nothing is
+   * replaced for being all alike. Default `training`.
+   */
   readonly purpose?: 'training' | 'evaluation'
+  /** Samples of each prompt in an evaluation. Default 1. */
+  readonly evaluationSamples?: number
+  /**
+   * `skip` leaves out the actor's own log-probabilities: right where the one optimiser step that follows computes the same
+   * numbers, nothing is weighed by them, and KL is not part of the rewards. KL is then measured by whoever trains. Default `score`.
+   */
+  readonly oldLogprobs?: 'score' | 'skip'
+  readonly journal?: RolloutJournal
   readonly signal?: AbortSignal
 }
 
@@ -80,14 +92,6 @@ export interface ExperienceState {
   readonly calls: number
   readonly klController: KlController
   readonly runningMoments: RunningMoments
-}
-
-/** What the models said of a sample. */
-export interface Inference {
-  readonly logprobs: Float32Array
-  readonly entropy: Float32Array | undefined
-  readonly refLogprobs: Float32Array | undefined
-  readonly values: Float32Array | undefined
 }
 
 /**
@@ -144,10 +148,12 @@ export class FastExperienceMaker {
     options: MakeOptions<Row> = {},
   ): Promise<ExperienceBatch<Row>> {
     const started = performance.now()
+    if (options.oldLogprobs === 'skip' && this.klCoef > 0 && !this.config.useKlLoss)
+      throw new RangeError("oldLogprobs: KL is part of the rewards, and needs the actor's log-probabilities")
     const { collected, config, encoding } = await this.collect(prompts, options)
     const samples = collected.groups.flat()
     const seconds = { ...noSeconds, encoding, ...collected.seconds }
-    const inferences = await this.inferences(samples, config, seconds, options.signal)
+    const inferences = await this.inferences(samples, config, seconds, options)
     await this.turns.end()
     const deriving = performance.now()
     const rollout = samples.map((sample, i) => rolloutSample(sample, inferences[i]!))
@@ -184,14 +190,14 @@ export class FastExperienceMaker {
   ): Promise<Inference[]> {
     const { signal, ...generation } = options
     await this.turns.beginScoring()
-    return this.inferences(samples, this.configFor(generation), { ...noSeconds }, signal)
+    return this.inferences(samples, this.configFor(generation), { ...noSeconds }, signal ? { signal } : {})
   }
 
   /** Stages 5 and 7: shaping, normalisation, KL, advantages and returns. The running statistics are read, not changed. */
   getAdvantagesAndReturns(samples: readonly RolloutSample[], config: ExperienceConfig = this.config): DerivedRollout {
     return deriveAdvantages({
       samples,
-      options: { ...this.advantageOptions(config), klCoef: this.hasReference ? this.klController.coef : 0 },
+      options: { ...this.advantageOptions(config), klCoef: this.klCoef },
       runningMoments: this.runningMoments,
     })
   }
@@ -204,10 +210,24 @@ export class FastExperienceMaker {
     return pickAdvantageOptions(config as ResolvedAdvantageOptions)
   }
 
+  /** What KL costs: in the rewards of the next rollout, or as a loss. */
+  get klCoef(): number {
+    return this.hasReference ? this.klController.coef : 0
+  }
+
+  /** For a rollout made without the actor's log-probabilities: the KL that its training measured, once. */
+  observeKl(measured: { kl: number; samples: number }): void {
+    this.klController = updateKlController(this.klController, { kl: measured.kl, nSteps: measured.samples })
+  }
+
+  /** Runs work of a model, such as its training, while it has the device. */
+  withModel<T>(model: Resident, work: () => Promise<T>): Promise<T> {
+    return this.turns.use(model, work)
+  }
+
   private learn({ runningMoments, info }: DerivedRollout): void {
     this.runningMoments = runningMoments
-    if (info.kl !== undefined)
-      this.klController = updateKlController(this.klController, { kl: info.kl, nSteps: info.samples })
+    if (info.kl !== undefined) this.observeKl({ kl: info.kl, samples: info.samples })
   }
 
   private configFor(generation: GenerationOptions): ExperienceConfig {
@@ -223,8 +243,11 @@ export class FastExperienceMaker {
     prompts: readonly Prompt[],
     options: MakeOptions<Row>,
   ): Promise<{ collected: Collected; config: ExperienceConfig; encoding: number }> {
-    const { ids, references, labels, rows, images, videos, morePrompts, purpose: _, signal, ...generation } = options
-    const config = this.configFor(generation)
+    const { ids, references, labels, rows, images, videos, morePrompts, signal, journal, ...more } = options
+    const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, ...generation } = more
+    const usual = this.configFor(generation)
+    const config =
+      purpose === 'training' ? usual : { ...usual, dynamicSampling: false, nSamplesPerPrompt: evaluationSamples }
     const started = performance.now()
     signal?.throwIfAborted()
     const call = this.calls++
@@ -241,6 +264,7 @@ export class FastExperienceMaker {
     this.rewards.checkLabels(given.map(({ label }) => label))
     const encoded = await Promise.all(given.map(encode))
     refuseTwice(encoded.map(({ group }) => group))
+    if (journal) await Promise.all(encoded.map(prompt => journal.keepPrompt(prompt)))
     const source = morePrompts && iteratorOf(morePrompts)
     const collector = new Collector({
       generator: this.options.generator,
@@ -252,20 +276,40 @@ export class FastExperienceMaker {
         source &&
         (async () => {
           const next = await source.next()
-          return next.done ? undefined : encode(next.value)
+          if (next.done) return undefined
+          const prompt = await encode(next.value)
+          await journal?.keepPrompt(prompt)
+          return prompt
         }),
+      journal,
       signal,
     })
     const encoding = (performance.now() - started) / 1000
     return { collected: await collector.collect(encoded), config, encoding }
   }
 
-  /** Role by role, so that each model is brought to the device once. */
+  /** As the journal has them, or of the models; never some of each, as the models see the samples in batches. */
   private async inferences(
     samples: readonly ScoredSample[],
     config: ExperienceConfig,
     seconds: StageSeconds,
-    signal: AbortSignal | undefined,
+    options: Pick<MakeOptions, 'journal' | 'oldLogprobs' | 'signal'>,
+  ): Promise<Inference[]> {
+    const { journal } = options
+    const keys = samples.map(({ prompt, sample }) => ({ group: prompt.group, sample: sample.sample }))
+    const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
+    if (known && known.length === samples.length) return known
+    const inferences = await this.infer(samples, config, seconds, options)
+    await journal?.keepInferences(keys.map((key, i) => ({ ...key, inference: inferences[i]! })))
+    return inferences
+  }
+
+  /** Role by role, so that each model is brought to the device once. */
+  private async infer(
+    samples: readonly ScoredSample[],
+    config: ExperienceConfig,
+    seconds: StageSeconds,
+    { oldLogprobs = 'score', signal }: Pick<MakeOptions, 'oldLogprobs' | 'signal'>,
   ): Promise<Inference[]> {
     const { actor, critic, initialModel } = this.options
     const sequences = samples.map(({ sample }) => joined(sample.promptIds, sample.responseIds))
@@ -295,13 +339,14 @@ export class FastExperienceMaker {
     const valued =
       critic && (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, from, shared)))
     const { entropy } = actor.capabilities
-    const acted = await timed('actor', actor, () =>
-      scoreResponses<'language'>(actor, sequences, from, { ...scaled, entropy }),
-    )
+    const acted =
+      oldLogprobs === 'skip'
+        ? undefined
+        : await timed('actor', actor, () => scoreResponses<'language'>(actor, sequences, from, { ...scaled, entropy }))
     const referred = initialModel === 'adapter-off' ? await refer(actor, 'off') : apart
-    return acted.map(({ logprobs, entropy: entropies }, i) => ({
-      logprobs,
-      entropy: entropies,
+    return samples.map((_, i) => ({
+      logprobs: acted?.[i]?.logprobs,
+      entropy: acted?.[i]?.entropy,
       refLogprobs: referred?.[i]?.logprobs,
       values: valued?.[i]?.values,
     }))
@@ -344,7 +389,8 @@ export class FastExperienceMaker {
       kl,
       advantages,
       returns,
-      lossMask: ratio > 0 ? highEntropyMask(inference.entropy!, ratio) : new Uint8Array(length).fill(1),
+      lossMask:
+        ratio > 0 && inference.entropy ? highEntropyMask(inference.entropy, ratio) : new Uint8Array(length).fill(1),
     }
   }
 
@@ -450,7 +496,8 @@ function rolloutSample({ prompt, sample, reward }: ScoredSample, inference: Infe
     reward: reward.reward,
     length: sample.responseIds.length,
     logprobs,
-    refLogprobs,
+    // KL needs both.
+    refLogprobs: logprobs && refLogprobs,
     values,
   }
 }

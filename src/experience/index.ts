@@ -64,7 +64,6 @@ export {
   type ExperienceState,
   FastExperienceMaker,
   type FastExperienceMakerOptions,
-  type Inference,
   type MakeOptions,
   type MediaProcessor,
 } from './fast-experience-maker.js'
@@ -74,7 +73,14 @@ export { type KlEstimator, klEstimators, meanKl, tokenKl } from './kl.js'
 export { type KlController, klControllerSchema, restoreKlController, updateKlController } from './kl-controller.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
-export type { Prompt, PromptColumns, PromptRow } from './prompts.js'
+export type { EncodedPrompt, Prompt, PromptColumns, PromptRow } from './prompts.js'
+export type {
+  Inference,
+  JournalledInference,
+  JournalledReward,
+  RolloutJournal,
+  SampleKey,
+} from './rollout-journal.js'
 export { RolloutError, type RolloutSample, rolloutProblems, type SampleProblem } from './rollout-samples.js'
 export {
   addToRunningMoments,

@@ -68,6 +68,11 @@ export class RewardComputationEngine {
     return Object.fromEntries(all.map(({ source, counts }) => [source.name, { ...counts }]))
   }
 
+  /** Whether a local model is among the sources: what it says depends in its last bits on what shares its batch. */
+  get asksModels(): boolean {
+    return this.rewards.sources.some(({ model }) => model !== undefined)
+  }
+
   /** Throws for a label that no recipe is for: to be called before anything is generated. */
   checkLabels(labels: Iterable<string | undefined>): void {
     const { combination } = this.rewards

@@ -60,12 +60,12 @@ describe('end to end', () => {
       const [acted] = await actor.score([whole], options)
       const [referred] = await reference.score([whole], options)
       const [valued] = await critic.score([whole], { from: one.promptIds.length })
-      expect(close(one.logprobs, acted!.logprobs)).toBe(true)
+      expect(close(one.logprobs!, acted!.logprobs)).toBe(true)
       expect(close(one.entropy!, acted!.entropy!)).toBe(true)
       expect(close(one.refLogprobs!, referred!.logprobs)).toBe(true)
       expect(close(one.values!, valued!.values)).toBe(true)
       // What the engine sampled from is what the actor says, where nothing was filtered or forbidden.
-      expect(close(one.engineLogprobs.processed!.slice(1), one.logprobs.slice(1), 1e-3)).toBe(true)
+      expect(close(one.engineLogprobs.processed!.slice(1), one.logprobs!.slice(1), 1e-3)).toBe(true)
       expect(one.lossMask.every(kept => kept === 1)).toBe(true)
     }
     const derived = deriveAdvantages({
