@@ -12,6 +12,8 @@ export {
 export type { Adapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
+export { fitToCheckpoint } from './fit-checkpoint.js'
+export { planHead } from './head.js'
 export {
   type InitModelOptions,
   initModel,
