@@ -11,14 +11,13 @@
  * every writer and reader calls first, finishes what it began. The owner in the names is the process (its number, when it
  * started, and a mark of its machine), so that what a dead one left can be told from what a living one is about to use.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { InputError } from '../errors/index.js'
 import { FileWriteError, isSystemError, syncDirectory } from './atomic-file.js'
+import { isProcessAlive, machineMark, processStart } from './process-identity.js'
 
 export interface WriteDirectoryOptions {
   /**
@@ -155,11 +154,8 @@ interface Leftover {
   alive: boolean
 }
 
-/** Machines that share a disk do not know each other's processes. */
-const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
-
 function ownerName(): string {
-  return `${process.pid}-${processStart(process.pid) ?? 0}-${machine}-${randomBytes(4).toString('hex')}`
+  return `${process.pid}-${processStart(process.pid) ?? 0}-${machineMark}-${randomBytes(4).toString('hex')}`
 }
 
 /** What `name` is to the directory `target`, beside which it lies. */
@@ -168,35 +164,7 @@ function leftover(name: string, target: string): Leftover | undefined {
   const match = /^(\d+)-(\d+)-([0-9a-f]{8})-[0-9a-f]{8}\.(tmp|old)$/.exec(name.slice(target.length + 2))
   if (!match) return undefined
   const [, pid, start, host, kind] = match as unknown as [string, string, string, string, 'tmp' | 'old']
-  return { name, kind, alive: host !== machine || isAlive(Number(pid), start) }
-}
-
-function isAlive(pid: number, start: string): boolean {
-  const found = processStart(pid)
-  if (found !== undefined) return start === found
-  // No such process, or a system that does not tell when one started.
-  if (start !== '0') return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
-/**
- * When a process started, in the kernel's ticks since boot: with its number it tells a process from a later one that was
- * given the same number. Undefined when there is no such process, or no way to know. (As in setup, which runs before what
- * this room imports is installed.)
- */
-function processStart(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-  } catch {
-    return undefined
-  }
+  return { name, kind, alive: host !== machineMark || isProcessAlive(Number(pid), start) }
 }
 
 function exists(path: string): Promise<boolean> {

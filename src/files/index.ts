@@ -3,6 +3,7 @@ export { recoverDirectory, type WriteDirectoryOptions, writeDirectoryAtomic } fr
 export {
   type FileContent,
   FileWriteError,
+  isSystemError,
   syncDirectory,
   temporaryName,
   temporaryTarget,
@@ -13,3 +14,4 @@ export { readConfigFile } from './config-file.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'
 export { type Output, type OutputContent, type OutputOptions, openOutput } from './output.js'
+export { isProcessAlive, machineMark, processStart } from './process-identity.js'

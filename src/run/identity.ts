@@ -1,0 +1,142 @@
+/** What a run is: the file config.json, and whether a resume asks for the same run. */
+import { readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { writeFileAtomic } from '../files/index.js'
+import { RunError } from './errors.js'
+import type { Json } from './exact-json.js'
+
+export type RunCommand = 'sft' | 'reward' | 'rl' | 'preference'
+
+export interface RunIdentity {
+  readonly command: RunCommand
+  /** Resolved: every option with its value. Seeds are options. */
+  readonly config: Json
+  /** Where each value came from, by dotted key. */
+  readonly origins: Readonly<Record<string, string>>
+  /** SHA-256 of each dataset file, by path. */
+  readonly fingerprints: Readonly<Record<string, string>>
+  /** Such as `whetstone`, `node`, `libtorch`. */
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/** One thing a resume asks to be otherwise. */
+export interface Change {
+  /** A dotted key of the config, or `dataset` with the file. */
+  readonly key: string
+  readonly from: Json | undefined
+  readonly to: Json | undefined
+  /** What `--allow-change` has to name to take it. */
+  readonly allow: string
+}
+
+/** config.json. */
+export interface RunConfig extends RunIdentity {
+  readonly schemaVersion: number
+  readonly created: string
+  /** What resumes have changed since, in order. */
+  readonly changes: readonly { time: string; key: string; from: Json; to: Json }[]
+}
+
+const schemaVersion = 1
+
+export function newConfig(identity: RunIdentity): RunConfig {
+  const { command, config, origins, fingerprints, versions } = identity
+  const created = new Date().toISOString()
+  return { schemaVersion, command, created, versions, config, origins, fingerprints, changes: [] }
+}
+
+export async function writeConfig(path: string, config: RunConfig): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(config, undefined, 2)}\n`)
+}
+
+/** Undefined where there is none. */
+export async function readConfig(path: string): Promise<RunConfig | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+  })
+  if (text === undefined) return undefined
+  let config: RunConfig
+  try {
+    config = JSON.parse(text) as RunConfig
+  } catch (cause) {
+    throw new RunError(`${path} is damaged: ${(cause as Error).message}`, { cause })
+  }
+  if (!(config.schemaVersion <= schemaVersion))
+    throw new RunError(
+      `${path} was written by a newer Whetstone (format ${config.schemaVersion}, this one reads up to ${schemaVersion})`,
+      { remedy: 'Use that version, or start a new run.' },
+    )
+  return config
+}
+
+export interface ChangeOptions {
+  /** Keys, with everything below them, that may differ without a word: output paths, cadences of logging and saving. */
+  readonly harmless: readonly string[]
+  /** Keys, with everything below them, that the user allows to differ. `dataset` stands for changed data files. */
+  readonly allowChange: readonly string[]
+}
+
+/** The run's identity as it goes on: what differs is refused, unless it is harmless or allowed. */
+export function continuedConfig(
+  old: RunConfig,
+  identity: RunIdentity,
+  options: ChangeOptions & { directory: string },
+): { config: RunConfig; changes: Change[] } {
+  const { directory } = options
+  if (old.command !== identity.command)
+    throw new RunError(`${directory} is a run of \`${old.command}\`, not of \`${identity.command}\``, {
+      remedy: 'Give this run a directory of its own.',
+    })
+  const changes = [
+    ...configChanges(old.config, identity.config),
+    ...datasetChanges(old.fingerprints, identity.fingerprints),
+  ]
+  const taken = [...options.harmless, ...options.allowChange]
+  const refused = changes.filter(({ allow }) => !taken.some(key => allow === key || allow.startsWith(`${key}.`)))
+  if (refused.length > 0) throw changedError(directory, refused)
+  const time = new Date().toISOString()
+  const log = changes.map(({ key, from = null, to = null }) => ({ time, key, from, to }))
+  const { config, origins, fingerprints, versions } = identity
+  return { config: { ...old, config, origins, fingerprints, versions, changes: [...old.changes, ...log] }, changes }
+}
+
+function changedError(directory: string, refused: readonly Change[]): RunError {
+  const lines = refused.map(({ key, from, to }) => `\n  ${key}: was ${shown(from)}, is now ${shown(to)}`)
+  const flags = [...new Set(refused.map(({ allow }) => allow))].map(key => `--allow-change ${key}`).join(' ')
+  return new RunError(`${directory}: what it was started with has changed:${lines.join('')}`, {
+    remedy: `Undo the change, start a new run, or resume with ${flags} if the run may go on with it.`,
+  })
+}
+
+function shown(value: Json | undefined): string {
+  if (value === undefined) return 'not there'
+  const text = JSON.stringify(value)
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text
+}
+
+/** Where two values differ, by dotted key. Lists are compared whole. */
+export function configChanges(from: Json | undefined, to: Json | undefined, key = ''): Change[] {
+  if (isObject(from) && isObject(to)) {
+    const keys = new Set([...Object.keys(from), ...Object.keys(to)])
+    return [...keys].flatMap(name => configChanges(from[name], to[name], key === '' ? name : `${key}.${name}`))
+  }
+  // As JSON has them: an option that is undefined is one that is not there.
+  return isDeepStrictEqual(plain(from), plain(to)) ? [] : [{ key, from, to, allow: key }]
+}
+
+function datasetChanges(from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Change[] {
+  return configChanges({ ...from }, { ...to }).map(change => ({
+    ...change,
+    key: `dataset ${change.key}`,
+    allow: 'dataset',
+  }))
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function plain(value: Json | undefined): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}

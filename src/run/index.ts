@@ -1,0 +1,15 @@
+/**
+ * The run directory: what a training run was asked to do, what it did, and how to go on after any interruption. Knows nothing of
+ * models or training.
+ */
+export type { Checkpoint } from './checkpoints.js'
+export { JournalError, RunError } from './errors.js'
+export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
+export { type Change, configChanges, type RunCommand, type RunConfig, type RunIdentity } from './identity.js'
+export { Journal } from './journal.js'
+export type { JournalRecord, LocatedRecord } from './journal-lines.js'
+export type { LockHolder } from './lock.js'
+export type { SkippedRecord } from './logs.js'
+export { isMetricName, type MetricName, metricNames } from './metric-names.js'
+export { type Outcome, type ResumeOptions, Run, type RunOptions } from './run.js'
+export type { MetricPoint, RunEvent, RunStatus, RunView } from './run-view.js'

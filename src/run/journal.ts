@@ -1,0 +1,151 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncDirectory } from '../files/index.js'
+import { AppendFile, attributed } from './append-file.js'
+import { RunError } from './errors.js'
+import { decodeLines, encodeLine, type JournalRecord, type LocatedRecord } from './journal-lines.js'
+
+/** How many files stay open: asynchronous training writes to a few iterations at once. */
+const openFiles = 4
+
+interface Waiting {
+  iteration: number
+  line: Buffer
+  done: () => void
+  fail: (error: unknown) => void
+}
+
+/**
+ * What finished rollouts said, one file per iteration, on the disk before anything is trained on it. Records that come
+ * together share one write and one fdatasync.
+ *
+ * @example
+ * const journal = new Journal('runs/one/journal')
+ * await journal.append(12, { kind: 'sample', group: 3, sample: 0, logprobs: Float32Array.of(-0.5, -1.25) })
+ * const records = await journal.read(12)
+ */
+export class Journal {
+  readonly directory: string
+  /** By iteration; the one used last is at the end. */
+  readonly #files = new Map<number, AppendFile>()
+  #waiting: Waiting[] = []
+  /** What is done to the files, one after another; never rejects. */
+  #queue: Promise<void> = Promise.resolve()
+
+  constructor(directory: string) {
+    this.directory = directory
+  }
+
+  /**
+   * Adds a record; it may be changed as soon as the call returns, and is on the disk when the promise resolves. Where that
+   * fails (FileWriteError, such as a full disk) it is not in the journal, and a later append may succeed.
+   */
+  append(iteration: number, record: JournalRecord): Promise<void> {
+    const line = encodeLine(record)
+    return new Promise((done, fail) => {
+      this.#waiting.push({ iteration, line, done, fail })
+      // Whoever comes while the files are busy is written with the next group.
+      if (this.#waiting.length === 1) void this.#enqueue(() => this.#commit())
+    })
+  }
+
+  /** The records of an iteration in the order they were appended. */
+  async read(iteration: number): Promise<LocatedRecord[]> {
+    return this.#enqueue(async () => {
+      await this.#files.get(iteration)?.repair()
+      return (await this.#content(iteration)).records
+    })
+  }
+
+  /** The iterations there are, ascending. */
+  async iterations(): Promise<number[]> {
+    const names = await readdir(this.directory).catch(() => [])
+    return names
+      .map(name => /^(\d{6,})\.jsonl$/.exec(name)?.[1])
+      .filter(digits => digits !== undefined)
+      .map(Number)
+      .sort((a, b) => a - b)
+  }
+
+  /** Removes this iteration and all later ones. */
+  async discardFrom(iteration: number): Promise<void> {
+    await this.#enqueue(async () => {
+      const gone = (await this.iterations()).filter(one => one >= iteration)
+      if (gone.length === 0) return
+      // The last first: one that is killed on the way leaves no gap.
+      for (const one of gone.reverse()) {
+        await this.#close(one)
+        await attributed(this.#path(one), () => rm(this.#path(one), { force: true }))
+      }
+      await attributed(this.directory, () => syncDirectory(this.directory))
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#enqueue(async () => {
+      for (const iteration of [...this.#files.keys()]) await this.#close(iteration)
+    })
+  }
+
+  async #commit(): Promise<void> {
+    const group = this.#waiting
+    this.#waiting = []
+    for (const iteration of new Set(group.map(one => one.iteration))) {
+      const records = group.filter(one => one.iteration === iteration)
+      try {
+        const file = await this.#open(iteration)
+        await file.appendDurably(Buffer.concat(records.map(({ line }) => line)))
+        for (const { done } of records) done()
+      } catch (error) {
+        for (const { fail } of records) fail(error)
+      }
+    }
+  }
+
+  async #open(iteration: number): Promise<AppendFile> {
+    const held = this.#files.get(iteration)
+    if (held) return held
+    const path = this.#path(iteration)
+    const { size, exists } = await this.#content(iteration)
+    if (!exists) await attributed(path, () => mkdir(this.directory, { recursive: true }))
+    // A line that a killed process left unfinished is cut off here.
+    const file = await AppendFile.open(path, { size })
+    try {
+      await attributed(path, () => syncDirectory(this.directory))
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+    this.#files.set(iteration, file)
+    const [oldest] = this.#files.keys()
+    if (this.#files.size > openFiles) await this.#close(oldest!)
+    return file
+  }
+
+  async #content(iteration: number): Promise<{ records: LocatedRecord[]; size: number; exists: boolean }> {
+    const path = this.#path(iteration)
+    const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+    })
+    return { ...decodeLines(path, bytes ?? Buffer.alloc(0)), exists: bytes !== undefined }
+  }
+
+  async #close(iteration: number): Promise<void> {
+    await this.#files.get(iteration)?.close()
+    this.#files.delete(iteration)
+  }
+
+  #path(iteration: number): string {
+    return join(this.directory, `${String(iteration).padStart(6, '0')}.jsonl`)
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work)
+    this.#queue = result.then(
+      () => {},
+      () => {},
+    )
+    return result
+  }
+}

@@ -1,0 +1,75 @@
+import { AppendFile } from './append-file.js'
+
+/** How long a line may wait for others before it is written. */
+const flushAfterMs = 250
+
+/**
+ * A log that costs the caller a push to an array: lines are written together, in order, a little later. One that cannot be
+ * written (a full disk) stays and is tried again with the next; `flush` is where the caller hears of it.
+ */
+export class LogFile {
+  readonly #file: AppendFile
+  #pending: Uint8Array[] = []
+  #timer: NodeJS.Timeout | undefined
+  /** The writes so far, one after another; never rejects. */
+  #writing: Promise<void> = Promise.resolve()
+  #failure: unknown
+
+  private constructor(file: AppendFile) {
+    this.#file = file
+  }
+
+  static async open(path: string): Promise<LogFile> {
+    return new LogFile(await AppendFile.open(path))
+  }
+
+  write(line: string | Uint8Array): void {
+    this.#pending.push(typeof line === 'string' ? Buffer.from(line) : line)
+    // Unreferenced: a process that has nothing else to do ends by `close`, not by this timer.
+    this.#timer ??= setTimeout(() => this.#drain(), flushAfterMs).unref()
+  }
+
+  /** Bytes in the file; after `flush`, those of all lines. */
+  get size(): number {
+    return this.#file.size
+  }
+
+  /** Resolves when every line is in the file and the file on the disk; rejects with a FileWriteError where one could not be written. */
+  async flush(): Promise<void> {
+    await this.#drain()
+    if (this.#failure !== undefined) throw this.#failure
+    await this.#file.sync()
+  }
+
+  /** Cuts the file back to `size` bytes; to be called before anything is written. */
+  async cut(size: number): Promise<void> {
+    await this.#file.cut(size)
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.flush()
+    } finally {
+      clearTimeout(this.#timer)
+      await this.#file.close()
+    }
+  }
+
+  #drain(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#writing = this.#writing.then(async () => {
+      const lines = this.#pending
+      if (lines.length === 0) return
+      this.#pending = []
+      try {
+        await this.#file.append(Buffer.concat(lines))
+        this.#failure = undefined
+      } catch (error) {
+        this.#pending = [...lines, ...this.#pending]
+        this.#failure = error
+      }
+    })
+    return this.#writing
+  }
+}

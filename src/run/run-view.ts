@@ -1,0 +1,115 @@
+/** A run directory as others see it: lists of runs, plots, replays, a dashboard. Nothing is locked or written. */
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Checkpoint, checkpointSteps, latestCheckpoint } from './checkpoints.js'
+import { RunError } from './errors.js'
+import type { Json } from './exact-json.js'
+import { type RunConfig, readConfig } from './identity.js'
+import { Journal } from './journal.js'
+import { isHeld, type LockHolder, readLock } from './lock.js'
+import { logFiles, runPaths } from './paths.js'
+
+/** `crashed`: its process is gone without having said how it ended. */
+export type RunStatus = 'running' | 'finished' | 'stopped' | 'failed' | 'crashed'
+
+export interface MetricPoint {
+  readonly step: number
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly value: number
+}
+
+export interface RunEvent {
+  readonly time: string
+  readonly kind: string
+  readonly [field: string]: Json | undefined
+}
+
+export interface RunView {
+  readonly directory: string
+  readonly config: RunConfig
+  readonly status: RunStatus
+  /** Who has the run, where it is running. */
+  readonly owner: LockHolder | undefined
+  /** The highest step with a metric or a checkpoint. */
+  readonly step: number
+  /** When something was last logged, in milliseconds since 1970. */
+  readonly updated: number
+  /** By name, ascending by step; the last line where a step has several. */
+  readonly metrics: ReadonlyMap<string, readonly MetricPoint[]>
+  readonly events: readonly RunEvent[]
+  /** Steps that have a checkpoint directory. */
+  readonly checkpoints: readonly number[]
+  readonly journal: Pick<Journal, 'read' | 'iterations'>
+  latest(): Promise<Checkpoint | undefined>
+}
+
+export async function readRun(directory: string): Promise<RunView> {
+  const paths = runPaths(directory)
+  const config = await readConfig(paths.config)
+  if (!config) throw new RunError(`${directory} holds no run: there is no config.json in it`)
+  // The lock is read before the events: a run that ends in between has said so in them.
+  const holder = await readLock(paths.lock)
+  const owner = holder && isHeld(holder) ? holder : undefined
+  const events = (await readJsonLines(join(paths.logs, logFiles.events))) as unknown as RunEvent[]
+  const metrics = await readMetrics(join(paths.logs, logFiles.metrics))
+  const checkpoints = await checkpointSteps(paths.checkpoints)
+  const lastPoints = [...metrics.values()].map(points => points.at(-1)!)
+  return {
+    directory,
+    config,
+    owner,
+    status: owner ? 'running' : ending(events),
+    step: Math.max(0, checkpoints.at(-1) ?? 0, ...lastPoints.map(({ step }) => step)),
+    updated: Math.max(
+      Date.parse(events.at(-1)?.time ?? config.created),
+      ...lastPoints.map(({ time }) => time),
+      (await stat(paths.config)).mtimeMs,
+    ),
+    metrics,
+    events,
+    checkpoints,
+    journal: new Journal(paths.journal),
+    latest: () => latestCheckpoint(paths.checkpoints),
+  }
+}
+
+function ending(events: readonly RunEvent[]): RunStatus {
+  const last = events.findLast(({ kind }) => ['started', 'resumed', 'finished', 'stopped', 'failed'].includes(kind))
+  const kind = last?.kind
+  return kind === 'finished' || kind === 'stopped' || kind === 'failed' ? kind : 'crashed'
+}
+
+async function readMetrics(path: string): Promise<Map<string, MetricPoint[]>> {
+  const series = new Map<string, Map<number, MetricPoint>>()
+  for (const line of await readJsonLines(path)) {
+    const { step, time, values } = line as unknown as {
+      step: number
+      time: string
+      values: Record<string, number | string>
+    }
+    for (const [name, value] of Object.entries(values)) {
+      if (!series.has(name)) series.set(name, new Map())
+      series.get(name)!.set(step, { step, time: Date.parse(time), value: Number(value) })
+    }
+  }
+  return new Map([...series].map(([name, points]) => [name, [...points.values()].sort((a, b) => a.step - b.step)]))
+}
+
+/** The lines of a file that may be growing: the last one counts once it is whole. */
+async function readJsonLines(path: string): Promise<{ [key: string]: Json }[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+  })
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line, index) => {
+      try {
+        return JSON.parse(line) as { [key: string]: Json }
+      } catch (cause) {
+        throw new RunError(`${path}:${index + 1}: not JSON (${(cause as Error).message})`, { cause })
+      }
+    })
+}

@@ -1,0 +1,240 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { didYouMean } from '../errors/index.js'
+import { syncDirectory } from '../files/index.js'
+import { attributed } from './append-file.js'
+import {
+  type Checkpoint,
+  latestCheckpoint,
+  recoverCheckpoints,
+  rotateCheckpoints,
+  writeCheckpoint,
+} from './checkpoints.js'
+import { RunError } from './errors.js'
+import type { ExactJson, Json } from './exact-json.js'
+import {
+  type Change,
+  type ChangeOptions,
+  continuedConfig,
+  newConfig,
+  type RunIdentity,
+  readConfig,
+  writeConfig,
+} from './identity.js'
+import { Journal } from './journal.js'
+import { type Lock, takeLock } from './lock.js'
+import { RunLogs, type SkippedRecord } from './logs.js'
+import { isMetricName, metricNames } from './metric-names.js'
+import { runPaths } from './paths.js'
+import { type RunView, readRun } from './run-view.js'
+
+export interface RunOptions {
+  /** How many checkpoints stay; older ones go when a new one is in place. Default 2. */
+  readonly keepCheckpoints?: number
+}
+
+export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {}
+
+/** How a run ended. */
+export type Outcome = 'finished' | 'stopped' | 'failed'
+
+/**
+ * A run directory that survives `kill -9` at any instant. One process owns it at a time. What is logged costs the caller
+ * nothing but memory; what is journalled or checkpointed is on the disk when its promise resolves.
+ *
+ * @example
+ * const identity = { command: 'sft', config: { seed: 1 }, origins: {}, fingerprints: {}, versions: {} } as const
+ * const run = await Run.create('runs/one', identity)
+ * run.metrics(1, { 'loss/train': 2.5 })
+ * await run.checkpoint(1, { cursor: 32 }, async directory => {})
+ * await run.close('finished')
+ */
+export class Run {
+  readonly directory: string
+  readonly journal: Journal
+  /** Whether there was a run to go on with. */
+  readonly resumed: boolean
+  /** What the resume changed of the config, all of it harmless or allowed. */
+  readonly changes: readonly Change[]
+  readonly #lock: Lock
+  readonly #logs: RunLogs
+  readonly #keepCheckpoints: number
+  #closing: Promise<void> | undefined
+
+  private constructor(opened: Opened) {
+    this.directory = opened.directory
+    this.journal = new Journal(runPaths(opened.directory).journal)
+    this.resumed = opened.resumed
+    this.changes = opened.changes
+    this.#lock = opened.lock
+    this.#logs = opened.logs
+    this.#keepCheckpoints = opened.options.keepCheckpoints ?? 2
+  }
+
+  /** Starts a run in a new directory, or one that holds no run. */
+  static async create(directory: string, identity: RunIdentity, options: RunOptions = {}): Promise<Run> {
+    return owning(directory, async lock => {
+      if (await readConfig(runPaths(directory).config))
+        throw new RunError(`${directory} holds a run already`, {
+          remedy: 'Go on with it by --resume, or give the new run a directory of its own.',
+        })
+      return Run.#begin(directory, identity, options, lock)
+    })
+  }
+
+  /**
+   * Goes on with a run. What was logged after its newest checkpoint is cut off, since it will be logged again. Where the
+   * process died before there was a run, this starts one: `resumed` says which it was.
+   */
+  static async resume(directory: string, identity: RunIdentity, options: ResumeOptions = {}): Promise<Run> {
+    return owning(directory, async lock => {
+      const paths = runPaths(directory)
+      const old = await readConfig(paths.config)
+      if (!old) return Run.#begin(directory, identity, options, lock)
+      const { harmless = [], allowChange = [] } = options
+      const { config, changes } = continuedConfig(old, identity, { directory, harmless, allowChange })
+      if (changes.length > 0) await writeConfig(paths.config, config)
+      await makeFolders(directory)
+      await recoverCheckpoints(paths.checkpoints)
+      const passedOver: { directory: string; reason: string }[] = []
+      const latest = await latestCheckpoint(paths.checkpoints, (at, reason) =>
+        passedOver.push({ directory: at, reason }),
+      )
+      const step = latest?.step ?? 0
+      const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {}, step } })
+      for (const one of passedOver) logs.event('warning', { message: 'checkpoint passed over', ...one })
+      logs.event('resumed', {
+        step,
+        versions: identity.versions,
+        changes: changes.map(({ key, from, to }) => ({ key, from, to })),
+      })
+      return new Run({ directory, resumed: true, changes, lock, logs, options })
+    })
+  }
+
+  static async #begin(directory: string, identity: RunIdentity, options: RunOptions, lock: Lock): Promise<Run> {
+    const paths = runPaths(directory)
+    for (const folder of [paths.checkpoints, paths.journal]) {
+      const [first] = await readdir(folder).catch(() => [])
+      if (first !== undefined)
+        throw new RunError(`${folder} holds ${first}, but ${paths.config} is missing`, {
+          remedy: 'Put that file back to go on with the run, or give the new run a directory of its own.',
+        })
+    }
+    await writeConfig(paths.config, newConfig(identity))
+    await makeFolders(directory)
+    const logs = await RunLogs.open(paths.logs)
+    logs.event('started', { command: identity.command, versions: identity.versions })
+    return new Run({ directory, resumed: false, changes: [], lock, logs, options })
+  }
+
+  /** A run as others see it: no lock, nothing written. */
+  static read(directory: string): Promise<RunView> {
+    return readRun(directory)
+  }
+
+  /** Logs numbers of a step. Names are those of {@link metricNames}. */
+  metrics(step: number, values: Readonly<Record<string, number>>): void {
+    for (const name of Object.keys(values))
+      if (!isMetricName(name))
+        throw new RunError(
+          `there is no metric "${name}"${didYouMean(
+            name,
+            metricNames.map(metric => metric.name),
+          )}`,
+          {
+            remedy: 'Every metric is described in src/run/metric-names.ts.',
+          },
+        )
+    this.#logs.metrics(step, values)
+  }
+
+  event(kind: string, fields: Readonly<Record<string, Json | undefined>> = {}): void {
+    this.#logs.event(kind, fields)
+  }
+
+  /** A row or a sample that was left out. */
+  skipped(record: SkippedRecord): void {
+    this.#logs.skipped(record)
+  }
+
+  /** A sample's text, to be read by people. */
+  sample(record: Readonly<Record<string, Json | undefined>>): void {
+    this.#logs.sample(record)
+  }
+
+  /**
+   * Saves where the run is: `fill` writes models into the directory it is given, `state` is everything else. The checkpoint is
+   * there whole or not at all; older ones are removed only after it is. `keep: 'always'` exempts it from removal for good.
+   */
+  async checkpoint(
+    step: number,
+    state: ExactJson,
+    fill: (directory: string) => Promise<void>,
+    { keep = 'rotate' }: { keep?: 'rotate' | 'always' } = {},
+  ): Promise<void> {
+    const { checkpoints } = runPaths(this.directory)
+    // On the disk first: a checkpoint must never know of more log than there is.
+    await this.#logs.flush()
+    await writeCheckpoint(checkpoints, { step, state, logs: this.#logs.offsets, keep, fill })
+    await rotateCheckpoints(checkpoints, step, this.#keepCheckpoints)
+    this.event('checkpoint', { step })
+  }
+
+  /** The newest complete checkpoint; one that was cut short is passed over, with an event. */
+  async latest(): Promise<Checkpoint | undefined> {
+    const found = await latestCheckpoint(runPaths(this.directory).checkpoints, (directory, reason) =>
+      this.event('warning', { message: 'checkpoint passed over', directory, reason }),
+    )
+    return found && { step: found.step, state: found.state, directory: found.directory }
+  }
+
+  /** Everything logged so far is on the disk. Rejects with a FileWriteError where it is not; what was logged is kept for the next time. */
+  async flush(): Promise<void> {
+    await this.#logs.flush()
+  }
+
+  /** Says how the run ended, and lets go of the directory. A second call waits for the first. */
+  close(outcome: Outcome, error?: unknown): Promise<void> {
+    this.#closing ??= this.#close(outcome, error)
+    return this.#closing
+  }
+
+  async #close(outcome: Outcome, error: unknown): Promise<void> {
+    this.event(outcome, error === undefined ? {} : { error: error instanceof Error ? error.message : String(error) })
+    try {
+      await this.journal.close()
+      await this.#logs.close()
+    } finally {
+      await this.#lock.release()
+    }
+  }
+}
+
+interface Opened {
+  directory: string
+  resumed: boolean
+  changes: readonly Change[]
+  lock: Lock
+  logs: RunLogs
+  options: RunOptions
+}
+
+/** Opens a run with its lock held; the lock is let go where that fails. */
+async function owning(directory: string, open: (lock: Lock) => Promise<Run>): Promise<Run> {
+  await attributed(directory, () => mkdir(directory, { recursive: true }))
+  const lock = await takeLock(runPaths(directory).lock)
+  try {
+    return await open(lock)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function makeFolders(directory: string): Promise<void> {
+  const { logs, journal, checkpoints } = runPaths(directory)
+  await attributed(directory, async () => {
+    for (const folder of [logs, journal, checkpoints]) await mkdir(folder, { recursive: true })
+    await syncDirectory(directory)
+  })
+}

@@ -1,0 +1,338 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { FileWriteError } from '../../src/files/index.js'
+import { metricNames, Run } from '../../src/run/index.js'
+import { fullDisk } from './faults.js'
+import { identity, jsonLines, temporaryDirectory, write } from './world.js'
+
+afterEach(() => vi.restoreAllMocks())
+
+const metricsOf = (directory: string) => jsonLines(join(directory, 'logs/metrics.jsonl'))
+const stepsOf = (directory: string) => metricsOf(directory).map(({ step }) => step)
+const eventsOf = (directory: string) => jsonLines(join(directory, 'logs/events.jsonl'))
+
+test('a run from its start to its end', async () => {
+  const directory = join(temporaryDirectory(), 'runs/one')
+  const run = await Run.create(directory, identity({ seed: 7, lr: 1e-3 }))
+  expect(run.resumed).toBe(false)
+  run.metrics(1, { 'loss/train': 2.5, lr: 1e-3, 'reward/component/my reward': Number.NaN })
+  run.event('evaluation', { step: 1 })
+  run.skipped({ where: 'data.jsonl:3', reason: 'bad-row', message: 'prompt: missing' })
+  run.sample({ step: 1, text: 'ünïcode\nline' })
+  await run.checkpoint(1, { cursor: { epoch: 0, position: 3 }, best: Number.NEGATIVE_INFINITY }, write('weights', 'w1'))
+  expect(await run.latest()).toEqual({
+    step: 1,
+    state: { cursor: { epoch: 0, position: 3 }, best: Number.NEGATIVE_INFINITY },
+    directory: join(directory, 'checkpoints/000001'),
+  })
+  await run.close('finished')
+  await run.close('failed')
+
+  expect(readdirSync(directory).sort()).toEqual(['checkpoints', 'config.json', 'journal', 'logs'])
+  const config = JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8'))
+  expect(config).toMatchObject({
+    schemaVersion: 1,
+    command: 'sft',
+    config: { seed: 7, lr: 1e-3 },
+    versions: { whetstone: '0.1.0' },
+  })
+  expect(metricsOf(directory)).toEqual([
+    { step: 1, time: expect.any(String), values: { 'loss/train': 2.5, lr: 1e-3, 'reward/component/my reward': 'NaN' } },
+  ])
+  expect(eventsOf(directory).map(({ kind }) => kind)).toEqual(['started', 'evaluation', 'checkpoint', 'finished'])
+  expect(jsonLines(join(directory, 'logs/skipped.jsonl'))).toMatchObject([{ where: 'data.jsonl:3', reason: 'bad-row' }])
+  expect(jsonLines(join(directory, 'logs/samples.jsonl'))).toMatchObject([{ text: 'ünïcode\nline' }])
+})
+
+test('a directory with a run is not started in again; one that lost its config.json is refused', async () => {
+  const directory = temporaryDirectory()
+  await (await Run.create(directory, identity())).close('stopped')
+  await expect(Run.create(directory, identity())).rejects.toMatchObject({
+    message: `${directory} holds a run already`,
+    remedy: 'Go on with it by --resume, or give the new run a directory of its own.',
+  })
+  // The refusal let go of the lock.
+  const run = await Run.resume(directory, identity())
+  await run.checkpoint(1, {}, write('w', ''))
+  await run.close('stopped')
+  rmSync(join(directory, 'config.json'))
+  await expect(Run.resume(directory, identity())).rejects.toThrow('checkpoints holds 000001, but')
+})
+
+test('a resume where nothing had begun begins', async () => {
+  const run = await Run.resume(join(temporaryDirectory(), 'new'), identity())
+  expect([run.resumed, await run.latest()]).toEqual([false, undefined])
+  await run.close('finished')
+})
+
+test('a name without a description is refused, with the one that was meant', async () => {
+  const run = await Run.create(temporaryDirectory(), identity())
+  expect(() => run.metrics(1, { 'reward/meam': 1 })).toThrow(
+    'there is no metric "reward/meam"; did you mean reward/mean?',
+  )
+  expect(() => run.metrics(1, { 'drops/': 1 })).toThrow('there is no metric "drops/"')
+  run.metrics(1, { 'drops/zero-variance': 1, 'seconds/generation': 2 })
+  expect(new Set(metricNames.map(({ name }) => name)).size).toBe(metricNames.length)
+  await run.close('finished')
+})
+
+test('a resume cuts the logs back to the checkpoint: no line appears twice', async () => {
+  const directory = temporaryDirectory()
+  const first = await Run.create(directory, identity())
+  first.skipped({ where: 'a:1', reason: 'bad-row', message: 'm' })
+  first.metrics(1, { 'loss/train': 1 })
+  first.metrics(2, { 'loss/train': 2 })
+  await first.checkpoint(2, { at: 2 }, write('w', '2'))
+  first.metrics(3, { 'loss/train': 3 })
+  first.sample({ text: 'after' })
+  await first.close('stopped')
+  // What a killed process may leave of a line.
+  appendFileSync(join(directory, 'logs/metrics.jsonl'), '{"step":4,"ti')
+  appendFileSync(join(directory, 'logs/events.jsonl'), '{"time":"2')
+
+  const second = await Run.resume(directory, identity())
+  expect([second.resumed, (await second.latest())?.state]).toEqual([true, { at: 2 }])
+  second.skipped({ where: 'a:1', reason: 'bad-row', message: 'm' })
+  second.skipped({ where: 'a:2', reason: 'bad-row', message: 'm' })
+  second.metrics(3, { 'loss/train': 33 })
+  await second.close('finished')
+  expect(stepsOf(directory)).toEqual([1, 2, 3])
+  expect(metricsOf(directory).at(-1)).toMatchObject({ values: { 'loss/train': 33 } })
+  expect(readFileSync(join(directory, 'logs/samples.jsonl'), 'utf8')).toBe('')
+  expect(jsonLines(join(directory, 'logs/skipped.jsonl')).map(({ where }) => where)).toEqual(['a:1', 'a:2'])
+  expect(eventsOf(directory).map(({ kind }) => kind)).toEqual([
+    'started',
+    'checkpoint',
+    'stopped',
+    'resumed',
+    'finished',
+  ])
+})
+
+test('a resume before the first checkpoint starts the logs over', async () => {
+  const directory = temporaryDirectory()
+  const first = await Run.create(directory, identity())
+  first.metrics(1, { 'loss/train': 1 })
+  await first.close('failed', new Error('no memory'))
+  const second = await Run.resume(directory, identity())
+  expect(await second.latest()).toBeUndefined()
+  second.metrics(1, { 'loss/train': 1 })
+  await second.close('finished')
+  expect(stepsOf(directory)).toEqual([1])
+  expect(eventsOf(directory)[1]).toMatchObject({ kind: 'failed', error: 'no memory' })
+})
+
+test('the newest checkpoints stay, those to be kept always do, and exports are never touched', async () => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity(), { keepCheckpoints: 2 })
+  for (const name of ['best_model', 'iteration_000001']) mkdirSync(join(directory, name))
+  for (let step = 1; step <= 5; step++)
+    await run.checkpoint(step, { step }, write('w', 'x'), step === 2 ? { keep: 'always' } : {})
+  expect(readdirSync(join(directory, 'checkpoints')).sort()).toEqual(['000002', '000004', '000005'])
+  expect(existsSync(join(directory, 'best_model')) && existsSync(join(directory, 'iteration_000001'))).toBe(true)
+  // The same step again replaces it.
+  await run.checkpoint(5, { step: 'again' }, write('w', 'y'))
+  expect((await run.latest())?.state).toEqual({ step: 'again' })
+  await run.close('finished')
+})
+
+test('old checkpoints go only when the new one is in place', async () => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity(), { keepCheckpoints: 1 })
+  await run.checkpoint(1, {}, write('w', 'x'))
+  const full = async () => {
+    throw Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC', syscall: 'write' })
+  }
+  await expect(run.checkpoint(2, {}, full)).rejects.toThrow(FileWriteError)
+  expect(readdirSync(join(directory, 'checkpoints'))).toEqual(['000001'])
+  await run.checkpoint(2, {}, write('w', 'x'))
+  expect(readdirSync(join(directory, 'checkpoints'))).toEqual(['000002'])
+  await run.close('finished')
+})
+
+const damages: readonly [string, (at: string) => void, string][] = [
+  ['a file is missing', at => rmSync(join(at, 'model/weights')), 'model/weights is missing'],
+  ['a file is short', at => truncateSync(join(at, 'model/weights'), 3), 'model/weights has 3 bytes, not 6'],
+  ['state.json is missing', at => rmSync(join(at, 'state.json')), 'state.json is missing'],
+  ['state.json is short', at => truncateSync(join(at, 'state.json'), 60), 'state.json is damaged'],
+  [
+    'a number in it is another',
+    at =>
+      writeFileSync(
+        join(at, 'state.json'),
+        readFileSync(join(at, 'state.json'), 'utf8').replace('"seen":20', '"seen":21'),
+      ),
+    'state.json is damaged',
+  ],
+  [
+    'the directory is empty',
+    at => {
+      for (const name of readdirSync(at)) rmSync(join(at, name), { recursive: true })
+    },
+    'state.json is missing',
+  ],
+]
+test.each(damages)('a checkpoint of which %s is passed over for the one before', async (_, damage, reason) => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity())
+  const fill = async (at: string) => {
+    mkdirSync(join(at, 'model'))
+    writeFileSync(join(at, 'model/weights'), 'abcdef')
+  }
+  for (const step of [1, 2]) {
+    run.metrics(step, { 'loss/train': step })
+    await run.checkpoint(step, { seen: step * 10 }, fill)
+  }
+  await run.close('stopped')
+  const newest = join(directory, 'checkpoints/000002')
+  damage(newest)
+  const resumed = await Run.resume(directory, identity())
+  expect(await resumed.latest()).toMatchObject({ step: 1, state: { seen: 10 } })
+  await resumed.flush()
+  expect(stepsOf(directory)).toEqual([1])
+  expect(eventsOf(directory).filter(({ kind }) => kind === 'warning')[0]).toMatchObject({ directory: newest, reason })
+  await resumed.checkpoint(2, { seen: 21 }, fill)
+  expect(await resumed.latest()).toMatchObject({ step: 2, state: { seen: 21 } })
+  await resumed.close('finished')
+})
+
+test('what a newer version wrote is refused, not passed over', async () => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity())
+  await run.checkpoint(1, {}, write('w', ''))
+  await run.close('stopped')
+  const state = join(directory, 'checkpoints/000001/state.json')
+  writeFileSync(state, readFileSync(state, 'utf8').replace('"schemaVersion":1', '"schemaVersion":2'))
+  await expect(Run.resume(directory, identity())).rejects.toMatchObject({
+    message: `${join(directory, 'checkpoints/000001')} was written by a newer Whetstone (format 2, this one reads up to 1)`,
+  })
+  const config = join(directory, 'config.json')
+  writeFileSync(config, readFileSync(config, 'utf8').replace('"schemaVersion": 1', '"schemaVersion": 9'))
+  await expect(Run.resume(directory, identity())).rejects.toThrow(
+    'config.json was written by a newer Whetstone (format 9',
+  )
+})
+
+test('a changed config or dataset is refused with every change, unless it is harmless or allowed', async () => {
+  const directory = temporaryDirectory()
+  const before = identity(
+    { lr: { value: 1e-3, warmup: 10 }, out: 'a', data: ['x.jsonl'], gone: undefined, stop: true },
+    { fingerprints: { 'x.jsonl': 'aa' } },
+  )
+  await (await Run.create(directory, before)).close('stopped')
+  const after = identity(
+    { lr: { value: 2e-3, warmup: 10 }, out: 'b', data: ['x.jsonl', 'y.jsonl'], extra: 1, stop: true },
+    { fingerprints: { 'x.jsonl': 'bb', 'y.jsonl': 'cc' } },
+  )
+  await expect(Run.resume(directory, after, { harmless: ['out'] })).rejects.toMatchObject({
+    message: `${directory}: what it was started with has changed:
+  lr.value: was 0.001, is now 0.002
+  data: was ["x.jsonl"], is now ["x.jsonl","y.jsonl"]
+  extra: was not there, is now 1
+  dataset x.jsonl: was "aa", is now "bb"
+  dataset y.jsonl: was not there, is now "cc"`,
+    remedy:
+      'Undo the change, start a new run, or resume with --allow-change lr.value --allow-change data --allow-change extra --allow-change dataset if the run may go on with it.',
+  })
+  // A key allows what is below it, but not a longer name.
+  await expect(
+    Run.resume(directory, after, { harmless: ['out'], allowChange: ['lr', 'data', 'extr', 'dataset'] }),
+  ).rejects.toThrow(/changed:\n {2}extra: was not there, is now 1$/)
+  const run = await Run.resume(directory, after, { harmless: ['out'], allowChange: ['lr', 'data', 'extra', 'dataset'] })
+  expect(run.changes.map(({ key }) => key)).toEqual([
+    'lr.value',
+    'out',
+    'data',
+    'extra',
+    'dataset x.jsonl',
+    'dataset y.jsonl',
+  ])
+  await run.close('stopped')
+  // From then on it is the run's.
+  await (await Run.resume(directory, after)).close('stopped')
+  expect((await Run.read(directory)).config).toMatchObject({
+    config: { lr: { value: 2e-3 } },
+    changes: [{ key: 'lr.value', from: 1e-3, to: 2e-3 }, {}, {}, {}, {}, {}],
+  })
+  await expect(Run.resume(directory, { ...after, command: 'rl' })).rejects.toThrow('is a run of `sft`, not of `rl`')
+})
+
+test('a full disk: logging goes on, flush and checkpoint say so, and nothing is lost or torn when there is space again', async () => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity())
+  await run.flush()
+  await fullDisk('ENOSPC', 5)
+  run.metrics(1, { 'loss/train': 1 })
+  await expect(run.flush()).rejects.toMatchObject({ name: 'FileWriteError', code: 'ENOSPC' })
+  run.metrics(2, { 'loss/train': 2 })
+  await expect(run.checkpoint(2, {}, write('w', ''))).rejects.toThrow(FileWriteError)
+  expect(readdirSync(join(directory, 'checkpoints'))).toEqual([])
+  expect(readFileSync(join(directory, 'logs/metrics.jsonl'), 'utf8')).toBe('')
+  vi.restoreAllMocks()
+  run.metrics(3, { 'loss/train': 3 })
+  await run.checkpoint(3, {}, write('w', ''))
+  expect(stepsOf(directory)).toEqual([1, 2, 3])
+  await run.close('finished')
+})
+
+test('how a run stands is seen without touching it', async () => {
+  const directory = temporaryDirectory()
+  const run = await Run.create(directory, identity())
+  run.metrics(1, { 'loss/train': 1, 'loss/validation': Number.NaN })
+  run.metrics(1, { 'loss/train': 1.5 })
+  run.metrics(3, { 'loss/train': 3 })
+  await run.journal.append(1, { kind: 'x' })
+  await run.checkpoint(4, { a: 1 }, write('w', ''))
+  appendFileSync(join(directory, 'logs/metrics.jsonl'), '{"step":5,')
+  const view = await Run.read(directory)
+  expect(view).toMatchObject({ status: 'running', step: 4, checkpoints: [4], owner: { pid: process.pid } })
+  expect(view.metrics.get('loss/train')!.map(({ step, value }) => [step, value])).toEqual([
+    [1, 1.5],
+    [3, 3],
+  ])
+  expect(view.metrics.get('loss/validation')![0]!.value).toBeNaN()
+  expect(await view.journal.iterations()).toEqual([1])
+  expect((await view.latest())?.state).toEqual({ a: 1 })
+  await run.close('stopped')
+  expect((await Run.read(directory)).status).toBe('stopped')
+  await (await Run.resume(directory, identity())).close('failed', new Error('why'))
+  expect((await Run.read(directory)).status).toBe('failed')
+  await (await Run.resume(directory, identity())).close('finished')
+  expect((await Run.read(directory)).status).toBe('finished')
+  await expect(Run.read(join(directory, 'logs'))).rejects.toThrow('holds no run: there is no config.json in it')
+})
+
+test('logging does not wait for the disk', async () => {
+  const run = await Run.create(temporaryDirectory(), identity())
+  let longest = 0
+  let last = performance.now()
+  const watch = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  const names = metricNames.filter(({ name }) => !name.includes('<')).map(({ name }) => name)
+  const values = Object.fromEntries(names.map(name => [name, Math.random()]))
+  let spent = 0
+  for (let step = 1; step <= 300; step++) {
+    const begun = performance.now()
+    run.metrics(step, values)
+    spent += performance.now() - begun
+    if (step % 10 === 0) await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  await run.flush()
+  clearInterval(watch)
+  // Of the order of 0.1 ms a call; a write and a sync per call would be far beyond.
+  expect(spent / 300).toBeLessThan(2)
+  expect(longest).toBeLessThan(250)
+  await run.close('finished')
+})
