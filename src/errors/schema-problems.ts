@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { didYouMean } from './did-you-mean.js'
+import { expectation } from './expectation.js'
 
 export interface SchemaProblemOptions {
   /** The keys there are, for those that were misspelt or written in snake_case. */
@@ -8,6 +9,8 @@ export interface SchemaProblemOptions {
   readonly otherWords?: Readonly<Record<string, string>>
   /** What a key that is missing is for. */
   readonly describe?: (key: string) => string | undefined
+  /** What was given at a path: messages then say it, and what was expected, in words. */
+  readonly valueAt?: (path: readonly PropertyKey[]) => unknown
 }
 
 /**
@@ -21,7 +24,7 @@ export interface SchemaProblemOptions {
  */
 export function schemaProblems(
   error: z.ZodError,
-  { known, otherWords = {}, describe }: SchemaProblemOptions,
+  { known, otherWords = {}, describe, valueAt }: SchemaProblemOptions,
 ): string[] {
   return error.issues.flatMap(issue => {
     const where = issue.path.join('.')
@@ -31,6 +34,7 @@ export function schemaProblems(
         return `there is no option "${name}"${meant(key, known, otherWords)}`
       })
     const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
+    if (valueAt && !missing) return [`${where === '' ? '' : `${where}: `}${expectation(issue, valueAt(issue.path))}`]
     const expected = issue.message.replace(/^Invalid (input|option): /, '')
     if (missing) return [`${where}: missing; ${describe?.(where) ?? expected.replace(/, received undefined$/, '')}`]
     return [`${where === '' ? '' : `${where}: `}${expected}`]
@@ -39,7 +43,7 @@ export function schemaProblems(
 
 function meant(key: string, known: readonly string[], otherWords: Readonly<Record<string, string>>): string {
   const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+  if (known.includes(camel)) return `; did you mean ${camel}?`
   const other = otherWords[camel]
-  if (other) return `; it is ${other} here`
-  return known.includes(camel) ? `; did you mean ${camel}?` : didYouMean(camel, known)
+  return other ? `; it is ${other} here` : didYouMean(camel, known)
 }

@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { InputError, schemaProblems } from '../../errors/index.js'
+import { commonWords } from './other-words.js'
 
 /** Nested options by name, unchecked. */
 export type RawConfig = Readonly<Record<string, unknown>>
@@ -23,7 +24,7 @@ export interface ResolvedConfig<C> {
 export interface ResolveOptions {
   /** Dotted paths of options that name files or directories. */
   readonly paths?: readonly string[]
-  /** Words of other systems for what is called otherwise here. */
+  /** Words of other systems for what is called otherwise here, beside those that every training has. */
   readonly otherWords?: Readonly<Record<string, string>>
   /** Values of path options that are words, not paths: `adapter-off`, `none`. */
   readonly words?: readonly string[]
@@ -53,7 +54,11 @@ export function resolveConfig<S extends z.ZodObject>(
     merged = merge(merged, placed)
   }
   const result = schema.safeParse(merged)
-  if (!result.success) throw new InputError(problems(schema, result.error, origins, options).join('\n'))
+  if (!result.success) {
+    // What is missing is missing in the file.
+    const file = layers.findLast(layer => layer.directory !== undefined)?.origin
+    throw new InputError(problems(schema, result.error, { merged, origins, options, file }).join('\n'))
+  }
   const config = result.data as z.output<S>
   const all = leaves(config as RawConfig).map(path => [path, origins[path] ?? 'default'] as const)
   return { config, origins: Object.fromEntries(all) }
@@ -117,49 +122,96 @@ function leaves(config: RawConfig, prefix = ''): string[] {
   })
 }
 
+/** Paths in lists count too: `data` and `data.path` are those of a list of files and of sources. */
 function withPaths(values: RawConfig, directory: string, { paths = [], words = [] }: ResolveOptions): RawConfig {
-  const place = (config: RawConfig, prefix: string): RawConfig =>
-    Object.fromEntries(
-      Object.entries(config).map(([key, value]) => {
-        const path = `${prefix}${key}`
-        if (paths.includes(path) && typeof value === 'string' && value !== '' && !words.includes(value))
-          return [key, resolve(directory, value)]
-        return [key, isSection(value) ? place(value, `${path}.`) : value]
-      }),
-    )
-  return place(values, '')
+  const place = (value: unknown, path: string): unknown => {
+    if (Array.isArray(value)) return value.map(one => place(one, path))
+    if (isSection(value)) return placeAll(value, `${path}.`)
+    const isPath = paths.includes(path) && typeof value === 'string' && value !== '' && !words.includes(value)
+    return isPath ? resolve(directory, value) : value
+  }
+  const placeAll = (config: RawConfig, prefix: string): RawConfig =>
+    Object.fromEntries(Object.entries(config).map(([key, value]) => [key, place(value, `${prefix}${key}`)]))
+  return placeAll(values, '')
 }
 
-function problems(
-  schema: z.ZodObject,
-  error: z.ZodError,
-  origins: Readonly<Record<string, string>>,
-  { otherWords = {} }: ResolveOptions,
-): string[] {
-  return error.issues.flatMap(issue => {
+interface ProblemContext {
+  readonly merged: RawConfig
+  readonly origins: Readonly<Record<string, string>>
+  readonly options: ResolveOptions
+  readonly file: string | undefined
+}
+
+function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContext): string[] {
+  const { merged, origins, options, file } = context
+  const otherWords = { ...commonWords, ...options.otherWords }
+  const valueAt = (path: readonly PropertyKey[]): unknown =>
+    path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], merged)
+  const forms = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
+    issue.code === 'invalid_union' && valueAt(issue.path) === undefined
+      ? [{ code: 'invalid_type', expected: 'string', path: issue.path, message: 'received undefined' }]
+      : unfolded(issue)
+  return error.issues.flatMap(forms).flatMap(issue => {
     const where = issue.path.join('.')
-    const section = sectionAt(schema, issue.path)
     const describe = (): string | undefined => descriptionAt(schema, issue.path)
-    const lines = schemaProblems(new z.ZodError([issue]), { known: Object.keys(section), otherWords, describe })
+    const known = Object.keys(sectionAt(schema, issue.path))
+    const lines = schemaProblems(new z.ZodError([issue]), { known, otherWords, describe, valueAt })
     const keys =
       issue.code === 'unrecognized_keys' ? issue.keys.map(key => (where === '' ? key : `${where}.${key}`)) : [where]
     return lines.map((line, i) => {
-      const path = keys[i] ?? where
-      const origin = origins[path] ?? Object.entries(origins).find(([known]) => known.startsWith(`${path}.`))?.[1]
+      const origin = originOf(keys[i] ?? where, origins) ?? file
       return origin === undefined ? line : `${origin}: ${line}`
     })
   })
+}
+
+/** Of an option, of what lies in it, or of the section or list that it lies in. */
+function originOf(path: string, origins: Readonly<Record<string, string>>): string | undefined {
+  for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
+    const found = origins[at] ?? Object.entries(origins).find(([known]) => known.startsWith(`${at}.`))?.[1]
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/**
+ * Of a value that may have several forms: where it has the kind of one of them, what is wrong inside it; otherwise the forms
+ * there are.
+ */
+function unfolded(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const { path } = issue
+  if (issue.discriminator !== undefined && 'options' in issue && issue.options)
+    return [{ code: 'invalid_value', values: [...issue.options], path, message: '' }]
+  const forms: readonly z.core.$ZodIssue[][] = issue.errors
+  const ofAnotherKind = (one: z.core.$ZodIssue): boolean => one.code === 'invalid_type' && one.path.length === 0
+  const form = forms.find(issues => !issues.some(ofAnotherKind))
+  if (form) return form.map(one => ({ ...one, path: [...path, ...one.path] })).flatMap(unfolded)
+  const words = { string: 'text', object: 'options by name', array: 'a list' } as Readonly<Record<string, string>>
+  const kinds = forms.flatMap(issues => issues.flatMap(one => (one.code === 'invalid_type' ? [one.expected] : [])))
+  return [{ code: 'custom', path, message: `expected ${kinds.map(kind => words[kind] ?? kind).join(' or ')}` }]
 }
 
 /** The options of the section that a path leads to. */
 function sectionAt(schema: z.ZodObject, path: readonly PropertyKey[]): z.ZodRawShape {
   let shape: z.ZodRawShape = schema.shape
   for (const key of path) {
-    const inner = bare(shape[String(key)])
-    if (!(inner instanceof z.ZodObject)) break
-    shape = inner.shape
+    // A place in a list is of the same kind as the list's other places.
+    if (typeof key === 'number') continue
+    const inner = shapeOf(shape[String(key)])
+    if (!inner) break
+    shape = inner
   }
   return shape
+}
+
+function shapeOf(schema: unknown): z.ZodRawShape | undefined {
+  const inner = bare(schema)
+  if (inner instanceof z.ZodObject) return inner.shape
+  if (inner instanceof z.ZodArray) return shapeOf(inner.element)
+  if (!(inner instanceof z.ZodUnion)) return undefined
+  const shapes = inner.options.map(shapeOf).filter(shape => shape !== undefined)
+  return shapes.length === 0 ? undefined : (Object.assign({}, ...shapes) as z.ZodRawShape)
 }
 
 function descriptionAt(schema: z.ZodObject, path: readonly PropertyKey[]): string | undefined {
@@ -168,7 +220,7 @@ function descriptionAt(schema: z.ZodObject, path: readonly PropertyKey[]): strin
 }
 
 /** A schema below what makes it optional. */
-function bare(schema: unknown): unknown {
+export function bare(schema: unknown): unknown {
   let inner = schema
   while (
     inner instanceof z.ZodOptional ||
