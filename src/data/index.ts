@@ -1,12 +1,39 @@
 /**
- * Datasets: files in, checked rows out.
+ * Datasets: files in, checked rows and examples out.
  *
  * @example
- * import { readPrompts } from 'whetstone/data'
- * const { prompts, description } = await readPrompts('prompts.jsonl')
+ * import { dataOptionsSchema, openDataset } from 'whetstone/data'
+ * const options = dataOptionsSchema.parse({ validationShare: 0.05 })
+ * const dataset = await openDataset('preferences', 'pairs.jsonl', { ...options, seed: 0, baseDirectory: '.' })
+ * console.log(dataset.report)
  */
+export { type OpenDatasetOptions, openDataset } from './dataset.js'
 export { DataError } from './errors.js'
+export {
+  type DataOptions,
+  type DataSource,
+  type DataSpec,
+  dataOptionsSchema,
+  dataOptionsShape,
+  dataSchema,
+} from './options.js'
 export { type PromptColumns, type PromptFile, type PromptFileOptions, type PromptRow, readPrompts } from './prompts.js'
 export type { DataRow, ReadOptions } from './read-rows.js'
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
+export type {
+  ConversationExample,
+  DataCursor,
+  DataFileReport,
+  DataReport,
+  Dataset,
+  ExampleCounts,
+  ExampleKind,
+  ExampleSet,
+  ExampleStream,
+  Examples,
+  LabelledExample,
+  PreferenceExample,
+  PromptExample,
+  SkippedRow,
+} from './types.js'

@@ -3,6 +3,8 @@
  */
 import type { z } from 'zod'
 import type { ChatMessage } from '../text/index.js'
+import { RowFields, RowProblem } from './formats/fields.js'
+import { readMessages } from './formats/messages.js'
 import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
 import { type Column, ColumnInference, checkRow, type RowSchema, toZod } from './row-schema.js'
 
@@ -77,17 +79,18 @@ export async function readPrompts<Row = DataRow>(
 
 /** A row as a prompt, or what is wrong with it. */
 export function toPrompt<Row>(
-  { row, where }: LocatedRow,
+  { row, where, values = 'typed' }: LocatedRow,
   schema: z.ZodType<Row> | undefined,
   columns: PromptColumns,
 ): PromptRow<Row> | string {
   const checked = schema ? checkRow(schema, row) : { row: row as Row }
   if ('message' in checked) return checked.message
-  const prompt = promptOf(row, columns)
+  const fields = new RowFields(row, { columns: definedOf(columns), values })
+  const prompt = orProblem(() => promptOf(fields, columns))
   if ('message' in prompt) return prompt.message
-  const label = labelOf(row, columns)
+  const label = labelOf(fields, columns)
   if ('message' in label) return label.message
-  const reference = referenceOf(row, columns)
+  const reference = referenceOf(fields, columns)
   if ('message' in reference) return reference.message
   return {
     prompt: prompt.value,
@@ -100,10 +103,11 @@ export function toPrompt<Row>(
 
 type Read<T> = { value: T } | { message: string }
 
-function promptOf(row: DataRow, { prompt: given }: PromptColumns): Read<string | readonly ChatMessage[]> {
-  const { name, value } = find(row, given === undefined ? ['prompt', 'messages', 'input'] : [given])
-  if (value === undefined) {
-    const columns = Object.keys(row).join(', ')
+function promptOf(fields: RowFields, { prompt: given }: PromptColumns): Read<string | readonly ChatMessage[]> {
+  const names = given === undefined ? (['prompt', 'messages'] as const) : (['prompt'] as const)
+  const name = names.find(one => fields.has(one))
+  if (name === undefined) {
+    const columns = Object.keys(fields.row).join(', ')
     return {
       message:
         given === undefined
@@ -111,50 +115,47 @@ function promptOf(row: DataRow, { prompt: given }: PromptColumns): Read<string |
           : `${given}: missing; the row has ${columns}`,
     }
   }
+  const { column, value } = fields.textOrList(name)
   if (typeof value === 'string')
-    return value.trim() === '' ? { message: `${name}: empty; give it text, or leave the row out` } : { value }
-  if (Array.isArray(value) && value.length > 0 && value.every(isMessage)) return { value }
-  return { message: `${name}: expected a text, or a list of messages with a role and a content` }
+    return value.trim() === '' ? { message: `${column}: empty; give it text, or leave the row out` } : { value }
+  if (Array.isArray(value) && value.length > 0 && value.every(isMessage)) return { value: readMessages(column, value) }
+  return { message: `${column}: expected a text, or a list of messages with a role and a content` }
 }
 
-function labelOf(row: DataRow, { label: given }: PromptColumns): Read<string | undefined> {
-  const { name, value } = find(row, given === undefined ? ['label', 'extra_info.label'] : [given])
-  if (value === undefined || value === null)
+function labelOf(fields: RowFields, { label: given }: PromptColumns): Read<string | undefined> {
+  const { column, value } = fields.find('label')
+  if (value === undefined)
     return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its label` }
-  return typeof value === 'string' ? { value } : { message: `${name}: expected a text, the name of a recipe` }
+  return typeof value === 'string' ? { value } : { message: `${column}: expected a text, the name of a recipe` }
 }
 
-function referenceOf(row: DataRow, { reference: given }: PromptColumns): Read<string | readonly string[] | undefined> {
-  const usual = ['reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference']
-  const { name, value } = find(row, given === undefined ? usual : [given])
-  if (value === undefined || value === null)
+function referenceOf(
+  fields: RowFields,
+  { reference: given }: PromptColumns,
+): Read<string | readonly string[] | undefined> {
+  const { column, value } = fields.find('reference')
+  if (value === undefined)
     return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its reference` }
   const text = (one: unknown) => typeof one === 'string' || typeof one === 'number'
   if (text(value)) return { value: String(value) }
   if (Array.isArray(value) && value.every(text)) return { value: value.map(String) }
-  return { message: `${name}: expected a text, a number, or a list of them` }
+  return { message: `${column}: expected a text, a number, or a list of them` }
 }
 
-/** The first of these columns that is there. */
-function find(row: DataRow, names: readonly string[]): { name: string; value: unknown } {
-  for (const name of names) {
-    const value = lookUp(row, name)
-    if (value !== undefined) return { name, value }
+function orProblem<T>(read: () => Read<T>): Read<T> {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof RowProblem) return { message: error.message }
+    throw error
   }
-  return { name: names[0]!, value: undefined }
 }
 
-/** A column of that very name, else the way through objects that its dots are. */
-function lookUp(row: DataRow, name: string): unknown {
-  if (Object.hasOwn(row, name)) return row[name]
-  let value: unknown = row
-  for (const key of name.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
-}
+const definedOf = (columns: PromptColumns): Record<string, string> =>
+  Object.fromEntries(Object.entries(columns).filter(([, column]) => column !== undefined))
 
-function isMessage(value: unknown): value is ChatMessage {
-  return typeof value === 'object' && value !== null && typeof (value as { role?: unknown }).role === 'string'
+function isMessage(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { role, from } = value as { role?: unknown; from?: unknown }
+  return typeof role === 'string' || typeof from === 'string'
 }

@@ -75,7 +75,7 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
     ? await options.tokenizer.encodeChat(messages, { addGenerationPrompt: true })
     : prompt instanceof Int32Array
       ? prompt
-      : await encodeText(prompt as string, options.tokenizer)
+      : await options.tokenizer.encodePrompt(prompt as string)
   const { limit, promptTruncation } = options
   const long = whole.length > limit
   const cut = promptTruncation === 'left' ? whole.slice(-limit) : whole.slice(0, limit)
@@ -88,10 +88,4 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
     row: (row.row as RewardRow | undefined) ?? {},
     tooLong: long && promptTruncation === 'reject',
   }
-}
-
-/** With the tokens the tokenizer adds, unless the text was rendered by a chat template that has written them already. */
-function encodeText(text: string, tokenizer: Tokenizer): Promise<Int32Array> {
-  const bos = tokenizer.bosId === undefined ? undefined : tokenizer.tokenOf(tokenizer.bosId)
-  return tokenizer.encode(text, { addSpecialTokens: bos === undefined || !text.startsWith(bos) })
 }

@@ -48,7 +48,8 @@ function notAPrefix(messageIndex: number, why: string, cause?: unknown): ChatTem
   )
 }
 
-function endOfTurn(turn: string, specialTokens: readonly string[]): number {
+/** Where the assistant's turn ends in `turn`: after the last special token, unless text follows it. */
+export function endOfTurn(turn: string, specialTokens: readonly string[]): number {
   let end = 0
   for (const token of specialTokens) {
     const at = turn.lastIndexOf(token)

@@ -18,6 +18,7 @@ export { type ReaderOptions, type TokenReader, tokenReader } from './token-reade
 export {
   type ConversationOptions,
   type DecodeOptions,
+  type EncodedAnswer,
   type EncodedConversation,
   type EncodeOptions,
   type EncodeUpToOptions,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { AddedToken, Tokenizer as Library } from 'tokenizers'
-import { maskFromSpans, spansByPrefix } from './assistant-mask.js'
+import { endOfTurn, maskFromSpans, spansByPrefix } from './assistant-mask.js'
 import { type BoundedEncoding, beginnings, slack } from './bounded-encoding.js'
 import { ByteLevelTokens, isByteLevel } from './byte-level.js'
 import type { ChatMessage } from './chat-messages.js'
@@ -40,6 +40,13 @@ export interface EncodedConversation {
   readonly ids: TokenIds
   /** One where the assistant wrote the token (its content and the end of its turn), zero elsewhere. */
   readonly assistantMask: Uint8Array
+}
+
+export interface EncodedAnswer {
+  /** Up to where the assistant begins. */
+  readonly prompt: TokenIds
+  /** What it says, with the end of its turn. */
+  readonly answer: TokenIds
 }
 
 /**
@@ -143,6 +150,12 @@ export class Tokenizer {
     return this.#ids((await this.#library.encode(text, null, libraryOptions(options))).getIds())
   }
 
+  /** Encodes a prompt: with the tokens the tokenizer adds, unless the text was rendered by a template that has written them. */
+  encodePrompt(text: string): Promise<TokenIds> {
+    const bos = this.bosId === undefined ? undefined : this.tokenOf(this.bosId)
+    return this.encode(text, { addSpecialTokens: bos === undefined || !text.startsWith(bos) })
+  }
+
   /**
    * Encodes text that may be far too long for its use: `too-long` as soon as a beginning of it shows that, so that time and
    * memory are bounded by `maxTokens` and not by the text. The library works outside the event loop; between two looks an
@@ -201,6 +214,11 @@ export class Tokenizer {
     return Number.isInteger(id) && id >= 0 ? (this.#library.idToToken(id) ?? undefined) : undefined
   }
 
+  /** Whether there is a template to render conversations with. */
+  get hasChatTemplate(): boolean {
+    return this.#templateFiles.size > 0
+  }
+
   /** The text of a conversation as the chat template renders it. */
   renderChat(messages: readonly ChatMessage[], options: TemplateOptions = {}): string {
     return this.#template(options).render(messages, options)
@@ -229,10 +247,38 @@ export class Tokenizer {
       : spansByPrefix(
           messages,
           (some, { addGenerationPrompt }) => template.render(some, { ...options, addGenerationPrompt }),
-          [...this.specialIds].flatMap(id => this.tokenOf(id) ?? []),
+          this.#specialTexts,
         )
     const encoding = await this.#library.encode(text, null, { addSpecialTokens: false })
     return { ids: this.#ids(encoding.getIds()), assistantMask: maskFromSpans(text, encoding.getOffsets(), spans) }
+  }
+
+  /**
+   * A conversation and the messages that answer it, each encoded by itself: these are the ids that generation would have been
+   * given, and could have given. Answers to one prompt thus begin with the same ids.
+   */
+  async encodeAnswer(
+    prompt: readonly ChatMessage[],
+    answer: readonly ChatMessage[],
+    options: ConversationOptions = {},
+  ): Promise<EncodedAnswer> {
+    const before = this.renderChat(prompt, { ...options, addGenerationPrompt: true })
+    const whole = this.renderChat([...prompt, ...answer], options)
+    if (!whole.startsWith(before))
+      throw new ChatTemplateError(
+        `messages[${prompt.length}]: the chat template's generation prompt is not how it begins this message, so an answer cannot be told from its prompt`,
+        { messageIndex: prompt.length },
+      )
+    const rest = whole.slice(before.length)
+    const [promptIds, answerIds] = await this.encodeBatch(
+      [before, rest.slice(0, endOfTurn(rest, this.#specialTexts))],
+      { addSpecialTokens: false },
+    )
+    return { prompt: promptIds!, answer: answerIds! }
+  }
+
+  get #specialTexts(): string[] {
+    return [...this.specialIds].flatMap(id => this.tokenOf(id) ?? [])
   }
 
   /** A named template, or the one for tools when tools are given and there is one, or the default. */

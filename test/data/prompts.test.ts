@@ -101,7 +101,7 @@ describe('prompt files', () => {
 
   it.each<[string, () => string, RegExp]>([
     ['nothing in it', () => file(''), /no rows/],
-    ['another ending', () => file('a,b', 'csv'), /expected a \.jsonl or \.json file/],
+    ['another ending', () => file('a,b', 'xlsx'), /expected a \.jsonl, .* file; save the dataset as/],
     ['no list', () => file('{}', 'json'), /expected a list of rows/],
     ['half a list', () => file('[{', 'json'), /not JSON/],
     ['no file', () => join(folder, 'none.jsonl'), /no such file/],

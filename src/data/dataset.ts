@@ -1,0 +1,186 @@
+/** Files in, examples out. */
+import { ChatTemplateError, type Tokenizer } from '../text/index.js'
+import { type Encoded, type EncodeOptions, encoders } from './encode.js'
+import { EpochOrder, type Visit } from './epoch-order.js'
+import { DataError } from './errors.js'
+import { type ExampleSource, FixedSet, ShuffledStream } from './example-stream.js'
+import type { GrowingList } from './files/row-index.js'
+import type { DataOptions, DataSpec } from './options.js'
+import { RowStore } from './row-store.js'
+import { findSourceFiles } from './source-files.js'
+import type { DataReport, Dataset, ExampleKind, ExampleSet, ExampleStream, Examples, SkippedRow } from './types.js'
+
+export interface OpenDatasetOptions extends DataOptions {
+  /** Of the order. */
+  readonly seed: number
+  /** What paths are relative to. */
+  readonly baseDirectory: string
+  readonly onSkipped?: (row: SkippedRow) => void
+  /** Bytes that have been read. */
+  readonly onProgress?: (bytes: number) => void
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Opens files of rows and checks every one of them, in memory that does not grow with what is in them. Needs no model: what is
+ * wrong with data is known before one is loaded.
+ *
+ * @example
+ * const options = dataOptionsSchema.parse({ validationShare: 0.05 })
+ * const dataset = await openDataset('conversations', 'data/*.jsonl', { ...options, seed: 0, baseDirectory: '.' })
+ * const examples = await dataset.train(tokenizer).take(32)
+ */
+export async function openDataset<K extends ExampleKind>(
+  kind: K,
+  spec: DataSpec,
+  options: OpenDatasetOptions,
+): Promise<Dataset<K>> {
+  const { validationData, validationShare, baseDirectory } = options
+  if (validationData !== undefined && validationShare > 0)
+    throw new DataError('validationData and validationShare: held-out rows come from one of them; leave the other out')
+  const found = await findSourceFiles(spec, baseDirectory)
+  const store = await RowStore.open(kind, found, { ...options, heldOutShare: validationShare })
+  let held: RowStore<K> | undefined
+  try {
+    if (validationData !== undefined) {
+      const files = await findSourceFiles(validationData, baseDirectory)
+      held = await RowStore.open(kind, files, { ...options, heldOutShare: 0 })
+      if (held.rows === 0) throw empty(held, 'validationData')
+    }
+    const dataset = new OpenDataset(
+      kind,
+      found.sources.map(({ weight = 1 }) => weight),
+      store,
+      held,
+      options,
+    )
+    if (dataset.report.train === 0) throw empty(store, 'data')
+    if (validationShare > 0 && store.heldOut.length === 0)
+      throw new DataError(
+        `validationShare ${validationShare} of ${store.rows} rows is none; raise it, or give validationData`,
+      )
+    return dataset
+  } catch (error) {
+    await Promise.all([store.close(), held?.close()])
+    throw error
+  }
+}
+
+function empty(store: RowStore<ExampleKind>, what: string): DataError {
+  const files = store.files.map(({ path }) => path).join(', ')
+  if (store.rows > 0)
+    return new DataError(`${what}: all ${store.rows} rows of ${files} are held out; lower validationShare`)
+  const skipped = Object.entries(store.skipped).map(([reason, count]) => `${count} ${reason}`)
+  return new DataError(`${what}: no rows in ${files}${skipped.length > 0 ? ` (left out: ${skipped.join(', ')})` : ''}`)
+}
+
+class OpenDataset<K extends ExampleKind> implements Dataset<K> {
+  readonly report: DataReport
+  readonly fingerprints: Readonly<Record<string, string>>
+
+  constructor(
+    readonly kind: K,
+    private readonly weights: readonly number[],
+    private readonly store: RowStore<K>,
+    private readonly held: RowStore<K> | undefined,
+    private readonly options: OpenDatasetOptions,
+  ) {
+    const files = [...store.files, ...(held?.files ?? [])]
+    this.fingerprints = Object.fromEntries(files.map(({ path, fingerprint }) => [path, fingerprint]))
+    const heldOut = held ? sum(held.examples.map(({ length }) => length)) : store.heldOut.length
+    this.report = {
+      files: files.map(({ path, bytes, index }) => ({ path, bytes, rows: index.size })),
+      rows: store.rows + (held?.rows ?? 0),
+      formats: added(store.formats, held?.formats),
+      skipped: added(store.skipped, held?.skipped),
+      repeated: store.repeated + (held?.repeated ?? 0),
+      train: sum(store.examples.map(({ length }) => length)),
+      validation: heldOut,
+    }
+  }
+
+  train(tokenizer: Tokenizer): ExampleStream<Examples[K]> {
+    const { store } = this
+    return new ShuffledStream(this.#examples(tokenizer, store, store.examples, this.weights, this.options.shuffle))
+  }
+
+  validation(tokenizer: Tokenizer): ExampleSet<Examples[K]> | undefined {
+    if (this.report.validation === 0) return undefined
+    const store = this.held ?? this.store
+    const lists = this.held ? this.held.examples : [this.store.heldOut]
+    return new FixedSet(
+      this.#examples(
+        tokenizer,
+        store,
+        lists,
+        lists.map(() => 1),
+        false,
+      ),
+    )
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.store.close(), this.held?.close()])
+  }
+
+  #examples(
+    tokenizer: Tokenizer,
+    store: RowStore<K>,
+    lists: readonly GrowingList[],
+    weights: readonly number[],
+    shuffle: boolean,
+  ): ExampleSource<Examples[K]> {
+    checkTemplate(tokenizer, store, this.options)
+    const sources = lists.map(({ length }, i) => ({ size: length, weight: weights[i]! }))
+    const encodeOptions = { ...this.options, tokenizer }
+    return {
+      order: new EpochOrder({ sources, seed: this.options.seed, shuffle }),
+      bytesOf: ({ source, place }) => store.bytesOf(lists[source]!, place),
+      load: visit => this.#load(store, lists, visit, encodeOptions),
+    }
+  }
+
+  async #load(
+    store: RowStore<K>,
+    lists: readonly GrowingList[],
+    { source, place, copy }: Visit,
+    options: EncodeOptions,
+  ): Promise<Encoded<Examples[K]>> {
+    const { row, where, rowId } = await store.read(lists[source]!, place)
+    const encoded = await encoders[this.kind](row, options).catch((error: unknown) => {
+      // A conversation that the template cannot render is a bad row that only a tokenizer could find.
+      if (error instanceof ChatTemplateError)
+        return { kind: 'dropped' as const, reason: 'template', message: error.message }
+      throw error
+    })
+    if (encoded.kind === 'dropped') {
+      const { reason, message } = encoded
+      store.drop({ where, reason, message }, lists[source]!, place)
+      return encoded
+    }
+    const example = {
+      where,
+      rowId: copy === 0 ? rowId : `${rowId}+${copy}`,
+      ...encoded.example,
+    } as unknown as Examples[K]
+    return { ...encoded, example }
+  }
+}
+
+function checkTemplate(tokenizer: Tokenizer, store: RowStore<ExampleKind>, options: DataOptions): void {
+  if (tokenizer.hasChatTemplate) return
+  const why =
+    options.systemPrompt !== undefined ? 'systemPrompt is set' : store.hasMessages ? 'the data has messages' : undefined
+  if (why !== undefined)
+    throw new DataError(
+      `${tokenizer.dir}: no chat template, and ${why}; put a chat_template.jinja beside its tokenizer.json, or give the data as text`,
+    )
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+
+function added(first: Record<string, number>, second: Record<string, number> = {}): Record<string, number> {
+  const both = { ...first }
+  for (const [key, value] of Object.entries(second)) both[key] = (both[key] ?? 0) + value
+  return both
+}

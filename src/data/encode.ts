@@ -1,0 +1,166 @@
+/** Rows as token ids: what a trainer computes with, cut or left out where they are too long. */
+import type { ChatMessage, Tokenizer } from '../text/index.js'
+import type { ConversationRow } from './formats/conversations.js'
+import type { LabelledRow } from './formats/labelled.js'
+import type { PreferenceRow } from './formats/preferences.js'
+import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
+import type { DataOptions } from './options.js'
+import type { PromptRow } from './prompts.js'
+import type { ExampleKind, Examples } from './types.js'
+
+/** What a row of each kind is before it is encoded. */
+export interface Rows {
+  conversations: ConversationRow
+  preferences: PreferenceRow
+  labelled: LabelledRow
+  prompts: PromptRow
+}
+
+export interface EncodeOptions
+  extends Pick<DataOptions, 'maxLength' | 'overlong' | 'systemPrompt' | 'chatTemplate' | 'trainOn'> {
+  readonly tokenizer: Tokenizer
+}
+
+export type Encoded<E> =
+  | { readonly kind: 'example'; readonly example: E; readonly truncated: boolean }
+  | { readonly kind: 'dropped'; readonly reason: string; readonly message: string }
+
+/** An example without what names it. */
+type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'rowId'>
+
+export const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => Promise<Encoded<Content<K>>> } =
+  {
+    conversations: encodeConversation,
+    preferences: encodePreference,
+    labelled: encodeLabelled,
+    prompts: encodePromptRow,
+  }
+
+async function encodeConversation(
+  row: ConversationRow,
+  options: EncodeOptions,
+): Promise<Encoded<Content<'conversations'>>> {
+  const { ids: whole, mask: wholeMask } = await maskedIds(row, options)
+  const { maxLength = Number.POSITIVE_INFINITY, overlong = 'truncate' } = options
+  const truncated = whole.length > maxLength
+  if (truncated && overlong === 'drop') return tooLong(whole.length, maxLength)
+  const ids = truncated ? whole.slice(0, maxLength) : whole
+  const mask = truncated ? wholeMask.slice(0, maxLength) : wholeMask
+  if (options.trainOn === 'all') mask.fill(1)
+  mask[0] = 0
+  if (mask.includes(1)) return { kind: 'example', example: { ids, mask, truncated }, truncated }
+  if (!truncated) return dropped('nothing-to-train', 'no token of it would be trained')
+  return dropped('overlong', `${whole.length} tokens, and none of the first ${maxLength} would be trained`)
+}
+
+async function maskedIds(row: ConversationRow, options: EncodeOptions): Promise<{ ids: Int32Array; mask: Uint8Array }> {
+  const { tokenizer } = options
+  if (row.form === 'messages') {
+    const { ids, assistantMask } = await tokenizer.encodeConversation(
+      row.messages,
+      row.tools ? { tools: row.tools } : {},
+    )
+    return { ids, mask: assistantMask }
+  }
+  if (row.form === 'text') {
+    const ids = withEos(await tokenizer.encodePrompt(row.text), tokenizer)
+    return { ids, mask: new Uint8Array(ids.length).fill(1) }
+  }
+  const { prompt, answer } = await encodeAnswer(row.prompt, row.answer, options)
+  const ids = joined(prompt, answer)
+  return { ids, mask: new Uint8Array(ids.length).fill(1, prompt.length) }
+}
+
+async function encodePreference(row: PreferenceRow, options: EncodeOptions): Promise<Encoded<Content<'preferences'>>> {
+  const [chosen, rejected] = await Promise.all([
+    encodeAnswer(row.prompt, row.chosen, options),
+    encodeAnswer(row.prompt, row.rejected, options),
+  ])
+  const fitted = fitPrompt(chosen.prompt, Math.max(chosen.answer.length, rejected.answer.length), options)
+  if (fitted.kind === 'dropped') return fitted
+  const { prompt, truncated } = fitted
+  const example = {
+    chosen: joined(prompt, chosen.answer),
+    rejected: joined(prompt, rejected.answer),
+    promptLength: prompt.length,
+    ...(row.margin === undefined ? {} : { margin: row.margin }),
+  }
+  return { kind: 'example', example, truncated }
+}
+
+async function encodeLabelled(row: LabelledRow, options: EncodeOptions): Promise<Encoded<Content<'labelled'>>> {
+  const { prompt: whole, answer } = await encodeAnswer(row.prompt, row.answer, options)
+  const fitted = fitPrompt(whole, answer.length, options)
+  if (fitted.kind === 'dropped') return fitted
+  const { prompt, truncated } = fitted
+  const example = { ids: joined(prompt, answer), promptLength: prompt.length, desirable: row.desirable }
+  return { kind: 'example', example, truncated }
+}
+
+/** A prompt stays text or messages: whoever generates from it encodes it, and cuts it where it is to be cut. */
+async function encodePromptRow(row: PromptRow, options: EncodeOptions): Promise<Encoded<Content<'prompts'>>> {
+  const { tokenizer, maxLength, overlong = 'drop' } = options
+  const prompt = asTurns(row.prompt, options)
+  if (maxLength !== undefined && overlong === 'drop') {
+    const { length } =
+      typeof prompt === 'string'
+        ? await tokenizer.encodePrompt(prompt)
+        : await tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
+    if (length > maxLength) return tooLong(length, maxLength)
+  }
+  const { where: _, ...rest } = row
+  return { kind: 'example', example: { ...rest, prompt }, truncated: false }
+}
+
+/** A text prompt is what a user says, where there is a template that says how; else it is text. */
+function asTurns(prompt: Prompt, options: EncodeOptions): Prompt {
+  if (typeof prompt !== 'string' || options.chatTemplate === 'none' || !options.tokenizer.hasChatTemplate) return prompt
+  return withSystem([{ role: 'user', content: prompt }], options)
+}
+
+async function encodeAnswer(
+  prompt: Prompt,
+  answer: Answer,
+  options: EncodeOptions,
+): Promise<{ prompt: Int32Array; answer: Int32Array }> {
+  const { tokenizer } = options
+  const turns = asTurns(prompt, options)
+  if (typeof turns === 'string' && typeof answer === 'string') {
+    const ids = await tokenizer.encode(answer, { addSpecialTokens: false })
+    return { prompt: await tokenizer.encodePrompt(turns), answer: withEos(ids, tokenizer) }
+  }
+  const messages: readonly ChatMessage[] =
+    typeof turns === 'string' ? withSystem([{ role: 'user', content: turns }], options) : turns
+  const said: readonly ChatMessage[] = typeof answer === 'string' ? [{ role: 'assistant', content: answer }] : answer
+  return tokenizer.encodeAnswer(messages, said)
+}
+
+/** A model has to learn to stop. */
+function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array {
+  return eosId === undefined || ids.at(-1) === eosId ? ids : joined(ids, Int32Array.of(eosId))
+}
+
+/** The end of a prompt that leaves room for its answer, at least a token of it. Answers are never cut: their end is what they are judged by. */
+function fitPrompt(
+  prompt: Int32Array,
+  answerLength: number,
+  { maxLength = Number.POSITIVE_INFINITY, overlong = 'drop' }: EncodeOptions,
+): { kind: 'fits'; prompt: Int32Array; truncated: boolean } | { kind: 'dropped'; reason: string; message: string } {
+  const length = prompt.length + answerLength
+  if (length <= maxLength) return { kind: 'fits', prompt, truncated: false }
+  const room = maxLength - answerLength
+  if (overlong === 'drop' || room < 1) return tooLong(length, maxLength)
+  return { kind: 'fits', prompt: prompt.slice(-room), truncated: true }
+}
+
+const dropped = (reason: string, message: string) => ({ kind: 'dropped' as const, reason, message })
+
+const tooLong = (length: number, maxLength: number) =>
+  dropped('overlong', `${length} tokens, more than the ${maxLength} of maxLength`)
+
+function joined(first: Int32Array, second: Int32Array): Int32Array {
+  const whole = new Int32Array(first.length + second.length)
+  whole.set(first)
+  whole.set(second, first.length)
+  return whole
+}

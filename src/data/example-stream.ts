@@ -1,0 +1,154 @@
+/** Examples in an epoch's order, the next ones read and encoded while the last are in use. */
+import type { Encoded } from './encode.js'
+import type { EpochOrder, Visit } from './epoch-order.js'
+import { DataError } from './errors.js'
+import type { DataCursor, ExampleCounts, ExampleSet, ExampleStream } from './types.js'
+
+/** Bytes of rows that are read ahead at most; one row is always read. */
+const aheadBytes = 32 * 2 ** 20
+/** Examples that are read ahead where a caller takes them one at a time. */
+const fewest = 32
+
+export interface ExampleSource<E> {
+  readonly order: EpochOrder
+  load(visit: Visit): Promise<Encoded<E>>
+  bytesOf(visit: Visit): number
+}
+
+interface Ahead<E> {
+  readonly epoch: number
+  readonly position: number
+  readonly bytes: number
+  readonly loading: Promise<Encoded<E>>
+}
+
+export class Counts implements ExampleCounts {
+  truncated = 0
+  readonly dropped: Record<string, number> = {}
+
+  /** The example, or undefined for one that was dropped. */
+  note<E>(encoded: Encoded<E>): E | undefined {
+    if (encoded.kind === 'dropped') {
+      this.dropped[encoded.reason] = (this.dropped[encoded.reason] ?? 0) + 1
+      return undefined
+    }
+    if (encoded.truncated) this.truncated++
+    return encoded.example
+  }
+}
+
+export class ShuffledStream<E> implements ExampleStream<E> {
+  readonly counts = new Counts()
+  #ahead: Ahead<E>[] = []
+  #aheadBytes = 0
+  #cursor: DataCursor = { epoch: 0, position: 0 }
+  /** Examples of the epoch so far, where it was followed from its beginning. */
+  #given = 0
+
+  constructor(private readonly source: ExampleSource<E>) {}
+
+  get size(): number {
+    return this.source.order.size
+  }
+
+  get cursor(): DataCursor {
+    return this.#cursor
+  }
+
+  seek({ epoch, position }: DataCursor): void {
+    if (!Number.isInteger(epoch) || epoch < 0 || !Number.isInteger(position) || position < 0 || position >= this.size)
+      throw new DataError(
+        `there is no place ${position} in epoch ${epoch} of this data, which has ${this.size} examples; it is not the data that the run began with`,
+      )
+    this.#cursor = { epoch, position }
+    this.#ahead = []
+    this.#aheadBytes = 0
+    // Of what came before it is known only that something did.
+    this.#given = position === 0 ? 0 : 1
+  }
+
+  async take(count: number): Promise<readonly E[]> {
+    if (!Number.isInteger(count) || count < 1)
+      throw new RangeError(`expected a number of examples to take, got ${count}`)
+    const taken: E[] = []
+    const { epoch } = this.#cursor
+    while (taken.length < count && (this.#cursor.epoch === epoch || taken.length === 0)) {
+      this.#fill(count - taken.length + Math.max(fewest, count))
+      const example = this.counts.note(await this.#next())
+      if (example !== undefined) {
+        taken.push(example)
+        this.#given++
+      }
+      this.#advance()
+    }
+    this.#fill(Math.max(fewest, count))
+    return taken
+  }
+
+  #next(): Promise<Encoded<E>> {
+    const { bytes, loading } = this.#ahead.shift()!
+    this.#aheadBytes -= bytes
+    return loading
+  }
+
+  #advance(): void {
+    const { epoch, position } = this.#cursor
+    if (position + 1 < this.size) {
+      this.#cursor = { epoch, position: position + 1 }
+      return
+    }
+    if (this.#given === 0) {
+      const reasons = Object.entries(this.counts.dropped).map(([reason, count]) => `${reason} ${count}`)
+      throw new DataError(
+        `every example of an epoch was dropped (${reasons.join(', ')}); raise maxLength, or set overlong: truncate`,
+      )
+    }
+    this.#given = 0
+    this.#cursor = { epoch: epoch + 1, position: 0 }
+  }
+
+  #fill(wanted: number): void {
+    const last = this.#ahead.at(-1)
+    let next = last ? this.#after(last) : this.#cursor
+    while (this.#ahead.length < wanted && (this.#ahead.length === 0 || this.#aheadBytes < aheadBytes)) {
+      const visit = this.source.order.at(next.epoch, next.position)
+      const bytes = this.source.bytesOf(visit)
+      const loading = this.source.load(visit)
+      // It is waited for in its turn; until then a failure is nobody's.
+      loading.catch(() => {})
+      this.#ahead.push({ ...next, bytes, loading })
+      this.#aheadBytes += bytes
+      next = this.#after(next)
+    }
+  }
+
+  #after({ epoch, position }: DataCursor): DataCursor {
+    return position + 1 < this.size ? { epoch, position: position + 1 } : { epoch: epoch + 1, position: 0 }
+  }
+}
+
+export class FixedSet<E> implements ExampleSet<E> {
+  readonly counts = new Counts()
+
+  constructor(private readonly source: ExampleSource<E>) {}
+
+  get size(): number {
+    return this.source.order.size
+  }
+
+  async *parts(count: number): AsyncGenerator<readonly E[]> {
+    const { order } = this.source
+    let part: E[] = []
+    for (let from = 0; from < order.size; from += fewest) {
+      const places = Array.from({ length: Math.min(fewest, order.size - from) }, (_, i) => order.at(0, from + i))
+      for (const encoded of await Promise.all(places.map(visit => this.source.load(visit)))) {
+        const example = this.counts.note(encoded)
+        if (example !== undefined) part.push(example)
+        if (part.length < count) continue
+        yield part
+        part = []
+      }
+    }
+    if (part.length > 0) yield part
+  }
+}

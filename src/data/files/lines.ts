@@ -1,0 +1,28 @@
+/** Files whose rows are lines: JSONL, and plain text. */
+import type { RowFormat } from './row-format.js'
+import { parseJson } from './row-format.js'
+import { lineBoundary } from './row-splitter.js'
+
+export function jsonLines(): RowFormat {
+  return {
+    boundary: lineBoundary(),
+    values: 'typed',
+    named: 'line',
+    parse: text => (text.trim() === '' ? { kind: 'blank' } : parseJson(text)),
+    atEnd: () => undefined,
+  }
+}
+
+/** A line of text is a row; empty lines part paragraphs, and are none. */
+export function textLines(): RowFormat {
+  return {
+    boundary: lineBoundary(),
+    values: 'typed',
+    named: 'line',
+    parse: text => {
+      const line = text.replace(/\r?\n$/, '')
+      return line.trim() === '' ? { kind: 'none' } : { kind: 'row', value: line }
+    },
+    atEnd: () => undefined,
+  }
+}

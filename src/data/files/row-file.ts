@@ -1,0 +1,219 @@
+/**
+ * A file of rows. One pass finds every row, says what it is and takes the file's fingerprint; rows that are kept can then be
+ * read in any order. Nothing but their places stays in memory.
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { DataError } from '../errors.js'
+import { csv } from './csv.js'
+import { jsonList } from './json-list.js'
+import { jsonLines, textLines } from './lines.js'
+import type { ParsedRow, RowFormat } from './row-format.js'
+import { RowIndex, type RowPlace } from './row-index.js'
+import { maxRowBytes, type RawRow, RowSplitter } from './row-splitter.js'
+
+/** A row that was found, or what is there in its stead. */
+export interface ScannedRow {
+  /** `FILE:12`, or `FILE, row 3`. */
+  readonly where: string
+  readonly place: RowPlace
+  readonly parsed:
+    | { readonly kind: 'row'; readonly value: unknown }
+    | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
+}
+
+export interface ScanOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly onBytes?: ((bytes: number) => void) | undefined
+}
+
+const chunkBytes = 1 << 18
+/** Rows of a chunk that are looked at before others get their turn. */
+const batchRows = 256
+
+const endings = '.jsonl, .ndjson, .json, .csv, .tsv, .parquet or .txt'
+
+export class RowFile {
+  readonly index = new RowIndex()
+  #fingerprint = ''
+  #bytes = 0
+
+  private constructor(
+    /** As people know it. */
+    readonly path: string,
+    private readonly handle: FileHandle,
+    private readonly format: RowFormat,
+  ) {}
+
+  static async open(file: string, shown = file): Promise<RowFile> {
+    const format = formatOf(file, shown)
+    let handle: FileHandle
+    try {
+      handle = await open(file)
+    } catch (cause) {
+      throw new DataError(whyUnreadable(shown, cause as NodeJS.ErrnoException), { cause })
+    }
+    return new RowFile(shown, handle, format)
+  }
+
+  /** Of all bytes, in hexadecimal; there once the file was scanned. */
+  get fingerprint(): string {
+    return this.#fingerprint
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get values(): RowFormat['values'] {
+    return this.format.values
+  }
+
+  /** Every row of the file, some at a time. The caller adds those it wants to `index`. */
+  async *scan({ signal, onBytes }: ScanOptions = {}): AsyncGenerator<ScannedRow[]> {
+    const hash = createHash('sha256')
+    const splitter = new RowSplitter(this.format.boundary)
+    let blanks: ScannedRow[] = []
+    const found = function* (this: RowFile, rows: Iterable<RawRow>): Generator<ScannedRow[]> {
+      let batch: ScannedRow[] = []
+      for (const raw of rows) {
+        const row = this.#look(raw)
+        if (row === 'blank') blanks.push(this.#bad(raw, 'empty-line', 'an empty line between rows; remove it'))
+        if (typeof row === 'string') continue
+        batch.push(...blanks, row)
+        blanks = []
+        if (batch.length < batchRows) continue
+        yield batch
+        batch = []
+      }
+      if (batch.length > 0) yield batch
+    }.bind(this)
+    for (;;) {
+      signal?.throwIfAborted()
+      const chunk = await this.#readAt(this.#bytes, Buffer.allocUnsafeSlow(chunkBytes))
+      if (chunk.length === 0) break
+      if (this.#bytes === 0) refuseBinary(chunk, this.path)
+      hash.update(chunk)
+      this.#bytes += chunk.length
+      onBytes?.(this.#bytes)
+      for (const batch of found(splitter.push(chunk))) {
+        yield batch
+        await turn()
+      }
+    }
+    yield* found(splitter.end())
+    const wrong = this.format.atEnd()
+    if (wrong !== undefined && this.#bytes > 0) throw new DataError(`${this.path}: ${wrong}`)
+    this.#fingerprint = hash.digest('hex')
+  }
+
+  /** The value of a row of the index. */
+  async read(row: number): Promise<{ value: unknown; where: string }> {
+    const place = this.index.at(row)
+    const where = this.#where(place.line)
+    const bytes = await this.#readAt(place.start, Buffer.allocUnsafe(place.length))
+    const parsed = bytes.length === place.length ? this.#parse(bytes, place) : undefined
+    if (parsed?.kind !== 'row')
+      throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
+    return { value: parsed.value, where }
+  }
+
+  close(): Promise<void> {
+    return this.handle.close()
+  }
+
+  #look(raw: RawRow): ScannedRow | 'blank' | 'none' {
+    const { bytes } = raw
+    if (!bytes) {
+      const message = `${Math.ceil(raw.length / 1e6)} MB in one row, more than ${maxRowBytes / 2 ** 20} MiB; cut it, or leave it out`
+      return this.#bad(raw, 'too-large', message)
+    }
+    let parsed: ParsedRow
+    try {
+      parsed = this.#parse(bytes, raw)
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      return this.#bad(raw, 'encoding', 'expected UTF-8 text; save the file as UTF-8')
+    }
+    if (parsed.kind === 'none' || parsed.kind === 'blank') return parsed.kind
+    if (parsed.kind === 'bad' && parsed.reason === 'file') throw new DataError(`${this.path}: ${parsed.message}`)
+    return { where: this.#where(raw.line), place: placeOf(raw), parsed }
+  }
+
+  #parse(bytes: Uint8Array, { start, line }: RowPlace): ParsedRow {
+    const text = utf8.decode(bytes)
+    return this.format.parse(start === 0 && text.startsWith('\uFEFF') ? text.slice(1) : text, line)
+  }
+
+  #bad(raw: RawRow, reason: string, message: string): ScannedRow {
+    return { where: this.#where(raw.line), place: placeOf(raw), parsed: { kind: 'bad', reason, message } }
+  }
+
+  #where(line: number): string {
+    return this.format.named === 'line' ? `${this.path}:${line}` : `${this.path}, row ${line}`
+  }
+
+  async #readAt(start: number, into: Buffer): Promise<Buffer> {
+    let filled = 0
+    while (filled < into.length) {
+      const { bytesRead } = await this.handle
+        .read(into, filled, into.length - filled, start + filled)
+        .catch((cause: NodeJS.ErrnoException) => {
+          throw new DataError(whyUnreadable(this.path, cause), { cause })
+        })
+      if (bytesRead === 0) break
+      filled += bytesRead
+    }
+    return into.subarray(0, filled)
+  }
+}
+
+/** Byte-order marks are characters like any other to it: only the first one of a file is dropped. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+const placeOf = ({ start, length, line }: RawRow): RowPlace => ({ start, length, line })
+
+function formatOf(file: string, shown: string): RowFormat {
+  switch (extname(file).toLowerCase()) {
+    case '.jsonl':
+    case '.ndjson':
+      return jsonLines()
+    case '.json':
+      return jsonList()
+    case '.csv':
+      return csv(shown)
+    case '.tsv':
+      return csv(shown, '\t')
+    case '.txt':
+      return textLines()
+    default:
+      throw new DataError(`${shown}: expected a ${endings} file; save the dataset as one row of JSON per line`)
+  }
+}
+
+function refuseBinary(start: Uint8Array, path: string): void {
+  const compressed: [name: string, magic: number[], tool: string][] = [
+    ['gzip', [0x1f, 0x8b], 'gunzip'],
+    ['zstandard', [0x28, 0xb5, 0x2f, 0xfd], 'unzstd'],
+    ['zip', [0x50, 0x4b, 0x03, 0x04], 'unzip'],
+  ]
+  const [name, , tool] = compressed.find(([, magic]) => magic.every((byte, i) => start[i] === byte)) ?? []
+  if (name) throw new DataError(`${path}: compressed with ${name}, which is not read here; unpack it first (${tool})`)
+}
+
+export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {
+  switch (cause.code) {
+    case 'ENOENT':
+      return `${file}: there is no such file`
+    case 'EISDIR':
+      return `${file} is a directory; give its files, such as ${file}/*.jsonl`
+    case 'EACCES':
+      return `${file}: no permission to read it`
+    default:
+      return `${file}: cannot be read (${cause.message})`
+  }
+}
+
+/** Lets what waits on the event loop have its turn. */
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

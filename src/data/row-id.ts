@@ -1,0 +1,73 @@
+/** Names for rows by what is in them, so that a row keeps its name when others are added, moved or saved in another format. */
+import { createHash } from 'node:crypto'
+import type { DataRow } from './files/row-format.js'
+
+export interface RowHash {
+  /** 16 hexadecimal digits. */
+  readonly hex: string
+  /** The first 52 bits. */
+  readonly number: number
+  /** A number in [0, 1) of the other bits; the same row always has the same. */
+  readonly share: number
+}
+
+export function hashRow(row: DataRow): RowHash {
+  const digest = createHash('sha256').update(canonicalJson(row)).digest()
+  return {
+    hex: digest.toString('hex', 0, 8),
+    number: digest.readUIntBE(0, 6) * 16 + (digest[6]! >> 4),
+    share: digest.readUInt32BE(8) / 2 ** 32,
+  }
+}
+
+/** Keys in order, and none whose value is null: a table writes null where a line leaves the column out. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
+    const fields = Object.entries(inner).filter(([, field]) => field !== null && field !== undefined)
+    return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+const tableCount = 1024
+const firstSize = 64
+
+/**
+ * Counts how often a row was there before, in 16 bytes a row at most. Many small tables rather than one large, so that making
+ * one larger takes no time that anyone notices.
+ */
+export class RepeatCounter {
+  readonly #tables = Array.from({ length: tableCount }, () => ({ slots: new Float64Array(firstSize), used: 0 }))
+  /** How often, of those that repeat. */
+  readonly #again = new Map<number, number>()
+
+  /** 1 for a row that is new, 2 for the second time, and so on. `hash` is an integer below 2^53. */
+  count(hash: number): number {
+    const table = this.#tables[hash % tableCount]!
+    // Zero stands for an empty slot.
+    if (!insert(table.slots, hash + 1)) {
+      const times = (this.#again.get(hash) ?? 1) + 1
+      this.#again.set(hash, times)
+      return times
+    }
+    table.used++
+    if (table.used * 4 > table.slots.length * 3) {
+      const larger = new Float64Array(table.slots.length * 2)
+      for (const value of table.slots) if (value !== 0) insert(larger, value)
+      table.slots = larger
+    }
+    return 1
+  }
+}
+
+/** Whether it was not there yet. */
+function insert(slots: Float64Array, value: number): boolean {
+  const mask = slots.length - 1
+  for (let at = Math.floor(value / tableCount) & mask; ; at = (at + 1) & mask) {
+    if (slots[at] === value) return false
+    if (slots[at] === 0) {
+      slots[at] = value
+      return true
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/** What each kind of data makes of a row. */
+import type { Rows } from './encode.js'
+import type { DataRow } from './files/row-format.js'
+import { type FoundRow, readConversation } from './formats/conversations.js'
+import { type FieldOptions, RowFields, RowProblem } from './formats/fields.js'
+import { readLabelled } from './formats/labelled.js'
+import { readPreferences } from './formats/preferences.js'
+import { dressPrompt, type PromptOptions } from './formats/prompt.js'
+import { toPrompt } from './prompts.js'
+import { asRow } from './read-rows.js'
+import type { ExampleKind } from './types.js'
+
+interface RowReader<T> {
+  /** The column that a line of bare text is; undefined where it cannot be a row. */
+  readonly bare: string | undefined
+  read(fields: RowFields, options: PromptOptions, where: string): FoundRow<T>
+}
+
+const rowReaders: { readonly [K in ExampleKind]: RowReader<Rows[K]> } = {
+  conversations: { bare: 'text', read: readConversation },
+  preferences: { bare: undefined, read: readPreferences },
+  labelled: { bare: undefined, read: readLabelled },
+  prompts: {
+    bare: 'prompt',
+    read(fields, options, where) {
+      const { columns, values } = fields.options
+      const prompt = toPrompt<DataRow>({ row: fields.row, where, values }, undefined, columns)
+      if (typeof prompt === 'string') throw new RowProblem(prompt)
+      const { column } = fields.find(fields.has('prompt') ? 'prompt' : 'messages')
+      return { format: column, examples: [{ ...prompt, prompt: dressPrompt(prompt.prompt, fields, options) }] }
+    },
+  },
+}
+
+export interface ReadRowOptions extends FieldOptions, PromptOptions {
+  readonly where: string
+}
+
+export type ReadRow<T> =
+  | ({ readonly kind: 'row'; readonly row: DataRow } & FoundRow<T>)
+  | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
+
+/** A value of a file as a row of a kind, or what is wrong with it. */
+export function readRowAs<K extends ExampleKind>(kind: K, value: unknown, options: ReadRowOptions): ReadRow<Rows[K]> {
+  const { bare, read } = rowReaders[kind] as RowReader<Rows[K]>
+  const checked = asRow(value, bare)
+  if ('message' in checked) return { kind: 'bad', reason: 'format', message: checked.message }
+  try {
+    return { kind: 'row', row: checked.row, ...read(new RowFields(checked.row, options), options, options.where) }
+  } catch (error) {
+    if (!(error instanceof RowProblem)) throw error
+    return { kind: 'bad', reason: error.reason, message: error.message }
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * The rows of a set of files: found and checked once, read again in any order. In memory are 12 bytes a row for where it is, and
+ * 4 for each example it gives.
+ */
+import type { Rows } from './encode.js'
+import { DataError } from './errors.js'
+import { RowFile } from './files/row-file.js'
+import { GrowingList, lastAtMost } from './files/row-index.js'
+import { checkColumns } from './formats/fields.js'
+import type { DataOptions, DataSource } from './options.js'
+import { BadRows } from './read-rows.js'
+import { hashRow, RepeatCounter } from './row-id.js'
+import { readRowAs } from './row-readers.js'
+import type { SourceFiles } from './source-files.js'
+import type { ExampleKind, SkippedRow } from './types.js'
+
+export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPrompt' | 'maxBadRows'> {
+  /** Share of the rows that goes to `heldOut`. */
+  readonly heldOutShare: number
+  readonly onSkipped?: ((row: SkippedRow) => void) | undefined
+  /** Bytes that have been read. */
+  readonly onProgress?: ((bytes: number) => void) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface StoredRow<T> {
+  readonly row: T
+  readonly where: string
+  readonly rowId: string
+}
+
+/** Rows that are left out for what they say, not for being wrong: they do not count as bad. */
+const harmless = new Set(['same-answers', 'overlong', 'nothing-to-train'])
+
+export class RowStore<K extends ExampleKind> {
+  /** Examples by source: the number of the row of each, so that a row with several is there as often. */
+  readonly examples: readonly GrowingList[]
+  readonly heldOut = new GrowingList(Uint32Array)
+  readonly formats: Record<string, number> = {}
+  readonly skipped: Record<string, number> = {}
+  /** Whether a row is in messages, which takes a chat template. */
+  hasMessages = false
+  readonly #files: { readonly file: RowFile; readonly source: DataSource; readonly first: number }[] = []
+  /** Which time it is, of rows that repeat. */
+  readonly #repeats = new Map<number, number>()
+  readonly #bad: BadRows
+  /** A bit for each row that no example could be made of, once there is one. */
+  #dropped: Uint8Array | undefined
+  #rows = 0
+
+  private constructor(
+    readonly kind: K,
+    private readonly found: SourceFiles,
+    private readonly options: RowStoreOptions,
+  ) {
+    this.examples = found.sources.map(() => new GrowingList(Uint32Array))
+    this.#bad = new BadRows(found.files.length === 1 ? found.files[0]!.shown : 'data')
+  }
+
+  static async open<K extends ExampleKind>(
+    kind: K,
+    found: SourceFiles,
+    options: RowStoreOptions,
+  ): Promise<RowStore<K>> {
+    for (const { columns } of found.sources) checkColumns(columns ?? {})
+    const store = new RowStore(kind, found, options)
+    try {
+      await store.#scan()
+      return store
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  }
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  get repeated(): number {
+    return this.#repeats.size
+  }
+
+  get files(): readonly RowFile[] {
+    return this.#files.map(({ file }) => file)
+  }
+
+  /** The example at a place of `examples` or `heldOut`. */
+  async read(list: GrowingList, place: number): Promise<StoredRow<Rows[K]>> {
+    const row = list.at(place)
+    let part = 0
+    while (part < place && list.at(place - part - 1) === row) part++
+    const { file, source, first } = this.#fileOf(row)
+    const { value, where } = await file.read(row - first)
+    const read = readRowAs(this.kind, value, {
+      ...this.options,
+      columns: source.columns ?? {},
+      values: file.values,
+      where,
+    })
+    const example = read.kind === 'row' ? read.examples[part] : undefined
+    if (read.kind !== 'row' || example === undefined)
+      throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
+    const times = this.#repeats.get(row)
+    const rowId = `${hashRow(read.row).hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
+    return { row: example, where, rowId }
+  }
+
+  /** Bytes of the row behind an example. */
+  bytesOf(list: GrowingList, place: number): number {
+    const row = list.at(place)
+    const { file, first } = this.#fileOf(row)
+    return file.index.lengthOf(row - first)
+  }
+
+  /** Notes a row that no example could be made of, once however often epochs visit it. Too many that are wrong are an error. */
+  drop(row: SkippedRow, list: GrowingList, place: number): void {
+    const number = list.at(place)
+    this.#dropped ??= new Uint8Array(Math.ceil(this.#rows / 8))
+    const bit = 1 << (number & 7)
+    if ((this.#dropped[number >> 3]! & bit) !== 0) return
+    this.#dropped[number >> 3]! |= bit
+    this.#skip(row)
+    this.#stopIfTooMany()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#files.map(({ file }) => file.close()))
+  }
+
+  async #scan(): Promise<void> {
+    const { signal, onProgress } = this.options
+    const counter = new RepeatCounter()
+    let before = 0
+    for (const { path, shown, source } of this.found.files) {
+      const file = await RowFile.open(path, shown)
+      this.#files.push({ file, source: this.found.sources[source]!, first: this.#rows })
+      for await (const batch of file.scan({ signal, onBytes: bytes => onProgress?.(before + bytes) }))
+        for (const scanned of batch) {
+          const { where, parsed } = scanned
+          const columns = this.found.sources[source]!.columns ?? {}
+          const read =
+            parsed.kind === 'bad'
+              ? parsed
+              : readRowAs(this.kind, parsed.value, { ...this.options, columns, values: file.values, where })
+          if (read.kind === 'row') {
+            file.index.add(scanned.place)
+            this.formats[read.format] = (this.formats[read.format] ?? 0) + 1
+            this.hasMessages ||= read.examples.some(inMessages)
+            this.#add(source, hashRow(read.row), read.examples.length, counter)
+            continue
+          }
+          this.#skip({ where, reason: read.reason, message: read.message })
+          // Some more are looked for than would do to stop, so that a person hears of them at once.
+          if (this.#bad.count >= 10) this.#stopIfTooMany()
+        }
+      before += file.bytes
+    }
+    this.#stopIfTooMany()
+  }
+
+  #skip(row: SkippedRow): void {
+    this.skipped[row.reason] = (this.skipped[row.reason] ?? 0) + 1
+    if (!harmless.has(row.reason)) this.#bad.add(row.where, row.message)
+    this.options.onSkipped?.(row)
+  }
+
+  #stopIfTooMany(): void {
+    const { maxBadRows } = this.options
+    if (this.#bad.count <= maxBadRows) return
+    throw this.#bad.error(
+      maxBadRows === 0
+        ? 'Mend them, or set maxBadRows to leave up to so many out.'
+        : `More than the ${maxBadRows} of maxBadRows: mend them, or raise it.`,
+    )
+  }
+
+  #add(
+    source: number,
+    { number, share }: { number: number; share: number },
+    examples: number,
+    counter: RepeatCounter,
+  ): void {
+    const times = counter.count(number)
+    if (times > 1) this.#repeats.set(this.#rows, times)
+    const list = share < this.options.heldOutShare ? this.heldOut : this.examples[source]!
+    for (let i = 0; i < examples; i++) list.push(this.#rows)
+    this.#rows++
+  }
+
+  #fileOf(row: number) {
+    return this.#files[lastAtMost({ length: this.#files.length, at: i => this.#files[i]!.first }, row)]!
+  }
+}
+
+function inMessages(row: Rows[ExampleKind]): boolean {
+  if ('form' in row && row.form === 'messages') return true
+  return 'prompt' in row && typeof row.prompt !== 'string'
+}

@@ -1,0 +1,108 @@
+/** The files that a config means: paths and patterns, relative to where it lies. */
+import { access, readdir } from 'node:fs/promises'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { DataError } from './errors.js'
+import type { DataSource, DataSpec } from './options.js'
+
+export interface SourceFile {
+  readonly path: string
+  /** As people know it: relative to the config where it lies beside it. */
+  readonly shown: string
+  /** Which source of the config it is of. */
+  readonly source: number
+}
+
+export interface SourceFiles {
+  readonly sources: readonly DataSource[]
+  /** By source, then by name. */
+  readonly files: readonly SourceFile[]
+}
+
+export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Promise<SourceFiles> {
+  const list = Array.isArray(spec) ? spec : [spec]
+  const sources = list.map(one => (typeof one === 'string' ? { path: one } : one))
+  const files: SourceFile[] = []
+  for (const [source, { path }] of sources.entries()) {
+    // A name with brackets in it is a name before it is a pattern.
+    const literal = !isPattern(path) || (await exists(resolve(baseDirectory, path)))
+    const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
+    if (found.length === 0)
+      throw new DataError(`${path}: no file has such a name in ${resolve(baseDirectory)}; patterns are relative to it`)
+    for (const file of found) {
+      const first = files.find(other => other.path === file)
+      if (first)
+        throw new DataError(`${first.shown} is given twice; give it once, with weight: 2 to visit its rows twice`)
+      files.push({ path: file, shown: shownPath(file, baseDirectory), source })
+    }
+  }
+  return { sources, files }
+}
+
+function shownPath(file: string, baseDirectory: string): string {
+  const beside = relative(resolve(baseDirectory), file)
+  return beside.startsWith('..') || isAbsolute(beside) ? file : beside
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+const isPattern = (path: string): boolean => /[*?{[]/.test(path)
+
+/**
+ * The files that match a pattern, in order. Written here because Node 20 has no glob of its own. `*` and `?` stay within a
+ * name, `**` goes through folders, `{a,b}` is either, `[0-9]` a character; names that begin with a dot have to be asked for.
+ */
+async function matching(pattern: string, baseDirectory: string): Promise<string[]> {
+  const segments = resolve(baseDirectory, pattern).split(sep)
+  const first = segments.findIndex(isPattern)
+  const folder = segments.slice(0, first).join(sep) || sep
+  const found: string[] = []
+  await walk(folder, segments.slice(first), found)
+  return [...new Set(found)].sort()
+}
+
+async function walk(folder: string, [segment, ...rest]: readonly string[], found: string[]): Promise<void> {
+  if (segment === undefined) return
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw new DataError(`${folder}: cannot be read (${error.message})`, { cause: error })
+  })
+  if (segment === '**') {
+    await walk(folder, rest, found)
+    for (const entry of entries)
+      if (entry.isDirectory() && !entry.name.startsWith('.'))
+        await walk(resolve(folder, entry.name), [segment, ...rest], found)
+    return
+  }
+  const matches = segmentPattern(segment)
+  for (const entry of entries) {
+    if (!matches.test(entry.name) || (entry.name.startsWith('.') && !segment.startsWith('.'))) continue
+    const path = resolve(folder, entry.name)
+    if (rest.length > 0) await walk(path, rest, found)
+    else if (!entry.isDirectory()) found.push(path)
+  }
+}
+
+/** A name's pattern as a regular expression. */
+export function segmentPattern(segment: string): RegExp {
+  let depth = 0
+  const source = segment.replace(/\[!?[^\]]+\]|[*?{},.+^$()|[\]\\]/g, part => {
+    if (part === '*') return '[^/]*'
+    if (part === '?') return '[^/]'
+    if (part === '{') {
+      depth++
+      return '(?:'
+    }
+    if (part === '}' && depth > 0) {
+      depth--
+      return ')'
+    }
+    if (part === ',' && depth > 0) return '|'
+    if (part.length > 1) return `[${part.slice(1, -1).replace(/^!/, '^').replaceAll('\\', '\\\\')}]`
+    return `\\${part}`
+  })
+  return new RegExp(`^${source}${')'.repeat(depth)}$`)
+}

@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { SkippedRow } from '../../src/data/index.js'
+import { dataFolder, epochOf, tokenizer } from './support.js'
+
+const { folder, jsonl, open, write } = dataFolder()
+const rows = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ text: `row ${from + i}` }))
+const texts = (examples: readonly { ids: Int32Array }[]) =>
+  Promise.all(examples.map(({ ids }) => tokenizer.decode(ids, { skipSpecialTokens: true })))
+
+describe('the order of a dataset', () => {
+  it('has every row once in an epoch, another order in the next, and the same for the same seed', async () => {
+    jsonl('order.jsonl', rows(100))
+    const stream = (await open('conversations', 'order.jsonl')).train(tokenizer)
+    const first = await texts(await epochOf(stream))
+    const second = await texts(await epochOf(stream))
+    expect([...first].sort()).toEqual(
+      rows(100)
+        .map(({ text }) => text)
+        .sort(),
+    )
+    expect([...second].sort()).toEqual([...first].sort())
+    expect(second).not.toEqual(first)
+    const again = (await open('conversations', 'order.jsonl')).train(tokenizer)
+    expect(await texts(await epochOf(again, 32))).toEqual(first)
+    const other = (await open('conversations', 'order.jsonl', { seed: 2 })).train(tokenizer)
+    expect(await texts(await epochOf(other))).not.toEqual(first)
+  })
+
+  it('is that of the files where nothing is shuffled', async () => {
+    jsonl('plain.jsonl', rows(10))
+    const stream = (await open('conversations', 'plain.jsonl', { shuffle: false })).train(tokenizer)
+    expect(await texts(await epochOf(stream))).toEqual(rows(10).map(({ text }) => text))
+  })
+
+  it('goes on from a cursor as if it had not stopped', async () => {
+    jsonl('cursor.jsonl', rows(50))
+    const dataset = await open('conversations', 'cursor.jsonl')
+    const whole = dataset.train(tokenizer)
+    const taken = []
+    for (let i = 0; i < 30; i++) {
+      const cursor = JSON.parse(JSON.stringify(whole.cursor))
+      taken.push({ cursor, examples: await whole.take(8) })
+    }
+    for (const { cursor, examples } of taken) {
+      const resumed = dataset.train(tokenizer)
+      resumed.seek(cursor)
+      expect(await resumed.take(8)).toEqual(examples)
+    }
+    // 50 rows in eights: the epoch's last has two.
+    expect(taken.slice(0, 8).map(({ examples }) => examples.length)).toEqual([8, 8, 8, 8, 8, 8, 2, 8])
+    expect(() => whole.seek({ epoch: 0, position: 50 })).toThrow(/no place 50 in epoch 0 .* 50 examples/)
+  })
+
+  it('visits sources as often as their weights say, and every row of a part in its turn', async () => {
+    jsonl('twice.jsonl', rows(10))
+    jsonl('half.jsonl', rows(20, 100))
+    const spec = [
+      { path: 'twice.jsonl', weight: 2 },
+      { path: 'half.jsonl', weight: 0.5 },
+    ]
+    const stream = (await open('conversations', spec)).train(tokenizer)
+    expect(stream.size).toBe(30)
+    const epochs = [await epochOf(stream), await epochOf(stream)]
+    for (const epoch of epochs) {
+      const counted = new Map<string, number>()
+      for (const text of await texts(epoch)) counted.set(text, (counted.get(text) ?? 0) + 1)
+      expect(rows(10).map(({ text }) => counted.get(text))).toEqual(new Array(10).fill(2))
+      expect(new Set(epoch.map(({ rowId }) => rowId)).size).toBe(30)
+    }
+    const seen = (await texts(epochs.flat())).filter(text => Number(text.slice(4)) >= 100)
+    expect(seen.sort()).toEqual(
+      rows(20, 100)
+        .map(({ text }) => text)
+        .sort(),
+    )
+  })
+})
+
+describe('files of a dataset', () => {
+  it('are found by patterns, in the order of their names, each with its fingerprint', async () => {
+    mkdirSync(join(folder, 'many/deep'), { recursive: true })
+    for (const [i, name] of ['many/b.jsonl', 'many/a.jsonl', 'many/deep/c.jsonl', 'many/.hidden.jsonl'].entries())
+      jsonl(name, rows(1, i))
+    write('many/notes.md', 'no data')
+    const one = await open('conversations', 'many/*.jsonl')
+    expect(one.report.files.map(({ path }) => path)).toEqual(['many/a.jsonl', 'many/b.jsonl'])
+    const all = await open('conversations', 'many/**/{a,c}.json[l]')
+    expect(all.report.files.map(({ path }) => path)).toEqual(['many/a.jsonl', 'many/deep/c.jsonl'])
+    const sha = createHash('sha256')
+      .update(readFileSync(join(folder, 'many/a.jsonl')))
+      .digest('hex')
+    expect(one.fingerprints['many/a.jsonl']).toBe(sha)
+    await expect(open('conversations', 'many/*.csv')).rejects.toThrow(/many\/\*\.csv: no file has such a name/)
+    await expect(open('conversations', ['many/a.jsonl', 'many/*.jsonl'])).rejects.toThrow(/a\.jsonl is given twice/)
+    await expect(open('conversations', 'none.jsonl')).rejects.toThrow('none.jsonl: there is no such file')
+    await expect(open('conversations', 'many')).rejects.toThrow(/expected a .* file/)
+  })
+})
+
+describe('held-out rows', () => {
+  it('stay on their side when rows are added, moved or repeated', async () => {
+    const held = async (name: string, data: unknown[]) => {
+      jsonl(name, data)
+      const dataset = await open('conversations', name, { validationShare: 0.3 })
+      const set = dataset.validation(tokenizer)!
+      const found: string[] = []
+      for await (const part of set.parts(8)) found.push(...(await texts(part)))
+      expect(found).toHaveLength(set.size)
+      const train = await texts(await epochOf(dataset.train(tokenizer)))
+      expect([...found, ...train].sort()).toEqual(data.map(row => (row as { text: string }).text).sort())
+      return { found: new Set(found), train: new Set(train) }
+    }
+    const before = await held('before.jsonl', rows(200))
+    expect(before.found.size).toBeGreaterThan(35)
+    expect(before.found.size).toBeLessThan(85)
+    const after = await held('after.jsonl', [...rows(50, 500), ...rows(200).reverse(), ...rows(20)])
+    for (const text of before.found) expect(after.found).toContain(text)
+    for (const text of before.train) expect(after.train).toContain(text)
+    for (const text of after.found) expect(after.train).not.toContain(text)
+  })
+
+  it('come from files of their own, or from a share, and not from nowhere', async () => {
+    jsonl('t.jsonl', rows(5))
+    jsonl('v.jsonl', rows(3, 50))
+    const dataset = await open('conversations', 't.jsonl', { validationData: 'v.jsonl' })
+    expect(dataset.report).toMatchObject({ train: 5, validation: 3, rows: 8 })
+    const parts = []
+    for await (const part of dataset.validation(tokenizer)!.parts(2)) parts.push(await texts(part))
+    expect(parts).toEqual([['row 50', 'row 51'], ['row 52']])
+    expect((await open('conversations', 't.jsonl')).validation(tokenizer)).toBeUndefined()
+    const both = { validationData: 'v.jsonl', validationShare: 0.1 }
+    await expect(open('conversations', 't.jsonl', both)).rejects.toThrow(/validationData and validationShare/)
+    jsonl('one.jsonl', rows(1))
+    await expect(open('conversations', 'one.jsonl', { validationShare: 0.0001 })).rejects.toThrow(/of 1 rows is none/)
+  })
+})
+
+describe('bad rows', () => {
+  const bad = [
+    '{"text":"fine"}',
+    '{"text":',
+    '{"txt":"a"}',
+    '{"text":""}',
+    '{"text":3}',
+    '"bare"',
+    '[]',
+    '',
+    '{"text":"z"}',
+  ]
+
+  it('stop everything where none are allowed, each with its line, field and reason', async () => {
+    write('bad.jsonl', bad.join('\n'))
+    const error: Error = await open('conversations', 'bad.jsonl').then(
+      () => new Error('none'),
+      error => error,
+    )
+    expect(error.message.split('\n')).toEqual([
+      'bad.jsonl: 6 bad rows',
+      expect.stringMatching(/^ {2}bad\.jsonl:2: not JSON/),
+      expect.stringMatching(/^ {2}bad\.jsonl:3: no conversations: expected messages, .* the row has txt: say with/),
+      '  bad.jsonl:4: text: empty; give it text, or leave the row out',
+      '  bad.jsonl:5: text: expected a text, got the number 3',
+      '  bad.jsonl:7: expected an object of columns, got a list',
+      '  bad.jsonl:8: an empty line between rows; remove it',
+      'Mend them, or set maxBadRows to leave up to so many out.',
+    ])
+  })
+
+  it('are left out up to a number, told and counted', async () => {
+    write('bad.jsonl', bad.join('\n'))
+    const skipped: SkippedRow[] = []
+    const dataset = await open('conversations', 'bad.jsonl', { maxBadRows: 6, onSkipped: row => skipped.push(row) })
+    expect(dataset.report).toMatchObject({ rows: 3, skipped: { json: 1, format: 3, empty: 1, 'empty-line': 1 } })
+    expect(skipped.map(({ where }) => where)).toEqual([2, 3, 4, 5, 7, 8].map(line => `bad.jsonl:${line}`))
+    const wheres = (await epochOf(dataset.train(tokenizer))).map(({ where }) => where)
+    expect(wheres.sort()).toEqual(['bad.jsonl:1', 'bad.jsonl:6', 'bad.jsonl:9'])
+    await expect(open('conversations', 'bad.jsonl', { maxBadRows: 5 })).rejects.toThrow(/6 bad rows(.|\n)*More than the 5/)
+  })
+
+  it('are not all waited for', async () => {
+    jsonl('all-bad.jsonl', new Array(5000).fill({ txt: 1 }))
+    await expect(open('conversations', 'all-bad.jsonl')).rejects.toThrow(/all-bad\.jsonl: 10 bad rows/)
+  })
+
+  it('and nothing else is an error too', async () => {
+    write('empty.jsonl', '')
+    await expect(open('conversations', 'empty.jsonl')).rejects.toThrow('data: no rows in empty.jsonl')
+    write('blank.jsonl', '\n\n\n')
+    await expect(open('conversations', 'blank.jsonl')).rejects.toThrow('data: no rows in blank.jsonl')
+    const spec = { path: 'bad.jsonl', columns: { promt: 'question' } }
+    await expect(open('conversations', spec)).rejects.toThrow(
+      'columns.promt: there is no such field; did you mean prompt?',
+    )
+  })
+})

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
+import {
+  type DataSpec,
+  type Dataset,
+  dataOptionsSchema,
+  type ExampleKind,
+  type ExampleStream,
+  type OpenDatasetOptions,
+  openDataset,
+} from '../../src/data/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+
+export const tokenizer = await Tokenizer.load(fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url)))
+/** Without a chat template. */
+export const plainTokenizer = await Tokenizer.load(
+  fileURLToPath(new URL('../fixtures/tokenizer-llama2', import.meta.url)),
+)
+
+/** A folder of its own for the files of a test file. */
+export function dataFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'whetstone-data-'))
+  const opened: Dataset<ExampleKind>[] = []
+  afterAll(async () => {
+    for (const dataset of opened) await dataset.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const write = (name: string, content: string | Uint8Array): string => {
+    writeFileSync(join(folder, name), content)
+    return name
+  }
+  return {
+    folder,
+    write,
+    jsonl: (name: string, rows: readonly unknown[]) =>
+      write(name, rows.map(row => `${JSON.stringify(row)}\n`).join('')),
+    async open<K extends ExampleKind>(
+      kind: K,
+      spec: DataSpec,
+      options: Partial<OpenDatasetOptions> = {},
+    ): Promise<Dataset<K>> {
+      const dataset = await openDataset(kind, spec, {
+        ...dataOptionsSchema.parse({}),
+        seed: 1,
+        baseDirectory: folder,
+        ...options,
+      })
+      opened.push(dataset as unknown as Dataset<ExampleKind>)
+      return dataset
+    },
+  }
+}
+
+/** All examples of the epoch that the stream is in. */
+export async function epochOf<E>(stream: ExampleStream<E>, count = 7): Promise<E[]> {
+  const { epoch } = stream.cursor
+  const examples: E[] = []
+  while (stream.cursor.epoch === epoch) examples.push(...(await stream.take(count)))
+  return examples
+}
