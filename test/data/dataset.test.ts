@@ -177,7 +177,9 @@ describe('bad rows', () => {
     expect(skipped.map(({ where }) => where)).toEqual([2, 3, 4, 5, 7, 8].map(line => `bad.jsonl:${line}`))
     const wheres = (await epochOf(dataset.train(tokenizer))).map(({ where }) => where)
     expect(wheres.sort()).toEqual(['bad.jsonl:1', 'bad.jsonl:6', 'bad.jsonl:9'])
-    await expect(open('conversations', 'bad.jsonl', { maxBadRows: 5 })).rejects.toThrow(/6 bad rows(.|\n)*More than the 5/)
+    await expect(open('conversations', 'bad.jsonl', { maxBadRows: 5 })).rejects.toThrow(
+      /6 bad rows(.|\n)*More than the 5/,
+    )
   })
 
   it('are not all waited for', async () => {
