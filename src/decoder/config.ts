@@ -2,6 +2,7 @@
  * A Hugging Face `config.json`, read strictly: a field that would change the numbers and is not implemented is refused, never
  * ignored. Where two fields contradict each other, what transformers does is done, or the file is refused.
  */
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -267,6 +268,11 @@ export async function readConfig(directory: string): Promise<ModelConfig> {
   try {
     raw = JSON.parse(await readFile(file, 'utf8'))
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new ModelError(
+        `${directory} ${existsSync(directory) ? 'has no config.json' : 'does not exist'}; expected a Hugging Face model directory`,
+        { cause },
+      )
     throw new ModelError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new ModelError(`${file}: expected an object`)

@@ -193,6 +193,13 @@ export class Adapter {
   }
 }
 
+/** The shape of the adapter in a directory, as its config has it. */
+export async function inspectAdapter(directory: string): Promise<AdapterOptions> {
+  await recoverDirectory(directory)
+  const path = join(directory, configFile)
+  return parseAdapterConfig(await readJson(path), path).options
+}
+
 async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(path, 'utf8'))

@@ -9,10 +9,9 @@ export {
   projections,
   readConfig,
 } from '../decoder/index.js'
-export type { Adapter } from './adapter.js'
+export { type Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
-export { fitToCheckpoint } from './fit-checkpoint.js'
 export { planHead } from './head.js'
 export {
   type InitModelOptions,
@@ -23,7 +22,7 @@ export {
   sizes,
   type TokenRoles,
 } from './init.js'
-export type { LoadOptions, OptimizerOptions } from './loading.js'
+export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export { MergedWeights } from './merged-weights.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'

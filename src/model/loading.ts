@@ -11,6 +11,7 @@ import {
 import {
   type AdamWOptions,
   adamWRates,
+  Checkpoint,
   type Device,
   type DType,
   noGrad,
@@ -26,7 +27,7 @@ import { ModelError } from './errors.js'
 import { fitToCheckpoint, refuseTooLarge } from './fit-checkpoint.js'
 import { type Role, roles } from './outputs.js'
 import type { PolicyVersion } from './token-model.js'
-import { initializeWeights, type LoadProgress, readWeights } from './weights.js'
+import { checkWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {
   /** Default: what the checkpoint is. A critic or a reward model may be made from a policy's checkpoint. */
@@ -79,21 +80,56 @@ export interface ModelParts<R extends Role = Role> {
   source: string | undefined
 }
 
-/** From a Hugging Face model directory. */
-export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
-  checkRole(options.role)
+/** What a checkpoint of another head may lack, and what it may have that a model has no place for. */
+const tolerated = ({ head }: ModelConfig) => ({
+  optional: (name: string) => name === 'score.weight' && head === 'language',
+  // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
+  ignored: (name: string) => name === 'lm_head.weight' || name.endsWith('.rotary_emb.inv_freq'),
+})
+
+/** The config of a model directory as its checkpoint bears it out, and the role that it is to have. */
+async function readShape<R extends Role>(
+  directory: string,
+  wanted: R | undefined,
+): Promise<{ config: ModelConfig; role: R; weights: readonly Weight[] }> {
+  checkRole(wanted)
   const config = await fitToCheckpoint(directory, await readConfig(directory))
-  const role = options.role ?? ((config.head === 'language' ? 'language' : 'reward') as R)
+  const role = wanted ?? ((config.head === 'language' ? 'language' : 'reward') as R)
   if (role === 'language' && config.head === 'score')
     throw new ModelError(`${directory} holds a reward model, which has no logits`)
+  return { config, role, weights: weightMap(config.decoder, headOf(role)) }
+}
+
+/**
+ * What a model directory holds, by `config.json` and the headers of its weights: whatever would keep it from being loaded in
+ * that role is an error, and no weight is read.
+ *
+ * @example
+ * const { config, parameters } = await inspectModel('models/qwen', { role: 'reward' })
+ */
+export async function inspectModel(
+  directory: string,
+  options: { role?: Role } = {},
+): Promise<{ config: ModelConfig; role: Role; parameters: number }> {
+  const { config, role, weights } = await readShape(directory, options.role)
+  const checkpoint = await Checkpoint.open(directory)
+  try {
+    checkWeights(directory, checkpoint, weights, tolerated(config))
+  } finally {
+    await checkpoint.close()
+  }
+  return { config, role, parameters: parameterCount(weights) }
+}
+
+/** From a Hugging Face model directory. */
+export async function readModel<R extends Role>(directory: string, options: LoadOptions<R>): Promise<ModelParts<R>> {
+  const { config, role, weights } = await readShape(directory, options.role)
   const settings = settingsOf(options)
   const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
-  const { tensors, missing } = await readWeights(directory, weightMap(config.decoder, headOf(role)), {
+  const { tensors, missing } = await readWeights(directory, weights, {
     ...settings,
-    optional: name => name === 'score.weight' && config.head === 'language',
-    // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
-    ignored: name => name === 'lm_head.weight' || name.endsWith('.rotary_emb.inv_freq'),
+    ...tolerated(config),
     ...(options.signal ? { signal: options.signal } : {}),
     ...(options.onProgress ? { onProgress: options.onProgress } : {}),
   })

@@ -40,6 +40,34 @@ function listed(title: string, names: readonly string[]): string {
   return `\n  ${title}: ${names.slice(0, 8).join(', ')}${more}`
 }
 
+/** Which weights a checkpoint has, by its headers alone. Everything that does not fit is listed in one error. */
+export function checkWeights(
+  directory: string,
+  checkpoint: Checkpoint,
+  weights: readonly Weight[],
+  options: Pick<ReadWeightsOptions, 'optional' | 'ignored'>,
+): { present: ReadonlySet<string>; expected: ReadonlyMap<string, readonly number[]>; missing: Set<string> } {
+  const present = new Set(checkpoint.names)
+  const expected = new Map(
+    weights.flatMap(({ parts, shape }) => parts.map(part => [part.name, [part.rows, ...shape.slice(1)]] as const)),
+  )
+  const missing = new Set([...expected.keys()].filter(name => !present.has(name)))
+  const absent = [...missing].filter(name => !options.optional?.(name))
+  const unexpected = [...present].filter(name => !expected.has(name) && !options.ignored?.(name))
+  const misshaped = [...expected].filter(
+    ([name, shape]) => present.has(name) && checkpoint.info(name).shape.join() !== shape.join(),
+  )
+  if (absent.length + unexpected.length + misshaped.length === 0) return { present, expected, missing }
+  throw new ModelError(
+    `${directory}: the weights do not fit config.json${listed('missing', absent)}${listed('unexpected', unexpected)}${listed(
+      'wrong shape',
+      misshaped.map(
+        ([name, shape]) => `${name} is [${checkpoint.info(name).shape.join(', ')}], expected [${shape.join(', ')}]`,
+      ),
+    )}`,
+  )
+}
+
 /**
  * Reads a checkpoint into our tensors. Everything that does not fit is listed in one error, before any tensor is read.
  * Answers with the names that were optional and missing.
@@ -56,26 +84,7 @@ export async function readWeights(
     noGrad(() => void target.narrow(0, row, rows).copy_(part)),
   )
   try {
-    const present = new Set(checkpoint.names)
-    const expected = new Map(
-      weights.flatMap(({ parts, shape }) => parts.map(part => [part.name, [part.rows, ...shape.slice(1)]] as const)),
-    )
-    const missing = new Set([...expected.keys()].filter(name => !present.has(name)))
-    const absent = [...missing].filter(name => !options.optional?.(name))
-    const unexpected = [...present].filter(name => !expected.has(name) && !options.ignored?.(name))
-    const misshaped = [...expected].filter(
-      ([name, shape]) => present.has(name) && checkpoint.info(name).shape.join() !== shape.join(),
-    )
-    if (absent.length + unexpected.length + misshaped.length > 0) {
-      throw new ModelError(
-        `${directory}: the weights do not fit config.json${listed('missing', absent)}${listed('unexpected', unexpected)}${listed(
-          'wrong shape',
-          misshaped.map(
-            ([name, shape]) => `${name} is [${checkpoint.info(name).shape.join(', ')}], expected [${shape.join(', ')}]`,
-          ),
-        )}`,
-      )
-    }
+    const { present, expected, missing } = checkWeights(directory, checkpoint, weights, options)
     refuseTooLarge(parameterCount(weights), options)
     const totalBytes = [...expected.keys()].reduce(
       (sum, name) => sum + (present.has(name) ? checkpoint.info(name).bytes : 0),

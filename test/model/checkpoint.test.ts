@@ -198,7 +198,7 @@ describe('loading', () => {
   test('a directory without a config, or with one that is no JSON, is named', async () => {
     const directory = temporary('broken')
     mkdirSync(directory)
-    await expect(LocalModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
+    await expect(LocalModel.load(directory)).rejects.toThrow(`${directory} has no config.json`)
     writeFileSync(join(directory, 'config.json'), '{')
     await expect(LocalModel.load(directory)).rejects.toThrow(`${directory}/config.json cannot be read`)
     writeFileSync(join(directory, 'config.json'), '[]')

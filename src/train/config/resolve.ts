@@ -35,7 +35,8 @@ export interface ResolveOptions {
  * with the layer it came from.
  *
  * @example
- * const { config, origins } = resolveConfig(sftSchema, [{ origin: 'sft.yaml', values }], { paths: ['model', 'output'] })
+ * const schema = z.strictObject({ model: z.string(), seed: z.int().default(0) })
+ * const { config, origins } = resolveConfig(schema, [fileLayer('sft.yaml', { model: 'tiny' })], { paths: ['model'] })
  */
 export function resolveConfig<S extends z.ZodObject>(
   schema: S,
