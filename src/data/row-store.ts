@@ -133,7 +133,7 @@ export class RowStore<K extends ExampleKind> {
     const counter = new RepeatCounter()
     let before = 0
     for (const { path, shown, source } of this.found.files) {
-      const file = await RowFile.open(path, shown)
+      const file = await RowFile.open(path, { shown, signal })
       this.#files.push({ file, source: this.found.sources[source]!, first: this.#rows })
       for await (const batch of file.scan({ signal, onBytes: bytes => onProgress?.(before + bytes) }))
         for (const scanned of batch) {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,16 @@ import {
 } from '../../src/data/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 
-export const tokenizer = await Tokenizer.load(fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url)))
+const chatMl = `{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}\
+{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`
+const fixture = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
+const chatFolder = mkdtempSync(join(tmpdir(), 'whetstone-tokenizer-'))
+for (const file of ['tokenizer.json', 'tokenizer_config.json'])
+  copyFileSync(join(fixture, file), join(chatFolder, file))
+writeFileSync(join(chatFolder, 'chat_template.jinja'), chatMl)
+/** With ChatML, and no system message of its own. */
+export const tokenizer = await Tokenizer.load(chatFolder)
+rmSync(chatFolder, { recursive: true })
 /** Without a chat template. */
 export const plainTokenizer = await Tokenizer.load(
   fileURLToPath(new URL('../fixtures/tokenizer-llama2', import.meta.url)),

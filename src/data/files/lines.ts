@@ -3,11 +3,12 @@ import type { RowFormat } from './row-format.js'
 import { parseJson } from './row-format.js'
 import { lineBoundary } from './row-splitter.js'
 
-export function jsonLines(): RowFormat {
+/** `named`: what messages call a row by. */
+export function jsonLines(named: RowFormat['named'] = 'line'): RowFormat {
   return {
     boundary: lineBoundary(),
     values: 'typed',
-    named: 'line',
+    named,
     parse: text => (text.trim() === '' ? { kind: 'blank' } : parseJson(text)),
     atEnd: () => undefined,
   }

@@ -9,6 +9,7 @@ import { DataError } from '../errors.js'
 import { csv } from './csv.js'
 import { jsonList } from './json-list.js'
 import { jsonLines, textLines } from './lines.js'
+import { type UnpackedParquet, unpackParquet } from './parquet.js'
 import type { ParsedRow, RowFormat } from './row-format.js'
 import { RowIndex, type RowPlace } from './row-index.js'
 import { maxRowBytes, type RawRow, RowSplitter } from './row-splitter.js'
@@ -21,6 +22,12 @@ export interface ScannedRow {
   readonly parsed:
     | { readonly kind: 'row'; readonly value: unknown }
     | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
+}
+
+export interface OpenOptions {
+  /** What messages call it. */
+  readonly shown?: string
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface ScanOptions {
@@ -44,9 +51,11 @@ export class RowFile {
     readonly path: string,
     private readonly handle: FileHandle,
     private readonly format: RowFormat,
+    /** Where `handle` is of the rows of another file. */
+    private readonly unpacked?: UnpackedParquet,
   ) {}
 
-  static async open(file: string, shown = file): Promise<RowFile> {
+  static async open(file: string, { shown = file, signal }: OpenOptions = {}): Promise<RowFile> {
     const format = formatOf(file, shown)
     let handle: FileHandle
     try {
@@ -54,16 +63,22 @@ export class RowFile {
     } catch (cause) {
       throw new DataError(whyUnreadable(shown, cause as NodeJS.ErrnoException), { cause })
     }
-    return new RowFile(shown, handle, format)
+    if (format !== 'parquet') return new RowFile(shown, handle, format)
+    try {
+      const unpacked = await unpackParquet(handle, shown, signal)
+      return new RowFile(shown, unpacked.handle, jsonLines('row'), unpacked)
+    } finally {
+      await handle.close()
+    }
   }
 
   /** Of all bytes, in hexadecimal; there once the file was scanned. */
   get fingerprint(): string {
-    return this.#fingerprint
+    return this.unpacked?.fingerprint ?? this.#fingerprint
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.unpacked?.bytes ?? this.#bytes
   }
 
   get values(): RowFormat['values'] {
@@ -174,7 +189,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const placeOf = ({ start, length, line }: RawRow): RowPlace => ({ start, length, line })
 
-function formatOf(file: string, shown: string): RowFormat {
+function formatOf(file: string, shown: string): RowFormat | 'parquet' {
   switch (extname(file).toLowerCase()) {
     case '.jsonl':
     case '.ndjson':
@@ -185,6 +200,8 @@ function formatOf(file: string, shown: string): RowFormat {
       return csv(shown)
     case '.tsv':
       return csv(shown, '\t')
+    case '.parquet':
+      return 'parquet'
     case '.txt':
       return textLines()
     default:

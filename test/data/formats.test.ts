@@ -1,0 +1,469 @@
+import { join } from 'node:path'
+import { parquetWriteFile } from 'hyparquet-writer'
+import { describe, expect, it } from 'vitest'
+import type { ExampleKind, Examples, OpenDatasetOptions } from '../../src/data/index.js'
+import { dataFolder, epochOf, plainTokenizer, tokenizer } from './support.js'
+
+const { folder, jsonl, open, write } = dataFolder()
+const decode = (ids: Int32Array) => tokenizer.decode(ids)
+
+let count = 0
+/** The examples of rows, in their order. */
+async function examplesOf<K extends ExampleKind>(
+  kind: K,
+  rows: readonly unknown[],
+  { columns, ...options }: Partial<OpenDatasetOptions> & { columns?: Record<string, string> } = {},
+): Promise<Examples[K][]> {
+  const path = jsonl(`${count++}.jsonl`, rows)
+  const dataset = await open(kind, columns ? { path, columns } : path, { shuffle: false, ...options })
+  return epochOf(dataset.train(tokenizer))
+}
+
+/** What is trained of a conversation, with `|` between what is not next to each other. */
+async function trained({ ids, mask }: { ids: Int32Array; mask: Uint8Array }): Promise<string> {
+  const runs: number[][] = []
+  for (const [i, id] of ids.entries()) {
+    if (mask[i] === 0) continue
+    if (mask[i - 1] === 1) runs.at(-1)!.push(id)
+    else runs.push([id])
+  }
+  return (await Promise.all(runs.map(run => tokenizer.decode(run)))).join('|')
+}
+
+const chat = '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYo<|im_end|>'
+
+describe('conversations', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Yo' },
+  ]
+  const shareGpt = [
+    { from: 'human', value: 'Hi' },
+    { from: 'gpt', value: 'Yo' },
+  ]
+  it.each<[string, unknown, string]>([
+    ["OpenAI's messages", { messages }, `${chat}\n`],
+    ["ShareGPT's conversations", { conversations: shareGpt }, `${chat}\n`],
+    ["OpenAI's spelling in conversations", { conversations: messages }, `${chat}\n`],
+    ['prompt and completion', { prompt: 'Hi', completion: 'Yo' }, chat],
+    ['prompt and response', { prompt: 'Hi', response: 'Yo' }, chat],
+    ['messages and a completion', { prompt: [messages[0]], completion: [messages[1]] }, chat],
+    ['input and output', { input: 'Hi', output: 'Yo' }, chat],
+    ['instruction and output', { instruction: 'Hi', input: '', output: 'Yo' }, chat],
+  ])('are %s: only what the assistant says is trained, with the end of its turn', async (_, row, text) => {
+    const [example] = await examplesOf('conversations', [row])
+    expect(await decode(example!.ids)).toBe(text)
+    expect(await trained(example!)).toBe('Yo<|im_end|>')
+    expect(example!.mask).toHaveLength(example!.ids.length)
+  })
+
+  it('of several turns train every answer of messages, and the completion alone where there is one', async () => {
+    const turns = [...messages, { role: 'user', content: 'And?' }, { role: 'assistant', content: 'So' }]
+    const [whole, last] = await examplesOf('conversations', [
+      { messages: turns },
+      { prompt: turns.slice(0, 3), completion: 'So' },
+    ])
+    expect(await trained(whole!)).toBe('Yo<|im_end|>|So<|im_end|>')
+    expect(await trained(last!)).toBe('So<|im_end|>')
+  })
+
+  it('keep what an instruction is about', async () => {
+    const [example] = await examplesOf('conversations', [{ instruction: 'Add', input: '1 2', output: '3' }])
+    expect(await decode(example!.ids)).toContain('user\nAdd\n\n1 2<|im_end|>')
+  })
+
+  it('of plain text are trained whole but for the first token, which nothing predicts', async () => {
+    const [example] = await examplesOf('conversations', [{ text: 'some plain text' }])
+    expect(await decode(example!.ids)).toBe('some plain text<|im_end|>')
+    expect([...example!.mask]).toEqual([0, ...new Array(example!.ids.length - 1).fill(1)])
+    const [all] = await examplesOf('conversations', [{ messages }], { trainOn: 'all' })
+    expect([...all!.mask]).toEqual([0, ...new Array(all!.ids.length - 1).fill(1)])
+  })
+
+  it('take a system prompt where they have none, a template for prompts, and columns by other names', async () => {
+    const options = { systemPrompt: 'Be brief.', promptTemplate: 'Q {topic.name}: {prompt} {{x}}' }
+    const [first, second] = await examplesOf(
+      'conversations',
+      [
+        { q: 'Hi', a: { text: 'Yo' }, topic: { name: 'maths' }, messages: 'not these' },
+        { q: [{ role: 'system', content: 'Own.' }, messages[0]], a: { text: 'Yo' }, topic: { name: 'x' } },
+      ],
+      { ...options, columns: { prompt: 'q', completion: 'a.text' } },
+    )
+    expect(await decode(first!.ids)).toBe(
+      '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nQ maths: Hi {x}<|im_end|>\n<|im_start|>assistant\nYo<|im_end|>',
+    )
+    expect(await decode(second!.ids)).toMatch(
+      /^<\|im_start\|>system\nOwn\.<\|im_end\|>\n<\|im_start\|>user\nQ x: Hi \{x\}</,
+    )
+    const missing = examplesOf('conversations', [{ prompt: 'Hi', completion: 'Yo' }], {
+      promptTemplate: '{prompt}{nix}',
+    })
+    await expect(missing).rejects.toThrow(/nix: missing, and promptTemplate asks for it/)
+  })
+
+  it('that are too long are cut at their end or dropped, counted and told', async () => {
+    const rows = [
+      { prompt: 'Hi', completion: 'word '.repeat(100) },
+      { prompt: 'Hi', completion: 'Yo' },
+    ]
+    const path = jsonl('long.jsonl', rows)
+    const cut = (await open('conversations', path, { maxLength: 20 })).train(tokenizer)
+    const examples = await epochOf(cut)
+    expect(examples.map(({ ids }) => ids.length).sort()).toEqual([16, 20])
+    expect(examples.map(({ truncated }) => truncated).sort()).toEqual([false, true])
+    expect(cut.counts).toEqual({ truncated: 1, dropped: {} })
+    const skipped: string[] = []
+    const onSkipped = ({ where, reason, message }: { where: string; reason: string; message: string }) =>
+      void skipped.push(`${where} ${reason}: ${message}`)
+    const dropping = await open('conversations', path, { maxLength: 20, overlong: 'drop', onSkipped })
+    const stream = dropping.train(tokenizer)
+    expect(await epochOf(stream)).toHaveLength(1)
+    expect(await epochOf(stream)).toHaveLength(1)
+    expect(stream.counts).toEqual({ truncated: 0, dropped: { overlong: 2 } })
+    expect(skipped).toEqual([
+      expect.stringMatching(/^long\.jsonl:1 overlong: \d+ tokens, more than the 20 of maxLength$/),
+    ])
+    const none = (await open('conversations', path, { maxLength: 4 })).train(tokenizer)
+    await expect(none.take(1)).rejects.toThrow(/every example of an epoch was dropped \(overlong 2\); raise maxLength/)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no messages', { messages: [] }, 'messages: expected a list of messages with a role and a content'],
+    ['a text for messages', { messages: 'Hi' }, 'messages: expected a list, got "Hi"'],
+    ['a message that is none', { messages: ['Hi'] }, 'messages.0: expected a message with a role and a content'],
+    [
+      'a misspelt role',
+      { messages: [{ role: 'asistant', content: 'x' }] },
+      'messages.0.role: "asistant" is no role; did you mean assistant?',
+    ],
+    [
+      'a number for a content',
+      { messages: [...messages, { role: 'user', content: 3 }] },
+      'messages.2.content: expected a text, or a list of parts with a type',
+    ],
+    ['no content', { messages: [{ role: 'user' }] }, 'messages.0.content: expected a content'],
+    [
+      'a value that is no text',
+      { conversations: [{ from: 'human', value: null }] },
+      'conversations.0.value: expected a text',
+    ],
+    [
+      'nothing the assistant says',
+      { messages: [messages[0]] },
+      'messages: no message of the assistant, so there is nothing to train on',
+    ],
+    [
+      'an empty answer',
+      { messages: [messages[0], { role: 'assistant', content: ' ' }] },
+      'messages: the assistant says nothing; give it text, or leave the row out',
+    ],
+    ['an empty prompt', { prompt: ' ', completion: 'Yo' }, 'prompt: empty; give it text, or leave the row out'],
+    ['an empty completion', { prompt: 'Hi', completion: '' }, 'completion: empty; give it text, or leave the row out'],
+    [
+      'a number for a completion',
+      { prompt: 'Hi', completion: 4 },
+      'completion: expected a list of messages with a role and a content',
+    ],
+    [
+      'the columns of another kind',
+      { chosen: 'a', rejected: 'b' },
+      'no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has chosen, rejected: say with columns which is which',
+    ],
+  ])('with %s are refused', async (_, row, message) => {
+    await expect(examplesOf('conversations', [row])).rejects.toThrow(`.jsonl:1: ${message}`)
+  })
+
+  it('with a column that is named and not there are refused', async () => {
+    const columns = { prompt: 'question', completion: 'answer' }
+    await expect(examplesOf('conversations', [{ prompt: 'Hi', answer: 'Yo' }], { columns })).rejects.toThrow(
+      ':1: question: missing; the row has prompt, answer',
+    )
+  })
+
+  it('in messages need a chat template; texts do not', async () => {
+    const path = jsonl('messages.jsonl', [{ messages }])
+    const dataset = await open('conversations', path)
+    expect(() => dataset.train(plainTokenizer)).toThrow(
+      /no chat template, and the data has messages; put a chat_template/,
+    )
+    const texts = await open('conversations', jsonl('texts.jsonl', [{ prompt: 'ab', completion: 'ba' }]))
+    const [example] = await texts.train(plainTokenizer).take(1)
+    expect(example!.ids.length).toBeGreaterThan(2)
+    expect(example!.mask[0]).toBe(0)
+  })
+})
+
+describe('preferences', () => {
+  const user = { role: 'user', content: 'Hi' }
+  const says = (content: string) => ({ role: 'assistant', content })
+  const bad = chat.replace('Yo', 'No')
+  it.each<[string, unknown]>([
+    ['texts', { prompt: 'Hi', chosen: 'Yo', rejected: 'No' }],
+    ['messages', { prompt: [user], chosen: [says('Yo')], rejected: [says('No')] }],
+    ['a message each', { prompt: 'Hi', chosen: says('Yo'), rejected: says('No') }],
+    ['whole conversations', { prompt: 'Hi', chosen: [user, says('Yo')], rejected: [user, says('No')] }],
+    ['transcripts', { chosen: '\n\nHuman: Hi\n\nAssistant: Yo', rejected: '\n\nHuman: Hi\n\nAssistant: No' }],
+    ['responses with scores', { prompt: 'Hi', responses: ['No', 'Yo'], scores: [0.1, 0.9] }],
+    ['responses with ranks', { prompt: 'Hi', responses: ['No', 'Yo'], rankings: [2, 1] }],
+  ])('are %s', async (_, row) => {
+    const examples = await examplesOf('preferences', [row])
+    expect(examples).toHaveLength(1)
+    const [{ chosen, rejected, promptLength }] = examples as [Examples['preferences']]
+    expect(await decode(chosen)).toBe(chat)
+    expect(await decode(rejected)).toBe(bad)
+    expect(await decode(chosen.subarray(promptLength))).toBe('Yo<|im_end|>')
+    expect(chosen.subarray(0, promptLength)).toEqual(rejected.subarray(0, promptLength))
+  })
+
+  it('of several answers are every pair of which one is better', async () => {
+    const row = { prompt: 'Hi', responses: ['a', 'b', 'c', 'd'], scores: [1, 3, 2, 2] }
+    const examples = await examplesOf('preferences', [row, { prompt: 'Hi', chosen: 'x', rejected: 'y', margin: 2 }])
+    const pairs = await Promise.all(
+      examples.map(async ({ chosen, rejected, promptLength }) => [
+        (await decode(chosen.subarray(promptLength))).replace('<|im_end|>', ''),
+        (await decode(rejected.subarray(promptLength))).replace('<|im_end|>', ''),
+      ]),
+    )
+    expect(pairs).toEqual([
+      ['b', 'a'],
+      ['c', 'a'],
+      ['d', 'a'],
+      ['b', 'c'],
+      ['b', 'd'],
+      ['x', 'y'],
+    ])
+    expect(examples.at(-1)!.margin).toBe(2)
+    expect(new Set(examples.map(({ rowId }) => rowId)).size).toBe(6)
+  })
+
+  it('in transcripts of several turns part where they differ', async () => {
+    const start = '\n\nHuman: Hi\n\nAssistant: Yo\n\nHuman: And?\n\nAssistant:'
+    const [example] = await examplesOf('preferences', [{ chosen: `${start} Good`, rejected: `${start} Bad` }])
+    expect(await decode(example!.chosen.subarray(example!.promptLength))).toBe('Good<|im_end|>')
+    const [early] = await examplesOf('preferences', [
+      { chosen: `${start} Good`, rejected: '\n\nHuman: Hi\n\nAssistant: Go away' },
+    ])
+    expect(await decode(early!.rejected.subarray(early!.promptLength))).toBe('Go away<|im_end|>')
+  })
+
+  it('that are too long are dropped, or lose the beginning of their prompt', async () => {
+    const row = { prompt: 'word '.repeat(50), chosen: 'Yo', rejected: 'No' }
+    const path = jsonl('long-pair.jsonl', [row, { prompt: 'Hi', chosen: 'Yo', rejected: 'No' }])
+    const dropped = (await open('preferences', path, { maxLength: 20 })).train(tokenizer)
+    expect(await epochOf(dropped)).toHaveLength(1)
+    expect(dropped.counts.dropped).toEqual({ overlong: 1 })
+    const cut = (await open('preferences', path, { maxLength: 20, overlong: 'truncate', shuffle: false })).train(
+      tokenizer,
+    )
+    const [example] = await epochOf(cut)
+    expect(example!.chosen).toHaveLength(20)
+    expect(await decode(example!.chosen.subarray(example!.promptLength))).toBe('Yo<|im_end|>')
+    expect(await decode(example!.chosen)).toMatch(/word <\|im_end\|>\n<\|im_start\|>assistant\nYo/)
+  })
+
+  it('with two answers that are the same are left out, and are no mistake', async () => {
+    const path = jsonl('same.jsonl', [
+      { prompt: 'Hi', chosen: 'Yo', rejected: 'Yo' },
+      { prompt: 'Hi', chosen: 'Yo', rejected: 'No' },
+    ])
+    const { report } = await open('preferences', path)
+    expect(report).toMatchObject({ rows: 1, skipped: { 'same-answers': 1 } })
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no prompt', { chosen: 'a', rejected: 'b' }, 'prompt: missing, and chosen is no transcript'],
+    [
+      'a text and a list',
+      { prompt: 'p', chosen: 'a', rejected: [says('b')] },
+      'chosen and rejected: expected two texts, or two lists',
+    ],
+    [
+      'no prompt in common',
+      { chosen: [user, says('a')], rejected: [{ ...user, content: 'Ho' }, says('b')] },
+      'chosen and rejected: no prompt that both begin with',
+    ],
+    [
+      'too few scores',
+      { prompt: 'p', responses: ['a', 'b'], scores: [1] },
+      'scores: 1 of them for 2 responses; give one for each',
+    ],
+    [
+      'a score that is none',
+      { prompt: 'p', responses: ['a', 'b'], scores: [1, 'x'] },
+      'scores.1: expected a number, got "x"',
+    ],
+    ['no scores', { prompt: 'p', responses: ['a', 'b'] }, 'rankings: missing; the row has prompt, responses'],
+    [
+      'a margin that is none',
+      { prompt: 'p', chosen: 'a', rejected: 'b', margin: 'x' },
+      'margin: expected a number, got "x"',
+    ],
+    [
+      'an empty answer',
+      { chosen: '\n\nHuman: Hi\n\nAssistant:', rejected: '\n\nHuman: Hi\n\nAssistant: No' },
+      'chosen: the answer is empty',
+    ],
+    ['the columns of another kind', { text: 'x' }, 'no preferences: expected prompt, chosen and rejected'],
+  ])('with %s are refused', async (_, row, message) => {
+    await expect(examplesOf('preferences', [row])).rejects.toThrow(`.jsonl:1: ${message}`)
+  })
+})
+
+describe('labelled answers', () => {
+  it('are answers with a label, conversations with one, or both sides of a preference', async () => {
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Yo' },
+    ]
+    const examples = await examplesOf('labelled', [
+      { prompt: 'Hi', completion: 'Yo', label: true },
+      { prompt: 'Hi', completion: 'No', desirable: false },
+      { messages, desirable: true },
+      { prompt: 'Hi', chosen: 'Yo', rejected: 'No' },
+    ])
+    expect(await Promise.all(examples.map(({ ids }) => decode(ids)))).toEqual(
+      ['Yo', 'No', 'Yo', 'Yo', 'No'].map(answer => chat.replace('Yo', answer)),
+    )
+    expect(examples.map(({ desirable }) => desirable)).toEqual([true, false, true, true, false])
+    for (const { ids, promptLength } of examples)
+      expect(await decode(ids.subarray(promptLength))).toMatch(/^(Yo|No)<\|im_end\|>$/)
+  })
+
+  it.each<[string, unknown, string]>([
+    [
+      'a label that is none',
+      { prompt: 'a', completion: 'b', label: 'yes' },
+      'label: expected true or false, got "yes"',
+    ],
+    ['no label', { prompt: 'a', completion: 'b' }, 'no labelled answers: expected prompt, completion and desirable'],
+    [
+      'no answer',
+      { messages: [{ role: 'assistant', content: 'x' }], desirable: true },
+      "messages: expected a prompt, and the assistant's answer",
+    ],
+  ])('with %s are refused', async (_, row, message) => {
+    await expect(examplesOf('labelled', [row])).rejects.toThrow(`.jsonl:1: ${message}`)
+  })
+})
+
+describe('prompts', () => {
+  it('are objects or bare lines, user turns where there is a template, with every column for the rewards', async () => {
+    const rows = [
+      { prompt: 'Hi', reference: 4, level: 2 },
+      'bare',
+      { messages: [{ role: 'user', content: 'x' }], label: 'l' },
+    ]
+    const examples = await examplesOf('prompts', rows, { systemPrompt: 'S' })
+    const system = { role: 'system', content: 'S' }
+    const turn = (content: string) => [system, { role: 'user', content }]
+    expect(examples).toMatchObject(
+      [
+        { prompt: turn('Hi'), reference: '4', row: { prompt: 'Hi', reference: 4, level: 2 }, where: '0.jsonl:1' },
+        { prompt: turn('bare'), row: { prompt: 'bare' } },
+        { prompt: turn('x'), label: 'l' },
+      ].map(one => ({ ...one, where: expect.any(String), rowId: expect.stringMatching(/^[0-9a-f]{16}$/) })),
+    )
+  })
+
+  it('are the lines of a text file; they stay texts where no template is wanted', async () => {
+    const path = write('lines.txt', '\uFEFFone\r\n\r\ntwo {"x"}\n')
+    const dataset = await open('prompts', path, { chatTemplate: 'none', shuffle: false, promptTemplate: '{prompt}!' })
+    expect(await epochOf(dataset.train(tokenizer))).toMatchObject([
+      { prompt: 'one!', where: 'lines.txt:1' },
+      { prompt: 'two {"x"}!', where: 'lines.txt:3' },
+    ])
+    expect(await (await open('prompts', path)).train(plainTokenizer).take(1)).toMatchObject([
+      { prompt: expect.any(String) },
+    ])
+  })
+
+  it('that are too long are dropped where a length is given', async () => {
+    const stream = (
+      await open('prompts', jsonl('long-prompt.jsonl', ['word '.repeat(50), 'Hi']), { maxLength: 20 })
+    ).train(tokenizer)
+    expect(await epochOf(stream)).toHaveLength(1)
+    expect(stream.counts.dropped).toEqual({ overlong: 1 })
+  })
+})
+
+describe('the same rows', () => {
+  const rows = Array.from({ length: 40 }, (_, i) => ({
+    prompt: `What is "${i}", + 1?\nSay, é 🙂`,
+    completion: i % 3 === 0 ? `It is\r\n${i + 1}` : `${i + 1}`,
+  }))
+  const csvCell = (text: string) => `"${text.replaceAll('"', '""')}"`
+
+  it('in JSONL, JSON, CSV, TSV and Parquet are the same examples in the same order', async () => {
+    jsonl('same-rows.jsonl', rows)
+    write('same-rows.json', JSON.stringify(rows, null, 2))
+    for (const [name, separator] of [
+      ['csv', ','],
+      ['tsv', '\t'],
+    ] as const)
+      write(
+        `same-rows.${name}`,
+        [['prompt', 'completion'], ...rows.map(Object.values)]
+          .map(cells => cells.map(cell => csvCell(cell as string)).join(separator))
+          .join('\r\n'),
+      )
+    for (const [name, codec] of [
+      ['snappy', 'SNAPPY'],
+      ['plain', 'UNCOMPRESSED'],
+    ] as const)
+      parquetWriteFile({
+        filename: join(folder, `same-rows-${name}.parquet`),
+        columnData: (['prompt', 'completion'] as const).map(column => ({
+          name: column,
+          data: rows.map(row => row[column]),
+          type: 'STRING',
+        })),
+        codec,
+        rowGroupSize: 7,
+      })
+    const all = []
+    for (const name of ['.jsonl', '.json', '.csv', '.tsv', '-snappy.parquet', '-plain.parquet']) {
+      const dataset = await open('conversations', `same-rows${name}`, { validationShare: 0.2 })
+      const examples = await epochOf(dataset.train(tokenizer))
+      all.push(examples.map(({ where: _, ...example }) => example))
+      expect(dataset.report).toMatchObject({ rows: 40, formats: { 'prompt, completion': 40 } })
+    }
+    for (const examples of all) expect(examples).toEqual(all[0])
+  })
+
+  it('with lists, numbers and booleans in them are the same from cells and from columns', async () => {
+    const conversations = [
+      {
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+        ],
+        desirable: true,
+      },
+      {
+        messages: [
+          { role: 'user', content: 'c' },
+          { role: 'assistant', content: 'd' },
+        ],
+        desirable: false,
+      },
+    ]
+    jsonl('typed.jsonl', conversations)
+    const cells = conversations.map(({ messages, desirable }) => `${csvCell(JSON.stringify(messages))},${desirable}`)
+    write('typed.csv', ['messages,desirable', ...cells].join('\n'))
+    parquetWriteFile({
+      filename: join(folder, 'typed.parquet'),
+      columnData: [
+        { name: 'messages', data: conversations.map(({ messages }) => messages), type: 'JSON' },
+        { name: 'desirable', data: conversations.map(({ desirable }) => desirable), type: 'BOOLEAN' },
+      ],
+    })
+    const all = []
+    for (const ending of ['jsonl', 'csv', 'parquet']) {
+      const stream = (await open('labelled', `typed.${ending}`, { shuffle: false })).train(tokenizer)
+      all.push((await epochOf(stream)).map(({ where: _, rowId: _id, ...example }) => example))
+    }
+    expect(all[1]).toEqual(all[0])
+    expect(all[2]).toEqual(all[0])
+  })
+})
