@@ -12,6 +12,7 @@ export {
 export { type Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
+export { tokenizerFiles } from './export.js'
 export { planHead } from './head.js'
 export {
   type InitModelOptions,

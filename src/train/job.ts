@@ -1,0 +1,34 @@
+/** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
+import type { Report } from '../progress/index.js'
+
+export interface JobOptions<C> {
+  readonly config: C
+  /** Where each option came from, by dotted path. */
+  readonly origins: Readonly<Record<string, string>>
+  /** Go on with the run in the output directory. */
+  readonly resume: boolean
+  /** Options that a resumed run may have otherwise, although they change what is trained. */
+  readonly allowChange: readonly string[]
+  readonly report: Report
+  /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
+  readonly signal: AbortSignal
+}
+
+/** The value that decided which model was the best. */
+export interface Best {
+  readonly step: number
+  readonly metric: string
+  readonly value: number
+}
+
+export interface JobResult {
+  /** `stopped`: by the signal; the run can be resumed. */
+  readonly outcome: 'finished' | 'stopped'
+  /** Optimiser steps behind the weights. */
+  readonly step: number
+  /** The last value of each metric. */
+  readonly metrics: Readonly<Record<string, number>>
+  readonly best?: Best
+  /** The run directory. */
+  readonly directory: string
+}

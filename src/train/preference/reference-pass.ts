@@ -1,0 +1,121 @@
+/**
+ * The pass of the reference over everything that training will compare with it, before the first step: the policy itself as it
+ * starts, or the model that the config names, which is let go of afterwards.
+ */
+import { join } from 'node:path'
+import type { ExampleSet, ExampleStream, Examples } from '../../data/index.js'
+import type { LocalModel } from '../../model/index.js'
+import { count } from '../../progress/index.js'
+import { evaluationRows } from '../evaluation-rows.js'
+import type { SupervisedKind } from '../example-digest.js'
+import type { JobOptions } from '../job.js'
+import { loadFrozen, loadTrained } from '../load-model.js'
+import type { PreferenceConfig } from './config.js'
+import { ReferenceLogprobs, type Response } from './reference-logprobs.js'
+
+/** Responses of a call; the model splits them further by its memory. */
+const responsesOfCall = 256
+
+export interface ReferencePassOptions<K extends SupervisedKind> {
+  readonly config: PreferenceConfig
+  /** Of the run. */
+  readonly directory: string
+  readonly policy: LocalModel<'language'>
+  /** Steps behind the policy. */
+  readonly step: number
+  /** A stream of its own, at the beginning. */
+  readonly rows: ExampleStream<Examples[K]>
+  readonly validation: ExampleSet<Examples[K]> | undefined
+  readonly responses: (batch: readonly Examples[K][]) => readonly Response[]
+  /** `epoch`: one epoch has every response. `all`: what is asked of the reference depends on the batches. */
+  readonly span: 'epoch' | 'all'
+  readonly job: Pick<JobOptions<PreferenceConfig>, 'report' | 'signal'>
+}
+
+export async function referencePass<K extends SupervisedKind>(
+  options: ReferencePassOptions<K>,
+): Promise<ReferenceLogprobs> {
+  const { directory, rows, job } = options
+  const path = join(directory, 'reference_logprobs.tsv')
+  const logprobs = await ReferenceLogprobs.read(path)
+  const covers = coverage(options)
+  if (logprobs.covers === covers) return logprobs
+  const shown = job.report.transfer('reference log-probabilities', count('rows', 10_000))
+  const reference = lazily(() => openReference(options))
+  try {
+    let [waiting, done] = [[] as Response[], 0]
+    const flush = async () => {
+      await logprobs.add(waiting, async (sequences, from) => (await reference.get()).score(sequences, from))
+      waiting = []
+    }
+    for await (const batch of neededBatches(options)) {
+      waiting.push(...options.responses(batch).filter(({ key }) => !logprobs.has(key)))
+      if (waiting.length >= responsesOfCall) await flush()
+      done += batch.length
+      shown.at(done, rows.size)
+    }
+    await flush()
+  } finally {
+    shown.end()
+    await reference.close()
+  }
+  logprobs.covers = covers
+  await logprobs.write(path)
+  return logprobs
+}
+
+/** Which batches are asked for: a run that was resumed for more steps asks for more. */
+function coverage({ config, span }: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'span'>): string {
+  const { epochs, batchSize, maxSteps = 'all' } = config
+  return `batches of ${batchSize}, ${maxSteps} steps, ${span === 'epoch' ? 1 : epochs} epochs`
+}
+
+/** The batches as they will be trained on, then the validation rows. */
+async function* neededBatches<K extends SupervisedKind>(options: ReferencePassOptions<K>) {
+  const { rows, validation, span, config } = options
+  const { epochs, batchSize, maxSteps = Number.POSITIVE_INFINITY } = config
+  const last = span === 'epoch' ? 1 : epochs
+  for (let step = 0; step < maxSteps && rows.cursor.epoch < last && !atEnd(rows, last); step++)
+    yield await rows.take(batchSize)
+  if (validation) yield* evaluationRows(validation)
+}
+
+const atEnd = ({ cursor, size }: ExampleStream<unknown>, epochs: number): boolean =>
+  cursor.epoch === epochs - 1 && cursor.position >= size
+
+interface Reference {
+  score(sequences: readonly Int32Array[], from: readonly number[]): ReturnType<LocalModel<'language'>['score']>
+  close(): void
+}
+
+/**
+ * The reference without a model of its own, where the policy can be asked: as long as it has made no step, and for good where its
+ * adapter is a new one and can be left out.
+ */
+async function openReference(
+  options: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'policy' | 'step' | 'job'>,
+) {
+  const { config, policy, step, job } = options
+  const scoring = (model: LocalModel<'language'>, adapter: 'on' | 'off', close: () => void): Reference => ({
+    score: (sequences, from) => model.score(sequences, { from, adapter, signal: job.signal }),
+    close,
+  })
+  const settings = { ...config, role: 'language' as const }
+  if (config.reference !== undefined) {
+    const model = await loadFrozen(config.reference, { ...settings, what: 'the reference' }, job)
+    return scoring(model, 'on', () => model.dispose())
+  }
+  if (config.lora) return scoring(policy, 'off', () => {})
+  if (step === 0) return scoring(policy, 'on', () => {})
+  const start = await loadTrained(config.model, { ...settings, what: 'the policy as it started' }, job)
+  return scoring(start, 'on', () => start.dispose())
+}
+
+/** Opened when it is first needed, and closed if it was: a resumed run usually knows all it asks for. */
+function lazily(open: () => Promise<Reference>) {
+  let opened: Promise<Reference> | undefined
+  return {
+    get: () => (opened ??= open()),
+    close: async () => (await opened?.catch(() => undefined))?.close(),
+  }
+}

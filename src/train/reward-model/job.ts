@@ -1,0 +1,25 @@
+import type { JobOptions, JobResult } from '../job.js'
+import { runSupervised } from '../supervised-job.js'
+import type { RewardModelConfig } from './config.js'
+import { rewardModelLoop } from './loop.js'
+
+/**
+ * A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory.
+ *
+ * @example
+ * async function train(job: JobOptions<RewardModelConfig>): Promise<void> {
+ *   const { best } = await runRewardModel(job)
+ *   console.log(best?.value) // accuracy on held-out pairs
+ * }
+ */
+export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
+  return runSupervised(job, {
+    command: 'reward',
+    kind: 'preferences',
+    role: 'reward',
+    bestBy: { metric: 'validation/accuracy', better: 'higher' },
+    shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
+    loop: ({ config: { margin, centerCoef }, model, training, validation }) =>
+      rewardModelLoop({ model, training, validation, loss: { margin, centerCoef }, signal: job.signal }),
+  })
+}

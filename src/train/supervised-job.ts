@@ -1,0 +1,167 @@
+/** How a training on a dataset's rows goes, whatever its loss: checks, run directory, model, loop, exports. */
+import { type Dataset, type ExampleSet, type Examples, openDataset, type SkippedRow } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import { type LocalModel, type Role, readConfig } from '../model/index.js'
+import { Run } from '../run/index.js'
+import { type Device, memoryUse } from '../tensor/index.js'
+import { Tokenizer } from '../text/index.js'
+import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
+import { exampleDigest, type SupervisedKind } from './example-digest.js'
+import type { JobOptions, JobResult } from './job.js'
+import { loadTrained } from './load-model.js'
+import { trainProgress } from './progress.js'
+import { keepTokenizer, runVersions } from './run-setup.js'
+import { harmlessFor, type SupervisedConfig } from './supervised-config.js'
+
+/** What makes one supervised training another than the others. */
+export interface SupervisedTrainer<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
+  readonly command: 'sft' | 'reward' | 'preference'
+  /** What its rows are. */
+  readonly kind: K
+  readonly role: R
+  readonly bestBy: BestBy
+  /** Metrics of the progress line. */
+  readonly shown: readonly string[]
+  readonly loop: (parts: SupervisedParts<C, K, R>) => Promise<void>
+}
+
+/** What a trainer's loop is given. */
+export interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
+  readonly config: C
+  readonly run: Run
+  readonly model: LocalModel<R>
+  readonly dataset: Dataset<K>
+  readonly tokenizer: Tokenizer
+  readonly training: EpochTraining<Examples[K]>
+  readonly validation: ExampleSet<Examples[K]> | undefined
+  readonly job: JobOptions<C>
+}
+
+export interface PreparedTraining<C extends SupervisedConfig, K extends SupervisedKind> {
+  /** With the length that the model allows, where none was given: a run can be replayed without the model. */
+  readonly config: C
+  readonly tokenizer: Tokenizer
+  readonly dataset: Dataset<K>
+  readonly skipped: readonly SkippedRow[]
+  readonly totalSteps: number
+}
+
+/**
+ * Everything that can be checked before weights are read and anything is written: the model's shape, its tokenizer, every row
+ * of the data. The caller closes the dataset.
+ */
+export async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
+  { config, signal }: Pick<JobOptions<C>, 'config' | 'signal'>,
+  kind: K,
+): Promise<PreparedTraining<C, K>> {
+  const { context, vocabSize } = (await readConfig(config.model)).decoder
+  const { maxLength = context } = config
+  if (maxLength > context)
+    throw new InputError(`maxLength: ${maxLength} tokens are more than the model's context of ${context}`)
+  const tokenizer = await Tokenizer.load(config.model)
+  if (tokenizer.vocabSize > vocabSize)
+    throw new InputError(
+      `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
+    )
+  const resolved = { ...config, maxLength }
+  const skipped: SkippedRow[] = []
+  const dataset = await openRows(resolved, kind, { signal, onSkipped: row => skipped.push(row) })
+  return { config: resolved, tokenizer, dataset, skipped, totalSteps: plannedSteps(dataset.report.train, config) }
+}
+
+/** The dataset that a config names. */
+export function openRows<K extends SupervisedKind>(
+  config: SupervisedConfig,
+  kind: K,
+  context: { signal?: AbortSignal; onSkipped?: (row: SkippedRow) => void } = {},
+): Promise<Dataset<K>> {
+  return openDataset(kind, config.data, {
+    trainOn: 'assistant',
+    ...config,
+    baseDirectory: process.cwd(),
+    ...context,
+  })
+}
+
+export async function runSupervised<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
+  job: JobOptions<C>,
+  trainer: SupervisedTrainer<C, K, R>,
+): Promise<JobResult> {
+  const prepared = await prepareSupervised(job, trainer.kind)
+  try {
+    const run = await openRun(job, trainer, prepared)
+    try {
+      const result = await trainRun(job, trainer, prepared, run)
+      await run.close(result.outcome)
+      return result
+    } catch (error) {
+      // A stop while the model was being loaded: nothing was trained, and nothing is lost.
+      if (job.signal.aborted && error === job.signal.reason) {
+        const step = (await run.latest())?.step ?? 0
+        await run.close('stopped')
+        return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
+      }
+      await run.close('failed', error).catch(() => {})
+      throw error
+    }
+  } finally {
+    await prepared.dataset.close()
+  }
+}
+
+function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
+  { origins, resume, allowChange }: JobOptions<C>,
+  { command }: SupervisedTrainer<C, K, R>,
+  { config, dataset }: PreparedTraining<C, K>,
+): Promise<Run> {
+  const { fingerprints } = dataset
+  const plain = JSON.parse(JSON.stringify(config))
+  const identity = { command, config: plain, origins, fingerprints, versions: runVersions() }
+  const { keepCheckpoints } = config
+  return resume
+    ? Run.resume(config.output, identity, { keepCheckpoints, allowChange, harmless: harmlessFor(config.optimizer) })
+    : Run.create(config.output, identity, { keepCheckpoints })
+}
+
+async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
+  job: JobOptions<C>,
+  trainer: SupervisedTrainer<C, K, R>,
+  { config, tokenizer, dataset, skipped, totalSteps }: PreparedTraining<C, K>,
+  run: Run,
+): Promise<JobResult> {
+  const { report, signal } = job
+  const { command, kind, role, bestBy, shown } = trainer
+  await keepTokenizer(tokenizer.dir, run.directory)
+  const model = await loadTrained(config.model, { ...config, role, what: config.model }, { report, signal })
+  try {
+    const rows = dataset.train(tokenizer)
+    const validation = dataset.validation(tokenizer)
+    const training = await EpochTraining.open<Examples[K]>({
+      run,
+      model,
+      rows,
+      config,
+      validation: validation ? 'held out' : 'none',
+      bestBy,
+      digest: row => exampleDigest(kind, row),
+      progress: trainProgress(report, { label: command, totalSteps, shown }),
+      memory: () => memoryOf(model.device),
+      signal,
+    })
+    if (training.step === 0) for (const row of skipped) run.skipped({ ...row })
+    await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
+    await training.end()
+    const { step, metrics, best, finished } = training
+    const outcome = finished ? 'finished' : 'stopped'
+    return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }
+  } finally {
+    model.dispose()
+  }
+}
+
+function memoryOf(device: Device): Record<string, number> {
+  const rss = { 'memory/rss': process.memoryUsage.rss() }
+  if (device === 'cpu') return rss
+  const { bytes, peakBytes } = memoryUse(device, { resetPeak: true })
+  return { ...rss, 'memory/device': bytes, 'memory/device_peak': peakBytes }
+}
