@@ -49,6 +49,7 @@ const checkpointSchema = z.object({
   best: z.object({ step: z.int(), metric: z.string(), value: z.number() }).nullable(),
   /** A stop came before the evaluation that was due. */
   evaluationDue: z.boolean(),
+  evaluatedStep: z.int().nullable(),
   metrics: z.record(z.string(), z.number()),
 })
 
@@ -68,10 +69,13 @@ export class EpochTraining<E extends TrainingRow> {
   readonly #ratesOf: (step: number) => StepRates
   readonly #summary: Record<string, MetricSummary> = {}
   #evaluationDue = false
+  #evaluatedStep: number | undefined
   #savedStep: number | undefined
   /** Of the current step: its record on the way to the disk, and when its parts began. */
   #journalled: Promise<void> = Promise.resolve()
   #seconds = { data: 0, begun: 0 }
+  /** Whether the current batch is the last of its epoch. */
+  #epochOver = false
 
   private constructor(options: EpochTrainingOptions<E>) {
     this.#options = options
@@ -86,13 +90,14 @@ export class EpochTraining<E extends TrainingRow> {
     if (!latest) return training
     const state = checkpointSchema.safeParse(latest.state)
     if (!state.success) throw new TrainingError(`${latest.directory} is not a checkpoint of this kind of training`)
-    const { step, cursor, best, evaluationDue, metrics } = state.data
+    const { step, cursor, best, evaluationDue, evaluatedStep, metrics } = state.data
     await options.model.loadState(join(latest.directory, 'model'))
     options.rows.seek(cursor)
     training.step = step
     training.best = best ?? undefined
     training.metrics = metrics
     training.#evaluationDue = evaluationDue
+    training.#evaluatedStep = evaluatedStep ?? undefined
     training.#savedStep = step
     return training
   }
@@ -100,9 +105,7 @@ export class EpochTraining<E extends TrainingRow> {
   /** Whether every step is done; otherwise a stop was asked for. */
   get finished(): boolean {
     const { rows, config } = this.#options
-    const { epoch, position } = rows.cursor
-    const lastRowTaken = epoch >= config.epochs || (epoch === config.epochs - 1 && position >= rows.size)
-    return lastRowTaken || this.step >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
+    return rows.cursor.epoch >= config.epochs || this.step >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
   }
 
   /** Rate and AdamW's options of the step that is being made. */
@@ -118,7 +121,9 @@ export class EpochTraining<E extends TrainingRow> {
       const cursor: DataCursor = rows.cursor
       const batch = await rows.take(config.batchSize)
       // Rows at the end of the last epoch may all have been dropped: what came then is of an epoch that nobody asked for.
-      if (rows.cursor.epoch >= config.epochs && rows.cursor.position > 0) return
+      const { epoch, position } = rows.cursor
+      if (epoch > config.epochs || (epoch === config.epochs && position > 0)) return
+      this.#epochOver = epoch > cursor.epoch
       this.#seconds = { data: performance.now() - waiting, begun: performance.now() }
       const step = this.step + 1
       const record: StepRecord = {
@@ -156,8 +161,8 @@ export class EpochTraining<E extends TrainingRow> {
       'seconds/update': seconds.update,
       ...memory(),
     })
-    const epochOver = position === 0 || position >= rows.size
-    const due = this.finished || (config.evalSteps === undefined ? epochOver : this.step % config.evalSteps === 0)
+    const { evalSteps } = config
+    const due = this.finished || (evalSteps === undefined ? this.#epochOver : this.step % evalSteps === 0)
     this.#evaluationDue = due && validation === 'held out'
   }
 
@@ -179,6 +184,7 @@ export class EpochTraining<E extends TrainingRow> {
     }
     this.#log({ ...values, 'seconds/evaluation': (performance.now() - begun) / 1000 })
     this.#evaluationDue = false
+    this.#evaluatedStep = this.step
     const value = values[bestBy.metric]!
     run.event('evaluation', { step: this.step, ...values })
     const before = this.best?.value
@@ -194,9 +200,14 @@ export class EpochTraining<E extends TrainingRow> {
     if (due && this.step !== this.#savedStep) await this.#save()
   }
 
-  /** Saves what no checkpoint has yet, writes the final model where the training is finished, and shows what it came to. */
-  async end(): Promise<void> {
+  /**
+   * What is left when there are no more batches: the last model is evaluated and saved where it was not yet, written as the final
+   * one where the training is finished, and what it came to is shown.
+   */
+  async finish(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
     const { run, model, validation, progress } = this.#options
+    if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
+    await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
     if (this.finished) {
       await exportModel(model, run.directory, 'final')
@@ -212,6 +223,7 @@ export class EpochTraining<E extends TrainingRow> {
       cursor: { ...rows.cursor },
       best: this.best ? { ...this.best } : null,
       evaluationDue: this.#evaluationDue,
+      evaluatedStep: this.#evaluatedStep ?? null,
       metrics: this.metrics,
     }
     await run.checkpoint(this.step, state, directory => model.saveState(join(directory, 'model')))

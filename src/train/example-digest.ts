@@ -4,7 +4,7 @@ import type { ExampleKind, Examples } from '../data/index.js'
 /** The kinds of rows that are trained on as they are. */
 export type SupervisedKind = Exclude<ExampleKind, 'prompts'>
 
-const contents: { [K in SupervisedKind]: (example: Examples[K]) => readonly (ArrayBufferView | string)[] } = {
+const contents: { [K in SupervisedKind]: (example: Examples[K]) => readonly (Int32Array | Uint8Array | string)[] } = {
   conversations: ({ ids, mask }) => [ids, mask],
   preferences: ({ chosen, rejected, promptLength, margin }) => [chosen, rejected, `${promptLength} ${margin}`],
   labelled: ({ ids, promptLength, desirable }) => [ids, `${promptLength} ${desirable}`],

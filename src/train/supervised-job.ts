@@ -150,7 +150,6 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
     })
     if (training.step === 0) for (const row of skipped) run.skipped({ ...row })
     await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
-    await training.end()
     const { step, metrics, best, finished } = training
     const outcome = finished ? 'finished' : 'stopped'
     return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }

@@ -32,6 +32,7 @@ export interface KtoLoopOptions {
 export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
   const { model, reference, training, validation, loss } = options
   const evaluate = () => evaluateKto({ ...options, validation: validation! })
+  // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
   for await (const batch of training.batches()) {
     const totals = await batchTotals(batch, options)
@@ -62,6 +63,7 @@ export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
     await training.evaluateIfDue(evaluate)
     await training.saveIfDue()
   }
+  await training.finish(evaluate)
 }
 
 /** Loss and margin on held-out responses, each part of them with a point of reference of its own. */

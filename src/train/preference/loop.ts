@@ -28,6 +28,7 @@ export interface PreferenceLoopOptions {
 export async function preferenceLoop(options: PreferenceLoopOptions): Promise<void> {
   const { model, reference, training, validation, loss, signal } = options
   const evaluate = () => evaluatePreferences({ model, reference, validation: validation!, loss, signal })
+  // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
   for await (const batch of training.batches()) {
     const responses = pairResponses(batch)
@@ -70,6 +71,7 @@ export async function preferenceLoop(options: PreferenceLoopOptions): Promise<vo
     await training.evaluateIfDue(evaluate)
     await training.saveIfDue()
   }
+  await training.finish(evaluate)
 }
 
 /** Loss, accuracy and margin of the implicit rewards on held-out pairs. */

@@ -24,6 +24,7 @@ export interface RewardModelLoopOptions {
 export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<void> {
   const { model, training, validation, loss, signal } = options
   const evaluate = () => evaluateRewardModel({ model, validation: validation!, loss, signal })
+  // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
   for await (const batch of training.batches()) {
     const sequences = pairSequences(batch)
@@ -57,6 +58,7 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
     await training.evaluateIfDue(evaluate)
     await training.saveIfDue()
   }
+  await training.finish(evaluate)
 }
 
 /** Loss, accuracy, margin and calibration on held-out pairs. */

@@ -17,6 +17,7 @@ export interface SftLoopOptions {
 /** Supervised fine-tuning: the log-probabilities of the trained tokens go up. */
 export async function sftLoop({ model, training, validation, packing, signal }: SftLoopOptions): Promise<void> {
   const evaluate = () => evaluateSft({ model, validation: validation!, packing, signal })
+  // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
   for await (const batch of training.batches()) {
     const rows = batch.map(trainedPart)
@@ -42,6 +43,7 @@ export async function sftLoop({ model, training, validation, packing, signal }: 
     await training.evaluateIfDue(evaluate)
     await training.saveIfDue()
   }
+  await training.finish(evaluate)
 }
 
 /** An example from its first trained token on: the log-probabilities before it are nobody's business. */

@@ -1,0 +1,115 @@
+/**
+ * Derives every batch of a supervised training again, from the dataset and the tokenizer that the run kept, and compares it with
+ * what the journal says was trained on. The model is not needed.
+ */
+import { join } from 'node:path'
+import type { z } from 'zod'
+import { InputError } from '../errors/index.js'
+import { Run, type RunView } from '../run/index.js'
+import { Tokenizer } from '../text/index.js'
+import { TrainingError } from './errors.js'
+import { exampleDigest, type SupervisedKind } from './example-digest.js'
+import { preferenceSchema } from './preference/config.js'
+import { rewardModelSchema } from './reward-model/config.js'
+import { sftSchema } from './sft/config.js'
+import { type StepRecord, stepRecordSchema } from './step-record.js'
+import type { SupervisedConfig } from './supervised-config.js'
+import { openRows } from './supervised-job.js'
+
+export interface ReplayMismatch {
+  readonly step: number
+  /** The row as the journal has it. */
+  readonly row: string
+  /** Where the dataset has a row in its place, if it has one. */
+  readonly where?: string
+  readonly message: string
+}
+
+export interface SupervisedReplay {
+  readonly batches: number
+  readonly rows: number
+  readonly mismatches: readonly ReplayMismatch[]
+  /** Files of the dataset that are not what they were. */
+  readonly changedFiles: readonly string[]
+}
+
+/**
+ * @example
+ * const { batches, mismatches } = await replaySupervised('runs/sft')
+ * for (const { step, row, message } of mismatches) console.log(`step ${step}, row ${row}: ${message}`)
+ */
+export async function replaySupervised(
+  directory: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<SupervisedReplay> {
+  const run = await Run.read(directory)
+  const { kind, config } = rowsOf(run)
+  const steps = await journalledSteps(run)
+  const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
+  const dataset = await openRows(config, kind, { ...(signal ? { signal } : {}) })
+  try {
+    const { fingerprints } = run.config
+    const changedFiles = Object.keys({ ...fingerprints, ...dataset.fingerprints }).filter(
+      path => fingerprints[path] !== dataset.fingerprints[path],
+    )
+    const rows = dataset.train(tokenizer)
+    const mismatches: ReplayMismatch[] = []
+    let compared = 0
+    for (const record of steps) {
+      signal?.throwIfAborted()
+      const batch = await rows.take(record.rows.length)
+      compared += record.rows.length
+      for (const [i, row] of record.rows.entries()) {
+        const found = batch[i]
+        const message =
+          found === undefined
+            ? 'the dataset has no row for it'
+            : found.rowId !== row
+              ? `the dataset has row ${found.rowId} in its place`
+              : exampleDigest(kind, found) === record.digests[i]
+                ? undefined
+                : 'its tokens or labels are not those that were trained on'
+        if (message !== undefined)
+          mismatches.push({ step: record.step, row, ...(found ? { where: found.where } : {}), message })
+      }
+    }
+    return { batches: steps.length, rows: compared, mismatches, changedFiles }
+  } finally {
+    await dataset.close()
+  }
+}
+
+/** The records in the order of steps. A step that was made again after a crash has several; the last one counts. */
+async function journalledSteps({ journal, directory }: RunView): Promise<StepRecord[]> {
+  const found = new Map<number, StepRecord>()
+  for (const block of await journal.iterations())
+    for (const { record, file, line } of await journal.read(block)) {
+      if (record.kind !== 'step') continue
+      const parsed = stepRecordSchema.safeParse(record)
+      if (!parsed.success) throw new TrainingError(`${file}, line ${line}: not the record of a step`)
+      found.set(parsed.data.step, parsed.data)
+    }
+  const steps = [...found.values()].sort((a, b) => a.step - b.step)
+  const gap = steps.findIndex(({ step }, i) => step !== i + 1)
+  if (gap >= 0) throw new TrainingError(`${directory}: the journal has no record of step ${gap + 1}`)
+  return steps
+}
+
+/** What the run's rows are, and how they were read. */
+function rowsOf({ directory, config: { command, config } }: RunView): {
+  kind: SupervisedKind
+  config: SupervisedConfig
+} {
+  const read = <S extends z.ZodType>(schema: S): z.output<S> => {
+    const parsed = schema.safeParse(config)
+    if (parsed.success) return parsed.data
+    throw new TrainingError(`${directory}: its config is not one that this version knows: ${parsed.error.message}`)
+  }
+  if (command === 'sft') return { kind: 'conversations', config: read(sftSchema) }
+  if (command === 'reward') return { kind: 'preferences', config: read(rewardModelSchema) }
+  if (command === 'preference') {
+    const preferences = read(preferenceSchema)
+    return { kind: preferences.loss === 'kto' ? 'labelled' : 'preferences', config: preferences }
+  }
+  throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
+}

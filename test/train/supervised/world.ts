@@ -1,0 +1,135 @@
+/** A small world for supervised trainings: rows in memory or in files, tiny models that know the fixtures' tokenizer. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import type { DataCursor, ExampleSet, ExampleStream } from '../../../src/data/index.js'
+import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../../src/model/index.js'
+import type { Report } from '../../../src/progress/index.js'
+import { Run } from '../../../src/run/index.js'
+import { threads } from '../../../src/tensor/index.js'
+import { Tokenizer } from '../../../src/text/index.js'
+import { EpochTraining, type EpochTrainingOptions } from '../../../src/train/epoch-training.js'
+import type { TrainingRow } from '../../../src/train/errors.js'
+import type { TrainProgress } from '../../../src/train/progress.js'
+import { optimizerSchema } from '../../../src/train/config/common.js'
+
+threads(1)
+
+export const tokenizerPath = new URL('../../fixtures/tokenizer/', import.meta.url).pathname
+export const tokenizer = await Tokenizer.load(tokenizerPath)
+
+const folder = mkdtempSync(join(tmpdir(), 'whetstone-supervised-'))
+const models: LocalModel[] = []
+afterAll(() => {
+  for (const model of models) model.dispose()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+let count = 0
+/** A path that nothing is at yet. */
+export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
+
+export function jsonl(rows: readonly object[]): string {
+  const path = `${fresh('rows')}.jsonl`
+  writeFileSync(path, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+  return path
+}
+
+const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 128, tied: true }
+export const tinyConfig = (): ModelConfig => {
+  const config = newConfig('qwen2', { ...shape, vocabSize: tokenizer.vocabSize })
+  return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
+}
+
+/** A directory with random weights, as `whetstone init` writes them. */
+export async function modelDirectory(seed: number): Promise<string> {
+  const out = fresh('model')
+  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
+  await initModel({ config: tinyConfig(), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  return out
+}
+
+export type ModelOptions = Omit<Parameters<typeof LocalModel.create>[1], 'role' | 'seed'> & { seed?: number }
+
+export async function tinyModel<R extends Role>(role: R, { seed = 5, ...options }: ModelOptions = {}) {
+  const model = await LocalModel.create<R>(tinyConfig(), { role, seed, ...options })
+  models.push(model)
+  return model
+}
+
+/** Everything that is trained, by name. */
+export async function weightsOf(model: LocalModel): Promise<Map<string, Float32Array>> {
+  const found = new Map<string, Float32Array>()
+  const { weights } = model.parts
+  for (const [name, tensor] of weights) found.set(name, (await tensor.data<'float32'>()) as Float32Array)
+  return found
+}
+
+/** Rows in memory, in their order, as a dataset's stream gives them. */
+export function streamOf<E>(rows: readonly E[]): ExampleStream<E> {
+  let cursor: DataCursor = { epoch: 0, position: 0 }
+  return {
+    size: rows.length,
+    counts: { truncated: 0, dropped: {} },
+    get cursor() {
+      return cursor
+    },
+    seek(to) {
+      cursor = to
+    },
+    async take(wanted) {
+      const taken = rows.slice(cursor.position, cursor.position + wanted)
+      const position = cursor.position + taken.length
+      cursor = position < rows.length ? { ...cursor, position } : { epoch: cursor.epoch + 1, position: 0 }
+      return taken
+    },
+  }
+}
+
+export function setOf<E>(rows: readonly E[]): ExampleSet<E> {
+  return {
+    size: rows.length,
+    counts: { truncated: 0, dropped: {} },
+    async *parts(wanted) {
+      for (let at = 0; at < rows.length; at += wanted) yield rows.slice(at, at + wanted)
+    },
+  }
+}
+
+export const silentReport: Report = {
+  line() {},
+  transfer: () => ({ at() {}, end() {} }),
+  live: () => ({ show() {}, doing() {}, end() {} }),
+}
+
+const silent: TrainProgress = { step() {}, note() {}, stage() {}, end() {} }
+
+export type TrainingSettings = Partial<EpochTrainingOptions<TrainingRow>['config']> & { lr?: number }
+
+/** A training over rows in memory, in a run directory of its own. */
+export async function trainingOf<E extends TrainingRow>(
+  model: LocalModel,
+  rows: readonly E[],
+  { lr = 1e-3, ...settings }: TrainingSettings = {},
+  rest: Partial<EpochTrainingOptions<E>> = {},
+): Promise<{ training: EpochTraining<E>; run: Run }> {
+  const identity = { command: 'sft', config: {}, origins: {}, fingerprints: {}, versions: {} } as const
+  const run = rest.run ?? (await Run.create(fresh('run'), identity))
+  // A large eps, so that a step is nearly linear in the gradient: rounding stays rounding.
+  const optimizer = optimizerSchema(lr).parse({ eps: 1e-3 })
+  const training = await EpochTraining.open<E>({
+    run,
+    model,
+    rows: streamOf(rows),
+    config: { epochs: 1, batchSize: rows.length, saveSteps: 1000, optimizer, ...settings },
+    validation: 'none',
+    bestBy: { metric: 'loss/validation', better: 'lower' },
+    digest: row => row.rowId,
+    progress: silent,
+    memory: () => ({}),
+    signal: new AbortController().signal,
+    ...rest,
+  })
+  return { training, run }
+}
