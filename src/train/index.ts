@@ -5,10 +5,22 @@
  * const samples = [{ logprobs: [-1, -0.4], advantages: [0.5, 0.5] }]
  * const { value, gradients } = objective({ samples, totals: tokenTotals([2]), options: { loss: 'ppo' } })
  */
+
+export { TrainingError } from './errors.js'
+export type { Best, JobOptions, JobResult } from './job.js'
 export * from './losses/index.js'
+export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
+export { runPreference } from './preference/job.js'
 export {
   type MetricSummary,
   type ProgressOptions,
   type TrainProgress,
   trainProgress,
 } from './progress.js'
+export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
+export { runRewardModel } from './reward-model/job.js'
+export { type SftConfig, sftSchema } from './sft/config.js'
+export { runSft } from './sft/job.js'
+export { supervisedPaths } from './supervised-config.js'
+export { type PreparedTraining, prepareSupervised } from './supervised-job.js'
+export { type ReplayMismatch, replaySupervised, type SupervisedReplay } from './supervised-replay.js'

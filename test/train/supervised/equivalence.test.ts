@@ -63,7 +63,14 @@ const updates = {
     const model = await tinyModel('language', options)
     const reference = await referenceOf(pairResponses(pairs))
     const { training, run } = await trainingOf(model, pairs)
-    await preferenceLoop({ model, reference, training, validation: undefined, loss: { loss: 'dpo', beta: 0.5 }, signal })
+    await preferenceLoop({
+      model,
+      reference,
+      training,
+      validation: undefined,
+      loss: { loss: 'dpo', beta: 0.5 },
+      signal,
+    })
     await run.close('finished')
     return model
   },

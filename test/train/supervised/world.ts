@@ -9,10 +9,11 @@ import type { Report } from '../../../src/progress/index.js'
 import { Run } from '../../../src/run/index.js'
 import { threads } from '../../../src/tensor/index.js'
 import { Tokenizer } from '../../../src/text/index.js'
+import { optimizerSchema } from '../../../src/train/config/common.js'
 import { EpochTraining, type EpochTrainingOptions } from '../../../src/train/epoch-training.js'
 import type { TrainingRow } from '../../../src/train/errors.js'
+import type { JobOptions } from '../../../src/train/job.js'
 import type { TrainProgress } from '../../../src/train/progress.js'
-import { optimizerSchema } from '../../../src/train/config/common.js'
 
 threads(1)
 
@@ -133,3 +134,21 @@ export async function trainingOf<E extends TrainingRow>(
   })
   return { training, run }
 }
+
+/** A job over a config as a user writes it. */
+export function jobOf<C>(config: C, rest: Partial<JobOptions<C>> = {}): JobOptions<C> {
+  const { signal } = new AbortController()
+  return { config, origins: {}, resume: false, allowChange: [], report: silentReport, signal, ...rest }
+}
+
+/** Numbers that a seed decides. */
+export function randomOf(seed: number): () => number {
+  let state = seed * 2654435761 + 12345
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/** In another order, none where it was. */
+export const rotated = <T>(values: readonly T[]): T[] => [...values.slice(1), ...values.slice(0, 1)]
