@@ -97,16 +97,16 @@ export async function latestCheckpoint(
 }
 
 /**
- * Keeps the newest `count` complete checkpoints and those marked to be kept, and removes all others: older ones, those cut
- * short, and those of steps beyond `newest`, which belong to a course the run went back on when it was resumed before them.
+ * Of the checkpoints up to the step `newest`, keeps the `count` newest complete ones and those marked to be kept, and removes the
+ * others. One beyond it was cut short and passed over: it goes when the run has come past it.
  */
 export async function rotateCheckpoints(parent: string, newest: number, count: number): Promise<void> {
   let kept = 0
   for (const step of (await checkpointSteps(parent)).reverse()) {
+    if (step > newest) continue
     const found = await readCheckpoint(parent, step)
-    const complete = found.kind === 'complete' ? found.checkpoint : undefined
-    if (complete?.keep === 'always') continue
-    if (complete && step <= newest && kept < count) kept++
+    if (found.kind === 'complete' && found.checkpoint.keep === 'always') continue
+    if (found.kind === 'complete' && kept < count) kept++
     else await removeCheckpoint(join(parent, checkpointName(step)))
   }
   await attributed(parent, () => syncDirectory(parent))

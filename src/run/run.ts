@@ -27,6 +27,8 @@ import { isMetricName, metricNames } from './metric-names.js'
 import { runPaths } from './paths.js'
 import { type RunView, readRun } from './run-view.js'
 
+const defaultKeep = 2
+
 export interface RunOptions {
   /** How many checkpoints stay; older ones go when a new one is in place. Default 2. */
   readonly keepCheckpoints?: number
@@ -67,7 +69,7 @@ export class Run {
     this.changes = opened.changes
     this.#lock = opened.lock
     this.#logs = opened.logs
-    this.#keepCheckpoints = opened.options.keepCheckpoints ?? 2
+    this.#keepCheckpoints = opened.options.keepCheckpoints ?? defaultKeep
   }
 
   /** Starts a run in a new directory, or one that holds no run. */
@@ -100,6 +102,8 @@ export class Run {
         passedOver.push({ directory: at, reason }),
       )
       const step = latest?.step ?? 0
+      // A process that died between putting a checkpoint in place and removing older ones left that to do.
+      await rotateCheckpoints(paths.checkpoints, step, options.keepCheckpoints ?? defaultKeep)
       const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {}, step } })
       for (const one of passedOver) logs.event('warning', { message: 'checkpoint passed over', ...one })
       logs.event('resumed', {

@@ -1,0 +1,2 @@
+import type { Run } from '../../../src/run/index.js'
+export function smallRun(run: typeof Run, directory: string): Promise<number>
