@@ -21,6 +21,7 @@ export { type PromptColumns, type PromptFile, type PromptFileOptions, type Promp
 export type { DataRow, ReadOptions } from './read-rows.js'
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
+export { Permutation } from './shuffle.js'
 export type {
   ConversationExample,
   DataCursor,

@@ -372,6 +372,12 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     })
   }
 
+  /** Becomes a moving average of what another model trains: its own numbers count `decay`, the other's the rest. */
+  average(other: LocalModel<R>, { decay }: { decay: number }): Promise<void> {
+    if (!(decay >= 0 && decay <= 1)) throw new RangeError(`decay is a share between 0 and 1, got ${decay}`)
+    return this.turns.alone('average()', () => this.weights.average(other.weights, decay))
+  }
+
   /** A fingerprint of the weights: equal for equal bits. */
   checksum(): Promise<string> {
     return checksumWeights(this.weights.weightMap, this.weights.tensors)

@@ -185,6 +185,25 @@ export class Parameters {
     this.revision++
   }
 
+  /** Moves what is trained towards another's numbers: `decay` of one's own and the rest of theirs. */
+  async average(other: Parameters, decay: number): Promise<void> {
+    this.refuseUnusable()
+    other.refuseUnusable()
+    const theirs = other.trained()
+    await this.rewrite(
+      () =>
+        once(() => {
+          for (const [name, tensor] of this.trained()) {
+            const found = theirs.get(name)
+            if (!found) throw new ModelError(`the other model does not train ${name}`)
+            tensor.mul_(decay).add_(found.to(undefined, tensor.dtype), { alpha: 1 - decay })
+          }
+        }).then(() => {}),
+      'average() failed part-way, and the weights are neither; load a state again',
+    )
+    this.version = other.version
+  }
+
   /** Moves weights, adapter, gradients and the tensors of `others` to CPU memory. */
   async offload(others: Iterable<Tensor>): Promise<void> {
     this.away = true

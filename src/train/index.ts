@@ -19,6 +19,7 @@ export {
 } from './progress.js'
 export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
 export { runRewardModel } from './reward-model/job.js'
+export * from './rl/index.js'
 export { type SftConfig, sftSchema } from './sft/config.js'
 export { runSft } from './sft/job.js'
 export { supervisedPaths } from './supervised-config.js'

@@ -45,13 +45,14 @@ export function loadTrained<R extends Role>(
   })
 }
 
-/** A model that only scores. */
+/** A model that only scores, with an adapter where it has one. */
 export function loadFrozen<R extends Role>(
   directory: string,
   options: ModelSettings & { role: R; what: string },
   context: LoadContext,
 ): Promise<LocalModel<R>> {
-  return load(directory, options, context, {})
+  const { adapter } = options
+  return load(directory, options, context, adapter === undefined ? {} : { adapter })
 }
 
 async function load<R extends Role>(

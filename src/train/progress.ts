@@ -29,6 +29,32 @@ export interface TrainProgress {
   end(summary: Readonly<Record<string, MetricSummary>>): void
 }
 
+/** What some metrics were at first, at last, and at best, over the steps added. */
+export class MetricSummaries {
+  readonly #all = new Map<string, MetricSummary>()
+  readonly #names: Readonly<Record<string, 'higher' | 'lower' | 'neither'>>
+
+  /** Those to keep, in the order of the table, each with which value is better. */
+  constructor(names: Readonly<Record<string, 'higher' | 'lower' | 'neither'>>) {
+    this.#names = names
+  }
+
+  add(values: Readonly<Record<string, number>>): void {
+    for (const [name, better] of Object.entries(this.#names)) {
+      const value = values[name]
+      if (value === undefined) continue
+      const { first = value, best = value } = this.#all.get(name) ?? {}
+      const now = better === 'higher' ? Math.max(best, value) : Math.min(best, value)
+      this.#all.set(name, { first, last: value, ...(better === 'neither' ? {} : { best: now }) })
+    }
+  }
+
+  get all(): Readonly<Record<string, MetricSummary>> {
+    const names = Object.keys(this.#names).filter(name => this.#all.has(name))
+    return Object.fromEntries(names.map(name => [name, this.#all.get(name)!]))
+  }
+}
+
 /**
  * Shows a training's steps through a command's report: a line in place on a terminal, whole lines from time to time in a log.
  *

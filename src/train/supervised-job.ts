@@ -3,12 +3,12 @@ import { type Dataset, type ExampleSet, type Examples, openDataset, type Skipped
 import { InputError } from '../errors/index.js'
 import { type LocalModel, type Role, readConfig } from '../model/index.js'
 import { Run } from '../run/index.js'
-import { type Device, memoryUse } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 import type { JobOptions, JobResult } from './job.js'
 import { loadTrained } from './load-model.js'
+import { memoryMetrics } from './memory-metrics.js'
 import { trainProgress } from './progress.js'
 import { keepTokenizer, runVersions } from './run-setup.js'
 import { harmlessFor, type SupervisedConfig } from './supervised-config.js'
@@ -145,7 +145,7 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       bestBy,
       digest: row => exampleDigest(kind, row),
       progress: trainProgress(report, { label: command, totalSteps, shown }),
-      memory: () => memoryOf(model.device),
+      memory: () => memoryMetrics(model.device),
       signal,
     })
     if (training.step === 0) for (const row of skipped) run.skipped({ ...row })
@@ -156,11 +156,4 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
   } finally {
     model.dispose()
   }
-}
-
-function memoryOf(device: Device): Record<string, number> {
-  const rss = { 'memory/rss': process.memoryUsage.rss() }
-  if (device === 'cpu') return rss
-  const { bytes, peakBytes } = memoryUse(device, { resetPeak: true })
-  return { ...rss, 'memory/device': bytes, 'memory/device_peak': peakBytes }
 }

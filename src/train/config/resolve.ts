@@ -108,11 +108,16 @@ function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {
   const merged: Record<string, unknown> = { ...below }
   for (const [key, value] of Object.entries(above)) {
     const old = Object.hasOwn(merged, key) ? merged[key] : undefined
-    const joined = isSection(old) && isSection(value) ? merge(old, value) : value
+    const joined = isSection(old) && isSection(value) && sameKind(old, value) ? merge(old, value) : value
     // Names such as __proto__ are data here.
     Object.defineProperty(merged, key, { value: joined, enumerable: true, writable: true, configurable: true })
   }
   return merged
+}
+
+/** Options of one kind mean nothing to another: `{kind: adaptive}` over `{kind: fixed, coef: 0}` keeps nothing of it. */
+function sameKind(below: RawConfig, above: RawConfig): boolean {
+  return above.kind === undefined || below.kind === undefined || above.kind === below.kind
 }
 
 /** Dotted paths of everything that is not a section. */

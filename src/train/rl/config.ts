@@ -1,0 +1,246 @@
+/** What a reinforcement learning run is told: one schema, whose descriptions are the help and the docs. */
+import { z } from 'zod'
+import { dataOptionsShape, dataSchema } from '../../data/index.js'
+import { InputError } from '../../errors/index.js'
+import {
+  experienceShape,
+  generationShape,
+  klControllerSchema,
+  resolveExperienceConfig,
+} from '../../experience/index.js'
+import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
+import { type ConfigLayer, type ResolvedConfig, resolveConfig } from '../config/resolve.js'
+import {
+  aggregations,
+  importanceProblems,
+  type ObjectiveOptions,
+  policyLossNames,
+  resolveObjectiveOptions,
+} from '../losses/index.js'
+import { type Algorithm, algorithms, presets } from './presets.js'
+
+const { seed: _, ...experienceOptions } = experienceShape
+const { validationData, validationShare, promptTemplate, systemPrompt, chatTemplate, maxBadRows, shuffle } =
+  dataOptionsShape
+
+const criticSchema = z.strictObject({
+  model: path
+    .optional()
+    .describe('where it starts from (default: the model that is trained, with a new head of zeros)'),
+  optimizer: optimizerSchema(1e-5).describe("the critic's own"),
+  valueClip: z
+    .number()
+    .positive()
+    .nullable()
+    .default(0.2)
+    .describe('values count as moved by at most this since the rollout; null: without bound'),
+  warmupIterations: z.int().min(0).default(0).describe('iterations that train the critic alone, at the beginning'),
+})
+
+const ptxSchema = z.strictObject({
+  data: dataSchema.describe('conversations or texts, as for supervised fine-tuning'),
+  coef: z.number().positive().default(0.1).describe('what their loss counts'),
+  batchSize: z.int().min(1).default(16).describe('rows of an optimiser step'),
+  maxLength: dataOptionsShape.maxLength,
+})
+
+const evaluationSchema = z.strictObject({
+  every: z
+    .int()
+    .min(1)
+    .default(10)
+    .describe('iterations between evaluations; there is one at the start and one at the end'),
+  temperature: generationShape.temperature.default(0).describe('of its sampling; 0 always takes the likeliest token'),
+  nSamplesPerPrompt: z.int().min(1).default(1).describe('samples of each held-out prompt'),
+  maxPrompts: z.int().min(1).default(256).describe('of the held-out prompts, the first so many'),
+})
+
+export const rlShape = {
+  algorithm: z.enum(algorithms).default('grpo').describe('a preset: what it sets is printed, and may be set otherwise'),
+  ...modelShape,
+  ...runShape,
+  data: dataSchema.describe('prompts: files, or sources with weights'),
+  validationData,
+  validationShare,
+  promptTemplate,
+  systemPrompt,
+  chatTemplate,
+  maxBadRows,
+  shuffle,
+  rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
+  reference: path
+    .optional()
+    .describe(
+      'the model KL is measured to: a directory, initial (the model before training), adapter-off (a LoRA model without its adapter) or none (default: initial where KL costs something)',
+    ),
+  iterations: z.int().min(1).optional().describe('rollouts with their updates (default: by epochs)'),
+  epochs: z.int().min(1).default(1).describe('how often every prompt is visited, where iterations are not given'),
+  rolloutBatchSize: z.int().min(1).default(32).describe('prompts of a rollout'),
+  trainBatchSize: z.int().min(1).optional().describe('samples of an optimiser step (default: the whole rollout)'),
+  updateEpochs: z.int().min(1).default(1).describe('passes over each rollout'),
+  ...experienceOptions,
+  klController: klControllerSchema
+    .default({ kind: 'fixed', coef: 0.01 })
+    .describe('what KL to the reference costs: fixed (coef), or adaptive (coef, target, horizon)'),
+  loss: z.enum(policyLossNames).default('ppo').describe('the policy loss'),
+  clipLow: z.number().min(0).optional().describe('how far ratios count downwards (default 0.2)'),
+  clipHigh: z.number().min(0).optional().describe('how far ratios count upwards (default 0.2)'),
+  dualClip: z.number().gt(1).optional().describe('where the advantage is negative, ratios count up to this (ppo)'),
+  driftCoef: z.number().min(0).optional().describe('cost of moving away from the old policy (cpg)'),
+  tisCap: z
+    .number()
+    .positive()
+    .optional()
+    .describe('truncated importance sampling: weigh tokens by trainer to engine probability, at most this'),
+  aggregation: z
+    .enum(aggregations)
+    .default('seq-mean-token-mean')
+    .describe('how the losses of tokens become one number'),
+  entropyCoef: z.number().min(0).default(0).describe('what entropy is worth'),
+  targetKl: z
+    .number()
+    .positive()
+    .optional()
+    .describe('stop the updates of an iteration when the policy has moved this far from the one that sampled'),
+  optimizer: optimizerSchema(1e-6).describe("the policy's"),
+  critic: criticSchema.optional().describe('the critic, which gae needs (default there: all defaults)'),
+  ptx: ptxSchema.optional().describe('supervised data mixed into every update'),
+  emaDecay: z
+    .number()
+    .gt(0)
+    .lt(1)
+    .optional()
+    .describe('keep a moving average of the policy, exported as ema_model: share of the old average at each step'),
+  evaluation: evaluationSchema.prefault({}).describe('on held-out prompts: validationData or validationShare'),
+  exportEvery: z.int().min(1).optional().describe('iterations between exports, iteration_000100 and so on; they stay'),
+  sampleEvery: z.int().min(1).default(10).describe('iterations between samples whose texts are logged'),
+}
+
+export const rlSchema = z.strictObject(rlShape)
+export type RlConfig = Readonly<z.output<typeof rlSchema>>
+
+/** Options that name files or directories; those in a config file are relative to it. */
+const paths = [
+  ...['model', 'output', 'adapter', 'rewards', 'reference', 'critic.model'],
+  ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
+]
+const words = ['initial', 'adapter-off', 'none']
+
+/** Words of other systems. */
+const otherWords: Readonly<Record<string, string>> = {
+  initKlCoef: 'klController: { kind: "fixed", coef }',
+  klCoef: 'klController: { kind: "fixed", coef }',
+  klTarget: 'klController: { kind: "adaptive", target }',
+  beta: 'klController: { kind: "fixed", coef }',
+  learningRate: 'optimizer: { lr }',
+  actorLearningRate: 'optimizer: { lr }',
+  criticLearningRate: 'critic: { optimizer: { lr } }',
+  numGenerations: 'nSamplesPerPrompt',
+  microTrainBatchSize: 'tokenBudget, in tokens',
+  epsClip: 'clipLow and clipHigh',
+  numEpisodes: 'epochs',
+  maxEpochs: 'updateEpochs',
+  ppoEpochs: 'updateEpochs',
+  promptData: 'data',
+  rewardPretrain: 'rewards: a description of sources, with a model among them',
+}
+
+/** A run's config from its layers, the preset below them; what cannot be is an error that names each option. */
+export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
+  const preset = presetOf(layers)
+  const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
+  const resolved = resolveConfig(rlSchema, [base, ...layers], { paths, words, otherWords })
+  const problems = rlProblems(resolved.config)
+  if (problems.length > 0) throw new InputError(problems.join('\n'))
+  const { config } = resolved
+  const critic = config.critic ?? (config.advantageEstimator === 'gae' ? criticSchema.parse({}) : undefined)
+  return { ...resolved, config: critic ? { ...config, critic } : config, preset }
+}
+
+function presetOf(layers: readonly ConfigLayer[]): Algorithm {
+  const named = layers.map(({ values }) => values.algorithm).findLast(value => value !== undefined)
+  return algorithms.find(name => name === named) ?? 'grpo'
+}
+
+/** What does not go together. */
+export function rlProblems(config: RlConfig): string[] {
+  const problems: string[] = []
+  const attempt = (check: () => void): void => {
+    try {
+      check()
+    } catch (error) {
+      problems.push((error as Error).message)
+    }
+  }
+  const { reference, lora, adapter, critic, advantageEstimator, trainBatchSize, rolloutBatchSize } = config
+  attempt(() => resolveExperienceConfig(experienceOptionsOf(config), { critic: true }))
+  attempt(() => resolveObjectiveOptions(objectiveOptionsOf(config, { klCoef: config.klController.coef })))
+  if (config.tisCap !== undefined) problems.push(...importanceProblems({ ...config, logprobs: ['processed'] }))
+  if (lora && adapter !== undefined) problems.push('adapter: lora makes a new adapter; give one of the two')
+  if (reference === 'adapter-off' && !lora && adapter === undefined)
+    problems.push('reference: adapter-off needs lora or adapter; initial is the model before training')
+  if (config.useKlLoss && reference === 'none')
+    problems.push('reference: useKlLoss measures KL to a reference, and there is none')
+  if (reference === 'none' && config.klController.coef > 0)
+    problems.push('reference: KL costs something (klController) and is measured to a reference; set its coef to 0')
+  if (critic && advantageEstimator !== 'gae')
+    problems.push(`critic: ${advantageEstimator} uses no critic; leave it out, or choose the estimator gae`)
+  const samples = rolloutBatchSize * config.nSamplesPerPrompt
+  if (trainBatchSize !== undefined && trainBatchSize > samples)
+    problems.push(
+      `trainBatchSize: ${trainBatchSize} is more than a rollout has (${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples})`,
+    )
+  return problems
+}
+
+/** The part that experience generation reads. */
+export function experienceOptionsOf(config: RlConfig) {
+  const own = Object.keys(experienceOptions) as (keyof typeof experienceOptions)[]
+  const picked = Object.fromEntries(own.map(name => [name, config[name]]).filter(([, value]) => value !== undefined))
+  return { ...picked, seed: config.seed } as z.output<z.ZodObject<typeof experienceShape>>
+}
+
+/** The part that the objective of an update reads. */
+export function objectiveOptionsOf(config: RlConfig, { klCoef }: { klCoef: number }): ObjectiveOptions {
+  const { loss, clipLow, clipHigh, dualClip, driftCoef, tisCap, aggregation, maxNewTokens, entropyCoef } = config
+  return {
+    loss,
+    aggregation,
+    maxNewTokens,
+    entropyCoef,
+    klCoef: config.useKlLoss ? klCoef : 0,
+    klEstimator: config.klEstimator ?? 'k3',
+    highEntropyTokenRatio: config.highEntropyTokenRatio,
+    ...(clipLow === undefined ? {} : { clipLow }),
+    ...(clipHigh === undefined ? {} : { clipHigh }),
+    ...(dualClip === undefined ? {} : { dualClip }),
+    ...(driftCoef === undefined ? {} : { driftCoef }),
+    ...(tisCap === undefined ? {} : { tisCap }),
+  } as ObjectiveOptions
+}
+
+/** Where the reference comes from. */
+export function referenceOf(config: RlConfig): 'none' | 'adapter-off' | { directory: string; adapter?: string } {
+  const { reference, lora, adapter, klController, model } = config
+  const wanted = reference ?? (klController.coef > 0 ? 'initial' : 'none')
+  if (wanted === 'none' || wanted === 'adapter-off') return wanted
+  if (wanted !== 'initial') return { directory: wanted }
+  // A new adapter changes nothing yet: without it the model is the one before training.
+  if (adapter === undefined) return lora ? 'adapter-off' : { directory: model }
+  return { directory: model, adapter }
+}
+
+/** How many optimiser steps of the policy an iteration has. */
+export function updatesPerIteration(config: RlConfig): number {
+  const samples = config.rolloutBatchSize * config.nSamplesPerPrompt
+  return config.updateEpochs * Math.ceil(samples / (config.trainBatchSize ?? samples))
+}
+
+/**
+ * Whether the actor scores a rollout before it is trained on. Where a rollout gets exactly one step, nothing is weighed by
+ * importance and KL is not part of the rewards, the step's own forward pass has the same numbers.
+ */
+export function oldLogprobsOf(config: RlConfig): 'score' | 'skip' {
+  const klInRewards = referenceOf(config) !== 'none' && !config.useKlLoss && config.klController.coef > 0
+  return updatesPerIteration(config) === 1 && config.tisCap === undefined && !klInRewards ? 'skip' : 'score'
+}

@@ -1,0 +1,11 @@
+export {
+  type RlConfig,
+  resolveRlConfig,
+  rlSchema,
+  rlShape,
+} from './config.js'
+export { prepareRl, runRl } from './job.js'
+export { type RlLoopOptions, type RlLoopResult, trainRl } from './loop.js'
+export type { PolicyAverage, RlParts } from './parts.js'
+export { type Algorithm, algorithms, presets } from './presets.js'
+export { type ReplayReport, replayRl } from './replay.js'

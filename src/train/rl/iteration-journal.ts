@@ -1,0 +1,207 @@
+/**
+ * The journal of one iteration: its prompts, every finished sample, their rewards, what the models said of them, the batch that
+ * was made of it all, and each optimiser step. Enough to make the same batch again without any model.
+ */
+import type {
+  EncodedPrompt,
+  Inference,
+  JournalledInference,
+  JournalledReward,
+  RolloutJournal,
+  SampleKey,
+} from '../../experience/index.js'
+import type { RewardOutcome } from '../../reward/index.js'
+import type { Outcome } from '../../rollout/index.js'
+import { type Journal, type JournalRecord, RunError } from '../../run/index.js'
+import type { SampleDigest } from './batch-digest.js'
+
+/** A prompt as the engine got it. */
+export interface JournalledPrompt {
+  readonly group: string
+  readonly ids: Int32Array
+}
+
+/** What an iteration was trained on. */
+export interface RolloutRecord {
+  readonly samples: readonly (SampleKey & SampleDigest)[]
+  readonly klCoef: number
+}
+
+export interface UpdateRecord {
+  /** Counts all optimiser steps of the run, from 1. */
+  readonly step: number
+  readonly model: 'critic' | 'policy'
+  readonly epoch: number
+  readonly places: readonly number[]
+  /** `stopped`: the policy had moved too far, and no weight changed. */
+  readonly outcome: 'done' | 'stopped'
+}
+
+export interface EndRecord {
+  /** Where training measured KL instead of the rollout. */
+  readonly measuredKl?: { readonly kl: number; readonly samples: number }
+}
+
+export class IterationJournal implements RolloutJournal {
+  readonly prompts: JournalledPrompt[] = []
+  readonly updates: UpdateRecord[] = []
+  rollout: RolloutRecord | undefined
+  end: EndRecord | undefined
+  private readonly groups = new Set<string>()
+  private readonly outcomes = new Map<string, Outcome>()
+  private readonly rewards = new Map<string, RewardOutcome>()
+  private readonly inferences = new Map<string, Inference>()
+
+  private constructor(
+    private readonly journal: Journal,
+    readonly iteration: number,
+  ) {}
+
+  /** With everything an earlier process left of this iteration. */
+  static async open(journal: Journal, iteration: number): Promise<IterationJournal> {
+    const opened = new IterationJournal(journal, iteration)
+    for (const { record } of await journal.read(iteration)) opened.take(record)
+    return opened
+  }
+
+  get samples(): number {
+    return this.outcomes.size
+  }
+
+  outcome(key: SampleKey): Outcome | undefined {
+    return this.outcomes.get(nameOf(key))
+  }
+
+  reward(key: SampleKey): RewardOutcome | undefined {
+    return this.rewards.get(nameOf(key))
+  }
+
+  inference(key: SampleKey): Inference | undefined {
+    return this.inferences.get(nameOf(key))
+  }
+
+  async keepPrompt({ group, ids }: EncodedPrompt): Promise<void> {
+    if (this.groups.has(group)) return
+    await this.append({ kind: 'prompt', group, ids })
+  }
+
+  async keepOutcome(outcome: Outcome): Promise<void> {
+    const { promptId: group, sample } = outcome
+    if (this.outcome({ group, sample })) return
+    await this.append(outcomeRecord(outcome))
+  }
+
+  async keepRewards(rewards: readonly JournalledReward[]): Promise<void> {
+    await this.append({ kind: 'rewards', rewards })
+  }
+
+  async keepInferences(inferences: readonly JournalledInference[]): Promise<void> {
+    await this.append({ kind: 'inferences', inferences })
+  }
+
+  /** Before the first update: what it will be trained on. */
+  async keepRollout(rollout: RolloutRecord): Promise<void> {
+    await this.append({ kind: 'rollout', ...rollout })
+  }
+
+  async keepUpdate(update: UpdateRecord): Promise<void> {
+    await this.append({ kind: 'update', ...update })
+  }
+
+  async keepEnd(end: EndRecord): Promise<void> {
+    await this.append({ kind: 'end', ...end })
+  }
+
+  /** A run goes on from `step`: the weights of later steps are gone, and their updates did not happen. */
+  async keepResumed(step: number): Promise<void> {
+    if (this.updates.some(update => update.step > step) || this.end) await this.append({ kind: 'resumed', step })
+  }
+
+  private async append(record: Record<string, unknown> & { kind: string }): Promise<void> {
+    this.take(record as JournalRecord)
+    await this.journal.append(this.iteration, record as JournalRecord)
+  }
+
+  private take(record: JournalRecord): void {
+    const one = record as unknown as Stored
+    switch (one.kind) {
+      case 'prompt':
+        this.groups.add(one.group)
+        this.prompts.push({ group: one.group, ids: one.ids })
+        return
+      case 'outcome': {
+        const outcome = storedOutcome(one)
+        this.outcomes.set(nameOf({ group: outcome.promptId, sample: outcome.sample }), outcome)
+        return
+      }
+      case 'rewards':
+        for (const reward of one.rewards) this.rewards.set(nameOf(reward), reward.outcome)
+        return
+      case 'inferences':
+        for (const { inference, ...key } of one.inferences) this.inferences.set(nameOf(key), withAll(inference))
+        return
+      case 'rollout':
+        this.rollout = { samples: one.samples, klCoef: one.klCoef }
+        return
+      case 'update': {
+        const { kind: _, ...update } = one
+        this.updates.push(update)
+        return
+      }
+      case 'end':
+        this.end = one.measuredKl ? { measuredKl: one.measuredKl } : {}
+        return
+      case 'resumed':
+        this.updates.splice(0, this.updates.length, ...this.updates.filter(({ step }) => step <= one.step))
+        this.end = undefined
+        return
+      default:
+        throw new RunError(
+          `iteration ${this.iteration}: the journal has a record of the kind "${record.kind}"; a newer version wrote it`,
+        )
+    }
+  }
+}
+
+type Stored =
+  | ({ kind: 'prompt' } & JournalledPrompt)
+  | StoredOutcome
+  | { kind: 'rewards'; rewards: readonly JournalledReward[] }
+  | { kind: 'inferences'; inferences: readonly JournalledInference[] }
+  | ({ kind: 'rollout' } & RolloutRecord)
+  | ({ kind: 'update' } & UpdateRecord)
+  | ({ kind: 'end' } & EndRecord)
+  | { kind: 'resumed'; step: number }
+
+/** A sample's own `kind` steps aside for the record's. Its group and index come first, for whoever reads a damaged line. */
+interface StoredOutcome {
+  kind: 'outcome'
+  group: string
+  sample: number
+  of: Outcome['kind']
+  [field: string]: unknown
+}
+
+function outcomeRecord(outcome: Outcome): StoredOutcome {
+  const { kind: of, promptId: group, sample, ...rest } = outcome
+  // Texts are made again from the ids.
+  const { text: _, ...kept } = rest as typeof rest & { text?: string }
+  return { kind: 'outcome', group, sample, of, ...kept }
+}
+
+function storedOutcome({ kind: _, group, of, ...rest }: StoredOutcome): Outcome {
+  const absent =
+    of === 'completed'
+      ? { stopReason: undefined, topLogprobs: undefined, promptLogprobs: undefined, text: undefined }
+      : {}
+  return { ...absent, ...rest, kind: of, promptId: group } as unknown as Outcome
+}
+
+/** Fields that say nothing are not written. */
+function withAll({ logprobs, entropy, refLogprobs, values }: Inference): Inference {
+  return { logprobs, entropy, refLogprobs, values }
+}
+
+function nameOf({ group, sample }: SampleKey): string {
+  return `${sample} ${group}`
+}

@@ -1,0 +1,187 @@
+/** The numbers of one iteration, by the names of the metrics' table. Pure. */
+import { type Experience, type ExperienceBatch, meanKl, tokenKl } from '../../experience/index.js'
+import { alteredTokens, explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
+import type { RlConfig } from './config.js'
+import type { CriticUpdate, PolicyUpdate } from './update.js'
+
+/** What an optimiser step gave. Plain JSON, to survive an interruption within an iteration. */
+export type UpdateSummary =
+  | {
+      readonly model: 'policy'
+      readonly outcome: 'done' | 'stopped'
+      readonly losses: Readonly<Record<string, number>>
+      readonly statistics: PolicyStatistics
+    }
+  | { readonly model: 'critic'; readonly outcome: 'done'; readonly losses: Readonly<Record<string, number>> }
+
+export function policySummary(update: PolicyUpdate, lr: number): UpdateSummary {
+  const { loss, policy, kl, entropy, ptx, statistics, step } = update
+  return {
+    model: 'policy',
+    outcome: step ? 'done' : 'stopped',
+    statistics,
+    losses: known({
+      'loss/train': loss,
+      'policy/loss': policy,
+      'kl/loss': kl,
+      'entropy/mean': entropy,
+      'loss/ptx': ptx,
+      'grad/norm': step?.norm,
+      lr: step && lr,
+    }),
+  }
+}
+
+export function criticSummary({ loss, statistics, step }: CriticUpdate, lr: number): UpdateSummary {
+  return {
+    model: 'critic',
+    outcome: 'done',
+    losses: { 'value/loss': loss, 'value/clip': statistics.clipShare, 'grad/critic_norm': step.norm, 'lr/critic': lr },
+  }
+}
+
+export interface IterationNumbers {
+  readonly batch: ExperienceBatch
+  readonly updates: readonly UpdateSummary[]
+  readonly klCoef: number
+  /** Of the policy that sampled: the rollout's, or the first step's where the rollout was not scored. */
+  readonly logprobs: readonly (Float32Array | undefined)[]
+  readonly config: RlConfig
+  /** Optimiser steps behind the policy when the updates began. */
+  readonly policyVersion: number
+  readonly reused: number
+  readonly epoch: number
+  readonly seconds: Readonly<Record<string, number>>
+}
+
+export function iterationMetrics(numbers: IterationNumbers): Record<string, number> {
+  const { batch, updates, klCoef, policyVersion, reused, epoch, seconds } = numbers
+  const { experiences, info } = batch
+  const policy = updates.filter(update => update.model === 'policy')
+  const done = updates.filter(({ outcome }) => outcome === 'done')
+  const total = Object.values(seconds).reduce((a, b) => a + b, 0)
+  return known({
+    'reward/mean': info.reward?.mean,
+    'reward/std': deviation(experiences.map(({ reward }) => reward)),
+    'reward/min': info.reward?.min,
+    'reward/max': info.reward?.max,
+    'reward/shaped': info.shapedReward?.mean,
+    ...named('reward/component/', info.components),
+    'kl/mean': info.kl ?? measuredKl(numbers)?.kl,
+    'kl/coef': klCoef,
+    'entropy/mean': info.entropy,
+    ...means(updates),
+    ...(policy.length > 0 ? ratios(mergePolicyStatistics(policy.map(({ statistics }) => statistics))) : {}),
+    'policy/updates': done.filter(({ model }) => model === 'policy').length,
+    'advantage/mean': info.advantages?.mean,
+    'advantage/std': info.advantages?.std,
+    ...values(experiences),
+    'length/mean': info.responseLength?.mean,
+    'length/max': info.responseLength?.max,
+    'length/prompt': mean(experiences.map(({ promptIds }) => promptIds.length)),
+    'length/truncated': info.truncatedShare,
+    'groups/zero_variance': info.groups?.zeroVarianceShare,
+    'groups/rounds': info.rounds,
+    'samples/trained': experiences.length,
+    'samples/reused': reused,
+    ...named('drops/', info.drops),
+    ...gap(numbers),
+    'staleness/mean': mean(experiences.map(one => policyVersion - one.policyVersion)),
+    'data/epoch': epoch,
+    'speed/tokens_per_second': total > 0 ? info.tokens / total : 0,
+    ...named('seconds/', { ...seconds, total }),
+  })
+}
+
+/** KL as the controller sees it, of log-probabilities that training computed; undefined without a reference. */
+export function measuredKl({ batch, logprobs, config }: Pick<IterationNumbers, 'batch' | 'logprobs' | 'config'>) {
+  const estimator = config.klEstimator ?? (config.useKlLoss ? 'k3' : 'k1')
+  const kls = batch.experiences.flatMap(({ refLogprobs }, i) => {
+    const own = logprobs[i]
+    return own && refLogprobs ? [tokenKl({ logprobs: own, refLogprobs, estimator })] : []
+  })
+  return kls.length === 0 ? undefined : { kl: meanKl(kls), samples: kls.length }
+}
+
+function ratios(statistics: PolicyStatistics): Record<string, number | undefined> {
+  return {
+    'policy/clip_low': statistics.clipLowShare,
+    'policy/clip_high': statistics.clipHighShare,
+    'policy/dual_clip': statistics.dualClipShare,
+    'policy/ratio_mean': statistics.ratioMean,
+    'policy/ratio_max': statistics.ratioMax,
+    'policy/approx_kl': statistics.approxKl,
+    'policy/importance_mean': statistics.importanceMean,
+    'policy/importance_truncated': statistics.importanceCappedShare,
+    'policy/tokens_kept': statistics.tokens === 0 ? undefined : statistics.keptTokens / statistics.tokens,
+  }
+}
+
+function values(experiences: readonly Experience[]): Record<string, number | undefined> {
+  const valued = experiences.flatMap(({ values, returns }) => (values ? [{ values, returns }] : []))
+  if (valued.length === 0) return {}
+  const tokens = valued.reduce((sum, one) => sum + one.values.length, 0)
+  const sum = valued.reduce((all, one) => all + one.values.reduce((a, b) => a + b, 0), 0)
+  return { 'value/mean': sum / tokens, 'value/explained_variance': explainedVariance(valued) }
+}
+
+/**
+ * How far the engine's log-probabilities are from the trainer's of the same tokens. Filters change the engine's distribution on
+ * purpose, and there is no gap to measure then; tokens that were drawn otherwise on purpose are left out.
+ */
+function gap({ batch, logprobs, config }: IterationNumbers): Record<string, number> {
+  if (config.topP < 1 || config.topK > 0) return {}
+  let [sum, count, max] = [0, 0, 0]
+  for (const [i, { engineLogprobs, responseIds }] of batch.experiences.entries()) {
+    const own = logprobs[i]
+    const engine = engineLogprobs.processed
+    if (!own || !engine) continue
+    const altered = alteredTokens({ length: responseIds.length, ...samplingOf(config) })
+    for (let t = 0; t < own.length; t++) {
+      if (altered[t]) continue
+      const distance = Math.abs(own[t]! - engine[t]!)
+      sum += distance
+      count++
+      if (distance > max) max = distance
+    }
+  }
+  return count === 0 ? {} : { 'gap/mean': sum / count, 'gap/max': max }
+}
+
+/** How tokens were sampled, as importance weights have to know. */
+export function samplingOf(config: RlConfig): { temperature: number; firstTemperature?: number; minNewTokens: number } {
+  const { temperature, useFire, firstTokenTemperature, minNewTokens } = config
+  return { temperature, minNewTokens, ...(useFire ? { firstTemperature: firstTokenTemperature } : {}) }
+}
+
+/** The mean of each over the updates that have it. */
+function means(updates: readonly UpdateSummary[]): Record<string, number | undefined> {
+  const names = new Set(updates.flatMap(({ losses }) => Object.keys(losses)))
+  return Object.fromEntries(
+    [...names].map(name => [
+      name,
+      mean(updates.flatMap(({ losses }) => (losses[name] === undefined ? [] : [losses[name]]))),
+    ]),
+  )
+}
+
+function mean(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : values.reduce((a, b) => a + b, 0) / values.length
+}
+
+function deviation(values: readonly number[]): number | undefined {
+  const middle = mean(values)
+  return middle === undefined ? undefined : Math.sqrt(mean(values.map(value => (value - middle) ** 2))!)
+}
+
+function named(prefix: string, values: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]))
+}
+
+function known(values: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(values).filter(
+      (entry): entry is [string, number] => entry[1] !== undefined && Number.isFinite(entry[1]),
+    ),
+  )
+}

@@ -1,0 +1,259 @@
+/** A reinforcement learning run from its config to the models it leaves: checks, the run directory, models, the loop, exports. */
+import { join } from 'node:path'
+import { openDataset, type SkippedRow } from '../../data/index.js'
+import { InputError } from '../../errors/index.js'
+import { FastExperienceMaker } from '../../experience/index.js'
+import { type LocalModel, readConfig } from '../../model/index.js'
+import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
+import { LocalEngine } from '../../rollout/index.js'
+import { Run } from '../../run/index.js'
+import { Tokenizer } from '../../text/index.js'
+import { harmlessKeys } from '../config/common.js'
+import { exportModel } from '../export-model.js'
+import type { JobOptions, JobResult } from '../job.js'
+import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
+import { memoryMetrics } from '../memory-metrics.js'
+import { trainProgress } from '../progress.js'
+import { keepTokenizer, runVersions } from '../run-setup.js'
+import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
+import { type RlLoopResult, trainRl } from './loop.js'
+import type { RlParts } from './parts.js'
+
+const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
+
+/**
+ * @example
+ * async function train(job: JobOptions<RlConfig>): Promise<void> {
+ *   const { outcome, metrics } = await runRl(job)
+ *   console.log(outcome, metrics['reward/mean'])
+ * }
+ */
+export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
+  const prepared = await prepareRl(job)
+  try {
+    const run = await openRun(job, prepared)
+    try {
+      const result = await trainRun(job, prepared, run)
+      await run.close(result.outcome)
+      return result
+    } catch (error) {
+      // A stop while models were being loaded: nothing was trained, and nothing is lost.
+      if (job.signal.aborted && error === job.signal.reason) {
+        const step = (await run.latest())?.step ?? 0
+        await run.close('stopped')
+        return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
+      }
+      await run.close('failed', error).catch(() => {})
+      throw error
+    }
+  } finally {
+    await prepared.close()
+  }
+}
+
+export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
+
+/** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
+export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, 'config' | 'signal'>) {
+  const { context, vocabSize } = (await readConfig(config.model)).decoder
+  if (config.maxNewTokens >= context)
+    throw new InputError(
+      `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the model's context of ${context}`,
+    )
+  const tokenizer = await Tokenizer.load(config.model)
+  if (tokenizer.vocabSize > vocabSize)
+    throw new InputError(
+      `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
+    )
+  await checkOtherModels(config, vocabSize)
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
+  await new RewardComputationEngine({ ...rewards, tokenizer }).close()
+  const skipped: SkippedRow[] = []
+  const shared = {
+    seed: config.seed,
+    baseDirectory: process.cwd(),
+    signal,
+    onSkipped: (row: SkippedRow) => skipped.push(row),
+  }
+  const dataset = await openDataset('prompts', config.data, { trainOn: 'assistant', ...config, ...shared })
+  try {
+    const ptx = config.ptx
+      ? await openDataset('conversations', config.ptx.data, {
+          validationShare: 0,
+          trainOn: 'assistant',
+          maxBadRows: config.maxBadRows,
+          shuffle: config.shuffle,
+          chatTemplate: config.chatTemplate,
+          maxLength: config.ptx.maxLength ?? context,
+          ...shared,
+        })
+      : undefined
+    const rows = dataset.report.train
+    const iterations = config.iterations ?? Math.max(1, Math.ceil((config.epochs * rows) / config.rolloutBatchSize))
+    const close = async (): Promise<void> => {
+      await dataset.close()
+      await ptx?.close()
+    }
+    // With the length that the model allows, where none was given: a run can be replayed without the model.
+    const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1)
+    return { config: { ...config, promptMaxLen }, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
+  } catch (error) {
+    await dataset.close()
+    throw error
+  }
+}
+
+/** A critic or a reference of another vocabulary would fail hours later, or never and teach nonsense. */
+async function checkOtherModels(config: RlConfig, vocabSize: number): Promise<void> {
+  const reference = referenceOf(config)
+  const others = {
+    reference: typeof reference === 'object' ? reference.directory : undefined,
+    'critic.model': config.critic?.model,
+  }
+  for (const [option, directory] of Object.entries(others)) {
+    if (directory === undefined) continue
+    const { decoder } = await readConfig(directory)
+    if (decoder.vocabSize !== vocabSize)
+      throw new InputError(
+        `${option}: ${directory} has ${decoder.vocabSize} tokens, the model that is trained ${vocabSize}; both must read the same ids`,
+      )
+  }
+}
+
+function openRun(
+  { origins, resume, allowChange }: JobOptions<RlConfig>,
+  { config, dataset, ptx }: PreparedRl,
+): Promise<Run> {
+  const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
+  const plain = JSON.parse(JSON.stringify(config))
+  const identity = { command: 'rl' as const, config: plain, origins, fingerprints, versions: runVersions() }
+  const { keepCheckpoints } = config
+  return resume
+    ? Run.resume(config.output, identity, { keepCheckpoints, allowChange, harmless: harmlessFor(config) })
+    : Run.create(config.output, identity, { keepCheckpoints })
+}
+
+/** How many iterations there are changes the rate of each where a schedule is spread over them. */
+function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
+  const spread = [optimizer, ...(critic ? [critic.optimizer] : [])].some(
+    ({ schedule, warmupSteps, warmupRatio }) =>
+      schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0),
+  )
+  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery']
+  return spread ? keys : [...keys, 'iterations', 'epochs']
+}
+
+async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run): Promise<JobResult> {
+  const { config, tokenizer, iterations, skipped } = prepared
+  await keepTokenizer(tokenizer.dir, run.directory)
+  if (!run.resumed) for (const row of skipped) run.skipped({ ...row })
+  const { parts, device, close } = await loadParts(job, prepared)
+  const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
+  try {
+    const result = await trainRl({
+      config,
+      iterations,
+      parts,
+      run,
+      progress,
+      harmless: harmlessFor(config),
+      memory: () => memoryMetrics(device),
+      signal: job.signal,
+    })
+    if (result.outcome === 'finished') await exportAll(parts, run, result)
+    const { state, metrics, outcome } = result
+    const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward }
+    progress.end(result.summary)
+    return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory }
+  } finally {
+    await close()
+  }
+}
+
+async function exportAll({ actor, critic, ema, maker }: RlParts, run: Run, { state }: RlLoopResult): Promise<void> {
+  const { directory } = run
+  await maker.withModel(actor, async () => {
+    await exportModel(actor, directory, 'final')
+    // Nothing was held out: the last model is the best.
+    if (!state.best) await exportModel(actor, directory, 'best')
+  })
+  if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
+  await ema?.model.export(join(directory, 'ema_model'), { what: 'model' })
+}
+
+async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
+  const { config, tokenizer, rewards, dataset, ptx } = prepared
+  const context: LoadContext = job
+  const loaded: { dispose(): void }[] = []
+  const keep = <T extends { dispose(): void }>(model: T): T => {
+    loaded.push(model)
+    return model
+  }
+  let engine: LocalEngine | undefined
+  const close = async (): Promise<void> => {
+    await engine?.close()
+    for (const model of loaded) model.dispose()
+  }
+  try {
+    const role = 'language' as const
+    const actor = keep(await loadTrained<'language'>(config.model, { ...config, role, what: 'the actor' }, context))
+    const reference = await loadReference(config, context)
+    if (typeof reference === 'object') keep(reference)
+    const critic = config.advantageEstimator === 'gae' ? keep(await loadCritic(config, context)) : undefined
+    const { emaDecay: decay } = config
+    // In float32: in bfloat16 an average that moves by a thousandth would not move at all.
+    const average =
+      decay === undefined
+        ? undefined
+        : keep(
+            await loadTrained<'language'>(
+              config.model,
+              { ...config, role, dtype: 'float32', what: 'the average' },
+              context,
+            ),
+          )
+    engine = new LocalEngine(actor, { tokenizer })
+    const maker = new FastExperienceMaker({
+      ...experienceOptionsOf(config),
+      ...(rewards as RewardEngineOptions),
+      actor,
+      tokenizer,
+      generator: engine,
+      klController: config.klController,
+      ...(reference === undefined ? {} : { initialModel: reference }),
+      ...(critic ? { critic } : {}),
+    })
+    const parts: RlParts = {
+      actor,
+      critic,
+      ema: average && { model: average, follow: () => average.average(actor, { decay: decay! }) },
+      generator: engine,
+      maker,
+      prompts: dataset.train(tokenizer),
+      heldOut: dataset.validation(tokenizer),
+      ptx: ptx?.train(tokenizer),
+    }
+    return { parts, device: actor.device, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function loadReference(
+  config: RlConfig,
+  context: LoadContext,
+): Promise<LocalModel<'language'> | 'adapter-off' | undefined> {
+  const reference = referenceOf(config)
+  if (reference === 'none') return undefined
+  if (reference === 'adapter-off') return reference
+  const { directory, adapter } = reference
+  return loadFrozen(directory, { ...config, adapter, role: 'language', what: 'the reference' }, context)
+}
+
+/** A critic of its own, in full: an adapter is the policy's. */
+function loadCritic(config: RlConfig, context: LoadContext): Promise<LocalModel<'value'>> {
+  const { model = config.model, optimizer } = config.critic!
+  const { lora: _, adapter: __, ...settings } = config
+  return loadTrained(model, { ...settings, role: 'value', optimizer, what: 'the critic' }, context)
+}

@@ -1,0 +1,301 @@
+/**
+ * Reinforcement learning, from top to bottom: prompts, a rollout with rewards and advantages, the updates it is worth, a look at
+ * held-out prompts, a checkpoint; and again.
+ */
+import { join } from 'node:path'
+import type { ExperienceBatch } from '../../experience/index.js'
+import type { Run } from '../../run/index.js'
+import { type StepRates, stepRates } from '../config/common.js'
+import { MetricSummaries, type MetricSummary, type TrainProgress } from '../progress.js'
+import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
+import { evaluate, heldOutPrompts } from './evaluate.js'
+import { IterationJournal } from './iteration-journal.js'
+import {
+  criticSummary,
+  iterationMetrics,
+  measuredKl,
+  policySummary,
+  samplingOf,
+  type UpdateSummary,
+} from './iteration-metrics.js'
+import type { RlParts } from './parts.js'
+import { type PlannedUpdate, planUpdates } from './plan.js'
+import { makeRollout } from './rollout.js'
+import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
+import { updateCritic, updatePolicy } from './update.js'
+
+export interface RlLoopOptions {
+  readonly config: RlConfig
+  readonly iterations: number
+  readonly parts: RlParts
+  readonly run: Run
+  readonly progress: TrainProgress
+  /** Options that may differ between a run and its resumption without changing what is trained. */
+  readonly harmless: readonly string[]
+  /** What the devices hold, for the metrics. */
+  readonly memory: () => Readonly<Record<string, number>>
+  /** Asks the run to stop: the optimiser step under way is finished, and everything is saved. */
+  readonly signal: AbortSignal
+}
+
+export interface RlLoopResult {
+  readonly outcome: 'finished' | 'stopped'
+  readonly state: RlState
+  /** Of the last iteration. */
+  readonly metrics: Readonly<Record<string, number>>
+  readonly summary: Readonly<Record<string, MetricSummary>>
+}
+
+export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
+  const { config, iterations, parts, run, progress, harmless, signal } = options
+  const { actor, critic, ema, generator, maker, prompts, ptx } = parts
+  const perIteration = updatesPerIteration(config)
+  const policyRates = stepRates(config.optimizer, iterations * perIteration)
+  const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration)
+  const heldOut = parts.heldOut ? await heldOutPrompts(parts.heldOut, config.evaluation.maxPrompts) : []
+
+  const restored = await restoreCheckpoint(run, parts)
+  let state = restored ?? initialState(parts)
+  let saved = restored?.step ?? -1
+  let metrics: Record<string, number> = {}
+  const summaries = new MetricSummaries(summarized)
+  const save = async (): Promise<void> => {
+    if (state.step === saved) return
+    progress.stage('saving')
+    await saveCheckpoint(run, parts, state)
+    saved = state.step
+  }
+  const stopped = async (): Promise<RlLoopResult> => {
+    await save()
+    return { outcome: 'stopped', state, metrics, summary: summaries.all }
+  }
+  // What was sampled for later iterations came from a policy that a changed config will not make again.
+  if (run.changes.some(({ allow }) => !harmless.includes(allow)))
+    await run.journal.discardFrom(state.iteration + (state.updates.length > 0 ? 1 : 0))
+  await generator.updateWeights({ version: actor.version })
+  if (state.iteration === 0 && state.updates.length === 0) await lookAtHeldOut(0)
+
+  while (!isLast(state)) {
+    const { iteration } = state
+    const journal = await IterationJournal.open(run.journal, iteration)
+    await journal.keepResumed(state.step)
+    const reused = journal.samples
+    const clock = new Clock()
+
+    // A rollout. What an interrupted attempt at it finished is taken from the journal.
+    progress.stage('generating')
+    const klCoef = maker.klCoef
+    const batch = await unlessStopped(
+      makeRollout({
+        maker,
+        prompts,
+        rolloutBatchSize: config.rolloutBatchSize,
+        oldLogprobs: oldLogprobsOf(config),
+        journal,
+        signal,
+      }),
+    )
+    if (!batch) return stopped()
+    clock.takeRollout(batch)
+    for (const { group, sample, ...why } of batch.dropped)
+      run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
+
+    // Its updates, from where they were left off.
+    progress.stage('updating')
+    const { experiences } = batch
+    const warmingUp = iteration < (config.critic?.warmupIterations ?? 0)
+    const plan = planUpdates({
+      samples: experiences.length,
+      trainBatchSize: config.trainBatchSize,
+      updateEpochs: config.updateEpochs,
+      seed: config.seed,
+      iteration,
+      models: [...(critic ? (['critic'] as const) : []), ...(warmingUp ? [] : (['policy'] as const))],
+    })
+    const logprobs = experiences.map(one => one.logprobs)
+    const policyVersion = actor.version - doneBy(state.updates, 'policy')
+    for (const [place, planned] of plan.entries()) {
+      if (place < state.updates.length) {
+        if (planned.model === 'policy' && config.ptx) await ptx?.take(config.ptx.batchSize)
+        continue
+      }
+      if (haltedBy(state.updates, planned)) continue
+      const update = await makeUpdate(planned, batch, klCoef, logprobs)
+      const advanced = update.outcome === 'done' ? 1 : 0
+      state = {
+        ...state,
+        updates: [...state.updates, update],
+        step: state.step + advanced,
+        policySteps: state.policySteps + (planned.model === 'policy' ? advanced : 0),
+        criticSteps: state.criticSteps + (planned.model === 'critic' ? advanced : 0),
+      }
+      await journal.keepUpdate({ ...planned, step: state.step, outcome: update.outcome })
+      if (signal.aborted && place + 1 < plan.length) return stopped()
+    }
+    await generator.updateWeights({ version: actor.version })
+    clock.lap('update')
+
+    // What it came to, and where the next one begins.
+    const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config }) : undefined
+    if (measured) maker.observeKl(measured)
+    await journal.keepEnd(measured ? { measuredKl: measured } : {})
+    const { updates } = state
+    const { epoch, position } = prompts.cursor
+    metrics = {
+      ...iterationMetrics({
+        batch,
+        updates,
+        klCoef,
+        logprobs,
+        config,
+        policyVersion,
+        reused,
+        epoch: epoch + position / prompts.size,
+        seconds: clock.seconds,
+      }),
+      ...options.memory(),
+    }
+    state = {
+      ...state,
+      iteration: iteration + 1,
+      updates: [],
+      cursor: prompts.cursor,
+      ptxCursor: ptx?.cursor,
+      maker: maker.state,
+    }
+    if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
+    const last = isLast(state)
+    if (last || state.iteration % config.evaluation.every === 0) await lookAtHeldOut(state.iteration)
+    summaries.add(metrics)
+    run.metrics(state.iteration, metrics)
+    progress.step(state.iteration, metrics)
+
+    if (config.exportEvery && state.iteration % config.exportEvery === 0) await exportIteration(state.iteration)
+    if (last || Math.floor(state.step / config.saveSteps) > Math.floor(Math.max(0, saved) / config.saveSteps))
+      await save()
+    if (signal.aborted && !last) return stopped()
+  }
+  return { outcome: 'finished', state, metrics, summary: summaries.all }
+
+  function isLast({ iteration, policySteps }: RlState): boolean {
+    return iteration >= iterations || policySteps >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
+  }
+
+  async function makeUpdate(
+    planned: PlannedUpdate,
+    { experiences }: ExperienceBatch,
+    klCoef: number,
+    logprobs: (Float32Array | undefined)[],
+  ): Promise<UpdateSummary> {
+    const chosen = planned.places.map(place => experiences[place]!)
+    if (planned.model === 'critic') {
+      const rates: StepRates = criticRates!(state.criticSteps)
+      const { aggregation, maxNewTokens } = config
+      const { valueClip } = config.critic!
+      const update = await maker.withModel(critic!, () =>
+        updateCritic({ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates }),
+      )
+      return criticSummary(update, rates.lr)
+    }
+    const rates = policyRates(state.policySteps)
+    const mixedIn =
+      ptx && config.ptx ? { examples: await ptx.take(config.ptx.batchSize), coef: config.ptx.coef } : undefined
+    const update = await maker.withModel(actor, async () => {
+      const made = await updatePolicy({
+        actor,
+        experiences: chosen,
+        objective: objectiveOptionsOf(config, { klCoef }),
+        ptx: mixedIn,
+        sampling: samplingOf(config),
+        rates,
+        targetKl: config.targetKl,
+      })
+      if (made.step) await ema?.follow()
+      return made
+    })
+    // Where the rollout was not scored, its one update says what the policy that sampled thought of it.
+    for (const [k, place] of planned.places.entries()) logprobs[place] ??= update.logprobs[k]!
+    return policySummary(update, rates.lr)
+  }
+
+  /** Undefined where the run was asked to stop in the middle of it: what was finished is in the journal. */
+  async function unlessStopped<T>(work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work
+    } catch (error) {
+      if (signal.aborted) return undefined
+      throw error
+    }
+  }
+
+  async function lookAtHeldOut(iteration: number): Promise<void> {
+    if (heldOut.length === 0) return
+    progress.stage('evaluating')
+    const found = await unlessStopped(evaluate({ maker, prompts: heldOut, config: config.evaluation, signal }))
+    if (!found) return
+    metrics = { ...metrics, ...found.metrics }
+    run.event('evaluation', { iteration, ...found.metrics })
+    if (iteration === 0) {
+      summaries.add(found.metrics)
+      run.metrics(0, found.metrics)
+    }
+    // The model that training began with is there already.
+    if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return
+    state = { ...state, best: { iteration, reward: found.reward } }
+    await maker.withModel(actor, () => actor.export(join(run.directory, 'best_model'), { what: 'model' }))
+  }
+
+  async function exportIteration(iteration: number): Promise<void> {
+    const directory = join(run.directory, `iteration_${String(iteration).padStart(6, '0')}`)
+    await maker.withModel(actor, () => actor.export(directory, { what: 'model' }))
+    if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
+  }
+
+  function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
+    for (const { group, sample, prompt, response, reward, components } of experiences.slice(0, 3))
+      run.sample({ iteration, group, sample, prompt, response, reward, components })
+  }
+}
+
+const summarized = {
+  'validation/reward': 'higher',
+  'reward/mean': 'higher',
+  'kl/mean': 'neither',
+  'entropy/mean': 'neither',
+  'length/mean': 'neither',
+  'length/truncated': 'neither',
+  'value/explained_variance': 'higher',
+  'gap/mean': 'neither',
+  'speed/tokens_per_second': 'neither',
+  'seconds/total': 'neither',
+} as const
+
+/** Optimiser steps that were made. */
+function doneBy(updates: readonly UpdateSummary[], model: UpdateSummary['model']): number {
+  return updates.filter(update => update.model === model && update.outcome === 'done').length
+}
+
+/** Whether the policy moved too far for more updates of this rollout. */
+function haltedBy(updates: readonly UpdateSummary[], { model }: PlannedUpdate): boolean {
+  return updates.some(update => update.model === model && update.outcome === 'stopped')
+}
+
+/** Seconds of an iteration's stages. */
+class Clock {
+  readonly seconds: Record<string, number> = {}
+  private last = performance.now()
+
+  lap(stage: string): void {
+    const now = performance.now()
+    this.seconds[stage] = (now - this.last) / 1000
+    this.last = now
+  }
+
+  /** The rollout's own stages; what it took beyond them (the journal, digests) is `other`. */
+  takeRollout({ info }: ExperienceBatch): void {
+    this.lap('other')
+    const { total, ...stages } = info.seconds
+    Object.assign(this.seconds, stages)
+    this.seconds.other = Math.max(0, this.seconds.other! - total)
+  }
+}

@@ -1,0 +1,61 @@
+/** Where a run is: what a checkpoint holds beside the models' own states. */
+import { join } from 'node:path'
+import type { DataCursor } from '../../data/index.js'
+import type { ExperienceState } from '../../experience/index.js'
+import type { Run } from '../../run/index.js'
+import type { UpdateSummary } from './iteration-metrics.js'
+import type { RlParts } from './parts.js'
+
+/** Plain JSON. Cursors and the maker's state are those the iteration began with: its rollout is made again from the journal. */
+export interface RlState {
+  readonly iteration: number
+  /** What the iteration's optimiser steps gave, so far. */
+  readonly updates: readonly UpdateSummary[]
+  /** Optimiser steps of all models. */
+  readonly step: number
+  readonly policySteps: number
+  readonly criticSteps: number
+  readonly cursor: DataCursor
+  readonly ptxCursor: DataCursor | undefined
+  readonly maker: ExperienceState
+  readonly best: { readonly iteration: number; readonly reward: number } | undefined
+}
+
+export function initialState({ prompts, ptx, maker }: RlParts): RlState {
+  return {
+    iteration: 0,
+    updates: [],
+    step: 0,
+    policySteps: 0,
+    criticSteps: 0,
+    cursor: prompts.cursor,
+    ptxCursor: ptx?.cursor,
+    maker: maker.state,
+    best: undefined,
+  }
+}
+
+/** Saves the models and the state under the number of optimiser steps. */
+export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): Promise<void> {
+  await run.checkpoint(state.step, { ...state } as unknown as Parameters<Run['checkpoint']>[1], async directory => {
+    for (const [name, model] of modelsOf(parts)) await model.saveState(join(directory, name))
+  })
+}
+
+/** Takes up the newest checkpoint; undefined where there is none. */
+export async function restoreCheckpoint(run: Run, parts: RlParts): Promise<RlState | undefined> {
+  const found = await run.latest()
+  if (!found) return undefined
+  const state = found.state as unknown as RlState
+  for (const [name, model] of modelsOf(parts)) await model.loadState(join(found.directory, name))
+  parts.prompts.seek(state.cursor)
+  if (state.ptxCursor) parts.ptx?.seek(state.ptxCursor)
+  parts.maker.restore(state.maker)
+  return state
+}
+
+function modelsOf({ actor, critic, ema }: RlParts) {
+  return Object.entries({ actor, critic, ema: ema?.model }).flatMap(([name, model]) =>
+    model ? [[name, model] as const] : [],
+  )
+}

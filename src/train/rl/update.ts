@@ -1,0 +1,191 @@
+/** One optimiser step of the policy, and one of the critic, over some samples of a rollout. */
+import type { Experience } from '../../experience/index.js'
+import type { Outputs, Sequence, TokenModel, TrainStepResult } from '../../model/index.js'
+import type { StepRates } from '../config/common.js'
+import {
+  alteredTokens,
+  mergePolicyStatistics,
+  mergeValueStatistics,
+  type ObjectiveOptions,
+  type ObjectiveSample,
+  objective,
+  type PolicyStatistics,
+  type SftSample,
+  sftLoss,
+  sftTotals,
+  tokenTotals,
+  type ValueStatistics,
+  valueLoss,
+} from '../losses/index.js'
+
+/** A row of mixed-in supervised data. */
+export interface PtxExample {
+  readonly ids: Int32Array
+  readonly mask: Uint8Array
+}
+
+export interface PolicyUpdateOptions {
+  readonly actor: TokenModel<'language'>
+  readonly experiences: readonly Experience[]
+  readonly objective: ObjectiveOptions
+  readonly ptx: { readonly examples: readonly PtxExample[]; readonly coef: number } | undefined
+  /** How the tokens were sampled, for the weights of importance sampling. */
+  readonly sampling: { readonly temperature: number; readonly firstTemperature?: number; readonly minNewTokens: number }
+  readonly rates: StepRates
+  /** No step is made when the policy has moved further than this from the one that sampled. */
+  readonly targetKl: number | undefined
+}
+
+export interface PolicyUpdate {
+  readonly loss: number
+  readonly policy: number
+  readonly kl: number | undefined
+  /** Mean over tokens. */
+  readonly entropy: number | undefined
+  readonly ptx: number | undefined
+  readonly statistics: PolicyStatistics
+  /** Of the policy before this step, per sample in the order given: what the first step of a rollout stands in with for the old ones. */
+  readonly logprobs: readonly Float32Array[]
+  /** Undefined where `targetKl` forbade it. */
+  readonly step: TrainStepResult | undefined
+}
+
+export async function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
+  const { actor, experiences, objective: objectiveOptions, ptx, rates, targetKl } = options
+  const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
+  const temperature = experiences[0]!.temperature
+  const entropy =
+    actor.capabilities.entropy &&
+    ((objectiveOptions.entropyCoef ?? 0) > 0 ||
+      (objectiveOptions.highEntropyTokenRatio ?? 0) > 0 ||
+      measuresEntropy(experiences))
+  const logprobs = new Array<Float32Array>(experiences.length)
+  const sums = { value: 0, policy: 0, kl: 0, entropy: 0 }
+  let hasKl = false
+  const statistics: PolicyStatistics[] = []
+  await actor.forwardBackward(
+    experiences.map(sequenceOf),
+    (outputs, indices) => {
+      const samples = outputs.map((output, k) => objectiveSample(experiences[indices[k]!]!, output, options))
+      const result = objective({ samples, totals, options: objectiveOptions })
+      for (const [k, index] of indices.entries()) logprobs[index] = outputs[k]!.logprobs
+      sums.value += result.value
+      sums.policy += result.policy
+      sums.kl += result.kl ?? 0
+      hasKl ||= result.kl !== undefined
+      for (const output of outputs) for (const one of output.entropy ?? []) sums.entropy += one
+      statistics.push(result.statistics)
+      return result.gradients.map(({ logprobs: gradient, entropies }) => ({
+        logprobs: Float32Array.from(gradient),
+        ...(entropies ? { entropy: Float32Array.from(entropies) } : {}),
+      }))
+    },
+    { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy },
+  )
+  const merged = mergePolicyStatistics(statistics)
+  const stopped = targetKl !== undefined && merged.approxKl > targetKl
+  const ptxValue = ptx && !stopped ? await addPtx(actor, ptx) : undefined
+  if (stopped) actor.zeroGrad()
+  return {
+    loss: sums.value + (ptx && ptxValue !== undefined ? ptx.coef * ptxValue : 0),
+    policy: sums.policy,
+    kl: hasKl ? sums.kl : undefined,
+    entropy: entropy ? sums.entropy / totals.tokens : undefined,
+    ptx: ptxValue,
+    statistics: merged,
+    logprobs,
+    step: stopped ? undefined : await actor.step(rates),
+  }
+}
+
+/** Entropies cost a pass over all logits: they are measured here where the rollout was not scored. */
+function measuresEntropy(experiences: readonly Experience[]): boolean {
+  return experiences[0]!.logprobs === undefined
+}
+
+/** Adds the gradient of the supervised rows' loss. Gives its value, before the coefficient. */
+async function addPtx(
+  actor: TokenModel<'language'>,
+  { examples, coef }: NonNullable<PolicyUpdateOptions['ptx']>,
+): Promise<number> {
+  const masks = examples.map(({ mask }) => mask.subarray(1))
+  const totals = sftTotals(masks)
+  let value = 0
+  await actor.forwardBackward(
+    examples.map(({ ids }) => ids),
+    (outputs, indices) => {
+      const samples: SftSample[] = outputs.map(({ logprobs }, k) => ({ logprobs, mask: masks[indices[k]!]! }))
+      const result = sftLoss({ samples, totals })
+      value += result.value
+      return result.gradients.map(({ logprobs }) => ({ logprobs: Float32Array.from(logprobs, g => coef * g) }))
+    },
+  )
+  return value
+}
+
+function objectiveSample(
+  one: Experience,
+  { logprobs, entropy }: Outputs['language'],
+  { objective: { tisCap }, sampling }: PolicyUpdateOptions,
+): ObjectiveSample {
+  return {
+    name: `${one.group}, sample ${one.sample}`,
+    logprobs,
+    oldLogprobs: one.logprobs,
+    advantages: one.advantages,
+    refLogprobs: one.refLogprobs,
+    ...(entropy ? { entropies: entropy } : {}),
+    // Chosen by the entropies of the policy that sampled, where they are known.
+    ...(one.entropy ? { lossMask: one.lossMask } : {}),
+    ...(tisCap == null
+      ? {}
+      : {
+          engineLogprobs: one.engineLogprobs.processed,
+          altered: alteredTokens({ length: one.responseIds.length, ...sampling }),
+        }),
+  }
+}
+
+export interface CriticUpdateOptions {
+  readonly critic: TokenModel<'value'>
+  readonly experiences: readonly Experience[]
+  readonly valueClip: number | null
+  readonly aggregation: NonNullable<ObjectiveOptions['aggregation']>
+  readonly maxNewTokens: number
+  readonly rates: StepRates
+}
+
+export interface CriticUpdate {
+  readonly loss: number
+  readonly statistics: ValueStatistics
+  readonly step: TrainStepResult
+}
+
+export async function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate> {
+  const { critic, experiences, valueClip, aggregation, maxNewTokens, rates } = options
+  const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
+  const statistics: ValueStatistics[] = []
+  let loss = 0
+  await critic.forwardBackward(
+    experiences.map(sequenceOf),
+    (outputs, indices) => {
+      const samples = outputs.map(({ values }, k) => {
+        const { group, sample, values: oldValues, returns } = experiences[indices[k]!]!
+        return { name: `${group}, sample ${sample}`, values, oldValues, returns }
+      })
+      const result = valueLoss({ samples, totals, options: { valueClip, aggregation, maxNewTokens } })
+      loss += result.value
+      statistics.push(result.statistics)
+      return result.gradients.map(({ values }) => ({ values: Float32Array.from(values) }))
+    },
+    { from: experiences.map(({ promptIds }) => promptIds.length) },
+  )
+  return { loss, statistics: mergeValueStatistics(statistics), step: await critic.step(rates) }
+}
+
+function sequenceOf({ promptIds, responseIds }: Experience): Sequence {
+  const whole = new Int32Array(promptIds.length + responseIds.length)
+  whole.set(promptIds)
+  whole.set(responseIds, promptIds.length)
+  return whole
+}

@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { replayRl } from '../../../src/train/rl/index.js'
+import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+
+const model = await modelDirectory(1)
+const data = promptFile(6)
+const base = quickly({ model, data, rewards: letterReward })
+
+test('a run leaves models that load, metrics of every iteration, and a journal that replays', async () => {
+  const output = fresh('run')
+  const result = await start({ ...base, output, algorithm: 'grpo' })
+  expect(result).toMatchObject({ outcome: 'finished', step: 3, directory: output })
+  for (const name of [
+    'config.json',
+    'final_model/config.json',
+    'best_model/model.safetensors',
+    'tokenizer/tokenizer.json',
+  ])
+    expect(existsSync(join(output, name)), name).toBe(true)
+  const lines = await metricLines(output)
+  expect(lines.map(({ step }) => step)).toEqual([1, 2, 3])
+  expect(Object.keys(lines[0]!.values)).toEqual(
+    expect.arrayContaining([
+      'reward/mean',
+      'reward/std',
+      'kl/mean',
+      'entropy/mean',
+      'gap/mean',
+      'grad/norm',
+      'seconds/update',
+    ]),
+  )
+  expect(await replayRl(output)).toMatchObject({ iterations: 3, samples: 24, updates: 3, mismatches: [] })
+})
+
+test('the same seed gives the same weights to the bit, another seed others', async () => {
+  const [a, b, c] = [fresh('run'), fresh('run'), fresh('run')]
+  await start({ ...base, output: a })
+  await start({ ...base, output: b })
+  await start({ ...base, output: c, seed: 1 })
+  expect(finalWeights(a).equals(finalWeights(b))).toBe(true)
+  expect(finalWeights(a).equals(finalWeights(c))).toBe(false)
+})
+
+const algorithms = [
+  { algorithm: 'ppo', nSamplesPerPrompt: 2, trainBatchSize: 2, updateEpochs: 2, critic: { warmupIterations: 1 } },
+  { algorithm: 'grpo', trainBatchSize: 3, updateEpochs: 2, emaDecay: 0.9 },
+  { algorithm: 'dapo', overlongBufferLen: 2 },
+  { algorithm: 'rloo', lora: { rank: 4, dropout: 0.1 }, klController: { kind: 'adaptive', target: 0.01 } },
+  { algorithm: 'cpgd', tisCap: 2, rewardRunningNorm: true },
+  { algorithm: 'gspo', highEntropyTokenRatio: 0.5, entropyCoef: 0.01 },
+]
+
+test.each(algorithms)(
+  '$algorithm stopped after every optimiser step and resumed is the run that was not',
+  async options => {
+    const whole = fresh('run')
+    await start({ ...base, ...options, output: whole })
+    const parts = fresh('run')
+    let { outcome } = await start({ ...base, ...options, output: parts }, { stopAt: 'generating' })
+    let stops = 1
+    for (; outcome === 'stopped'; stops++)
+      ({ outcome } = await start({ ...base, ...options, output: parts }, { resume: true, stopAt: 'updating' }))
+    expect(stops).toBeGreaterThan(2)
+    expect(finalWeights(parts).equals(finalWeights(whole))).toBe(true)
+    if ('emaDecay' in options)
+      expect(finalWeights(parts, 'ema_model').equals(finalWeights(whole, 'ema_model'))).toBe(true)
+    const strip = (line: { step: number; values: Record<string, number> }) => ({
+      step: line.step,
+      values: Object.fromEntries(
+        Object.entries(line.values).filter(([name]) => !/^(seconds|speed|memory|samples\/reused)/.test(name)),
+      ),
+    })
+    expect((await metricLines(parts)).map(strip)).toEqual((await metricLines(whole)).map(strip))
+    for (const run of [whole, parts]) expect((await replayRl(run)).mismatches).toEqual([])
+  },
+)
