@@ -52,7 +52,7 @@ async function dispatch([name, ...rest]: string[]): Promise<number> {
   }
   const verb = await entry.load()
   if (rest.includes('--help') || rest.includes('-h')) {
-    console.log(verb.help)
+    console.log(typeof verb.help === 'string' ? verb.help : verb.help(rest))
     return 0
   }
   return verb.run(rest)

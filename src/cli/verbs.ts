@@ -1,6 +1,7 @@
 /** A verb's module: one file each, loaded only when it is called. */
 export interface Verb {
-  help: string
+  /** What `--help` prints; of a verb with several actions, by what was typed behind it. */
+  help: string | ((args: readonly string[]) => string)
   /** Resolves to the exit code. */
   run(args: string[]): Promise<number>
 }
@@ -35,7 +36,19 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'derive advantages from saved samples',
     load: () => import('./advantages.js'),
   },
-  { name: 'reward', summary: 'test a reward over saved samples', load: () => import('./reward.js') },
+  { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
+  {
+    name: 'reward',
+    summary: 'train a reward model, or test a reward over saved samples',
+    load: () => import('./reward.js'),
+  },
+  { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
+  {
+    name: 'replay',
+    summary: "derive a run's training batches again, and compare them with what was trained on",
+    load: () => import('./replay.js'),
+  },
+  { name: 'schema', summary: "print a training config's JSON Schema, for editors", load: () => import('./schema.js') },
   { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
   { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },

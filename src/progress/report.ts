@@ -13,7 +13,7 @@ export interface Report {
 export interface LiveLine {
   /** How things stand now: a terminal shows it in place of the last, a log from time to time. */
   show(text: string): void
-  /** What is being done meanwhile, beside it. A log is told each thing once. */
+  /** What is being done until the next `show`, beside it. A log is told each thing once. */
   doing(text: string): void
   /** Takes the line away; a log gets the last one, if it has not. */
   end(): void
@@ -83,6 +83,7 @@ export function terminalReport(
       return {
         show(next) {
           text = next
+          doing = ''
           if (now() - drawn >= 100) draw()
         },
         doing(next) {

@@ -6,9 +6,21 @@
  * const { value, gradients } = objective({ samples, totals: tokenTotals([2]), options: { loss: 'ppo' } })
  */
 
+export { type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
+export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
+export {
+  type ConfigLayer,
+  fileLayer,
+  type RawConfig,
+  type ResolvedConfig,
+  resolveConfig,
+  settingsLayer,
+} from './config/resolve.js'
 export { TrainingError } from './errors.js'
 export type { Best, JobOptions, JobResult } from './job.js'
 export * from './losses/index.js'
+export { estimateModel, type ModelMemory, type PlannedModel } from './memory-estimate.js'
+export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './plan.js'
 export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 export { runPreference } from './preference/job.js'
 export {

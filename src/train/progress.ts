@@ -115,9 +115,12 @@ export function duration(seconds: number): string {
   return hours % 24 === 0 ? `${hours / 24} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** A header and a row for each metric; the column of best values is there where one has it. Empty where there is no metric. */
+/** Of how the work went, not of what came of it. */
+const background = /^(lr|data|seconds|memory|speed)(\/|$)/
+
+/** A header and a row for each metric that says what came of a training; the column of best values is there where one has it. Empty where there is no metric. */
 export function summaryTable(summary: Readonly<Record<string, MetricSummary>>): string[] {
-  const metrics = Object.entries(summary)
+  const metrics = Object.entries(summary).filter(([name]) => !background.test(name))
   if (metrics.length === 0) return []
   const withBest = metrics.some(([, { best }]) => best !== undefined)
   const rows = [

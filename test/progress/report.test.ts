@@ -63,10 +63,9 @@ test('a live line is redrawn in place, stays below the lines that come, and neve
   expect(drawn()).toBe('|  step 2  saving')
   report.line('saved')
   expect(drawn()).toBe('|saved\n  step 2  saving')
-  line.doing('')
   now += 100
-  line.show('step 3 of a great many')
-  expect(drawn()).toBe('|  step 2|  step 3 of a great')
+  line.show('step 3 of a great many') // What was being done is done.
+  expect(drawn()).toBe('|  step 3 of a great')
   line.end()
   report.line('done')
   expect(drawn()).toBe('||done\n')

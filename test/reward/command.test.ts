@@ -126,8 +126,8 @@ failures  input 1
   })
 
   it.each<[string, string[], number, RegExp]>([
-    ['no action', ['reward'], 2, /expected an action: test/],
-    ['another action', ['reward', 'tset'], 2, /unknown action "tset"; there is: test/],
+    ['no action', ['reward'], 2, /expected an action: train or test/],
+    ['another action', ['reward', 'tset'], 2, /unknown action "tset"; there are: train, test; did you mean test\?/],
     ['no reward', ['reward', 'test', '--input', 'x.jsonl'], 2, /--reward: expected a file/],
     ['no input', ['reward', 'test', '--reward', 'x.ts'], 2, /--input: expected a file/],
     ['a misspelt option', ['reward', 'test', '--rewards', 'x.ts'], 2, /no option --rewards; did you mean --reward\?/],

@@ -22,7 +22,6 @@ test('a terminal has one line, with the time left from the pace since the first 
   progress.stage('first step: making CUDA graphs')
   expect(visible(screen.text)).toBe('  first step: making CUDA graphs')
   screen.now += 60_000
-  progress.stage('')
   progress.step(1, { 'reward/mean': 0.123456, 'kl/mean': 0.00123456 })
   screen.now += 200
   progress.step(2, { 'reward/mean': 0.2, 'kl/mean': 0.002, 'length/mean': 41.5, 'speed/tokens_per_second': 23105.4 })
@@ -88,5 +87,6 @@ test.each([
 
 test('a table without metrics is empty; without best values it has no column for them', () => {
   expect(summaryTable({})).toEqual([])
-  expect(summaryTable({ lr: { first: 1, last: 2 } })).toEqual(['      first  last', '  lr      1     2'])
+  const rows = { 'loss/train': { first: 1, last: 2 }, lr: { first: 1, last: 2 }, 'seconds/data': { first: 1, last: 2 } }
+  expect(summaryTable(rows)).toEqual(['              first  last', '  loss/train      1     2'])
 })

@@ -86,10 +86,11 @@ export function settingsLayer(settings: readonly string[]): ConfigLayer {
   return { origin: '--set', values }
 }
 
-/** What a config file says, as a layer; paths in it are relative to it. */
+/** What a config file says, as a layer; paths in it are relative to it. `$schema` is a word to editors. */
 export function fileLayer(file: string, read: unknown): ConfigLayer {
   if (!isSection(read)) throw new InputError(`${file}: expected options by name, such as "model: DIR"`)
-  return { origin: file, values: read, directory: dirname(resolve(file)) }
+  const { $schema: _, ...values } = read
+  return { origin: file, values, directory: dirname(resolve(file)) }
 }
 
 function parsed(text: string): unknown {

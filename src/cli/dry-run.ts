@@ -1,0 +1,68 @@
+/** What a dry run found, for people. */
+import { totalmem } from 'node:os'
+import type { DataReport } from '../data/index.js'
+import { cudaDevice } from '../tensor/index.js'
+import type { CheckedModels, ModelMemory, TrainingPlan } from '../train/index.js'
+
+export interface DryRun {
+  readonly plan: TrainingPlan
+  readonly models: CheckedModels
+  readonly data: readonly DataReport[]
+}
+
+/** Lines about data, models and memory. */
+export function dryRunReport({ models, data }: DryRun): string[] {
+  const { device } = models
+  const available = device === 'cpu' ? totalmem() : (cudaDevice(device)?.totalBytes ?? 0)
+  return ['', ...data.flatMap(dataLines), '', ...memoryLines(models, available), '', 'Everything checks out.']
+}
+
+function dataLines({ files, rows, formats, skipped, train, validation }: DataReport): string[] {
+  const named = (counts: Readonly<Record<string, number>>): string =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${number(count)}`)
+      .join('; ')
+  const left = Object.keys(skipped).length > 0 ? [`  left out: ${named(skipped)}`] : []
+  return [
+    `data: ${number(rows)} rows in ${files.length === 1 ? files[0]!.path : `${files.length} files`} (${named(formats)})`,
+    `  ${number(train)} examples to train on, ${number(validation)} held out`,
+    ...left,
+  ]
+}
+
+const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'total'] as const
+
+/** A row for each model and for the cache, and whether all of it fits. */
+export function memoryLines({ models, device, dtype, tokens, cache }: CheckedModels, available: number): string[] {
+  const memory = models.map(one => one.memory)
+  const header = ['', 'parameters', ...columns]
+  const rows = models.map(({ parameters, memory: one }) => [
+    one.name,
+    number(parameters),
+    ...columns.map(name => (one[name] === 0 ? '' : size(one[name]))),
+  ])
+  const cached = cache === 0 ? [] : [['keys and values', '', '', '', '', '', '', size(cache)]]
+  const total = memory.reduce((sum: number, one: ModelMemory) => sum + one.total, cache)
+  const table = [header, ...rows, ...cached]
+  const widths = header.map((_, i) => Math.max(...table.map(row => row[i]!.length)))
+  const lines = table.map(row =>
+    `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')}`.trimEnd(),
+  )
+  const tooMuch =
+    total > available
+      ? [
+          `That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
+        ]
+      : []
+  return [
+    `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
+    ...lines,
+    `  together about ${size(total)} of ${size(available)}`,
+    ...tooMuch,
+  ]
+}
+
+const number = (value: number): string => value.toLocaleString('en')
+
+const size = (bytes: number): string =>
+  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { reportFor } from '../progress/index.js'
+import { Run } from '../run/index.js'
+import { replaySupervised } from '../train/index.js'
+import { readArguments, UsageError } from './flags.js'
+import { interruptible } from './interrupt.js'
+
+export const help = `Usage: whetstone replay RUN
+
+Derives every training batch of a run again, from its journal and its data, without the model, and compares it with what was
+trained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not.
+`
+
+/** What was compared, and every difference that was found. */
+interface Replayed {
+  readonly compared: string
+  readonly differences: readonly string[]
+}
+
+export async function run(args: string[]): Promise<number> {
+  const { positionals } = readArguments(args, z.object({}), { positionals: 'keep' })
+  const [directory, ...rest] = positionals
+  if (directory === undefined || rest.length > 0) throw new UsageError('expected one run directory')
+  const report = reportFor(process.env)
+  return interruptible({
+    work: async signal => {
+      const { compared, differences } = await replay(resolve(directory), signal)
+      for (const difference of differences.slice(0, shownDifferences)) report.line(difference)
+      if (differences.length > shownDifferences) report.line(`and ${differences.length - shownDifferences} more`)
+      console.log(`${directory}: ${compared}${differences.length === 0 ? ', all as they were trained on' : ''}`)
+      return differences.length === 0 ? 0 : 1
+    },
+    onInterrupt: () => report.line('Interrupted.'),
+  })
+}
+
+const shownDifferences = 20
+
+async function replay(directory: string, signal: AbortSignal): Promise<Replayed> {
+  const { config } = await Run.read(directory)
+  void config
+  const { batches, rows, mismatches, changedFiles } = await replaySupervised(directory, { signal })
+  return {
+    compared: `${batches} batches of ${rows} rows derived again`,
+    differences: [
+      ...changedFiles.map(path => `${path} is not what it was when the run was started`),
+      ...mismatches.map(
+        ({ step, row, where, message }) =>
+          `step ${step}, row ${row}${where === undefined ? '' : ` (${where})`}: ${message}`,
+      ),
+    ],
+  }
+}

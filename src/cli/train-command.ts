@@ -1,0 +1,182 @@
+/** What `sft`, `reward train`, `rl` and `dpo` have in common: configs in layers, dry runs, Ctrl-C, resume, what to do next. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { InputError } from '../errors/index.js'
+import { readConfigFile } from '../files/index.js'
+import { type Report, reportFor } from '../progress/index.js'
+import {
+  type CheckedModels,
+  type ConfigLayer,
+  checkData,
+  checkModels,
+  configOptions,
+  fileLayer,
+  type JobOptions,
+  type JobResult,
+  type RawConfig,
+  type ResolvedConfig,
+  settingsLayer,
+  type TrainingPlan,
+} from '../train/index.js'
+import { dryRunReport } from './dry-run.js'
+import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
+import { interruptible } from './interrupt.js'
+import { resolvedConfig } from './resolved-config.js'
+import type { Verb } from './verbs.js'
+
+/** One kind of training, as a command sees it. */
+export interface Training<C> {
+  /** What is typed behind `whetstone`. */
+  readonly verb: string
+  /** What it does, for the help. */
+  readonly about: string
+  /** The shortest config. */
+  readonly example: string
+  readonly schema: z.ZodObject
+  readonly resolve: (layers: readonly ConfigLayer[]) => ResolvedConfig<C> & { readonly notes?: readonly string[] }
+  readonly plan: (config: C) => TrainingPlan
+  readonly run: (job: JobOptions<C>) => Promise<JobResult>
+  /** What to do with the model in a directory: commands and their like, a line each. */
+  readonly next: (model: string) => readonly string[]
+}
+
+const several = (placeholder: string, description: string) =>
+  z
+    .array(text(placeholder, '', placeholder.toLowerCase()))
+    .optional()
+    .meta({ placeholder, description })
+
+const flags = z.object({
+  config: file('the config'),
+  set: several('KEY=VALUE', "an option that takes the place of the config's; several times for several"),
+  dryRun: toggle('check config, data and models, estimate the memory, print the options in force, and stop'),
+  resume: toggle('go on with the run in the output directory'),
+  allowChange: several('KEY', 'an option that a resumed run may have otherwise; several times for several'),
+})
+type Settings = z.output<typeof flags>
+
+export function trainCommand<C extends { readonly output: string }>(training: Training<C>): Verb {
+  return { help: helpOf(training), run: args => runCommand(training, args) }
+}
+
+async function runCommand<C extends { readonly output: string }>(
+  training: Training<C>,
+  args: readonly string[],
+): Promise<number> {
+  const settings = readFlags(args, flags)
+  const { config: path, resume = false, dryRun = false, allowChange = [] } = settings
+  const given = fileLayer(path, await readConfigFile(path))
+  const { config, origins, notes = [] } = training.resolve([given, commandLine(settings)])
+  await checkOutput(config.output, resume ? 'resume' : 'start')
+  const report = reportFor(process.env)
+  for (const note of notes) report.line(note)
+  return interruptible({
+    work: async signal => {
+      const plan = training.plan(config)
+      const models = await checkModels(plan)
+      if (dryRun) return dry({ config: config as RawConfig, origins }, plan, models, { report, signal })
+      signal.addEventListener('abort', () => report.line(stopping), { once: true })
+      const result = await training.run({ config, origins, resume, allowChange, report, signal })
+      if (result.outcome === 'stopped') signal.throwIfAborted()
+      for (const line of await afterwards(training, result)) report.line(line)
+      return 0
+    },
+    onInterrupt: () =>
+      report.line(
+        dryRun
+          ? 'Interrupted.'
+          : `Interrupted. What was trained is saved in ${config.output}; to go on with it:\n  ${resumeLine(training.verb, args)}`,
+      ),
+  })
+}
+
+const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
+
+function commandLine({ set = [] }: Settings): ConfigLayer {
+  try {
+    return settingsLayer(set)
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error })
+  }
+}
+
+/** Before anything is read: the directory of the run is one, and holds a run exactly where one is to go on. */
+async function checkOutput(output: string, intent: 'start' | 'resume'): Promise<void> {
+  const found = await stat(output).catch(() => undefined)
+  if (found && !found.isDirectory())
+    throw new InputError(`output: ${output} is a file; a run needs a directory of its own`)
+  const has = (name: string): Promise<boolean> =>
+    stat(join(output, name)).then(
+      () => true,
+      () => false,
+    )
+  const holdsRun = await has('config.json')
+  // A process that died at the very beginning left its lock and nothing else, and can be resumed.
+  if (intent === 'resume' && !holdsRun && !(await has('lock')))
+    throw new InputError(`output: ${output} holds no run to resume; leave out --resume to start one`)
+  if (intent === 'start' && holdsRun)
+    throw new InputError(`output: ${output} holds a run already`, {
+      remedy: 'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
+    })
+}
+
+async function dry(
+  { config, origins }: ResolvedConfig<RawConfig>,
+  plan: TrainingPlan,
+  models: CheckedModels,
+  { report, signal }: { report: Report; signal: AbortSignal },
+): Promise<number> {
+  const data = await checkData(plan, { tokenizer: models.tokenizer, signal })
+  process.stdout.write(`${resolvedConfig(config, origins)}\n`)
+  for (const line of dryRunReport({ plan, models, data })) report.line(line)
+  return 0
+}
+
+/** Where the models are, and how to use them. */
+async function afterwards<C>(training: Training<C>, { directory, best, step }: JobResult): Promise<string[]> {
+  const final = join(directory, 'final_model')
+  const isThere = await stat(final).catch(() => undefined)
+  return [
+    ...(isThere ? [`${final}: the model after ${step} steps`] : []),
+    ...(best
+      ? [`${join(directory, 'best_model')}: the best, after ${best.step} steps (${best.metric} ${shown(best.value)})`]
+      : []),
+    ...(isThere ? training.next(final).map(line => `  ${line}`) : []),
+  ]
+}
+
+const shown = (value: number): string => String(Number(value.toPrecision(4)))
+
+/** The command that goes on, to be typed as it is. */
+export function resumeLine(verb: string, args: readonly string[]): string {
+  const quoted = args
+    .filter(arg => arg !== '--resume')
+    .map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`))
+  return ['whetstone', verb, ...quoted, '--resume'].join(' ')
+}
+
+function helpOf<C>({ verb, about, example, schema }: Training<C>): string {
+  const options = configOptions(schema)
+  const column = Math.max(...options.map(({ name }) => name.length)) + 2
+  const described = options.map(({ name, initial, description }) => {
+    const shownInitial = initial === undefined ? '' : ` (default ${initial})`
+    return `  ${name.padEnd(column)}${description}${shownInitial}`
+  })
+  return `Usage: whetstone ${verb} --config FILE [--set KEY=VALUE ...] [--dry-run] [--resume] [--allow-change KEY ...]
+
+${about}
+
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+
+${example.replaceAll(/^/gm, '  ')}
+
+${flagHelp(flags)}
+
+Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+
+Options of the config, dots for sections (docs/training.md explains them, \`whetstone schema\` prints them for editors):
+
+${described.join('\n')}
+`
+}

@@ -1,0 +1,75 @@
+/** The kinds of training there are, as commands see them. */
+import type { z } from 'zod'
+import {
+  type PreferenceConfig,
+  planRows,
+  preferencePaths,
+  preferenceSchema,
+  type RewardModelConfig,
+  resolveConfig,
+  rewardModelSchema,
+  runPreference,
+  runRewardModel,
+  runSft,
+  type SftConfig,
+  sftSchema,
+  supervisedPaths,
+} from '../train/index.js'
+import type { Training } from './train-command.js'
+
+const useModel = (model: string): readonly string[] => [
+  `whetstone chat --model ${model}`,
+  `whetstone serve --model ${model}`,
+]
+
+export const sftTraining: Training<SftConfig> = {
+  verb: 'sft',
+  about: `Supervised fine-tuning: the model learns to answer as the assistant does in conversations, prompts with completions,
+or texts. The best checkpoint is the one of lowest perplexity on validation data.`,
+  example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
+  schema: sftSchema,
+  resolve: layers => resolveConfig(sftSchema, layers, { paths: supervisedPaths }),
+  plan: config => planRows(config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 }),
+  run: runSft,
+  next: useModel,
+}
+
+export const rewardTraining: Training<RewardModelConfig> = {
+  verb: 'reward train',
+  about: `Trains a reward model on pairs of answers: of two, the better one gets the higher score. The best checkpoint is the one
+that ranks most held-out pairs rightly.`,
+  example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
+  schema: rewardModelSchema,
+  resolve: layers => resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths }),
+  plan: config => planRows(config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 }),
+  run: runRewardModel,
+  next: model => [
+    'to reward samples with it, in a file of rewards:',
+    `sources: { quality: { type: model, path: ${model} } }`,
+  ],
+}
+
+export const dpoTraining: Training<PreferenceConfig> = {
+  verb: 'dpo',
+  about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers that are
+labelled one by one. What the reference says of them is computed once, before the first step.`,
+  example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
+  schema: preferenceSchema,
+  resolve: layers => resolveConfig(preferenceSchema, layers, { paths: preferencePaths }),
+  plan: config =>
+    planRows(config, {
+      kind: config.loss === 'kto' ? 'labelled' : 'preferences',
+      role: 'language',
+      sequencesPerRow: config.loss === 'kto' ? 1 : 2,
+      reference: config.reference,
+    }),
+  run: runPreference,
+  next: useModel,
+}
+
+/** Schemas of configs, by the name that is typed. */
+export const configSchemas: Readonly<Record<string, z.ZodObject>> = {
+  sft: sftSchema,
+  reward: rewardModelSchema,
+  dpo: preferenceSchema,
+}

@@ -1,0 +1,155 @@
+/** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type DataReport, dataOptionsSchema, openDataset } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
+import { loadRewards } from '../reward/index.js'
+import type { Device, DType } from '../tensor/index.js'
+import { Tokenizer } from '../text/index.js'
+import { resolveDevice } from './load-model.js'
+import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
+import type { PlannedUse, TrainingPlan } from './plan.js'
+
+/** A model that fits. */
+export interface CheckedModel {
+  readonly use: PlannedUse
+  readonly config: ModelConfig
+  readonly parameters: number
+  readonly memory: ModelMemory
+}
+
+export interface CheckedModels {
+  readonly models: readonly CheckedModel[]
+  readonly tokenizer: Tokenizer
+  readonly device: Device
+  readonly dtype: DType
+  /** Tokens a forward pass holds at most. */
+  readonly tokens: number
+  /** Bytes of the KV cache, where something is generated. */
+  readonly cache: number
+}
+
+/** Whether the models can be loaded, read each other's tokens and hold the sequences; and what they take. No weight is read. */
+export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
+  const device = resolveDevice(plan.device)
+  const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
+  const [trained] = plan.models
+  const tokenizer = await Tokenizer.load(trained.directory)
+  const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
+  for (const use of plan.models) {
+    const { config, parameters } = await inspectModel(use.directory, { role: use.role }).catch(error => {
+      throw attributed(use.option, error)
+    })
+    await checkVocabulary(use, config, tokenizer)
+    found.push({ use, config, parameters })
+  }
+  const { context } = found[0]!.config.decoder
+  checkLengths(plan, found)
+  const longest = Math.min(plan.maxLength ?? context, context)
+  const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
+  const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest))
+  const models: CheckedModel[] = []
+  for (const one of found) {
+    const adapter = typeof one.use.adapter === 'string' ? await adapterOf(one.use.adapter) : one.use.adapter
+    const memory = estimateModel({
+      name: one.use.name,
+      config: one.config.decoder,
+      head: headOf(one.use.role),
+      device,
+      dtype,
+      trained: one.use.trained,
+      adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] },
+      gradientCheckpointing: plan.gradientCheckpointing,
+      tokens: one.use.computes === 'yes' ? tokens : 0,
+      longest,
+    })
+    models.push({ ...one, memory })
+  }
+  return { models, tokenizer, device, dtype, tokens, cache: cacheOf(plan, found[0]!.config, { device, dtype }) }
+}
+
+const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
+
+async function adapterOf(directory: string) {
+  return inspectAdapter(directory).catch(error => {
+    throw attributed('adapter', error)
+  })
+}
+
+/** The room that found out knows the directory; which option it came from is known here. */
+function attributed(option: string, error: unknown): Error {
+  const { message } = error as Error
+  return new InputError(`${option}: ${message}`, { cause: error })
+}
+
+/** Ids mean the same in every model, and each of them has a place. */
+async function checkVocabulary(use: PlannedUse, { decoder }: ModelConfig, tokenizer: Tokenizer): Promise<void> {
+  if (tokenizer.vocabSize > decoder.vocabSize)
+    throw new InputError(
+      `${use.option}: ${use.directory} has a vocabulary of ${decoder.vocabSize}, and the tokenizer in ${tokenizer.dir} ` +
+        `has ${tokenizer.vocabSize} tokens; use the tokenizer that the model was made with`,
+    )
+  if (use.directory === tokenizer.dir) return
+  const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(fingerprint))
+  if (theirs !== undefined && own !== theirs)
+    throw new InputError(
+      `${use.option}: ${use.directory} has another tokenizer than ${tokenizer.dir}, so that token ids mean something ` +
+        'else to it; use a model of the same tokenizer',
+    )
+}
+
+async function fingerprint(directory: string): Promise<string | undefined> {
+  const text = await readFile(join(directory, 'tokenizer.json'), 'utf8').catch(() => undefined)
+  // By content: the same tokenizer may be written with other spaces.
+  return (
+    text &&
+    createHash('sha256')
+      .update(JSON.stringify(JSON.parse(text)))
+      .digest('hex')
+  )
+}
+
+function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; config: ModelConfig }[]): void {
+  for (const { use, config } of models) {
+    const { context } = config.decoder
+    const over = (option: string, tokens: number): InputError =>
+      new InputError(
+        `${option}: ${tokens} tokens are more than ${use.name} takes (${use.directory}: a context of ${context}); lower ${option}`,
+      )
+    if (plan.maxLength !== undefined && plan.maxLength > context) throw over('maxLength', plan.maxLength)
+    if (plan.generation && plan.generation.maxNewTokens >= context)
+      throw over('maxNewTokens', plan.generation.maxNewTokens)
+  }
+}
+
+/** What the engine takes unless it is told otherwise: all that its samples can fill, within its bounds. */
+function cacheOf({ generation }: TrainingPlan, { decoder }: ModelConfig, on: { device: Device; dtype: DType }): number {
+  if (!generation) return 0
+  const sequences = Math.min(generation.samples, on.device === 'cpu' ? 128 : 256)
+  const full = cacheBytes(decoder, { tokens: sequences * decoder.context, dtype: on.dtype })
+  return on.device === 'cpu' ? Math.min(full, 2 ** 30) : full
+}
+
+/** Reads every row, and loads the rewards: what is wrong with them is an error. */
+export async function checkData(
+  plan: TrainingPlan,
+  { tokenizer, signal }: { tokenizer: Tokenizer; signal: AbortSignal },
+): Promise<DataReport[]> {
+  const reports: DataReport[] = []
+  for (const { kind, spec, options } of plan.data) {
+    const settings = dataOptionsSchema.parse(options)
+    const baseDirectory = process.cwd()
+    const dataset = await openDataset(kind, spec, { ...settings, seed: plan.seed, baseDirectory, signal })
+    try {
+      // What only a tokenizer can find, such as messages without a chat template.
+      dataset.train(tokenizer)
+      reports.push(dataset.report)
+    } finally {
+      await dataset.close()
+    }
+  }
+  if (plan.rewards !== undefined) await (await loadRewards(plan.rewards, { tokenizer })).close()
+  return reports
+}

@@ -1,0 +1,96 @@
+/** What a training will open, known from its config alone: for checks before anything is loaded. */
+import type { DataOptions, DataSpec, ExampleKind } from '../data/index.js'
+import type { Role } from '../model/index.js'
+import type { LoraConfig } from './config/common.js'
+import type { Trained } from './memory-estimate.js'
+
+/** One of the models, and what happens to it. */
+export interface PlannedUse {
+  /** For people: `the policy`, `the reference`. */
+  readonly name: string
+  /** The option that names its directory. */
+  readonly option: string
+  readonly directory: string
+  readonly role: Role
+  readonly trained: Trained
+  /** A new adapter's shape, or the directory of one. */
+  readonly adapter?: LoraConfig | string | undefined
+  /** Only its weights are kept, such as those of a moving average. */
+  readonly computes: 'yes' | 'no'
+}
+
+export interface PlannedData {
+  readonly kind: ExampleKind
+  readonly spec: DataSpec
+  readonly options: Partial<DataOptions>
+}
+
+export interface TrainingPlan {
+  /** The first one is the model that is trained; the others read its tokens. */
+  readonly models: readonly [PlannedUse, ...PlannedUse[]]
+  readonly data: readonly PlannedData[]
+  /** The file of rewards. */
+  readonly rewards?: string | undefined
+  readonly device: string
+  readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
+  readonly gradientCheckpointing: boolean
+  readonly tokenBudget?: number | undefined
+  /** Sequences of an optimiser step, and tokens of one at most, where the config says so. */
+  readonly sequences: number
+  readonly maxLength?: number | undefined
+  /** Samples that are generated at once, at most, and tokens a response may have. */
+  readonly generation?: { readonly samples: number; readonly maxNewTokens: number } | undefined
+  readonly seed: number
+}
+
+/** What the configs of trainings on rows have in common. */
+interface RowsConfig extends Omit<Partial<DataOptions>, 'maxLength'> {
+  readonly model: string
+  readonly data: DataSpec
+  readonly device: string
+  readonly dtype?: TrainingPlan['dtype']
+  readonly lora?: LoraConfig | undefined
+  readonly adapter?: string | undefined
+  readonly gradientCheckpointing: boolean
+  readonly tokenBudget?: number | undefined
+  readonly maxLength?: number | undefined
+  readonly batchSize: number
+  readonly freezeBackbone?: boolean | undefined
+  readonly seed: number
+}
+
+/** The plan of a training on rows: one model that learns, and perhaps a reference that does not. */
+export function planRows(
+  config: RowsConfig,
+  options: { kind: ExampleKind; role: Role; reference?: string | undefined; sequencesPerRow: number },
+): TrainingPlan {
+  const { kind, role, reference, sequencesPerRow } = options
+  const { model, data, lora, adapter, batchSize, freezeBackbone = false } = config
+  const { device, dtype, gradientCheckpointing, tokenBudget, maxLength, seed } = config
+  const trained = freezeBackbone ? 'head' : lora || adapter !== undefined ? 'adapter' : 'weights'
+  const first = { name: 'the model', option: 'model', directory: model, role, trained, computes: 'yes' } as const
+  const others: PlannedUse[] =
+    reference === undefined
+      ? []
+      : [
+          {
+            name: 'the reference',
+            option: 'reference',
+            directory: reference,
+            role: 'language',
+            trained: 'nothing',
+            computes: 'yes',
+          },
+        ]
+  return {
+    models: [{ ...first, adapter: adapter ?? lora }, ...others],
+    data: [{ kind, spec: data, options: config as Partial<DataOptions> }],
+    device,
+    dtype,
+    gradientCheckpointing,
+    tokenBudget,
+    maxLength,
+    sequences: batchSize * sequencesPerRow,
+    seed,
+  }
+}
