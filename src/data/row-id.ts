@@ -12,7 +12,7 @@ export interface RowHash {
 }
 
 export function hashRow(row: DataRow): RowHash {
-  const digest = createHash('sha256').update(canonicalJson(row)).digest()
+  const digest = createHash('sha256').update(canonical(row)).digest()
   return {
     hex: digest.toString('hex', 0, 8),
     number: digest.readUIntBE(0, 6) * 16 + (digest[6]! >> 4),
@@ -20,13 +20,20 @@ export function hashRow(row: DataRow): RowHash {
   }
 }
 
-/** Keys in order, and none whose value is null: a table writes null where a line leaves the column out. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) => {
-    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
-    const fields = Object.entries(inner).filter(([, field]) => field !== null && field !== undefined)
-    return Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
-  })
+/**
+ * A text that only equal values share: keys in order, texts by their length and not escaped, which takes half the time of an
+ * index. Keys whose value is null are left out: a table has null where a line leaves the column out.
+ */
+function canonical(value: unknown): string {
+  if (typeof value === 'string') return `s${value.length}:${value}`
+  if (Array.isArray(value)) return `[${value.map(canonical).join('')}]`
+  if (typeof value !== 'object' || value === null) return `${String(value)};`
+  let text = '{'
+  for (const key of Object.keys(value).sort()) {
+    const field = (value as Record<string, unknown>)[key]
+    if (field !== null && field !== undefined) text += canonical(key) + canonical(field)
+  }
+  return `${text}}`
 }
 
 const tableCount = 1024

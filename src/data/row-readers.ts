@@ -32,21 +32,23 @@ const rowReaders: { readonly [K in ExampleKind]: RowReader<Rows[K]> } = {
   },
 }
 
-export interface ReadRowOptions extends FieldOptions, PromptOptions {
-  readonly where: string
-}
+export type ReadRowOptions = FieldOptions & PromptOptions
 
 export type ReadRow<T> =
   | ({ readonly kind: 'row'; readonly row: DataRow } & FoundRow<T>)
   | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
 
 /** A value of a file as a row of a kind, or what is wrong with it. */
-export function readRowAs<K extends ExampleKind>(kind: K, value: unknown, options: ReadRowOptions): ReadRow<Rows[K]> {
+export function readRowAs<K extends ExampleKind>(
+  kind: K,
+  { value, where }: { value: unknown; where: string },
+  options: ReadRowOptions,
+): ReadRow<Rows[K]> {
   const { bare, read } = rowReaders[kind] as RowReader<Rows[K]>
   const checked = asRow(value, bare)
   if ('message' in checked) return { kind: 'bad', reason: 'format', message: checked.message }
   try {
-    return { kind: 'row', row: checked.row, ...read(new RowFields(checked.row, options), options, options.where) }
+    return { kind: 'row', row: checked.row, ...read(new RowFields(checked.row, options), options, where) }
   } catch (error) {
     if (!(error instanceof RowProblem)) throw error
     return { kind: 'bad', reason: error.reason, message: error.message }

@@ -7,10 +7,10 @@ import { DataError } from './errors.js'
 import { RowFile } from './files/row-file.js'
 import { GrowingList, lastAtMost } from './files/row-index.js'
 import { checkColumns } from './formats/fields.js'
-import type { DataOptions, DataSource } from './options.js'
+import type { DataOptions } from './options.js'
 import { BadRows } from './read-rows.js'
 import { hashRow, RepeatCounter } from './row-id.js'
-import { readRowAs } from './row-readers.js'
+import { type ReadRowOptions, readRowAs } from './row-readers.js'
 import type { SourceFiles } from './source-files.js'
 import type { ExampleKind, SkippedRow } from './types.js'
 
@@ -29,6 +29,13 @@ export interface StoredRow<T> {
   readonly rowId: string
 }
 
+interface OpenFile {
+  readonly file: RowFile
+  /** The number of its first row. */
+  readonly first: number
+  readonly options: ReadRowOptions
+}
+
 /** Rows that are left out for what they say, not for being wrong: they do not count as bad. */
 const harmless = new Set(['same-answers', 'overlong', 'nothing-to-train'])
 
@@ -40,7 +47,7 @@ export class RowStore<K extends ExampleKind> {
   readonly skipped: Record<string, number> = {}
   /** Whether a row is in messages, which takes a chat template. */
   hasMessages = false
-  readonly #files: { readonly file: RowFile; readonly source: DataSource; readonly first: number }[] = []
+  readonly #files: OpenFile[] = []
   /** Which time it is, of rows that repeat. */
   readonly #repeats = new Map<number, number>()
   readonly #bad: BadRows
@@ -90,14 +97,10 @@ export class RowStore<K extends ExampleKind> {
     const row = list.at(place)
     let part = 0
     while (part < place && list.at(place - part - 1) === row) part++
-    const { file, source, first } = this.#fileOf(row)
-    const { value, where } = await file.read(row - first)
-    const read = readRowAs(this.kind, value, {
-      ...this.options,
-      columns: source.columns ?? {},
-      values: file.values,
-      where,
-    })
+    const { file, first, options } = this.#fileOf(row)
+    const located = await file.read(row - first)
+    const { where } = located
+    const read = readRowAs(this.kind, located, options)
     const example = read.kind === 'row' ? read.examples[part] : undefined
     if (read.kind !== 'row' || example === undefined)
       throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
@@ -134,15 +137,14 @@ export class RowStore<K extends ExampleKind> {
     let before = 0
     for (const { path, shown, source } of this.found.files) {
       const file = await RowFile.open(path, { shown, signal })
-      this.#files.push({ file, source: this.found.sources[source]!, first: this.#rows })
+      const { columns = {} } = this.found.sources[source]!
+      const { promptTemplate, systemPrompt } = this.options
+      const options = { columns, values: file.values, promptTemplate, systemPrompt }
+      this.#files.push({ file, first: this.#rows, options })
       for await (const batch of file.scan({ signal, onBytes: bytes => onProgress?.(before + bytes) }))
         for (const scanned of batch) {
           const { where, parsed } = scanned
-          const columns = this.found.sources[source]!.columns ?? {}
-          const read =
-            parsed.kind === 'bad'
-              ? parsed
-              : readRowAs(this.kind, parsed.value, { ...this.options, columns, values: file.values, where })
+          const read = parsed.kind === 'bad' ? parsed : readRowAs(this.kind, { value: parsed.value, where }, options)
           if (read.kind === 'row') {
             file.index.add(scanned.place)
             this.formats[read.format] = (this.formats[read.format] ?? 0) + 1

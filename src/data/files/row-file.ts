@@ -37,7 +37,7 @@ export interface ScanOptions {
 
 const chunkBytes = 1 << 18
 /** Rows of a chunk that are looked at before others get their turn. */
-const batchRows = 256
+const batchRows = 128
 
 const endings = '.jsonl, .ndjson, .json, .csv, .tsv, .parquet or .txt'
 
@@ -108,7 +108,7 @@ export class RowFile {
       signal?.throwIfAborted()
       const chunk = await this.#readAt(this.#bytes, Buffer.allocUnsafeSlow(chunkBytes))
       if (chunk.length === 0) break
-      if (this.#bytes === 0) refuseBinary(chunk, this.path)
+      if (this.#bytes === 0) refuseCompressed(chunk, this.path)
       hash.update(chunk)
       this.#bytes += chunk.length
       onBytes?.(this.#bytes)
@@ -190,7 +190,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const placeOf = ({ start, length, line }: RawRow): RowPlace => ({ start, length, line })
 
 function formatOf(file: string, shown: string): RowFormat | 'parquet' {
-  switch (extname(file).toLowerCase()) {
+  const ending = extname(file).toLowerCase()
+  const packed = compressions.find(one => one.ending === ending)
+  if (packed) throw compressed(shown, packed)
+  switch (ending) {
     case '.jsonl':
     case '.ndjson':
       return jsonLines()
@@ -209,14 +212,19 @@ function formatOf(file: string, shown: string): RowFormat | 'parquet' {
   }
 }
 
-function refuseBinary(start: Uint8Array, path: string): void {
-  const compressed: [name: string, magic: number[], tool: string][] = [
-    ['gzip', [0x1f, 0x8b], 'gunzip'],
-    ['zstandard', [0x28, 0xb5, 0x2f, 0xfd], 'unzstd'],
-    ['zip', [0x50, 0x4b, 0x03, 0x04], 'unzip'],
-  ]
-  const [name, , tool] = compressed.find(([, magic]) => magic.every((byte, i) => start[i] === byte)) ?? []
-  if (name) throw new DataError(`${path}: compressed with ${name}, which is not read here; unpack it first (${tool})`)
+const compressions = [
+  { name: 'gzip', ending: '.gz', magic: [0x1f, 0x8b], tool: 'gunzip' },
+  { name: 'zstandard', ending: '.zst', magic: [0x28, 0xb5, 0x2f, 0xfd], tool: 'unzstd' },
+  { name: 'zip', ending: '.zip', magic: [0x50, 0x4b, 0x03, 0x04], tool: 'unzip' },
+]
+
+function refuseCompressed(start: Uint8Array, path: string): void {
+  const found = compressions.find(({ magic }) => magic.every((byte, i) => start[i] === byte))
+  if (found) throw compressed(path, found)
+}
+
+function compressed(path: string, { name, tool }: { name: string; tool: string }): DataError {
+  return new DataError(`${path}: compressed with ${name}, which is not read here; unpack it first (${tool})`)
 }
 
 export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {
