@@ -52,4 +52,6 @@ export const verbs: readonly VerbEntry[] = [
   { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
   { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
+  { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
+  { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
 ]

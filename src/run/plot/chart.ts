@@ -79,7 +79,9 @@ function panelLines(metric: string, runs: readonly ChartRun[], origin: Point): L
   const right = origin.x + panel.width - panel.right
   const top = origin.y + panel.top
   const bottom = origin.y + panel.height - panel.bottom
-  const curves = runs.map(run => (run.metrics.get(metric) ?? []).map(({ step, value }) => ({ x: step, y: value })))
+  const curves = runs.map(run =>
+    (run.metrics.get(metric) ?? []).map(({ step, value }) => ({ x: step, y: drawable(value) })),
+  )
   const all = curves.flat().filter(({ y }) => Number.isFinite(y))
   const lines = textLines(fitText(metric, 9, right - left), { x: left, y: top - 10, size: 9, colour: ink })
   if (all.length === 0)
@@ -149,6 +151,11 @@ function panelLines(metric: string, runs: readonly ChartRun[], origin: Point): L
     lines.push(...(trend ? [...draw(curve, 1, 0.3), ...draw(trend, 1.8, 1)] : draw(curve, 1.6, 1)))
   }
   return lines
+}
+
+/** Sums and differences of what is drawn must be numbers too. */
+function drawable(value: number): number {
+  return Math.abs(value) < 1e300 ? value : Number.NaN
 }
 
 /** A single point would be a line of no length. */

@@ -1,0 +1,128 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { main } from '../../src/cli/main.js'
+import { Run, type RunIdentity } from '../../src/run/index.js'
+import { decodePng } from './decode-png.js'
+import { identity, temporaryDirectory } from './world.js'
+
+let out = ''
+let err = ''
+beforeEach(() => {
+  out = ''
+  err = ''
+  vi.spyOn(console, 'log').mockImplementation(text => {
+    out += `${text}\n`
+  })
+  vi.spyOn(console, 'error').mockImplementation(text => {
+    err += `${text}\n`
+  })
+})
+afterEach(() => vi.restoreAllMocks())
+
+async function makeRun(
+  directory: string,
+  who: RunIdentity,
+  values: (step: number) => Record<string, number>,
+): Promise<void> {
+  const run = await Run.create(directory, who)
+  for (let step = 1; step <= 40; step++) run.metrics(step, values(step))
+  await run.close('finished')
+}
+
+/** Two runs, and a model that is none. */
+async function makeRuns(): Promise<string> {
+  const parent = temporaryDirectory()
+  const data = { fingerprints: { 'a.jsonl': 'aaaa' } }
+  await makeRun(join(parent, 'one'), identity({ seed: 1, lr: 1e-3 }, data), step => ({
+    'loss/train': 4 / step,
+    lr: 1e-3,
+  }))
+  const rl = identity({ seed: 1, lr: 2e-3, kl: { coef: 0.1 } }, { ...data, command: 'rl' })
+  await makeRun(join(parent, 'two'), rl, step => ({ 'reward/mean': step / 40, lr: 2e-3, 'seconds/total': Number.NaN }))
+  mkdirSync(join(parent, 'model'))
+  writeFileSync(join(parent, 'model/config.json'), '{}')
+  return parent
+}
+
+test('runs are listed, one by one or by the directory they are in', async () => {
+  const parent = await makeRuns()
+  expect(await main(['runs', parent])).toBe(0)
+  const [head, one, two, ...more] = out.trimEnd().split('\n')
+  expect(head).toMatch(/^run +command +status +step +result +last word$/)
+  expect(one).toMatch(/one +sft +finished +40 +loss\/train 0\.1 +\d s ago$/)
+  expect(two).toMatch(/two +rl +finished +40 +reward\/mean 1 +\d s ago$/)
+  expect(more).toEqual([])
+  out = ''
+  const running = await Run.resume(
+    join(parent, 'one'),
+    identity({ seed: 1, lr: 1e-3 }, { fingerprints: { 'a.jsonl': 'aaaa' } }),
+  )
+  expect(await main(['runs', join(parent, 'one')])).toBe(0)
+  expect(out).toContain(' running ')
+  await running.close('stopped')
+})
+
+test('what cannot be listed is said', async () => {
+  const parent = await makeRuns()
+  expect(await main(['runs', join(parent, 'none')])).toBe(1)
+  expect(err).toContain('none: there is no such directory')
+  err = ''
+  expect(await main(['runs', join(parent, 'model')])).toBe(1)
+  expect(err).toContain('model is no run and holds none')
+  err = ''
+  writeFileSync(join(parent, 'one/config.json'), '{')
+  expect(await main(['runs', parent])).toBe(1)
+  expect(err).toContain('config.json is damaged')
+  expect(out).toContain('two')
+  expect(await main(['runs', '--lsit'])).toBe(2)
+})
+
+test('two runs side by side: what was asked differently, and where they ended', async () => {
+  const parent = await makeRuns()
+  expect(await main(['runs', 'compare', join(parent, 'one'), join(parent, 'two')])).toBe(0)
+  expect(out).toBe(`               one                     two
+run            sft, finished, step 40  rl, finished, step 40
+lr             0.001                   0.002
+kl             -                       {"coef":0.1}
+
+loss/train     0.1                     -
+lr             0.001                   0.002
+reward/mean    -                       1
+seconds/total  -                       NaN
+`)
+  expect(await main(['runs', 'compare', join(parent, 'one')])).toBe(2)
+  expect(err).toContain('compare takes two runs')
+})
+
+test('curves become an SVG or a PNG', async () => {
+  const parent = await makeRuns()
+  const runs = [join(parent, 'one'), join(parent, 'two')]
+  const svg = join(parent, 'curves.svg')
+  expect(await main(['plot', ...runs, '--out', svg])).toBe(0)
+  expect(out).toBe(`${svg}: loss/train, lr, reward/mean, seconds/total\n`)
+  const text = readFileSync(svg, 'utf8')
+  expect(text).toContain('<title>loss/train, lr, reward/mean, seconds/total of one, two</title>')
+  expect(text).not.toMatch(/NaN|Infinity|<text/)
+  const png = join(parent, 'curves.PNG')
+  expect(await main(['plot', runs[1]!, '--out', png, '--metrics', 'reward/mean, lr'])).toBe(0)
+  const { width, height } = decodePng(readFileSync(png))
+  expect([width, height]).toEqual([2 * (2 * 400 + 24), 2 * (240 + 12 + 20 + 12)])
+})
+
+test.each([
+  [['plot'], 'expected a run'],
+  [['plot', 'RUN', '--out', 'a.gif'], 'expected a file that ends in .svg or .png, got "a.gif"'],
+  [['plot', 'RUN', '--metrics', 'loss/trian'], 'the runs have no "loss/trian"; did you mean loss/train?'],
+  [['plot', 'RUN', '--metrics', 'x'], 'the runs have no "x"; they have loss/train, lr'],
+  [['plot', 'RUN', '--outt', 'a.svg'], 'did you mean --out?'],
+])('%j is misused', async (args, message) => {
+  const parent = await makeRuns()
+  expect(await main(args.map(arg => (arg === 'RUN' ? join(parent, 'one') : arg)))).toBe(2)
+  expect(err).toContain(message)
+})
+
+test('a directory without a run cannot be drawn', async () => {
+  expect(await main(['plot', temporaryDirectory()])).toBe(1)
+  expect(err).toContain('holds no run: there is no config.json in it')
+})
