@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
 import { Run } from '../run/index.js'
-import { replaySupervised } from '../train/index.js'
+import { replayRl, replaySupervised } from '../train/index.js'
 import { readArguments, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
@@ -39,16 +39,25 @@ const shownDifferences = 20
 
 async function replay(directory: string, signal: AbortSignal): Promise<Replayed> {
   const { config } = await Run.read(directory)
-  void config
+  return config.command === 'rl' ? replayRollouts(directory) : replayRows(directory, signal)
+}
+
+async function replayRollouts(directory: string): Promise<Replayed> {
+  const { iterations, samples, updates, mismatches } = await replayRl(directory)
+  return {
+    compared: `${iterations} iterations, ${samples} samples and ${updates} optimiser steps derived again`,
+    differences: mismatches,
+  }
+}
+
+async function replayRows(directory: string, signal: AbortSignal): Promise<Replayed> {
   const { batches, rows, mismatches, changedFiles } = await replaySupervised(directory, { signal })
+  const place = (where: string | undefined): string => (where === undefined ? '' : ` (${where})`)
   return {
     compared: `${batches} batches of ${rows} rows derived again`,
     differences: [
       ...changedFiles.map(path => `${path} is not what it was when the run was started`),
-      ...mismatches.map(
-        ({ step, row, where, message }) =>
-          `step ${step}, row ${row}${where === undefined ? '' : ` (${where})`}: ${message}`,
-      ),
+      ...mismatches.map(({ step, row, where, message }) => `step ${step}, row ${row}${place(where)}: ${message}`),
     ],
   }
 }

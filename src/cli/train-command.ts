@@ -140,7 +140,7 @@ async function afterwards<C>(training: Training<C>, { directory, best, step }: J
   return [
     ...(isThere ? [`${final}: the model after ${step} steps`] : []),
     ...(best
-      ? [`${join(directory, 'best_model')}: the best, after ${best.step} steps (${best.metric} ${shown(best.value)})`]
+      ? [`${join(directory, 'best_model')}: the best, of step ${best.step} (${best.metric} ${shown(best.value)})`]
       : []),
     ...(isThere ? training.next(final).map(line => `  ${line}`) : []),
   ]

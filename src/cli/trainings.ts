@@ -1,15 +1,21 @@
 /** The kinds of training there are, as commands see them. */
 import type { z } from 'zod'
 import {
+  algorithms,
   type PreferenceConfig,
+  planRl,
   planRows,
   preferencePaths,
   preferenceSchema,
   type RewardModelConfig,
+  type RlConfig,
   resolveConfig,
+  resolveRlConfig,
   rewardModelSchema,
+  rlSchema,
   runPreference,
   runRewardModel,
+  runRl,
   runSft,
   type SftConfig,
   sftSchema,
@@ -67,9 +73,32 @@ labelled one by one. What the reference says of them is computed once, before th
   next: useModel,
 }
 
+export const rlTraining: Training<RlConfig> = {
+  verb: 'rl',
+  about: `Reinforcement learning: the model answers prompts, rewards say how well, and it learns to do better. \`algorithm\` is a preset
+(${algorithms.join(', ')}); what it sets is printed, and the config may set it otherwise.`,
+  example: 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: runs/rl',
+  schema: rlSchema,
+  resolve: layers => {
+    const { preset, ...resolved } = resolveRlConfig(layers)
+    const origin = `preset ${preset}`
+    const set = Object.keys(resolved.origins).filter(path => resolved.origins[path] === origin)
+    const values = set.map(path => `${path} ${JSON.stringify(valueAt(resolved.config, path))}`)
+    return { ...resolved, notes: [`${preset} sets ${values.join(', ').replaceAll('"', '')}`] }
+  },
+  plan: planRl,
+  run: runRl,
+  next: useModel,
+}
+
+function valueAt(config: object, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config)
+}
+
 /** Schemas of configs, by the name that is typed. */
 export const configSchemas: Readonly<Record<string, z.ZodObject>> = {
   sft: sftSchema,
   reward: rewardModelSchema,
+  rl: rlSchema,
   dpo: preferenceSchema,
 }

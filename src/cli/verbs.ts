@@ -42,6 +42,7 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'train a reward model, or test a reward over saved samples',
     load: () => import('./reward.js'),
   },
+  { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
   { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
   {
     name: 'replay',

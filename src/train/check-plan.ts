@@ -6,7 +6,7 @@ import { type DataReport, dataOptionsSchema, openDataset } from '../data/index.j
 import { InputError } from '../errors/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards } from '../reward/index.js'
-import type { Device, DType } from '../tensor/index.js'
+import { cudaDevice, type Device, type DType } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { resolveDevice } from './load-model.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
@@ -47,7 +47,7 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   }
   const { context } = found[0]!.config.decoder
   checkLengths(plan, found)
-  const longest = Math.min(plan.maxLength ?? context, context)
+  const longest = Math.min(longestOf(plan) ?? context, context)
   const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
   const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest))
   const models: CheckedModel[] = []
@@ -58,7 +58,7 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
       config: one.config.decoder,
       head: headOf(one.use.role),
       device,
-      dtype,
+      dtype: one.use.dtype ?? dtype,
       trained: one.use.trained,
       adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] },
       gradientCheckpointing: plan.gradientCheckpointing,
@@ -67,7 +67,15 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
     })
     models.push({ ...one, memory })
   }
-  return { models, tokenizer, device, dtype, tokens, cache: cacheOf(plan, found[0]!.config, { device, dtype }) }
+  const taken = models.reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
+  const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest, taken })
+  return { models, tokenizer, device, dtype, tokens, cache }
+}
+
+/** Tokens of a sequence, where the config bounds them. */
+function longestOf({ maxLength, generation }: TrainingPlan): number | undefined {
+  if (!generation) return maxLength
+  return generation.promptMaxLen === undefined ? undefined : generation.promptMaxLen + generation.maxNewTokens
 }
 
 const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
@@ -124,12 +132,18 @@ function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; co
   }
 }
 
-/** What the engine takes unless it is told otherwise: all that its samples can fill, within its bounds. */
-function cacheOf({ generation }: TrainingPlan, { decoder }: ModelConfig, on: { device: Device; dtype: DType }): number {
+/** What the engine takes unless it is told otherwise: what its samples can fill, within a bound of the device's. */
+function cacheOf(
+  { generation }: TrainingPlan,
+  { decoder }: ModelConfig,
+  on: { device: Device; dtype: DType; longest: number; taken: number },
+): number {
   if (!generation) return 0
-  const sequences = Math.min(generation.samples, on.device === 'cpu' ? 128 : 256)
-  const full = cacheBytes(decoder, { tokens: sequences * decoder.context, dtype: on.dtype })
-  return on.device === 'cpu' ? Math.min(full, 2 ** 30) : full
+  const { device, dtype, longest, taken } = on
+  const sequences = Math.min(generation.samples, device === 'cpu' ? 128 : 256)
+  const full = cacheBytes(decoder, { tokens: sequences * longest, dtype })
+  const bound = device === 'cpu' ? 2 ** 30 : 0.4 * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
+  return Math.min(full, bound)
 }
 
 /** Reads every row, and loads the rewards: what is wrong with them is an error. */

@@ -15,8 +15,10 @@ export interface PlannedUse {
   readonly trained: Trained
   /** A new adapter's shape, or the directory of one. */
   readonly adapter?: LoraConfig | string | undefined
-  /** Only its weights are kept, such as those of a moving average. */
+  /** `no`: only its weights are kept, such as those of a moving average. */
   readonly computes: 'yes' | 'no'
+  /** Of its weights, where it is not the training's. */
+  readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
 }
 
 export interface PlannedData {
@@ -35,11 +37,14 @@ export interface TrainingPlan {
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
-  /** Sequences of an optimiser step, and tokens of one at most, where the config says so. */
+  /** Sequences of an optimiser step. */
   readonly sequences: number
+  /** Tokens of a sequence, where the config bounds them. */
   readonly maxLength?: number | undefined
-  /** Samples that are generated at once, at most, and tokens a response may have. */
-  readonly generation?: { readonly samples: number; readonly maxNewTokens: number } | undefined
+  /** Samples of a rollout, and tokens a prompt and a response may have. */
+  readonly generation?:
+    | { readonly samples: number; readonly promptMaxLen: number | undefined; readonly maxNewTokens: number }
+    | undefined
   readonly seed: number
 }
 

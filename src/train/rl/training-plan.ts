@@ -1,0 +1,52 @@
+/** What a reinforcement learning run will open. */
+import type { PlannedData, PlannedUse, TrainingPlan } from '../plan.js'
+import { type RlConfig, referenceOf } from './config.js'
+
+export function planRl(config: RlConfig): TrainingPlan {
+  const { model, lora, adapter, critic, emaDecay, ptx, nSamplesPerPrompt, rolloutBatchSize } = config
+  const { device, dtype, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } = config
+  const frozen = { role: 'language', trained: 'nothing', computes: 'yes' } as const
+  const reference = referenceOf(config)
+  const others: PlannedUse[] = []
+  if (typeof reference === 'object')
+    others.push({ ...frozen, ...reference, name: 'the reference', option: config.reference ? 'reference' : 'model' })
+  if (critic) {
+    const directory = critic.model ?? model
+    others.push({
+      name: 'the critic',
+      option: 'critic.model',
+      directory,
+      role: 'value',
+      trained: 'weights',
+      computes: 'yes',
+    })
+  }
+  if (emaDecay !== undefined)
+    others.push({ ...frozen, name: 'the average', option: 'model', directory: model, dtype: 'float32', computes: 'no' })
+  const data: PlannedData[] = [{ kind: 'prompts', spec: config.data, options: config as PlannedData['options'] }]
+  if (ptx) data.push({ kind: 'conversations', spec: ptx.data, options: { maxBadRows: config.maxBadRows } })
+  const samples = rolloutBatchSize * nSamplesPerPrompt
+  return {
+    models: [
+      {
+        name: 'the policy',
+        option: 'model',
+        directory: model,
+        role: 'language',
+        trained: lora || adapter !== undefined ? 'adapter' : 'weights',
+        adapter: adapter ?? lora,
+        computes: 'yes',
+      },
+      ...others,
+    ],
+    data,
+    rewards: config.rewards,
+    device,
+    dtype,
+    gradientCheckpointing,
+    tokenBudget,
+    sequences: config.trainBatchSize ?? samples,
+    generation: { samples, promptMaxLen, maxNewTokens },
+    seed,
+  }
+}
