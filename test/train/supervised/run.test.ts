@@ -9,7 +9,7 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { stepRecordSchema } from '../../../src/train/step-record.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
-import { fresh, jobOf, jsonl, modelDirectory, tokenizer } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tokenizer } from './world.js'
 
 let model: string
 let data: string
@@ -71,12 +71,7 @@ describe('a stop', () => {
     await runSft(jobOf(whole))
     const config = { ...whole, output: fresh('run') }
     const stop = new AbortController()
-    const report = {
-      line() {},
-      transfer: () => ({ at() {}, end() {} }),
-      // At the second step's line, while the training goes on.
-      live: () => ({ show: (text: string) => void (text.startsWith('sft 2/') && stop.abort()), doing() {}, end() {} }),
-    }
+    const report = stoppingReport(text => text.startsWith('sft 2/') && stop.abort())
     const stopped = await runSft(jobOf(config, { report, signal: stop.signal }))
     expect(stopped).toMatchObject({ outcome: 'stopped', step: 2 })
     expect(existsSync(join(config.output, 'final_model'))).toBe(false)
@@ -95,11 +90,7 @@ describe('a stop', () => {
     await runSft(jobOf(whole))
     const config = { ...whole, output: fresh('run') }
     const stop = new AbortController()
-    const report = {
-      line() {},
-      transfer: () => ({ at() {}, end() {} }),
-      live: () => ({ show() {}, doing: (text: string) => void (text === 'evaluating' && stop.abort()), end() {} }),
-    }
+    const report = stoppingReport(text => text === 'evaluating' && stop.abort())
     await runSft(jobOf(config, { report, signal: stop.signal }))
     expect((await Run.read(config.output)).metrics.has('validation/perplexity')).toBe(false)
     const { best } = await runSft(jobOf(config, { resume: true }))

@@ -104,6 +104,12 @@ export const silentReport: Report = {
   live: () => ({ show() {}, doing() {}, end() {} }),
 }
 
+/** Calls back with every progress line and stage. */
+export const stoppingReport = (seen: (text: string) => unknown): Report => ({
+  ...silentReport,
+  live: () => ({ show: text => void seen(text), doing: text => void seen(text), end() {} }),
+})
+
 const silent: TrainProgress = { step() {}, note() {}, stage() {}, end() {} }
 
 export type TrainingSettings = Partial<EpochTrainingOptions<TrainingRow>['config']> & { lr?: number }
