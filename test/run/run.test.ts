@@ -80,6 +80,8 @@ test('a name without a description is refused, with the one that was meant', asy
   expect(() => run.metrics(1, { 'reward/meam': 1 })).toThrow(
     'there is no metric "reward/meam"; did you mean reward/mean?',
   )
+  for (const step of [-1, 0.5, Number.NaN])
+    expect(() => run.metrics(step, {})).toThrow(`expected a step from 0 on, got ${step}`)
   expect(() => run.metrics(1, { 'drops/': 1 })).toThrow('there is no metric "drops/"')
   run.metrics(1, { 'drops/zero-variance': 1, 'seconds/generation': 2 })
   expect(new Set(metricNames.map(({ name }) => name)).size).toBe(metricNames.length)
@@ -295,7 +297,7 @@ test('how a run stands is seen without touching it', async () => {
   await run.checkpoint(4, { a: 1 }, write('w', ''))
   appendFileSync(join(directory, 'logs/metrics.jsonl'), '{"step":5,')
   const view = await Run.read(directory)
-  expect(view).toMatchObject({ status: 'running', step: 4, checkpoints: [4], owner: { pid: process.pid } })
+  expect(view).toMatchObject({ status: 'running', step: 3, checkpoints: [4], owner: { pid: process.pid } })
   expect(view.metrics.get('loss/train')!.map(({ step, value }) => [step, value])).toEqual([
     [1, 1.5],
     [3, 3],
