@@ -36,6 +36,7 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'derive advantages from saved samples',
     load: () => import('./advantages.js'),
   },
+  { name: 'data', summary: 'show what a file of training data holds', load: () => import('./data.js') },
   { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
   {
     name: 'reward',

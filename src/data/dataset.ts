@@ -1,6 +1,6 @@
 /** Files in, examples out. */
-import { ChatTemplateError, type Tokenizer } from '../text/index.js'
-import { type Encoded, type EncodeOptions, encoders } from './encode.js'
+import type { Tokenizer } from '../text/index.js'
+import { type Encoded, type EncodeOptions, encodeRow } from './encode.js'
 import { EpochOrder, type Visit } from './epoch-order.js'
 import { DataError } from './errors.js'
 import { type ExampleSource, FixedSet, ShuffledStream } from './example-stream.js'
@@ -94,7 +94,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
       formats: added(store.formats, held?.formats),
       skipped: added(store.skipped, held?.skipped),
       repeated: store.repeated + (held?.repeated ?? 0),
-      train: sum(store.examples.map(({ length }) => length)),
+      train: new EpochOrder({ sources: weighted(store.examples, weights), seed: 0, shuffle: false }).size,
       validation: heldOut,
     }
   }
@@ -131,7 +131,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     shuffle: boolean,
   ): ExampleSource<Examples[K]> {
     checkTemplate(tokenizer, store, this.options)
-    const sources = lists.map(({ length }, i) => ({ size: length, weight: weights[i]! }))
+    const sources = weighted(lists, weights)
     const encodeOptions = { ...this.options, tokenizer }
     return {
       order: new EpochOrder({ sources, seed: this.options.seed, shuffle }),
@@ -147,12 +147,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     options: EncodeOptions,
   ): Promise<Encoded<Examples[K]>> {
     const { row, where, rowId } = await store.read(lists[source]!, place)
-    const encoded = await encoders[this.kind](row, options).catch((error: unknown) => {
-      // A conversation that the template cannot render is a bad row that only a tokenizer could find.
-      if (error instanceof ChatTemplateError)
-        return { kind: 'dropped' as const, reason: 'template', message: error.message }
-      throw error
-    })
+    const encoded = await encodeRow(this.kind, row, options)
     if (encoded.kind === 'dropped') {
       const { reason, message } = encoded
       store.drop({ where, reason, message }, lists[source]!, place)
@@ -176,6 +171,9 @@ function checkTemplate(tokenizer: Tokenizer, store: RowStore<ExampleKind>, optio
       `${tokenizer.dir}: no chat template, and ${why}; put a chat_template.jinja beside its tokenizer.json, or give the data as text`,
     )
 }
+
+const weighted = (lists: readonly GrowingList[], weights: readonly number[]) =>
+  lists.map(({ length }, i) => ({ size: length, weight: weights[i]! }))
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 

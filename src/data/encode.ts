@@ -1,5 +1,5 @@
 /** Rows as token ids: what a trainer computes with, cut or left out where they are too long. */
-import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { type ChatMessage, ChatTemplateError, type Tokenizer } from '../text/index.js'
 import type { ConversationRow } from './formats/conversations.js'
 import type { LabelledRow } from './formats/labelled.js'
 import type { PreferenceRow } from './formats/preferences.js'
@@ -26,15 +26,28 @@ export type Encoded<E> =
   | { readonly kind: 'dropped'; readonly reason: string; readonly message: string }
 
 /** An example without what names it. */
-type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'rowId'>
+export type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'rowId'>
 
-export const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => Promise<Encoded<Content<K>>> } =
-  {
-    conversations: encodeConversation,
-    preferences: encodePreference,
-    labelled: encodeLabelled,
-    prompts: encodePromptRow,
+const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => Promise<Encoded<Content<K>>> } = {
+  conversations: encodeConversation,
+  preferences: encodePreference,
+  labelled: encodeLabelled,
+  prompts: encodePromptRow,
+}
+
+/** A conversation that the template cannot render is a bad row that only a tokenizer could find. */
+export async function encodeRow<K extends ExampleKind>(
+  kind: K,
+  row: Rows[K],
+  options: EncodeOptions,
+): Promise<Encoded<Content<K>>> {
+  try {
+    return await encoders[kind](row, options)
+  } catch (error) {
+    if (error instanceof ChatTemplateError) return dropped('template', error.message)
+    throw error
   }
+}
 
 async function encodeConversation(
   row: ConversationRow,

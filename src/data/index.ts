@@ -9,6 +9,8 @@
  */
 export { type OpenDatasetOptions, openDataset } from './dataset.js'
 export { DataError } from './errors.js'
+export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
+export type { LengthSummary } from './lengths.js'
 export {
   type DataOptions,
   type DataSource,
@@ -19,6 +21,7 @@ export {
 } from './options.js'
 export { type PromptColumns, type PromptFile, type PromptFileOptions, type PromptRow, readPrompts } from './prompts.js'
 export type { DataRow, ReadOptions } from './read-rows.js'
+export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js'
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'

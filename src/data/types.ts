@@ -109,7 +109,7 @@ export interface DataReport {
   readonly skipped: Readonly<Record<string, number>>
   /** Rows that are there already. */
   readonly repeated: number
-  /** Examples to train on. */
+  /** Examples of an epoch, each as often as its source's weight says. */
   readonly train: number
   /** Examples that are held out. */
   readonly validation: number

@@ -1,0 +1,189 @@
+/** What a file of data is: its kind, its rows, how long they are, and some of them as a trainer sees them. */
+import type { Tokenizer } from '../text/index.js'
+import { encodeRow, type Rows } from './encode.js'
+import { DataError } from './errors.js'
+import { RowFile } from './files/row-file.js'
+import { GrowingList } from './files/row-index.js'
+import { type LengthSummary, summarizeLengths } from './lengths.js'
+import type { DataOptions, DataSpec } from './options.js'
+import { type RenderedRow, renderExample, renderRow } from './render-row.js'
+import { readRowAs } from './row-readers.js'
+import { type Column, ColumnInference } from './row-schema.js'
+import { RowStore, type StoredRow } from './row-store.js'
+import { findSourceFiles, type SourceFiles } from './source-files.js'
+import type { ExampleKind, SkippedRow } from './types.js'
+
+export interface InspectOptions extends DataOptions {
+  readonly baseDirectory: string
+  /** Default: what most of the first rows are. */
+  readonly kind?: ExampleKind
+  /** Lengths and rows in tokens; without it in characters. */
+  readonly tokenizer?: Tokenizer
+  /** How many rows are rendered. */
+  readonly rendered: number
+  readonly signal?: AbortSignal
+  /** Examples that have been looked at, of how many. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+export interface Inspection {
+  readonly kind: ExampleKind
+  readonly files: readonly { readonly path: string; readonly bytes: number; readonly rows: number }[]
+  readonly formats: Readonly<Record<string, number>>
+  /** Columns of the first rows. */
+  readonly columns: readonly Column[]
+  readonly rows: number
+  readonly repeated: number
+  readonly examples: number
+  /** Rows that are left out, by reason, and the first of them. */
+  readonly skipped: Readonly<Record<string, number>>
+  readonly skippedRows: readonly SkippedRow[]
+  readonly unit: 'tokens' | 'characters'
+  readonly lengths: LengthSummary
+  readonly rendered: readonly RenderedRow[]
+}
+
+/** Rows that are looked at for what they are, and bad ones that are listed. */
+const listed = 10
+/** Examples that are encoded at once. */
+const together = 32
+
+/**
+ * Looks at every row of some files. Bad rows are part of what is found, and no error.
+ *
+ * @example
+ * const options = { ...dataOptionsSchema.parse({}), baseDirectory: '.', rendered: 3 }
+ * const { kind, lengths } = await inspectData('train.jsonl', { ...options, tokenizer })
+ */
+export async function inspectData(spec: DataSpec, options: InspectOptions): Promise<Inspection> {
+  const found = await findSourceFiles(spec, options.baseDirectory)
+  const sample = await firstRows(found, options)
+  const kind = options.kind ?? likeliestKind(sample)
+  const skippedRows: SkippedRow[] = []
+  const onSkipped = (row: SkippedRow) => void (skippedRows.length < listed && skippedRows.push(row))
+  const { promptTemplate, systemPrompt, signal } = options
+  const everything = { heldOutShare: 0, maxBadRows: Number.MAX_SAFE_INTEGER }
+  const store = await RowStore.open(kind, found, { ...everything, promptTemplate, systemPrompt, onSkipped, signal })
+  try {
+    const looked = await look(store, options)
+    const inference = new ColumnInference()
+    for (const { value } of sample) if (isObject(value)) inference.add(value)
+    return {
+      kind,
+      files: store.files.map(({ path, bytes, index }) => ({ path, bytes, rows: index.size })),
+      formats: store.formats,
+      columns: inference.columns,
+      rows: store.rows,
+      repeated: store.repeated,
+      examples: looked.lengths.count,
+      skipped: store.skipped,
+      skippedRows,
+      unit: options.tokenizer ? 'tokens' : 'characters',
+      ...looked,
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+async function look(
+  store: RowStore<ExampleKind>,
+  options: InspectOptions,
+): Promise<{ lengths: LengthSummary; rendered: RenderedRow[] }> {
+  const lengths = new GrowingList(Uint32Array)
+  const rendered: RenderedRow[] = []
+  const total = store.examples.reduce((sum, { length }) => sum + length, 0)
+  let done = 0
+  for (const list of store.examples)
+    for (let from = 0; from < list.length; from += together) {
+      options.signal?.throwIfAborted()
+      const places = Array.from({ length: Math.min(together, list.length - from) }, (_, i) => from + i)
+      const rows = await Promise.all(
+        places.map(async place => {
+          const row = await store.read(list, place)
+          const shown = await lookAt(store.kind, row, options)
+          // Rows that only a tokenizer finds something wrong with.
+          if ('reason' in shown) store.drop({ where: row.where, ...shown }, list, place)
+          return shown
+        }),
+      )
+      for (const row of rows) {
+        if ('reason' in row) continue
+        lengths.push(row.length)
+        if (rendered.length < options.rendered) rendered.push(await row.render())
+      }
+      options.onProgress?.((done += places.length), total)
+    }
+  return { lengths: summarizeLengths(lengths), rendered }
+}
+
+interface Looked {
+  readonly length: number
+  render(): Promise<RenderedRow> | RenderedRow
+}
+
+async function lookAt<K extends ExampleKind>(
+  kind: K,
+  { row, where }: StoredRow<Rows[K]>,
+  { tokenizer, ...options }: InspectOptions,
+): Promise<Looked | { reason: string; message: string }> {
+  if (!tokenizer) {
+    const rendered = renderRow(kind, row, options)
+    return { length: rendered.length, render: () => ({ where, ...rendered }) }
+  }
+  const encoded = await encodeRow(kind, row, { ...options, tokenizer })
+  if (encoded.kind === 'dropped') return { reason: encoded.reason, message: encoded.message }
+  const rendering = renderExample(kind, encoded.example, tokenizer)
+  return { length: await rendering.length(), render: async () => ({ where, ...(await rendering.render()) }) }
+}
+
+interface FirstRow {
+  readonly value: unknown
+  /** What is wrong with it, for each kind that it is not. */
+  readonly problems: Readonly<Partial<Record<ExampleKind, string>>>
+}
+
+/** A row is of the first of these that takes it: what has more columns than another comes before it. */
+const kinds: readonly ExampleKind[] = ['preferences', 'labelled', 'conversations', 'prompts']
+
+async function firstRows({ files, sources }: SourceFiles, options: InspectOptions): Promise<FirstRow[]> {
+  const [{ path, shown, source }] = files as [SourceFiles['files'][number]]
+  const { columns = {} } = sources[source]!
+  const file = await RowFile.open(path, { shown, signal: options.signal })
+  const rows: FirstRow[] = []
+  try {
+    for await (const batch of file.scan()) {
+      for (const { where, parsed } of batch) {
+        if (parsed.kind === 'bad') continue
+        const { value } = parsed
+        const problems: Partial<Record<ExampleKind, string>> = {}
+        for (const kind of kinds) {
+          const read = readRowAs(kind, { value, where }, { ...options, columns, values: file.values })
+          if (read.kind === 'bad') problems[kind] = read.message
+        }
+        rows.push({ value, problems })
+      }
+      if (rows.length >= listed) break
+    }
+  } finally {
+    await file.close()
+  }
+  return rows
+}
+
+function likeliestKind(rows: readonly FirstRow[]): ExampleKind {
+  if (rows.length === 0) return 'prompts'
+  // Lines of bare text could be trained on as well; they are prompts unless told otherwise.
+  if (rows.every(({ value }) => typeof value === 'string')) return 'prompts'
+  const fits = kinds.map(kind => rows.filter(({ problems }) => problems[kind] === undefined).length)
+  const most = Math.max(...fits)
+  if (most > 0) return kinds[fits.indexOf(most)]!
+  const columns = isObject(rows[0]!.value) ? Object.keys(rows[0]!.value).join(', ') : ''
+  throw new DataError(
+    `rows are of no kind that is known; the first has ${columns || 'no columns'}. Say which column is which (columns), such as prompt=question, or which kind it is (kind) to see what is wrong`,
+  )
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,160 @@
+/** Rows as text for people, with what is trained told from what is not. */
+import type { ChatMessage, Tokenizer } from '../text/index.js'
+import type { Content, Rows } from './encode.js'
+import { isAssistant, messageText } from './formats/messages.js'
+import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
+import type { DataOptions } from './options.js'
+import type { ExampleKind } from './types.js'
+
+export interface RenderedPart {
+  readonly text: string
+  readonly trained: boolean
+}
+
+export interface RenderedSection {
+  /** Such as `chosen`; empty where there is only one. */
+  readonly title: string
+  readonly parts: readonly RenderedPart[]
+}
+
+export interface RenderedRow {
+  readonly where: string
+  readonly sections: readonly RenderedSection[]
+  /** In characters, or in tokens where a tokenizer made it. */
+  readonly length: number
+}
+
+type Rendered = Omit<RenderedRow, 'where'>
+type RenderOptions = Pick<DataOptions, 'trainOn' | 'systemPrompt'>
+
+/** A row before it is encoded. */
+export function renderRow<K extends ExampleKind>(kind: K, row: Rows[K], options: RenderOptions): Rendered {
+  const sections = (rowSections[kind] as (row: Rows[K], options: RenderOptions) => RenderedSection[])(row, options)
+  return { sections, length: charactersOf(sections) }
+}
+
+const rowSections: { [K in ExampleKind]: (row: Rows[K], options: RenderOptions) => RenderedSection[] } = {
+  conversations: (row, options) => {
+    const all = options.trainOn === 'all'
+    if (row.form === 'text') return [{ title: '', parts: [{ text: row.text, trained: true }] }]
+    const parts =
+      row.form === 'messages'
+        ? messageParts(row.messages, message => all || isAssistant(message))
+        : [...promptParts(row.prompt, options, all), ...answerParts(row.answer)]
+    return [{ title: '', parts }]
+  },
+  preferences: (row, options) => [
+    { title: 'prompt', parts: promptParts(row.prompt, options) },
+    { title: 'chosen', parts: answerParts(row.chosen) },
+    { title: 'rejected', parts: answerParts(row.rejected) },
+  ],
+  labelled: (row, options) => [
+    { title: 'prompt', parts: promptParts(row.prompt, options) },
+    { title: row.desirable ? 'desirable' : 'undesirable', parts: answerParts(row.answer) },
+  ],
+  prompts: (row, options) => promptSections(row, promptParts(row.prompt, options)),
+}
+
+function promptSections(
+  row: { label?: string; reference?: string | readonly string[] },
+  parts: readonly RenderedPart[],
+) {
+  const more = [
+    { title: 'label', text: row.label },
+    { title: 'reference', text: typeof row.reference === 'string' ? row.reference : row.reference?.join(' | ') },
+  ]
+  const told = more.flatMap(({ title, text }) =>
+    text === undefined ? [] : [{ title, parts: [{ text, trained: false }] }],
+  )
+  return [{ title: told.length > 0 ? 'prompt' : '', parts }, ...told]
+}
+
+function promptParts(prompt: Prompt, options: RenderOptions, trained = false): RenderedPart[] {
+  const messages = typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt
+  return messageParts(withSystem(messages, options), () => trained)
+}
+
+function answerParts(answer: Answer): RenderedPart[] {
+  return typeof answer === 'string' ? [{ text: answer, trained: true }] : messageParts(answer, isAssistant)
+}
+
+function messageParts(messages: readonly ChatMessage[], trained: (message: ChatMessage) => boolean): RenderedPart[] {
+  return messages.flatMap(message => [
+    { text: `${message.role}: `, trained: false },
+    { text: messageText(message), trained: trained(message) },
+    { text: '\n', trained: false },
+  ])
+}
+
+const charactersOf = (sections: readonly RenderedSection[]): number =>
+  sections.reduce((sum, { parts }) => sum + parts.reduce((inner, { text }) => inner + text.length, 0), 0)
+
+/** What an example is to a trainer. Its text is made only where it is asked for: there are many more than are shown. */
+export interface ExampleRendering {
+  length(): Promise<number>
+  render(): Promise<Rendered>
+}
+
+export function renderExample<K extends ExampleKind>(
+  kind: K,
+  example: Content<K>,
+  tokenizer: Tokenizer,
+): ExampleRendering {
+  const rendering = exampleRenderings[kind] as (example: Content<K>, tokenizer: Tokenizer) => ExampleRendering
+  return rendering(example, tokenizer)
+}
+
+const exampleRenderings: {
+  [K in ExampleKind]: (example: Content<K>, tokenizer: Tokenizer) => ExampleRendering
+} = {
+  conversations: ({ ids, mask }, tokenizer) =>
+    tokenRendering(ids.length, async () => [{ title: '', parts: await maskedParts(ids, mask, tokenizer) }]),
+  preferences: ({ chosen, rejected, promptLength }, tokenizer) =>
+    tokenRendering(Math.max(chosen.length, rejected.length), async () => [
+      { title: 'prompt', parts: await tokenParts(chosen.subarray(0, promptLength), 'prompt', tokenizer) },
+      { title: 'chosen', parts: await tokenParts(chosen.subarray(promptLength), 'trained', tokenizer) },
+      { title: 'rejected', parts: await tokenParts(rejected.subarray(promptLength), 'trained', tokenizer) },
+    ]),
+  labelled: ({ ids, promptLength, desirable }, tokenizer) =>
+    tokenRendering(ids.length, async () => [
+      { title: 'prompt', parts: await tokenParts(ids.subarray(0, promptLength), 'prompt', tokenizer) },
+      {
+        title: desirable ? 'desirable' : 'undesirable',
+        parts: await tokenParts(ids.subarray(promptLength), 'trained', tokenizer),
+      },
+    ]),
+  prompts: (example, tokenizer) => {
+    const { prompt } = example
+    const text = typeof prompt === 'string' ? prompt : tokenizer.renderChat(prompt, { addGenerationPrompt: true })
+    const length = async () =>
+      (typeof prompt === 'string'
+        ? await tokenizer.encodePrompt(text)
+        : await tokenizer.encode(text, { addSpecialTokens: false })
+      ).length
+    const render = async () => ({
+      sections: promptSections(example, [{ text, trained: false }]),
+      length: await length(),
+    })
+    return { length, render }
+  },
+}
+
+function tokenRendering(length: number, sections: () => Promise<RenderedSection[]>): ExampleRendering {
+  return { length: async () => length, render: async () => ({ sections: await sections(), length }) }
+}
+
+async function tokenParts(ids: Int32Array, what: 'prompt' | 'trained', tokenizer: Tokenizer): Promise<RenderedPart[]> {
+  return [{ text: await tokenizer.decode(ids), trained: what === 'trained' }]
+}
+
+/** Runs of tokens that are trained, and of those that are not. */
+async function maskedParts(ids: Int32Array, mask: Uint8Array, tokenizer: Tokenizer): Promise<RenderedPart[]> {
+  const parts: RenderedPart[] = []
+  for (let from = 0; from < ids.length; ) {
+    let to = from + 1
+    while (to < ids.length && mask[to] === mask[from]) to++
+    parts.push({ text: await tokenizer.decode(ids.subarray(from, to)), trained: mask[from] === 1 })
+    from = to
+  }
+  return parts
+}
