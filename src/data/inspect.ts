@@ -114,7 +114,7 @@ async function look(
       }
       options.onProgress?.((done += places.length), total)
     }
-  return { lengths: summarizeLengths(lengths), rendered }
+  return { lengths: summarizeLengths(Uint32Array.from({ length: lengths.length }, (_, i) => lengths.at(i))), rendered }
 }
 
 interface Looked {
@@ -143,7 +143,7 @@ interface FirstRow {
   readonly problems: Readonly<Partial<Record<ExampleKind, string>>>
 }
 
-/** A row is of the first of these that takes it: what has more columns than another comes before it. */
+/** Rows are of the first of these that takes half of them: what has more columns than another comes before it. */
 const kinds: readonly ExampleKind[] = ['preferences', 'labelled', 'conversations', 'prompts']
 
 async function firstRows({ files, sources }: SourceFiles, options: InspectOptions): Promise<FirstRow[]> {
@@ -176,8 +176,9 @@ function likeliestKind(rows: readonly FirstRow[]): ExampleKind {
   // Lines of bare text could be trained on as well; they are prompts unless told otherwise.
   if (rows.every(({ value }) => typeof value === 'string')) return 'prompts'
   const fits = kinds.map(kind => rows.filter(({ problems }) => problems[kind] === undefined).length)
-  const most = Math.max(...fits)
-  if (most > 0) return kinds[fits.indexOf(most)]!
+  const half = fits.findIndex(count => 2 * count >= rows.length)
+  const most = half >= 0 ? half : fits.indexOf(Math.max(...fits))
+  if (fits[most]! > 0) return kinds[most]!
   const columns = isObject(rows[0]!.value) ? Object.keys(rows[0]!.value).join(', ') : ''
   throw new DataError(
     `rows are of no kind that is known; the first has ${columns || 'no columns'}. Say which column is which (columns), such as prompt=question, or which kind it is (kind) to see what is wrong`,

@@ -11,8 +11,8 @@ export interface LengthSummary {
   readonly bins: readonly { readonly from: number; readonly to: number; readonly count: number }[]
 }
 
-export function summarizeLengths(list: { readonly length: number; at(i: number): number }): LengthSummary {
-  const sorted = Uint32Array.from({ length: list.length }, (_, i) => list.at(i)).sort()
+export function summarizeLengths(lengths: Uint32Array): LengthSummary {
+  const sorted = lengths.toSorted()
   const count = sorted.length
   if (count === 0) return { count, min: 0, median: 0, mean: 0, p95: 0, max: 0, bins: [] }
   const at = (share: number) => sorted[Math.min(count - 1, Math.floor(share * count))]!
