@@ -1,14 +1,15 @@
 /** How a training on a dataset's rows goes, whatever its loss: checks, run directory, model, loop, exports. */
 import { type Dataset, type ExampleSet, type Examples, openDataset, type SkippedRow } from '../data/index.js'
-import { InputError } from '../errors/index.js'
-import { type LocalModel, type Role, readConfig } from '../model/index.js'
+import type { LocalModel, Role } from '../model/index.js'
 import { Run } from '../run/index.js'
-import { Tokenizer } from '../text/index.js'
+import type { Tokenizer } from '../text/index.js'
+import { checkModels } from './check-plan.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 import type { JobOptions, JobResult } from './job.js'
 import { loadTrained } from './load-model.js'
 import { memoryMetrics } from './memory-metrics.js'
+import { planRows } from './plan.js'
 import { trainProgress } from './progress.js'
 import { keepTokenizer, runVersions } from './run-setup.js'
 import { harmlessFor, type SupervisedConfig } from './supervised-config.js'
@@ -19,6 +20,8 @@ export interface SupervisedTrainer<C extends SupervisedConfig, K extends Supervi
   /** What its rows are. */
   readonly kind: K
   readonly role: R
+  /** A model that is asked beside the trained one. */
+  readonly reference?: string | undefined
   readonly bestBy: BestBy
   /** Metrics of the progress line. */
   readonly shown: readonly string[]
@@ -47,22 +50,15 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
 }
 
 /**
- * Everything that can be checked before weights are read and anything is written: the model's shape, its tokenizer, every row
+ * Everything that can be checked before weights are read and anything is written: the models' shapes, their tokenizer, every row
  * of the data. The caller closes the dataset.
  */
 export async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
   { config, signal }: Pick<JobOptions<C>, 'config' | 'signal'>,
-  kind: K,
+  { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
-  const { context, vocabSize } = (await readConfig(config.model)).decoder
-  const { maxLength = context } = config
-  if (maxLength > context)
-    throw new InputError(`maxLength: ${maxLength} tokens are more than the model's context of ${context}`)
-  const tokenizer = await Tokenizer.load(config.model)
-  if (tokenizer.vocabSize > vocabSize)
-    throw new InputError(
-      `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
-    )
+  const { models, tokenizer } = await checkModels(planRows(config, { kind, role, reference, sequencesPerRow: 1 }))
+  const { maxLength = models[0]!.config.decoder.context } = config
   const resolved = { ...config, maxLength }
   const skipped: SkippedRow[] = []
   const dataset = await openRows(resolved, kind, { signal, onSkipped: row => skipped.push(row) })
@@ -87,7 +83,7 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
   job: JobOptions<C>,
   trainer: SupervisedTrainer<C, K, R>,
 ): Promise<JobResult> {
-  const prepared = await prepareSupervised(job, trainer.kind)
+  const prepared = await prepareSupervised(job, trainer)
   try {
     const run = await openRun(job, trainer, prepared)
     try {

@@ -30,6 +30,7 @@ export function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobRes
 function runPairs(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
   return runSupervised(job, {
     ...trainer,
+    reference: job.config.reference,
     kind: 'preferences',
     shown: ['loss/train', 'preference/margin', 'preference/accuracy', 'speed/tokens_per_second'],
     loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {
@@ -52,6 +53,7 @@ function runPairs(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
 function runKto(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
   return runSupervised(job, {
     ...trainer,
+    reference: job.config.reference,
     kind: 'labelled',
     shown: ['loss/train', 'preference/margin', 'preference/kl', 'speed/tokens_per_second'],
     loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {

@@ -38,16 +38,16 @@ export function jsonl(rows: readonly object[]): string {
 }
 
 const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 128, tied: true }
-export const tinyConfig = (): ModelConfig => {
-  const config = newConfig('qwen2', { ...shape, vocabSize: tokenizer.vocabSize })
+export const tinyConfig = (vocabSize = tokenizer.vocabSize): ModelConfig => {
+  const config = newConfig('qwen2', { ...shape, vocabSize })
   return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
 }
 
 /** A directory with random weights, as `whetstone init` writes them. */
-export async function modelDirectory(seed: number): Promise<string> {
+export async function modelDirectory(seed: number, { vocabSize }: { vocabSize?: number } = {}): Promise<string> {
   const out = fresh('model')
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  await initModel({ config: tinyConfig(), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  await initModel({ config: tinyConfig(vocabSize), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
   return out
 }
 

@@ -1,0 +1,14 @@
+// Begins a supervised training, or goes on with it.   node supervised-run.mjs INDEX sft|reward|preference CONFIG
+import { pathToFileURL } from 'node:url'
+
+const [, , index, command, config] = process.argv
+const { runSft, runRewardModel, runPreference } = await import(pathToFileURL(index).href)
+const run = { sft: runSft, reward: runRewardModel, preference: runPreference }[command]
+const report = {
+  line() {},
+  transfer: () => ({ at() {}, end() {} }),
+  // A step is logged when it is done.
+  live: () => ({ show: () => globalThis.crashPoint?.('step'), doing() {}, end() {} }),
+}
+const { signal } = new AbortController()
+await run({ config: JSON.parse(config), origins: {}, resume: true, allowChange: [], report, signal })
