@@ -125,7 +125,13 @@ function age(milliseconds: number): string {
   return `${Math.floor(seconds)} s ago`
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
+/** What a directory of somebody else's says must not reach the terminal as commands to it. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, '?')
+}
+
+function columns(given: readonly (readonly string[])[]): string {
+  const rows = given.map(row => row.map(printable))
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
   return rows
     .map(row =>

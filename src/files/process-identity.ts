@@ -8,14 +8,16 @@ export const machineMark: string = createHash('sha256').update(hostname()).diges
 
 /**
  * When a process started, in the kernel's ticks since boot: with its number it tells a process from a later one that was
- * given the same number. Undefined when there is no such process, or no way to know. (As in setup, which runs before what
- * this room imports is installed.)
+ * given the same number. Undefined when there is no such process, or no way to know. One that has ended and that its parent
+ * has not asked about (as under a container's first process, often for good) is none. (As in setup, which runs before what this
+ * room imports is installed.)
  */
 export function processStart(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return ['Z', 'X'].includes(fields[0]!) ? undefined : fields[19]
   } catch {
     return undefined
   }

@@ -95,6 +95,16 @@ seconds/total  -                       NaN
   expect(err).toContain('compare takes two runs')
 })
 
+test('names cannot command the terminal', async () => {
+  const parent = temporaryDirectory()
+  await makeRun(join(parent, 'a'), identity({ name: '\u001b[2J' }), () => ({ 'drops/\u001b]0;x\u0007': 1 }))
+  await makeRun(join(parent, 'b'), identity({ name: 'b' }), () => ({}))
+  expect(await main(['runs', 'compare', join(parent, 'a'), join(parent, 'b')])).toBe(0)
+  expect(out).toContain('?[2J')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  expect(out).not.toMatch(/[\u0000-\u0009\u001b]/)
+})
+
 test('curves become an SVG or a PNG', async () => {
   const parent = await makeRuns()
   const runs = [join(parent, 'one'), join(parent, 'two')]

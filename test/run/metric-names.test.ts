@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { isMetricName, metricNames } from '../../src/run/index.js'
 import { metricsPage } from './metrics-page.js'
@@ -20,4 +23,16 @@ test('patterns take any name in their place, and only there', () => {
   expect(isMetricName('reward/component/https://host/score')).toBe(true)
   for (const name of ['reward/component/', 'reward/component', 'seconds', 'lr/', 'loss', 'reward/<source>', ''])
     expect(isMetricName(name), name).toBe(false)
+})
+
+test('every name that the sources of training have is in the table', () => {
+  const groups = new Set(metricNames.map(({ name }) => name.split('/')[0]))
+  const root = fileURLToPath(new URL('../../src/train', import.meta.url))
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+  const named = files.flatMap(file => {
+    const literals = readFileSync(join(root, file), 'utf8').matchAll(/'([a-z]+)\/([a-z_]+(?:\/[a-z_]+)*)'/g)
+    return [...literals].filter(([, group]) => groups.has(group)).map(([, group, rest]) => `${group}/${rest}`)
+  })
+  expect(named.length).toBeGreaterThan(40)
+  expect(named.filter(name => !isMetricName(name))).toEqual([])
 })

@@ -19,6 +19,16 @@ const under = process.env.CRASH_UNDER && resolve(process.env.CRASH_UNDER)
 const { CRASH_COUNT: countFile, CRASH_LOG: logFile } = process.env
 const { writeFileSync, appendFileSync } = fs
 let points = 0
+/** Whether this module itself is writing: Node's own functions call each other through what is patched here. */
+let own = false
+function unnoticed(work) {
+  own = true
+  try {
+    work()
+  } finally {
+    own = false
+  }
+}
 
 function die() {
   process.kill(process.pid, 'SIGKILL')
@@ -28,8 +38,9 @@ function die() {
 
 /** Whether the next point is the last one. */
 function reach(what, path) {
+  if (own) return false
   points++
-  if (logFile) appendFileSync(logFile, `${points} ${what} ${path ?? ''}\n`)
+  if (logFile) unnoticed(() => appendFileSync(logFile, `${points} ${what} ${path ?? ''}\n`))
   return points === at
 }
 
@@ -190,4 +201,4 @@ for (const key of ['openSync', 'open']) {
 
 syncBuiltinESMExports()
 
-if (countFile) process.on('exit', () => writeFileSync(countFile, String(points)))
+if (countFile) process.on('exit', () => unnoticed(() => writeFileSync(countFile, String(points))))
