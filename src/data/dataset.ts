@@ -44,6 +44,8 @@ export async function openDataset<K extends ExampleKind>(
   try {
     if (validationData !== undefined) {
       const files = await findSourceFiles(validationData, baseDirectory)
+      if (files.sources.some(({ weight }) => weight !== undefined))
+        throw new DataError('validationData: its rows are visited once each; leave weight out')
       held = await RowStore.open(kind, files, { ...options, heldOutShare: 0 })
       if (held.rows === 0) throw empty(held, 'validationData')
     }

@@ -137,11 +137,14 @@ export class FixedSet<E> implements ExampleSet<E> {
   }
 
   async *parts(count: number): AsyncGenerator<readonly E[]> {
-    const { order } = this.source
+    const { size } = this.source.order
     let part: E[] = []
-    for (let from = 0; from < order.size; from += fewest) {
-      const places = Array.from({ length: Math.min(fewest, order.size - from) }, (_, i) => order.at(0, from + i))
-      for (const encoded of await Promise.all(places.map(visit => this.source.load(visit)))) {
+    let next = this.#load(0)
+    for (let from = 0; from < size; from += fewest) {
+      const loaded = await next
+      // The next ones load while what is yielded below is in use.
+      next = this.#load(from + fewest)
+      for (const encoded of loaded) {
         const example = this.counts.note(encoded)
         if (example !== undefined) part.push(example)
         if (part.length < count) continue
@@ -150,5 +153,14 @@ export class FixedSet<E> implements ExampleSet<E> {
       }
     }
     if (part.length > 0) yield part
+  }
+
+  #load(from: number): Promise<Encoded<E>[]> {
+    const { order } = this.source
+    const places = Array.from({ length: Math.max(0, Math.min(fewest, order.size - from)) }, (_, i) => from + i)
+    const loading = Promise.all(places.map(place => this.source.load(order.at(0, place))))
+    // It is waited for in its turn; until then a failure is nobody's.
+    loading.catch(() => {})
+    return loading
   }
 }

@@ -149,7 +149,7 @@ const kinds: readonly ExampleKind[] = ['preferences', 'labelled', 'conversations
 async function firstRows({ files, sources }: SourceFiles, options: InspectOptions): Promise<FirstRow[]> {
   const [{ path, shown, source }] = files as [SourceFiles['files'][number]]
   const { columns = {} } = sources[source]!
-  const file = await RowFile.open(path, { shown, signal: options.signal })
+  const file = await RowFile.open(path, { shown, signal: options.signal, wanted: listed })
   const rows: FirstRow[] = []
   try {
     for await (const batch of file.scan()) {

@@ -1,6 +1,10 @@
 /** Names for rows by what is in them, so that a row keeps its name when others are added, moved or saved in another format. */
 import { createHash } from 'node:crypto'
 import type { DataRow } from './files/row-format.js'
+import { RowProblem } from './formats/fields.js'
+
+/** What goes through a row ends before the stack does. */
+const maxDepth = 200
 
 export interface RowHash {
   /** 16 hexadecimal digits. */
@@ -11,6 +15,7 @@ export interface RowHash {
   readonly share: number
 }
 
+/** A {@link RowProblem} where the row nests too deep to be gone through. */
 export function hashRow(row: DataRow): RowHash {
   const digest = createHash('sha256').update(canonical(row)).digest()
   return {
@@ -24,14 +29,15 @@ export function hashRow(row: DataRow): RowHash {
  * A text that only equal values share: keys in order, texts by their length and not escaped, which takes half the time of an
  * index. Keys whose value is null are left out: a table has null where a line leaves the column out.
  */
-function canonical(value: unknown): string {
+function canonical(value: unknown, depth = 0): string {
   if (typeof value === 'string') return `s${value.length}:${value}`
-  if (Array.isArray(value)) return `[${value.map(canonical).join('')}]`
   if (typeof value !== 'object' || value === null) return `${String(value)};`
+  if (depth === maxDepth) throw new RowProblem(`the row nests deeper than ${maxDepth} levels; no format does`)
+  if (Array.isArray(value)) return `[${value.map(one => canonical(one, depth + 1)).join('')}]`
   let text = '{'
   for (const key of Object.keys(value).sort()) {
     const field = (value as Record<string, unknown>)[key]
-    if (field !== null && field !== undefined) text += canonical(key) + canonical(field)
+    if (field !== null && field !== undefined) text += canonical(key) + canonical(field, depth + 1)
   }
   return `${text}}`
 }

@@ -8,6 +8,7 @@ import { readPreferences } from './formats/preferences.js'
 import { dressPrompt, type PromptOptions } from './formats/prompt.js'
 import { toPrompt } from './prompts.js'
 import { asRow } from './read-rows.js'
+import { hashRow, type RowHash } from './row-id.js'
 import type { ExampleKind } from './types.js'
 
 interface RowReader<T> {
@@ -35,7 +36,7 @@ const rowReaders: { readonly [K in ExampleKind]: RowReader<Rows[K]> } = {
 export type ReadRowOptions = FieldOptions & PromptOptions
 
 export type ReadRow<T> =
-  | ({ readonly kind: 'row'; readonly row: DataRow } & FoundRow<T>)
+  | ({ readonly kind: 'row'; readonly hash: RowHash } & FoundRow<T>)
   | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
 
 /** A value of a file as a row of a kind, or what is wrong with it. */
@@ -48,7 +49,8 @@ export function readRowAs<K extends ExampleKind>(
   const checked = asRow(value, bare)
   if ('message' in checked) return { kind: 'bad', reason: 'format', message: checked.message }
   try {
-    return { kind: 'row', row: checked.row, ...read(new RowFields(checked.row, options), options, where) }
+    const hash = hashRow(checked.row)
+    return { kind: 'row', hash, ...read(new RowFields(checked.row, options), options, where) }
   } catch (error) {
     if (!(error instanceof RowProblem)) throw error
     return { kind: 'bad', reason: error.reason, message: error.message }

@@ -9,7 +9,7 @@ import { GrowingList, lastAtMost } from './files/row-index.js'
 import { checkColumns } from './formats/fields.js'
 import type { DataOptions } from './options.js'
 import { BadRows } from './read-rows.js'
-import { hashRow, RepeatCounter } from './row-id.js'
+import { RepeatCounter, type RowHash } from './row-id.js'
 import { type ReadRowOptions, readRowAs } from './row-readers.js'
 import type { SourceFiles } from './source-files.js'
 import type { ExampleKind, SkippedRow } from './types.js'
@@ -105,7 +105,7 @@ export class RowStore<K extends ExampleKind> {
     if (read.kind !== 'row' || example === undefined)
       throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
     const times = this.#repeats.get(row)
-    const rowId = `${hashRow(read.row).hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
+    const rowId = `${read.hash.hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
     return { row: example, where, rowId }
   }
 
@@ -149,7 +149,7 @@ export class RowStore<K extends ExampleKind> {
             file.index.add(scanned.place)
             this.formats[read.format] = (this.formats[read.format] ?? 0) + 1
             this.hasMessages ||= read.examples.some(inMessages)
-            this.#add(source, hashRow(read.row), read.examples.length, counter)
+            this.#add(source, read.hash, read.examples.length, counter)
             continue
           }
           this.#skip({ where, reason: read.reason, message: read.message })
@@ -177,12 +177,7 @@ export class RowStore<K extends ExampleKind> {
     )
   }
 
-  #add(
-    source: number,
-    { number, share }: { number: number; share: number },
-    examples: number,
-    counter: RepeatCounter,
-  ): void {
+  #add(source: number, { number, share }: RowHash, examples: number, counter: RepeatCounter): void {
     const times = counter.count(number)
     if (times > 1) this.#repeats.set(this.#rows, times)
     const list = share < this.options.heldOutShare ? this.heldOut : this.examples[source]!

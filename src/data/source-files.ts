@@ -1,6 +1,6 @@
 /** The files that a config means: paths and patterns, relative to where it lies. */
-import { access, readdir } from 'node:fs/promises'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { DataError } from './errors.js'
 import type { DataSource, DataSpec } from './options.js'
 
@@ -24,7 +24,10 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
   const files: SourceFile[] = []
   for (const [source, { path }] of sources.entries()) {
     // A name with brackets in it is a name before it is a pattern.
-    const literal = !isPattern(path) || (await exists(resolve(baseDirectory, path)))
+    const there = await stat(resolve(baseDirectory, path)).catch(() => undefined)
+    if (there?.isDirectory())
+      throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`)
+    const literal = there !== undefined || !isPattern(path)
     const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
     if (found.length === 0)
       throw new DataError(`${path}: no file has such a name in ${resolve(baseDirectory)}; patterns are relative to it`)
@@ -42,12 +45,6 @@ function shownPath(file: string, baseDirectory: string): string {
   const beside = relative(resolve(baseDirectory), file)
   return beside.startsWith('..') || isAbsolute(beside) ? file : beside
 }
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 const isPattern = (path: string): boolean => /[*?{[]/.test(path)
 

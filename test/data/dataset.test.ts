@@ -96,7 +96,30 @@ describe('files of a dataset', () => {
     await expect(open('conversations', 'many/*.csv')).rejects.toThrow(/many\/\*\.csv: no file has such a name/)
     await expect(open('conversations', ['many/a.jsonl', 'many/*.jsonl'])).rejects.toThrow(/a\.jsonl is given twice/)
     await expect(open('conversations', 'none.jsonl')).rejects.toThrow('none.jsonl: there is no such file')
-    await expect(open('conversations', 'many')).rejects.toThrow(/expected a .* file/)
+    await expect(open('conversations', 'many')).rejects.toThrow(
+      'many is a directory; give its files, such as many/*.jsonl',
+    )
+  })
+})
+
+describe('names of rows', () => {
+  it('are those of their content, and tell repeated rows apart; what they call themselves does not matter', async () => {
+    jsonl('names.jsonl', [
+      { id: 1, text: 'a' },
+      { id: 1, text: 'b' },
+      { text: 'a', id: 1 },
+      { id: 1, text: 'a' },
+    ])
+    const dataset = await open('conversations', 'names.jsonl', { shuffle: false })
+    const ids = (await epochOf(dataset.train(tokenizer))).map(({ rowId }) => rowId)
+    expect(ids).toEqual([ids[0], expect.not.stringContaining(ids[0]!), `${ids[0]}#2`, `${ids[0]}#3`])
+    expect(dataset.report.repeated).toBe(2)
+    jsonl('moved.jsonl', [
+      { id: 1, text: 'b' },
+      { text: 'a', id: 1 },
+    ])
+    const moved = await open('conversations', 'moved.jsonl', { shuffle: false })
+    expect((await epochOf(moved.train(tokenizer))).map(({ rowId }) => rowId)).toEqual([ids[1], ids[0]])
   })
 })
 
@@ -133,6 +156,8 @@ describe('held-out rows', () => {
     expect((await open('conversations', 't.jsonl')).validation(tokenizer)).toBeUndefined()
     const both = { validationData: 'v.jsonl', validationShare: 0.1 }
     await expect(open('conversations', 't.jsonl', both)).rejects.toThrow(/validationData and validationShare/)
+    const weighted = { validationData: { path: 'v.jsonl', weight: 2 } }
+    await expect(open('conversations', 't.jsonl', weighted)).rejects.toThrow(/validationData: .* leave weight out/)
     jsonl('one.jsonl', rows(1))
     await expect(open('conversations', 'one.jsonl', { validationShare: 0.0001 })).rejects.toThrow(/of 1 rows is none/)
   })

@@ -183,6 +183,14 @@ describe('files from elsewhere', () => {
     await expect(open('conversations', 'hollow.parquet')).rejects.toThrow(/hollow\.parquet: not a whole Parquet file/)
   })
 
+  it('with rows that nest too deep lose those rows, not the stack', async () => {
+    const deep = `{"text":"a","x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+    write('deep.jsonl', `{"text":"fine"}\n${deep}\n`)
+    await expect(open('conversations', 'deep.jsonl')).rejects.toThrow(
+      'deep.jsonl:2: the row nests deeper than 200 levels',
+    )
+  })
+
   it('that change while they are in use are noticed', async () => {
     jsonl('changing.jsonl', [{ text: 'first' }, { text: 'second' }])
     const stream = (await open('conversations', 'changing.jsonl', { shuffle: false })).train(tokenizer)

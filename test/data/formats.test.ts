@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { parquetWriteFile } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import type { ExampleKind, Examples, OpenDatasetOptions } from '../../src/data/index.js'
@@ -410,9 +411,11 @@ describe('the same rows', () => {
     for (const [name, codec] of [
       ['snappy', 'SNAPPY'],
       ['plain', 'UNCOMPRESSED'],
+      ['gzip', 'GZIP'],
     ] as const)
       parquetWriteFile({
         filename: join(folder, `same-rows-${name}.parquet`),
+        compressors: { GZIP: bytes => gzipSync(bytes) },
         columnData: (['prompt', 'completion'] as const).map(column => ({
           name: column,
           data: rows.map(row => row[column]),
@@ -422,7 +425,7 @@ describe('the same rows', () => {
         rowGroupSize: 7,
       })
     const all = []
-    for (const name of ['.jsonl', '.json', '.csv', '.tsv', '-snappy.parquet', '-plain.parquet']) {
+    for (const name of ['.jsonl', '.json', '.csv', '.tsv', '-snappy.parquet', '-plain.parquet', '-gzip.parquet']) {
       const dataset = await open('conversations', `same-rows${name}`, { validationShare: 0.2 })
       const examples = await epochOf(dataset.train(tokenizer))
       all.push(examples.map(({ where: _, ...example }) => example))

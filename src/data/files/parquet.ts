@@ -22,11 +22,15 @@ export interface UnpackedParquet {
 /** Rows that become lines before others get their turn. */
 const batchRows = 500
 
-export async function unpackParquet(
-  source: FileHandle,
-  shown: string,
-  signal: AbortSignal | undefined,
-): Promise<UnpackedParquet> {
+export interface UnpackOptions {
+  readonly shown: string
+  readonly signal?: AbortSignal | undefined
+  /** No group is begun once there are so many rows. */
+  readonly wanted?: number
+}
+
+export async function unpackParquet(source: FileHandle, options: UnpackOptions): Promise<UnpackedParquet> {
+  const { shown, signal } = options
   const { size } = await source.stat()
   // The table of contents is at the end of the file, so that the bytes cannot be hashed in the order they are needed in.
   const fingerprint = await hashOf(source, signal)
@@ -34,7 +38,7 @@ export async function unpackParquet(
   const metadata = await orDamaged(shown, () => parquetMetadataAsync(file))
   const handle = await temporaryFile(shown)
   try {
-    await unpack(file, metadata, handle, { shown, signal })
+    await unpack(file, metadata, handle, options)
     return { handle, fingerprint, bytes: size }
   } catch (error) {
     await handle.close()
@@ -46,11 +50,12 @@ async function unpack(
   file: AsyncBuffer,
   metadata: FileMetaData,
   to: FileHandle,
-  { shown, signal }: { shown: string; signal: AbortSignal | undefined },
+  { shown, signal, wanted = Number.POSITIVE_INFINITY }: UnpackOptions,
 ): Promise<void> {
   let rowStart = 0
   for (const group of metadata.row_groups) {
     signal?.throwIfAborted()
+    if (rowStart >= wanted) return
     const rowEnd = rowStart + Number(group.num_rows)
     const rows = await orDamaged(shown, () => parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors }))
     if (rows.length !== rowEnd - rowStart)

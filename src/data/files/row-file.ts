@@ -28,6 +28,8 @@ export interface OpenOptions {
   /** What messages call it. */
   readonly shown?: string
   readonly signal?: AbortSignal | undefined
+  /** How many rows are wanted at least, where not all are: more need not be unpacked. */
+  readonly wanted?: number
 }
 
 export interface ScanOptions {
@@ -55,7 +57,7 @@ export class RowFile {
     private readonly unpacked?: UnpackedParquet,
   ) {}
 
-  static async open(file: string, { shown = file, signal }: OpenOptions = {}): Promise<RowFile> {
+  static async open(file: string, { shown = file, ...options }: OpenOptions = {}): Promise<RowFile> {
     const format = formatOf(file, shown)
     let handle: FileHandle
     try {
@@ -65,7 +67,7 @@ export class RowFile {
     }
     if (format !== 'parquet') return new RowFile(shown, handle, format)
     try {
-      const unpacked = await unpackParquet(handle, shown, signal)
+      const unpacked = await unpackParquet(handle, { shown, ...options })
       return new RowFile(shown, unpacked.handle, jsonLines('row'), unpacked)
     } finally {
       await handle.close()
