@@ -137,6 +137,7 @@ async function dry(
 async function afterwards<C>(training: Training<C>, { directory, best, step }: JobResult): Promise<string[]> {
   const final = join(directory, 'final_model')
   const isThere = await stat(final).catch(() => undefined)
+  if (step === 0) return [`Nothing was trained: ${join(directory, 'logs/skipped.jsonl')} says why.`]
   return [
     ...(isThere ? [`${final}: the model after ${step} steps`] : []),
     ...(best

@@ -1,4 +1,5 @@
 /** Files in, examples out. */
+import { resolve } from 'node:path'
 import type { Tokenizer } from '../text/index.js'
 import { type Encoded, type EncodeOptions, encodeRow } from './encode.js'
 import { EpochOrder, type Visit } from './epoch-order.js'
@@ -88,7 +89,10 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     private readonly options: OpenDatasetOptions,
   ) {
     const files = [...store.files, ...(held?.files ?? [])]
-    this.fingerprints = Object.fromEntries(files.map(({ path, fingerprint }) => [path, fingerprint]))
+    // Whole paths: a run is resumed from whatever directory one is in.
+    this.fingerprints = Object.fromEntries(
+      files.map(({ path, fingerprint }) => [resolve(options.baseDirectory, path), fingerprint]),
+    )
     const heldOut = held ? sum(held.examples.map(({ length }) => length)) : store.heldOut.length
     this.report = {
       files: files.map(({ path, bytes, index }) => ({ path, bytes, rows: index.size })),

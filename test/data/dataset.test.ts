@@ -92,7 +92,7 @@ describe('files of a dataset', () => {
     const sha = createHash('sha256')
       .update(readFileSync(join(folder, 'many/a.jsonl')))
       .digest('hex')
-    expect(one.fingerprints['many/a.jsonl']).toBe(sha)
+    expect(one.fingerprints[join(folder, 'many/a.jsonl')]).toBe(sha)
     await expect(open('conversations', 'many/*.csv')).rejects.toThrow(/many\/\*\.csv: no file has such a name/)
     await expect(open('conversations', ['many/a.jsonl', 'many/*.jsonl'])).rejects.toThrow(/a\.jsonl is given twice/)
     await expect(open('conversations', 'none.jsonl')).rejects.toThrow('none.jsonl: there is no such file')

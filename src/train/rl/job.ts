@@ -67,7 +67,10 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     )
   await checkOtherModels(config, vocabSize)
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
-  await new RewardComputationEngine({ ...rewards, tokenizer }).close()
+  const opened: { close(): Promise<void> }[] = []
+  const close = async (): Promise<void> => {
+    for (const one of opened) await one.close()
+  }
   const skipped: SkippedRow[] = []
   const shared = {
     seed: config.seed,
@@ -75,8 +78,11 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     signal,
     onSkipped: (row: SkippedRow) => skipped.push(row),
   }
-  const dataset = await openDataset('prompts', config.data, { trainOn: 'assistant', ...config, ...shared })
   try {
+    // Made to check how the sources go together; closing it at the end closes them.
+    opened.push(new RewardComputationEngine({ ...rewards, tokenizer }))
+    const dataset = await openDataset('prompts', config.data, { trainOn: 'assistant', ...config, ...shared })
+    opened.push(dataset)
     const ptx = config.ptx
       ? await openDataset('conversations', config.ptx.data, {
           validationShare: 0,
@@ -88,17 +94,14 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
           ...shared,
         })
       : undefined
+    if (ptx) opened.push(ptx)
     const rows = dataset.report.train
     const iterations = config.iterations ?? Math.max(1, Math.ceil((config.epochs * rows) / config.rolloutBatchSize))
-    const close = async (): Promise<void> => {
-      await dataset.close()
-      await ptx?.close()
-    }
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1)
     return { config: { ...config, promptMaxLen }, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
   } catch (error) {
-    await dataset.close()
+    await close()
     throw error
   }
 }

@@ -1,0 +1,240 @@
+/** Every command of training as it is typed, on a model of 35 thousand parameters: one after another, each on what the last one made. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { type Binary, buildBinary, type Ran } from '../cli/binary.js'
+
+const tokenizer = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
+// Twenty processes, each of which loads libtorch.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+let binary: Binary
+const at = (...names: string[]): string => join(binary.folder, ...names)
+const lines = (name: string, rows: readonly object[]): void =>
+  writeFileSync(at(name), rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+const config = (name: string, values: object): void => writeFileSync(at(name), stringify(values))
+const weights = (...names: string[]): string =>
+  createHash('sha256')
+    .update(readFileSync(at(...names, 'model.safetensors')))
+    .digest('hex')
+
+const sums = Array.from({ length: 40 }, (_, i) => ({ question: `What is ${i} + 1?`, answer: String(i + 1) }))
+
+beforeAll(async () => {
+  binary = buildBinary()
+  const shape = '--hidden 32 --intermediate 48 --layers 2 --heads 4 --kv-heads 2 --context 256'.split(' ')
+  const args = ['--family', 'qwen2', ...shape, '--tokenizer', tokenizer, '--out', 'model']
+  expect(await binary.run(['init', ...args])).toMatchObject({ code: 0 })
+  const turns = ({ question, answer }: (typeof sums)[number]) => [
+    { role: 'user', content: question },
+    { role: 'assistant', content: answer },
+  ]
+  lines(
+    'conversations.jsonl',
+    sums.map(one => ({ messages: turns(one) })),
+  )
+  lines(
+    'preferences.jsonl',
+    sums.map(({ question, answer }) => ({ prompt: question, chosen: answer, rejected: 'I do not know' })),
+  )
+  lines(
+    'prompts.jsonl',
+    sums.slice(0, 16).map(({ question, answer }) => ({ prompt: question, reference: answer })),
+  )
+  const shared = { model: 'model', device: 'cpu', batchSize: 8, epochs: 2 }
+  const sft = { ...shared, data: 'conversations.jsonl', output: 'runs/sft', epochs: 8, validationShare: 0.2 }
+  config('sft.yaml', { ...sft, optimizer: { lr: 0.003, schedule: 'cosine' } })
+  config('reward.yaml', { ...shared, data: 'preferences.jsonl', output: 'runs/reward', optimizer: { lr: 0.003 } })
+  config('dpo.yaml', { ...shared, data: 'preferences.jsonl', output: 'runs/dpo', optimizer: { lr: 0.001 } })
+  config('rl.yaml', {
+    ...{
+      model: 'runs/sft/final_model',
+      device: 'cpu',
+      data: 'prompts.jsonl',
+      rewards: 'rewards.yaml',
+      output: 'runs/rl',
+    },
+    ...{ iterations: 12, rolloutBatchSize: 4, nSamplesPerPrompt: 4, maxNewTokens: 8, optimizer: { lr: 0.001 } },
+  })
+})
+afterAll(() => binary.remove())
+
+/** Runs a command until a text is in its log, and interrupts it once. Answers with the line that it says goes on. */
+async function interrupted(args: readonly string[], after: string): Promise<{ stopped: Ran; line: string[] }> {
+  let sent = false
+  const stopped = await binary.run(args, {
+    onStderr: (text, interrupt) => {
+      if (sent || !text.includes(after)) return
+      sent = true
+      interrupt()
+    },
+  })
+  const line = stopped.stderr.match(/^ {2}whetstone (.* --resume)$/m)?.[1]
+  expect(line, stopped.stderr).toBeDefined()
+  return { stopped, line: line!.split(' ') }
+}
+
+test('--dry-run checks everything, prints every option with where it came from, and makes nothing', async () => {
+  const args = ['sft', '--config', 'sft.yaml', '--set', 'optimizer.lr=0.01', '--dry-run']
+  const { code, stdout, stderr } = await binary.run(args)
+  expect(stderr).toMatch(/^data: 40 rows in .*conversations\.jsonl \(messages 40\)$/m)
+  expect(stderr).toMatch(/^ {2}\d+ examples to train on, \d+ held out$/m)
+  expect(stderr).toMatch(/^ {2}the model +\d{2},\d{3} +0\.\d MB/m)
+  expect(stderr).toContain('Everything checks out.')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^ {2}lr: 0\.01 +# --set$/m)
+  expect(stdout).toMatch(/^ {2}schedule: cosine +# sft\.yaml$/m)
+  expect(stdout).toMatch(/^seed: 0 +# default$/m)
+  expect(parse(stdout)).toMatchObject({ model: at('model'), data: at('conversations.jsonl'), epochs: 8 })
+  expect(existsSync(at('runs'))).toBe(false)
+  // What is printed is a config itself.
+  writeFileSync(at('printed.yaml'), stdout)
+  const again = await binary.run(['sft', '--config', 'printed.yaml', '--dry-run'])
+  expect(parse(again.stdout)).toEqual(parse(stdout))
+})
+
+test('sft trains, says where the model is, and can be replayed; Ctrl-C and --resume end at the same weights', async () => {
+  const whole = await binary.run(['sft', '--config', 'sft.yaml'])
+  expect(whole.stderr).toMatch(/^ {2}sft \d+\/\d+ {2}loss [\d.]+ /m)
+  expect(whole.stderr).toMatch(/^ +first +last +best$/m)
+  expect(whole.stderr).toContain(`${at('runs/sft/final_model')}: the model after`)
+  expect(whole.stderr).toContain(`whetstone chat --model ${at('runs/sft/final_model')}`)
+  expect(whole.code).toBe(0)
+  expect(readdirSync(at('runs/sft')).sort()).toEqual(
+    expect.arrayContaining(['best_model', 'checkpoints', 'config.json', 'final_model', 'journal', 'logs', 'tokenizer']),
+  )
+
+  const args = ['sft', '--config', 'sft.yaml', '--set', 'output=runs/stopped']
+  const { stopped, line } = await interrupted(args, 'sft 1/')
+  expect(stopped.code).toBe(130)
+  expect(stopped.stderr).toContain('Finishing this step, then saving. Ctrl-C again stops at once')
+  expect(stopped.stderr).toContain(`What was trained is saved in ${at('runs/stopped')}`)
+  expect(existsSync(at('runs/stopped/final_model'))).toBe(false)
+  const resumed = await binary.run(line)
+  expect(resumed.code, resumed.stderr).toBe(0)
+  expect(weights('runs/stopped/final_model')).toBe(weights('runs/sft/final_model'))
+  expect(weights('runs/stopped/best_model')).toBe(weights('runs/sft/best_model'))
+
+  const replayed = await binary.run(['replay', 'runs/stopped'])
+  expect(replayed.stdout).toMatch(
+    /^runs\/stopped: \d+ batches of \d+ rows derived again, all as they were trained on\n$/,
+  )
+  expect(replayed.code).toBe(0)
+})
+
+test('a run that is there is not begun again, and one that is not there is not resumed', async () => {
+  const again = await binary.run(['sft', '--config', 'sft.yaml'])
+  expect(again).toMatchObject({ code: 1, stdout: '' })
+  expect(again.stderr).toContain(`whetstone: output: ${at('runs/sft')} holds a run already\nGo on with it by --resume`)
+  const none = await binary.run(['sft', '--config', 'sft.yaml', '--set', 'output=runs/none', '--resume'])
+  expect(none.stderr).toContain(`output: ${at('runs/none')} holds no run to resume; leave out --resume to start one`)
+  const changed = await binary.run(['sft', '--config', 'sft.yaml', '--resume', '--set', 'batchSize=4'])
+  expect(changed.stderr).toContain('batchSize: was 8, is now 4')
+  expect(changed.stderr).toContain('--allow-change batchSize')
+  expect(changed.code).toBe(1)
+})
+
+test('reward train makes a model that a file of rewards names as the command says', async () => {
+  const { code, stderr } = await binary.run(['reward', 'train', '--config', 'reward.yaml'])
+  expect(stderr).toMatch(/^ {2}reward \d+\/\d+ /m)
+  expect(code, stderr).toBe(0)
+  const described = stderr.match(/^ {2}(sources: .*)$/m)?.[1]
+  expect(described).toBeDefined()
+  writeFileSync(at('rewards.yaml'), `${described}\n`)
+})
+
+test('rl trains by it, stops, goes on to the same weights, and is replayed without the model', async () => {
+  const dry = await binary.run(['rl', '--config', 'rl.yaml', '--dry-run'])
+  expect(dry.stderr).toContain('grpo sets advantageEstimator group_norm')
+  expect(dry.stderr).toMatch(/^ {2}the reference +/m)
+  expect(dry.stderr).toMatch(/^ {2}keys and values +/m)
+  expect(dry.stdout).toMatch(/^useKlLoss: true +# preset grpo$/m)
+
+  const whole = await binary.run(['rl', '--config', 'rl.yaml'])
+  expect(whole.stderr).toMatch(
+    /^ {2}grpo \d+\/12 {2}reward -?[\d.e-]+ {2}KL [\d.e-]+ {2}length [\d.]+ {2}[\d,]+ tokens\/s/m,
+  )
+  expect(whole.code, whole.stderr).toBe(0)
+  const { stopped, line } = await interrupted(['rl', '--config', 'rl.yaml', '--set', 'output=runs/rl2'], ' 1/12')
+  const resumed = await binary.run(line)
+  expect(stopped.code).toBe(130)
+  expect(resumed.code, resumed.stderr).toBe(0)
+  expect(weights('runs/rl2/final_model')).toBe(weights('runs/rl/final_model'))
+
+  const replayed = await binary.run(['replay', 'runs/rl2'])
+  expect(replayed.stdout).toBe(
+    'runs/rl2: 12 iterations, 192 samples and 12 optimiser steps derived again, all as they were trained on\n',
+  )
+  expect(replayed.code).toBe(0)
+})
+
+test('dpo trains on pairs', async () => {
+  const { code, stderr } = await binary.run(['dpo', '--config', 'dpo.yaml'])
+  expect(stderr).toMatch(/^ {2}preference \d+\/\d+ {2}loss [\d.]+ {2}preference margin /m)
+  expect(code, stderr).toBe(0)
+  expect(existsSync(at('runs/dpo/final_model/model.safetensors'))).toBe(true)
+})
+
+test('replay exits with 1 and names what is not as it was: a row, a sample', async () => {
+  const rows = readFileSync(at('preferences.jsonl'), 'utf8').split('\n')
+  lines(
+    'preferences.jsonl',
+    rows.filter(Boolean).map((row, i) => ({ ...JSON.parse(row), ...(i === 7 ? { chosen: 'another' } : {}) })),
+  )
+  const changed = await binary.run(['replay', 'runs/dpo'])
+  expect(changed.stderr).toContain(`${at('preferences.jsonl')} is not what it was when the run was started`)
+  expect(changed.stderr).toMatch(/^step \d+, row \S+ \(.*preferences\.jsonl:8\): /m)
+  expect(changed.code).toBe(1)
+
+  const [first] = readdirSync(at('runs/rl/journal')).sort()
+  const file = at('runs/rl/journal', first!)
+  const text = readFileSync(file, 'utf8')
+  const flipped = text.replace(
+    /"reward":(-?\d+\.\d*?)(\d)([,}])/,
+    (_, head, digit, tail) => `"reward":${head}${(Number(digit) + 1) % 10}${tail}`,
+  )
+  expect(flipped).not.toBe(text)
+  writeFileSync(file, flipped)
+  const torn = await binary.run(['replay', 'runs/rl'])
+  expect(torn.stderr).toMatch(/sample/)
+  expect(torn.code).toBe(1)
+})
+
+test('a second Ctrl-C stops at once', async () => {
+  // One step over all of this takes longer than anybody waits.
+  const sources = JSON.stringify({ path: at('conversations.jsonl'), weight: 1000 })
+  const args = ['sft', '--config', 'sft.yaml', '--set', `data=${sources}`, '--set', 'batchSize=40000']
+  let sent = 0
+  const began = performance.now()
+  const { code, stderr } = await binary.run([...args, '--set', 'output=runs/slow', '--set', 'validationShare=0'], {
+    onStart: interrupt => {
+      const timer = setInterval(() => {
+        if (!existsSync(at('runs/slow/config.json'))) return
+        clearInterval(timer)
+        sent++
+        interrupt()
+      }, 20)
+    },
+    onStderr: (text, interrupt) => {
+      if (sent !== 1 || !text.includes('Finishing this step')) return
+      sent++
+      interrupt()
+    },
+  })
+  expect(sent).toBe(2)
+  // Killed, not ended.
+  expect(code).toBeNull()
+  expect(stderr).not.toContain('Interrupted')
+  expect(performance.now() - began).toBeLessThan(20_000)
+})
+
+test('schema prints what editors complete with', async () => {
+  const { code, stdout } = await binary.run(['schema', 'rl'])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ title: 'whetstone rl', additionalProperties: false })
+  const wrong = await binary.run(['schema', 'rll'])
+  expect(wrong.stderr).toContain('there is no config of "rll"; expected one of sft, reward, rl, dpo; did you mean rl?')
+  expect(wrong.code).toBe(2)
+})
