@@ -80,13 +80,6 @@ export class AppendFile {
     this.#torn = false
   }
 
-  /** Cuts the file back to `size` bytes. */
-  async cut(size: number): Promise<void> {
-    if (size >= this.#size) return
-    await attributed(this.path, () => this.#handle.truncate(size))
-    this.#size = size
-  }
-
   async sync(): Promise<void> {
     await attributed(this.path, async () => {
       await this.repair()

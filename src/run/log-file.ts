@@ -36,14 +36,14 @@ export class LogFile {
 
   /** Resolves when every line is in the file and the file on the disk; rejects with a FileWriteError where one could not be written. */
   async flush(): Promise<void> {
-    await this.#drain()
-    if (this.#failure !== undefined) throw this.#failure
-    await this.#file.sync()
-  }
-
-  /** Cuts the file back to `size` bytes; to be called before anything is written. */
-  async cut(size: number): Promise<void> {
-    await this.#file.cut(size)
+    this.#drain()
+    const synced = this.#writing.then(async () => {
+      if (this.#failure !== undefined) throw this.#failure
+      await this.#file.sync()
+    })
+    // In the queue too: the file does one thing at a time.
+    this.#writing = synced.catch(() => {})
+    await synced
   }
 
   async close(): Promise<void> {
@@ -55,7 +55,7 @@ export class LogFile {
     }
   }
 
-  #drain(): Promise<void> {
+  #drain(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#writing = this.#writing.then(async () => {
@@ -70,6 +70,5 @@ export class LogFile {
         this.#failure = error
       }
     })
-    return this.#writing
   }
 }
