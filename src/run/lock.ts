@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { isProcessAlive, machineMark, processStart } from '../files/index.js'
 import { attributed } from './append-file.js'
 import { RunError } from './errors.js'
@@ -82,7 +83,8 @@ function heldError(path: string, { pid, host, machine, since }: LockHolder): Run
 
 /** A link appears whole or not at all, so that nobody ever reads a lock without its holder in it. */
 async function linkIfFree(path: string, me: LockHolder): Promise<boolean> {
-  const mine = `${path}.${me.token}`
+  // The name says whose it is, even where the process dies before it has written anything.
+  const mine = `${path}.${me.pid}-${me.start}-${me.machine}-${me.token}`
   try {
     await writeFile(mine, JSON.stringify(me))
     await link(mine, path)
@@ -117,6 +119,20 @@ async function breakLock(path: string, dead: LockHolder): Promise<void> {
     if ((await readLock(claim))?.token === dead.token) await rm(path, { force: true })
   } finally {
     await rm(claim, { force: true })
+  }
+}
+
+/**
+ * Removes what processes that died while they took or broke a lock left beside it. To be called by the lock's holder: for it,
+ * no dead lock is left to be broken, and claims to do so are void.
+ */
+export async function removeDeadClaims(path: string): Promise<void> {
+  const folder = dirname(path)
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(`${basename(path)}.`)) continue
+    const owner = /\.(\d+)-(\d+)-([0-9a-f]{8})-[0-9a-f-]{36}$/.exec(name)
+    const alive = owner && (owner[3] !== machineMark || isProcessAlive(Number(owner[1]), owner[2]!))
+    if (owner ? !alive : name.startsWith(`${basename(path)}.broken-`)) await rm(join(folder, name), { force: true })
   }
 }
 

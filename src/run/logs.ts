@@ -23,7 +23,7 @@ type LogName = keyof typeof logFiles
 
 export interface OpenLogsOptions {
   /** On a resume: how many bytes each file had at the checkpoint the run goes back to. What came after is cut off. */
-  readonly rewind?: { readonly offsets: Readonly<Record<string, number>>; readonly step: number }
+  readonly rewind?: { readonly offsets: Readonly<Record<string, number>> }
 }
 
 export class RunLogs {
@@ -64,7 +64,8 @@ export class RunLogs {
         samples: held(await open('samples')),
       }
       if (rewind) for (const record of await skippedRecords(join(directory, logFiles.skipped))) known.add(record)
-      const tensorBoard = await TensorBoardLog.open(directory, rewind ? { purgeFrom: rewind.step + 1 } : {})
+      const purge = rewind ? { purgeFrom: await firstStepAfter(join(directory, logFiles.metrics)) } : {}
+      const tensorBoard = await TensorBoardLog.open(directory, purge)
       return new RunLogs(files, tensorBoard, known)
     } catch (error) {
       await Promise.allSettled(opened.map(file => file.close()))
@@ -124,10 +125,22 @@ async function cutToLines(path: string, limit: number): Promise<void> {
 }
 
 async function skippedRecords(path: string): Promise<string[]> {
+  return (await linesOf(path)).map(({ time: _, ...record }) => JSON.stringify(record))
+}
+
+/** The first step of which nothing is logged, and of which TensorBoard should know nothing. */
+async function firstStepAfter(path: string): Promise<number> {
+  return (await linesOf(path)).reduce((next, { step }) => Math.max(next, Number(step) + 1), 0)
+}
+
+async function linesOf(path: string): Promise<Record<string, Json>[]> {
   const lines = (await contentOf(path)).toString().split('\n').slice(0, -1)
-  return lines.map(line => {
-    const { time: _, ...record } = JSON.parse(line) as Record<string, Json>
-    return JSON.stringify(record)
+  return lines.map((line, index) => {
+    try {
+      return JSON.parse(line) as Record<string, Json>
+    } catch (cause) {
+      throw new RunError(`${path}:${index + 1}: not JSON (${(cause as Error).message})`, { cause })
+    }
   })
 }
 

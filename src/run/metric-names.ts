@@ -122,13 +122,13 @@ export const metricNames: readonly MetricName[] = [
   metric('memory/device_peak', 'bytes', 'the most that was in use on the device since the last step'),
 ]
 
-const patterns = metricNames.map(({ name }) => name.split(/<\w+>/))
+const exact = new Set(metricNames.map(({ name }) => name).filter(name => !name.includes('<')))
+const prefixes = metricNames
+  .map(({ name }) => name)
+  .filter(name => name.includes('<'))
+  .map(name => name.replace(/<\w+>$/, ''))
 
 /** Whether the table has this name, or a name it is an instance of. */
 export function isMetricName(name: string): boolean {
-  return patterns.some(([before, after]) =>
-    after === undefined
-      ? name === before
-      : name.startsWith(before!) && name.endsWith(after) && name.length > before!.length + after.length,
-  )
+  return exact.has(name) || prefixes.some(prefix => name.startsWith(prefix) && name.length > prefix.length)
 }

@@ -31,7 +31,7 @@ export interface RunView {
   readonly status: RunStatus
   /** Who has the run, where it is running. */
   readonly owner: LockHolder | undefined
-  /** The highest step with a metric or a checkpoint. */
+  /** The last step (or iteration, where the trainer counts those) with a metric; that of the last checkpoint where there is none. */
   readonly step: number
   /** When something was last logged, in milliseconds since 1970. */
   readonly updated: number
@@ -60,7 +60,7 @@ export async function readRun(directory: string): Promise<RunView> {
     config,
     owner,
     status: owner ? 'running' : ending(events),
-    step: Math.max(0, checkpoints.at(-1) ?? 0, ...lastPoints.map(({ step }) => step)),
+    step: lastPoints.length > 0 ? Math.max(...lastPoints.map(({ step }) => step)) : (checkpoints.at(-1) ?? 0),
     updated: Math.max(
       Date.parse(events.at(-1)?.time ?? config.created),
       ...lastPoints.map(({ time }) => time),

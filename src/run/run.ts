@@ -1,6 +1,7 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { didYouMean } from '../errors/index.js'
-import { syncDirectory } from '../files/index.js'
+import { syncDirectory, temporaryTarget } from '../files/index.js'
 import { attributed } from './append-file.js'
 import {
   type Checkpoint,
@@ -21,7 +22,7 @@ import {
   writeConfig,
 } from './identity.js'
 import { Journal } from './journal.js'
-import { type Lock, takeLock } from './lock.js'
+import { type Lock, removeDeadClaims, takeLock } from './lock.js'
 import { RunLogs, type SkippedRecord } from './logs.js'
 import { isMetricName, metricNames } from './metric-names.js'
 import { runPaths } from './paths.js'
@@ -104,7 +105,7 @@ export class Run {
       const step = latest?.step ?? 0
       // A process that died between putting a checkpoint in place and removing older ones left that to do.
       await rotateCheckpoints(paths.checkpoints, step, options.keepCheckpoints ?? defaultKeep)
-      const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {}, step } })
+      const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {} } })
       for (const one of passedOver) logs.event('warning', { message: 'checkpoint passed over', ...one })
       logs.event('resumed', {
         step,
@@ -136,8 +137,9 @@ export class Run {
     return readRun(directory)
   }
 
-  /** Logs numbers of a step. Names are those of {@link metricNames}. */
+  /** Logs numbers of a step, or of an iteration where that is what a trainer counts. Names are those of {@link metricNames}. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
+    if (!Number.isSafeInteger(step) || step < 0) throw new RunError(`expected a step from 0 on, got ${step}`)
     for (const name of Object.keys(values))
       if (!isMetricName(name))
         throw new RunError(
@@ -228,11 +230,19 @@ async function owning(directory: string, open: (lock: Lock) => Promise<Run>): Pr
   await attributed(directory, () => mkdir(directory, { recursive: true }))
   const lock = await takeLock(runPaths(directory).lock)
   try {
+    await removeLeftovers(directory)
     return await open(lock)
   } catch (error) {
     await lock.release()
     throw error
   }
+}
+
+/** Removes what killed processes left: halves of a config, and locks they never got. */
+async function removeLeftovers(directory: string): Promise<void> {
+  for (const name of await readdir(directory))
+    if (temporaryTarget(name) === 'config.json') await rm(join(directory, name), { force: true })
+  await removeDeadClaims(runPaths(directory).lock)
 }
 
 async function makeFolders(directory: string): Promise<void> {

@@ -28,9 +28,7 @@ export class TensorBoardLog {
   }
 
   scalars(step: number, values: Readonly<Record<string, number>>): void {
-    const summary = Object.entries(values).map(([name, value]) =>
-      bytesField(1, Buffer.concat([bytesField(1, Buffer.from(name)), tag(2, 5), float(value)])),
-    )
+    const summary = Object.entries(values).map(([name, value]) => Buffer.concat([scalarHead(name), float(value)]))
     this.#write(Buffer.concat([tag(2, 0), varint(step), bytesField(5, Buffer.concat(summary))]))
   }
 
@@ -54,6 +52,18 @@ async function fileName(directory: string): Promise<string> {
   )
   const stamp = Math.max(Math.floor(Date.now() / 1000), ...stamps.map(one => Number(one ?? 0) + 1))
   return `events.out.tfevents.${stamp}.${hostname()}.${process.pid}`
+}
+
+const heads = new Map<string, Buffer>()
+
+/** What stands before a scalar's four bytes; names come again with every step. */
+function scalarHead(name: string): Buffer {
+  const known = heads.get(name)
+  if (known) return known
+  const inner = Buffer.concat([bytesField(1, Buffer.from(name)), tag(2, 5)])
+  const head = Buffer.concat([tag(1, 2), varint(inner.length + 4), inner])
+  heads.set(name, head)
+  return head
 }
 
 /** TFRecord: length, its checksum, data, its checksum. */

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -27,7 +28,7 @@ async function expectFinished(directory: string, label: string): Promise<void> {
   expect(status, label).toBe('finished')
   for (const iteration of await journal.iterations())
     expect((await journal.read(iteration)).map(({ record }) => record.sample).sort(), label).toEqual([0, 1])
-  expect(existsSync(join(directory, 'lock')), label).toBe(false)
+  expect(readdirSync(directory).sort(), label).toEqual(['checkpoints', 'config.json', 'journal', 'logs'])
 }
 
 test('killed at every write, rename, fsync, step and append, then resumed: the same weights and the same logs', async () => {
@@ -75,4 +76,38 @@ test('killed again and again on the way, a run still comes to the same end', asy
   expect(kills).toBeGreaterThan(3)
   expect(await smallRun(Run, directory)).toBe(weights)
   await expectFinished(directory, 'after all')
+}, 60_000)
+
+test('killed from outside at any moment: what was acknowledged is there, and nothing twice', async () => {
+  const directory = temporaryDirectory()
+  const acknowledged: number[] = []
+  const saved: number[] = []
+  for (const words of [40, 3, 90, 17, 61]) {
+    const hammer = fileURLToPath(new URL('./children/hammer-run.mjs', import.meta.url))
+    const child = spawn(process.execPath, [hammer, room.index, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let said = ''
+    child.stdout.on('data', chunk => {
+      said += chunk
+      if (said.split('\n').length > words) child.kill('SIGKILL')
+    })
+    await new Promise(resolve => child.once('close', resolve))
+    // A last word may be cut in half.
+    for (const word of said.split('\n').slice(0, -1)) {
+      const [kind, number] = word.split(' ')
+      if (kind === 'record') acknowledged.push(Number(number))
+      if (kind === 'checkpoint') saved.push(Number(number))
+    }
+  }
+  expect(acknowledged.length).toBeGreaterThan(100)
+  expect(saved.length).toBeGreaterThan(4)
+  const view = await Run.read(directory)
+  expect(view.status).toBe('crashed')
+  expect((await view.latest())!.step).toBeGreaterThanOrEqual(saved.at(-1)!)
+  const found = new Set<number>()
+  for (const iteration of await view.journal.iterations())
+    for (const { record } of await view.journal.read(iteration)) {
+      expect(found.has(record.number as number)).toBe(false)
+      found.add(record.number as number)
+    }
+  expect(acknowledged.filter(number => !found.has(number))).toEqual([])
 }, 60_000)

@@ -27,3 +27,19 @@ export async function fullDisk(code: string, bytesTaken: number): Promise<void> 
   }
   vi.spyOn(prototype, 'write').mockImplementation(write as never)
 }
+
+/** Writes begin and do not end, until the function that comes back is called. */
+export async function hangingDisk(): Promise<() => void> {
+  const prototype = await handlePrototype()
+  const real = prototype.write as unknown as Write
+  let release = (): void => {}
+  const back = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const write: Write = async function (this: FileHandle, ...args) {
+    await back
+    return real.apply(this, args)
+  }
+  vi.spyOn(prototype, 'write').mockImplementation(write as never)
+  return release
+}
