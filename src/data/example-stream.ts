@@ -70,6 +70,19 @@ export class ShuffledStream<E> implements ExampleStream<E> {
   async take(count: number): Promise<readonly E[]> {
     if (!Number.isInteger(count) || count < 1)
       throw new RangeError(`expected a number of examples to take, got ${count}`)
+    const start = this.#cursor
+    try {
+      const taken = await this.#take(count)
+      this.#fill(Math.max(fewest, count))
+      return taken
+    } catch (error) {
+      // Whoever tries again gets what this call would have given.
+      this.seek(start)
+      throw error
+    }
+  }
+
+  async #take(count: number): Promise<E[]> {
     const taken: E[] = []
     const { epoch } = this.#cursor
     while (taken.length < count && (this.#cursor.epoch === epoch || taken.length === 0)) {
@@ -81,7 +94,6 @@ export class ShuffledStream<E> implements ExampleStream<E> {
       }
       this.#advance()
     }
-    this.#fill(Math.max(fewest, count))
     return taken
   }
 

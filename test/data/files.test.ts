@@ -196,6 +196,9 @@ describe('files from elsewhere', () => {
     const stream = (await open('conversations', 'changing.jsonl', { shuffle: false })).train(tokenizer)
     write('changing.jsonl', '{"text":"fi')
     await expect(stream.take(2)).rejects.toThrow('changing.jsonl:1: not the row that was there; the file was changed')
+    expect(stream.cursor).toEqual({ epoch: 0, position: 0 })
+    jsonl('changing.jsonl', [{ text: 'first' }, { text: 'second' }])
+    expect(await stream.take(2)).toHaveLength(2)
   })
 
   it('stop being read when they are no longer wanted', async () => {

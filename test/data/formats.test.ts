@@ -182,6 +182,16 @@ describe('conversations', () => {
     )
   })
 
+  it('that the chat template cannot render are bad rows, found when they are encoded', async () => {
+    const image = [{ role: 'user', content: [{ type: 'image' }] }, messages[1]]
+    const path = jsonl('image.jsonl', [{ messages }, { messages: image }])
+    const strict = (await open('conversations', path, { shuffle: false })).train(tokenizer)
+    await expect(epochOf(strict)).rejects.toThrow(/image\.jsonl: a bad row\n {2}image\.jsonl:2: .*part of type "image"/)
+    const lenient = (await open('conversations', path, { maxBadRows: 1 })).train(tokenizer)
+    for (let epoch = 0; epoch < 3; epoch++) expect(await epochOf(lenient)).toHaveLength(1)
+    expect(lenient.counts.dropped).toEqual({ template: 3 })
+  })
+
   it('in messages need a chat template; texts do not', async () => {
     const path = jsonl('messages.jsonl', [{ messages }])
     const dataset = await open('conversations', path)
@@ -461,12 +471,29 @@ describe('the same rows', () => {
         { name: 'desirable', data: conversations.map(({ desirable }) => desirable), type: 'BOOLEAN' },
       ],
     })
+    // As other programs write it: a list of records, not a text.
+    const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' } as const
+    parquetWriteFile({
+      filename: join(folder, 'nested.parquet'),
+      columnData: [
+        { name: 'messages', data: conversations.map(({ messages }) => messages) },
+        { name: 'desirable', data: conversations.map(({ desirable }) => desirable) },
+      ],
+      schema: [
+        { name: 'root', num_children: 2 },
+        { name: 'messages', repetition_type: 'OPTIONAL', num_children: 1, converted_type: 'LIST' },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        { name: 'element', repetition_type: 'OPTIONAL', num_children: 2 },
+        { name: 'role', ...text },
+        { name: 'content', ...text },
+        { name: 'desirable', type: 'BOOLEAN', repetition_type: 'OPTIONAL' },
+      ],
+    })
     const all = []
-    for (const ending of ['jsonl', 'csv', 'parquet']) {
-      const stream = (await open('labelled', `typed.${ending}`, { shuffle: false })).train(tokenizer)
+    for (const name of ['typed.jsonl', 'typed.csv', 'typed.parquet', 'nested.parquet']) {
+      const stream = (await open('labelled', name, { shuffle: false })).train(tokenizer)
       all.push((await epochOf(stream)).map(({ where: _, rowId: _id, ...example }) => example))
     }
-    expect(all[1]).toEqual(all[0])
-    expect(all[2]).toEqual(all[0])
+    for (const examples of all) expect(examples).toEqual(all[0])
   })
 })

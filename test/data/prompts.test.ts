@@ -65,6 +65,15 @@ describe('prompt files', () => {
     ])
   })
 
+  it('may be a table or lines of text', async () => {
+    const { prompts } = await readPrompts(file('prompt,reference,level\n"a, ""b""",4,1\n', 'csv'))
+    expect(prompts).toMatchObject([{ prompt: 'a, "b"', reference: '4', row: { level: '1' } }])
+    expect((await readPrompts(file('one\n\ntwo\n', 'txt'))).prompts).toMatchObject([
+      { prompt: 'one' },
+      { prompt: 'two' },
+    ])
+  })
+
   it('with bad rows are refused whole, each with its line, its field, and what to do', async () => {
     const path = file(
       [
