@@ -30,28 +30,33 @@ export function written(name: string, text: string): string {
 }
 
 const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 64, tied: true }
-export const tinyConfig = (): ModelConfig => {
-  const config = newConfig('qwen2', { ...shape, vocabSize: tokenizer.vocabSize })
+const tinyConfig = (layers: number): ModelConfig => {
+  const config = newConfig('qwen2', { ...shape, layers, vocabSize: tokenizer.vocabSize })
   return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
 }
 
-export async function modelDirectory(seed: number): Promise<string> {
+export async function modelDirectory(seed: number, { layers = 2 }: { layers?: number } = {}): Promise<string> {
   const out = fresh('model')
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  await initModel({ config: tinyConfig(), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  await initModel({ config: tinyConfig(layers), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
   return out
 }
 
-/** Pays for every letter "e" and "t" of the response, up to eight. */
+/** The share of vowels in the response. */
 export const letterReward = written(
   'reward.mjs',
-  `export default ({ response }) => Math.min(8, [...response].filter(letter => 'et'.includes(letter)).length) / 8\n`,
+  `export default ({ response }) => [...response].filter(letter => 'aeiou'.includes(letter)).length / Math.max(8, response.length)\n`,
 )
 
-/** The same for everybody, whatever they write: it depends on the sample's place alone. */
+/** Pays by the sample's place, whatever it writes; the share of vowels is measured, and counts next to nothing. */
 export const shuffledReward = written(
   'shuffled.mjs',
-  `export default ({ sample, group }) => ((sample * 7 + group.length * 3) % 8) / 8\n`,
+  `const limits = { batchSize: 64, concurrency: 1, deadlineMs: 60_000, retries: 0 }
+const source = (name, reward) => ({ name, kind: 'function', limits, score: async items => items.map(reward) })
+const vowels = ({ response }) => [...response].filter(letter => 'aeiou'.includes(letter)).length / Math.max(8, response.length)
+const place = ({ sample, group }) => ((sample * 7 + group.charCodeAt(0) + group.charCodeAt(1)) % 8) / 8
+export default { sources: [source('place', place), source('vowels', vowels)], weights: { place: 1, vowels: 1e-9 } }
+`,
 )
 
 export const promptFile = (rows: number): string =>

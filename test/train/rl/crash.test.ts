@@ -1,0 +1,105 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Run } from '../../../src/run/index.js'
+import { replayRl } from '../../../src/train/rl/index.js'
+import { runCrashing } from '../../run/crashing.js'
+import { type Compiled, compile } from '../../tensor/compiled.js'
+import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+
+let room: Compiled
+beforeAll(() => {
+  room = compile('train')
+}, 120_000)
+afterAll(() => room.remove())
+
+const script = fileURLToPath(new URL('./children/small-rl.mjs', import.meta.url))
+const model = await modelDirectory(3, { layers: 1 })
+const options = quickly({
+  model,
+  data: promptFile(4),
+  rewards: letterReward,
+  algorithm: 'grpo',
+  nSamplesPerPrompt: 2,
+  maxNewTokens: 4,
+  iterations: 2,
+  trainBatchSize: 2,
+  keepCheckpoints: 1,
+  saveSteps: 2,
+})
+
+/** `CRASH_POINTS=all npx vitest run test/train/rl/crash.test.ts` takes every single one, and several minutes. */
+const everyPoint = process.env.CRASH_POINTS === 'all'
+
+/** A file of weights is written tensor by tensor, under a name that nobody reads yet: the first and the last will do. */
+function distinctPoints(lines: readonly string[]): number[] {
+  const points = lines.flatMap(line => {
+    const [, number, what, path] = /^(\d+) ([\w, ]+?) (\/.*)?$/.exec(line) ?? []
+    return number === undefined
+      ? []
+      : [{ number: Number(number), call: `${what!.replace(', half', '')} ${path}`, what }]
+  })
+  const kept = points.filter(({ call, what }, i) => {
+    const inner = (other: number) => points[other]?.call === call
+    return what === 'step' || !(inner(i - 2) && inner(i + 2))
+  })
+  return kept.map(({ number }) => number)
+}
+
+const train = (output: string, env: Record<string, string> = {}) =>
+  runCrashing(script, [room.index, JSON.stringify({ ...options, output })], { CRASH_UNDER: output, ...env })
+
+/** What a finished run must be, however often it was interrupted: each sample once, trained on as often as the plan says. */
+async function expectFinished(output: string, weights: Buffer, label: string): Promise<void> {
+  expect(finalWeights(output).equals(weights), label).toBe(true)
+  expect(
+    (await metricLines(output)).map(({ step }) => step),
+    label,
+  ).toEqual([1, 2])
+  expect(await replayRl(output), label).toEqual({ iterations: 2, samples: 8, updates: 4, mismatches: [] })
+  const { status, journal } = await Run.read(output)
+  expect(status, label).toBe('finished')
+  for (const iteration of await journal.iterations()) {
+    const records = (await journal.read(iteration)).map(({ record }) => record)
+    const samples = records.filter(({ kind }) => kind === 'outcome').map(({ group, sample }) => `${group} ${sample}`)
+    expect(new Set(samples).size, `${label}: samples of iteration ${iteration}`).toBe(4)
+    expect(samples.length, `${label}: samples of iteration ${iteration}`).toBe(4)
+  }
+  expect(readdirSync(join(output, 'checkpoints')), label).toEqual(['000004'])
+}
+
+test('killed at every write, rename, fsync, step and append, then resumed: the same weights to the bit', async () => {
+  const parent = fresh('crashes')
+  mkdirSync(parent)
+  const whole = join(parent, 'whole')
+  const files = { CRASH_COUNT: join(parent, 'count'), CRASH_LOG: join(parent, 'log') }
+  expect(await train(whole, files)).toMatchObject({ code: 0, output: 'finished\n' })
+  const weights = finalWeights(whole)
+  await expectFinished(whole, weights, 'uninterrupted')
+  const count = Number(readFileSync(files.CRASH_COUNT, 'utf8'))
+  const reached = readFileSync(files.CRASH_LOG, 'utf8')
+  for (const kind of ['write', 'write, half', 'rename', 'fsync', 'fdatasync', 'rm', 'step'])
+    expect(reached, kind).toMatch(new RegExp(`^\\d+ ${kind} `, 'm'))
+
+  const points = everyPoint ? Array.from({ length: count }, (_, i) => i + 1) : distinctPoints(reached.split('\n'))
+  let next = 0
+  let kills = 0
+  const worker = async (): Promise<void> => {
+    while (next < points.length) {
+      const at = points[next++]!
+      const output = join(parent, String(at))
+      const killed = await train(output, { CRASH_AT: String(at) })
+      // How appends are grouped depends on timing: the last few points may not be reached.
+      if (killed.signal === 'SIGKILL') kills++
+      else expect(killed, `point ${at}`).toMatchObject({ code: 0 })
+      if (killed.signal === 'SIGKILL')
+        expect((await start({ ...options, output }, { resume: true })).outcome, `point ${at}`).toBe('finished')
+      await expectFinished(output, weights, `point ${at}`)
+      rmSync(output, { recursive: true })
+    }
+  }
+  await Promise.all([worker(), worker()])
+  console.log(`killed at ${kills} of ${points.length} points (the run has ${count})`)
+  expect(kills).toBeGreaterThan(points.length - 15)
+}, 900_000)
