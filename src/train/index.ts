@@ -6,6 +6,7 @@
  * const { value, gradients } = objective({ samples, totals: tokenTotals([2]), options: { loss: 'ppo' } })
  */
 
+export { plainReport, type Report, reportFor, silentReport } from '../progress/index.js'
 export { type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
 export {
