@@ -1,10 +1,11 @@
 /** What `sft`, `reward train`, `rl` and `dpo` have in common: configs in layers, dry runs, Ctrl-C, resume, what to do next. */
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { InputError } from '../errors/index.js'
+import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
-import { type Report, reportFor } from '../progress/index.js'
+import { reportFor } from '../progress/index.js'
 import {
   type CheckedModels,
   type ConfigLayer,
@@ -18,6 +19,7 @@ import {
   type ResolvedConfig,
   settingsLayer,
   type TrainingPlan,
+  withOrigin,
 } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
 import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
@@ -65,30 +67,55 @@ async function runCommand<C extends { readonly output: string }>(
   args: readonly string[],
 ): Promise<number> {
   const settings = readFlags(args, flags)
-  const { config: path, resume = false, dryRun = false, allowChange = [] } = settings
+  const { config: path, resume = false } = settings
   const given = fileLayer(path, await readConfigFile(path))
-  const { config, origins, notes = [] } = training.resolve([given, commandLine(settings)])
-  await checkOutput(config.output, resume ? 'resume' : 'start')
+  const resolved = training.resolve([given, commandLine(settings)])
+  const { output } = resolved.config
   const report = reportFor(process.env)
-  for (const note of notes) report.line(note)
   return interruptible({
-    work: async signal => {
-      const plan = training.plan(config)
-      const models = await checkModels(plan)
-      if (dryRun) return dry({ config: config as RawConfig, origins }, plan, models, { report, signal })
-      signal.addEventListener('abort', () => report.line(stopping), { once: true })
-      const result = await training.run({ config, origins, resume, allowChange, report, signal })
-      if (result.outcome === 'stopped') signal.throwIfAborted()
-      for (const line of await afterwards(training, result)) report.line(line)
-      return 0
-    },
-    onInterrupt: () =>
-      report.line(
-        dryRun
-          ? 'Interrupted.'
-          : `Interrupted. What was trained is saved in ${config.output}; to go on with it:\n  ${resumeLine(training.verb, args)}`,
-      ),
+    work: signal =>
+      attributed(resolved.origins, async () => {
+        await checkOutput(output, resume ? 'resume' : 'start')
+        return train(training, settings, resolved, { report, signal })
+      }),
+    onInterrupt: () => report.line(interruptedLine(output, training.verb, args)),
   })
+}
+
+type Surroundings = Pick<JobOptions<unknown>, 'report' | 'signal'>
+
+async function train<C>(
+  training: Training<C>,
+  { resume = false, dryRun = false, allowChange = [] }: Settings,
+  { config, origins, notes = [] }: ReturnType<Training<C>['resolve']>,
+  { report, signal }: Surroundings,
+): Promise<number> {
+  const plan = training.plan(config)
+  const models = await checkModels(plan)
+  for (const note of notes) report.line(note)
+  if (dryRun) return dry({ config: config as RawConfig, origins }, plan, models, { report, signal })
+  signal.addEventListener('abort', () => report.line(stopping), { once: true })
+  const result = await training.run({ config, origins, resume, allowChange, report, signal })
+  if (result.outcome === 'stopped') signal.throwIfAborted()
+  for (const line of await afterwards(training, result)) report.line(line)
+  return 0
+}
+
+/** An error about an option says which file, or which part of the command line, gave it. */
+async function attributed<T>(origins: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof WhetstoneError)) throw error
+    const message = withOrigin(error.message, origins)
+    if (message === error.message) throw error
+    throw new InputError(message, { cause: error, ...(error.remedy === undefined ? {} : { remedy: error.remedy }) })
+  }
+}
+
+function interruptedLine(output: string, verb: string, args: readonly string[]): string {
+  if (args.includes('--dry-run') || !existsSync(join(output, 'config.json'))) return 'Interrupted. Nothing was written.'
+  return `Interrupted. What was trained is saved in ${output}; to go on with it:\n  ${resumeLine(verb, args)}`
 }
 
 const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
@@ -125,7 +152,7 @@ async function dry(
   { config, origins }: ResolvedConfig<RawConfig>,
   plan: TrainingPlan,
   models: CheckedModels,
-  { report, signal }: { report: Report; signal: AbortSignal },
+  { report, signal }: Surroundings,
 ): Promise<number> {
   const data = await checkData(plan, { tokenizer: models.tokenizer, signal })
   process.stdout.write(`${resolvedConfig(config, origins)}\n`)

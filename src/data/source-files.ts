@@ -30,7 +30,9 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
     const literal = there !== undefined || !isPattern(path)
     const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
     if (found.length === 0)
-      throw new DataError(`${path}: no file has such a name in ${resolve(baseDirectory)}; patterns are relative to it`)
+      throw new DataError(
+        `${path}: no file has such a name${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`,
+      )
     for (const file of found) {
       const first = files.find(other => other.path === file)
       if (first)

@@ -1,13 +1,18 @@
 /** `; did you mean --json?`, or nothing when no known name is near. */
 export function didYouMean(given: string, known: readonly string[], prefix = ''): string {
-  const near = known
+  const near = nearest(given, known)
+  return near === undefined ? '' : `; did you mean ${prefix}${near}?`
+}
+
+/** The known name that was probably meant. */
+export function nearest(given: string, known: readonly string[]): string | undefined {
+  return known
     .map(name => ({ name, distance: editDistance(given.toLowerCase(), name.toLowerCase()) }))
     .filter(
       ({ name, distance }) =>
         distance <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) || name.startsWith(given),
     )
-    .sort((a, b) => a.distance - b.distance)[0]
-  return near ? `; did you mean ${prefix}${near.name}?` : ''
+    .sort((a, b) => a.distance - b.distance)[0]?.name
 }
 
 function editDistance(a: string, b: string): number {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { didYouMean } from './did-you-mean.js'
+import { nearest } from './did-you-mean.js'
 import { expectation } from './expectation.js'
 
 export interface SchemaProblemOptions {
@@ -44,6 +44,9 @@ export function schemaProblems(
 function meant(key: string, known: readonly string[], otherWords: Readonly<Record<string, string>>): string {
   const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
   if (known.includes(camel)) return `; did you mean ${camel}?`
-  const other = otherWords[camel]
-  return other ? `; it is ${other} here` : didYouMean(camel, known)
+  const here = (word: string): string => `; it is ${otherWords[word]} here`
+  if (otherWords[camel]) return here(camel)
+  const near = nearest(camel, [...known, ...Object.keys(otherWords)])
+  if (near === undefined) return ''
+  return known.includes(near) ? `; did you mean ${near}?` : here(near)
 }

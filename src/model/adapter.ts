@@ -1,4 +1,5 @@
 /** LoRA adapters in PEFT's format: `adapter_config.json` and `adapter_model.safetensors`. */
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -197,6 +198,7 @@ export class Adapter {
 export async function inspectAdapter(directory: string): Promise<AdapterOptions> {
   await recoverDirectory(directory)
   const path = join(directory, configFile)
+  if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT's format`)
   return parseAdapterConfig(await readJson(path), path).options
 }
 

@@ -1,9 +1,10 @@
 /** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DataReport, dataOptionsSchema, openDataset } from '../data/index.js'
-import { InputError } from '../errors/index.js'
+import { type DataReport, type DataSpec, dataOptionsSchema, openDataset } from '../data/index.js'
+import { InputError, WhetstoneError } from '../errors/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards } from '../reward/index.js'
 import { cudaDevice, type Device, type DType } from '../tensor/index.js'
@@ -35,16 +36,15 @@ export interface CheckedModels {
 export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   const device = resolveDevice(plan.device)
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
-  const [trained] = plan.models
-  const tokenizer = await Tokenizer.load(trained.directory)
+  checkFiles(plan)
   const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
   for (const use of plan.models) {
-    const { config, parameters } = await inspectModel(use.directory, { role: use.role }).catch(error => {
-      throw attributed(use.option, error)
-    })
-    await checkVocabulary(use, config, tokenizer)
-    found.push({ use, config, parameters })
+    const inspected = inspectModel(use.directory, { role: use.role })
+    found.push({ use, ...(await inspected.catch(error => refuse(use.option, error))) })
   }
+  const [trained] = plan.models
+  const tokenizer = await Tokenizer.load(trained.directory).catch(error => refuse(trained.option, error))
+  for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
   const { context } = found[0]!.config.decoder
   checkLengths(plan, found)
   const longest = Math.min(longestOf(plan) ?? context, context)
@@ -81,15 +81,31 @@ function longestOf({ maxLength, generation }: TrainingPlan): number | undefined 
 const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
 
 async function adapterOf(directory: string) {
-  return inspectAdapter(directory).catch(error => {
-    throw attributed('adapter', error)
-  })
+  return inspectAdapter(directory).catch(error => refuse('adapter', error))
 }
 
 /** The room that found out knows the directory; which option it came from is known here. */
-function attributed(option: string, error: unknown): Error {
-  const { message } = error as Error
-  return new InputError(`${option}: ${message}`, { cause: error })
+function refuse(option: string, error: unknown): never {
+  if (!(error instanceof WhetstoneError)) throw error
+  const { message, remedy } = error
+  throw new InputError(`${option}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
+}
+
+/** Files by their own names; patterns are looked up when data is opened. */
+function checkFiles({ data, rewards }: TrainingPlan): void {
+  const missing = (option: string, path: string, what: string): void => {
+    if (!/[*?{[]/.test(path) && !existsSync(path))
+      throw new InputError(`${option}: ${path}: there is no such file; expected ${what}`)
+  }
+  const sources = (option: string, spec: DataSpec | undefined): void => {
+    for (const one of [spec ?? []].flat())
+      missing(option, typeof one === 'string' ? one : one.path, 'a file of rows, or a pattern of names')
+  }
+  for (const { spec, options } of data) {
+    sources('data', spec)
+    sources('validationData', options.validationData)
+  }
+  if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a description of sources')
 }
 
 /** Ids mean the same in every model, and each of them has a place. */

@@ -16,6 +16,7 @@ export {
   type ResolvedConfig,
   resolveConfig,
   settingsLayer,
+  withOrigin,
 } from './config/resolve.js'
 export { TrainingError } from './errors.js'
 export type { Best, JobOptions, JobResult } from './job.js'

@@ -66,6 +66,18 @@ export function resolveConfig<S extends z.ZodObject>(
 }
 
 /**
+ * A problem that begins with an option, with the layer before it that the option came from; as it is where that is not known.
+ *
+ * @example
+ * withOrigin('seed: is odd', { seed: 'sft.yaml' }) // sft.yaml: seed: is odd
+ */
+export function withOrigin(problem: string, origins: Readonly<Record<string, string>>): string {
+  const option = problem.match(/^[\w.]+(?=: )/)?.[0]
+  const origin = option === undefined ? undefined : originOf(option, origins)
+  return origin === undefined || origin === 'default' ? problem : `${origin}: ${problem}`
+}
+
+/**
  * `a.b=value` as a layer; a value is JSON where it can be, and text otherwise.
  *
  * @example

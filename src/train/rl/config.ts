@@ -9,7 +9,7 @@ import {
   resolveExperienceConfig,
 } from '../../experience/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
-import { type ConfigLayer, type ResolvedConfig, resolveConfig } from '../config/resolve.js'
+import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
 import {
   aggregations,
   importanceProblems,
@@ -151,7 +151,8 @@ export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<
   const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
   const resolved = resolveConfig(rlSchema, [base, ...layers], { paths, words, otherWords })
   const problems = rlProblems(resolved.config)
-  if (problems.length > 0) throw new InputError(problems.join('\n'))
+  if (problems.length > 0)
+    throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))
   const { config } = resolved
   const critic = config.critic ?? (config.advantageEstimator === 'gae' ? criticSchema.parse({}) : undefined)
   return { ...resolved, config: critic ? { ...config, critic } : config, preset }
@@ -181,7 +182,7 @@ export function rlProblems(config: RlConfig): string[] {
     problems.push('reference: adapter-off needs lora or adapter; initial is the model before training')
   if (config.useKlLoss && reference === 'none')
     problems.push('reference: useKlLoss measures KL to a reference, and there is none')
-  if (reference === 'none' && config.klController.coef > 0)
+  if (reference === 'none' && !config.useKlLoss && config.klController.coef > 0)
     problems.push('reference: KL costs something (klController) and is measured to a reference; set its coef to 0')
   if (critic && advantageEstimator !== 'gae')
     problems.push(`critic: ${advantageEstimator} uses no critic; leave it out, or choose the estimator gae`)

@@ -1,0 +1,365 @@
+/** Configs that are wrong, each with all that a person is told: the file, the option, what was expected, what to do. */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { stringify } from 'yaml'
+import { main } from '../../src/cli/main.js'
+import { initModel, newConfig } from '../../src/model/index.js'
+
+const tokenizer = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'whetstone-wrong-'))
+const at = (name: string): string => join(folder, name)
+const lines = (name: string, rows: readonly unknown[]): void =>
+  writeFileSync(at(name), rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+
+beforeAll(async () => {
+  const shape = { hidden: 16, intermediate: 24, layers: 1, heads: 2, kvHeads: 1, headDim: 8, context: 64, tied: true }
+  const config = newConfig('qwen2', { ...shape, vocabSize: 2000 })
+  await initModel({ config, seed: 0, dtype: 'float32', tokenizer, tokens: {}, out: at('model') })
+  cpSync(at('model'), at('no-config'), { recursive: true })
+  rmSync(at('no-config/config.json'))
+  cpSync(at('model'), at('misshapen'), { recursive: true })
+  const raw = JSON.parse(readFileSync(at('model/config.json'), 'utf8')) as Record<string, unknown>
+  writeFileSync(at('misshapen/config.json'), JSON.stringify({ ...raw, intermediate_size: 32 }))
+  const small = newConfig('qwen2', { ...shape, vocabSize: 100 })
+  await initModel({ config: small, seed: 0, dtype: 'float32', tokenizer, tokens: {}, out: at('small') })
+  lines('rows.jsonl', [{ prompt: 'Hello', completion: ' there' }])
+  lines('pairs.jsonl', [{ prompt: 'Hello', chosen: 'there', rejected: 'what' }])
+  lines('prompts.jsonl', [{ prompt: 'Hello' }])
+  writeFileSync(at('empty.jsonl'), '')
+  writeFileSync(at('broken.jsonl'), '{"prompt": "Hello", "completion": " there"}\n{"prompt": \n')
+  writeFileSync(at('reward.ts'), 'export default () => 1\n')
+  writeFileSync(at('file'), '')
+  mkdirSync(at('run'))
+  writeFileSync(at('run/config.json'), '{"schemaVersion": 1, "command": "sft"}')
+  writeFileSync(at('throws.ts'), "throw new Error('no such variable: HOME_OF_DATA')\n")
+  writeFileSync(at('syntax.yaml'), 'model: model\noptimizer:\n  lr: [1\noutput: run\n')
+  writeFileSync(at('list.yaml'), '- model\n- output\n')
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let err = ''
+beforeEach(() => {
+  err = ''
+  vi.spyOn(console, 'error').mockImplementation(text => {
+    err += `${text}\n`
+  })
+  vi.spyOn(process.stderr, 'write').mockImplementation(text => {
+    err += String(text)
+    return true
+  })
+  vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
+})
+afterEach(() => vi.restoreAllMocks())
+
+const supervised = { model: 'model', device: 'cpu', data: 'rows.jsonl', output: 'new' }
+const pairs = { ...supervised, data: 'pairs.jsonl' }
+const rl = { ...supervised, data: 'prompts.jsonl', rewards: 'reward.ts', maxNewTokens: 8 }
+
+type Case = readonly [
+  verb: string,
+  values: object | string,
+  flags: readonly string[],
+  message: string | readonly string[],
+]
+
+const cases: readonly Case[] = [
+  [
+    'sft',
+    { ...supervised, lerning_rate: 1 },
+    [],
+    'config.yaml: there is no option "lerning_rate"; it is optimizer: { lr } here',
+  ],
+  [
+    'sft',
+    { ...supervised, learning_rate: 1e-5 },
+    [],
+    'config.yaml: there is no option "learning_rate"; it is optimizer: { lr } here',
+  ],
+  [
+    'sft',
+    { ...supervised, batch_size: 4 },
+    [],
+    'config.yaml: there is no option "batch_size"; did you mean batchSize?',
+  ],
+  [
+    'sft',
+    { ...supervised, optimizer: { learningRate: 1 } },
+    [],
+    'config.yaml: there is no option "optimizer.learningRate"; it is optimizer: { lr } here',
+  ],
+  [
+    'sft',
+    { ...supervised, optimizer: { weight_decay: 1 } },
+    [],
+    'config.yaml: there is no option "optimizer.weight_decay"; did you mean weightDecay?',
+  ],
+  ['sft', { ...supervised, optimizer: { lr: 'fast' } }, [], 'config.yaml: optimizer.lr: expected a number, got "fast"'],
+  [
+    'sft',
+    { ...supervised, optimizer: { lr: -1e-5 } },
+    [],
+    'config.yaml: optimizer.lr: expected a number above 0, got -0.00001',
+  ],
+  [
+    'sft',
+    { ...supervised, optimizer: { betas: [0.9, 0.99, 0.999] } },
+    [],
+    'config.yaml: optimizer.betas: expected at most 2 entries, got [0.9,0.99,0.999]',
+  ],
+  ['sft', { ...supervised, optimizer: 1e-5 }, [], 'config.yaml: optimizer: expected options by name, got 0.00001'],
+  [
+    'sft',
+    { ...supervised, keepCheckpoints: 0 },
+    [],
+    'config.yaml: keepCheckpoints: expected a number of at least 1, got 0',
+  ],
+  ['sft', { ...supervised, epochs: 1.5 }, [], 'config.yaml: epochs: expected an integer, got 1.5'],
+  ['sft', { ...supervised, packing: true }, [], 'config.yaml: packing: expected one of on, off, got true'],
+  ['sft', { ...supervised, device: 'gpu' }, [], 'config.yaml: device: expected auto, cpu, cuda or cuda:N, got "gpu"'],
+  [
+    'sft',
+    { ...supervised, validationShare: 1 },
+    [],
+    'config.yaml: validationShare: expected a number of at most 0.9, got 1',
+  ],
+  [
+    'sft',
+    { ...supervised, maxLength: 128 },
+    [],
+    'config.yaml: maxLength: 128 tokens are more than the model takes (model: a context of 64); lower maxLength',
+  ],
+  [
+    'sft',
+    { ...supervised, lora: {}, adapter: 'adapter' },
+    [],
+    'config.yaml: adapter: goes on with an adapter, and lora makes a new one; give one of them',
+  ],
+  [
+    'sft',
+    { ...supervised, lora: { targets: ['q'] } },
+    [],
+    'config.yaml: lora.targets.0: expected one of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, got "q"; did you mean q_proj?',
+  ],
+  [
+    'sft',
+    { ...supervised, adapter: 'nowhere' },
+    [],
+    "config.yaml: adapter: nowhere has no adapter_config.json; expected an adapter in PEFT's format",
+  ],
+  [
+    'sft',
+    { data: 'rows.jsonl', output: 'new' },
+    [],
+    'config.yaml: model: missing; the model to train: a Hugging Face model directory',
+  ],
+  [
+    'sft',
+    { ...supervised, model: 'nowhere' },
+    [],
+    'config.yaml: model: nowhere does not exist; expected a Hugging Face model directory',
+  ],
+  [
+    'sft',
+    { ...supervised, model: 'no-config' },
+    [],
+    'config.yaml: model: no-config has no config.json; expected a Hugging Face model directory',
+  ],
+  [
+    'sft',
+    { ...supervised, model: 'misshapen' },
+    [],
+    [
+      'config.yaml: model: misshapen: the weights do not fit config.json',
+      '  wrong shape: model.layers.0.mlp.gate_proj.weight is [24, 16], expected [32, 16], model.layers.0.mlp.up_proj.weight is [24, 16], expected [32, 16], model.layers.0.mlp.down_proj.weight is [16, 24], expected [16, 32]',
+    ],
+  ],
+  [
+    'sft',
+    { ...supervised, model: 'small' },
+    [],
+    'config.yaml: model: small has a vocabulary of 100, and the tokenizer in small has 2000 tokens; use the tokenizer that the model was made with',
+  ],
+  [
+    'sft',
+    { ...supervised, data: 'nowhere.jsonl' },
+    [],
+    'config.yaml: data: nowhere.jsonl: there is no such file; expected a file of rows, or a pattern of names',
+  ],
+  [
+    'sft',
+    { ...supervised, data: 'none/*.jsonl' },
+    [],
+    'none/*.jsonl: no file has such a name; check the pattern and its folder',
+  ],
+  [
+    'sft',
+    { ...supervised, data: 'prompts.jsonl' },
+    [],
+    [
+      'prompts.jsonl: a bad row',
+      '  prompts.jsonl:1: no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has prompt: say with columns which is which',
+      'Mend them, or set maxBadRows to leave up to so many out.',
+    ],
+  ],
+  ['sft', { ...supervised, data: 'empty.jsonl' }, [], 'config.yaml: data: no rows in empty.jsonl'],
+  [
+    'sft',
+    { ...supervised, data: 'broken.jsonl' },
+    [],
+    [
+      'broken.jsonl: a bad row',
+      '  broken.jsonl:2: not JSON (Unexpected end of JSON input)',
+      'Mend them, or set maxBadRows to leave up to so many out.',
+    ],
+  ],
+  [
+    'sft',
+    { ...supervised, data: { path: 'rows.jsonl', wieght: 2 } },
+    [],
+    'config.yaml: there is no option "data.wieght"; did you mean weight?',
+  ],
+  ['sft', { ...supervised, data: 5 }, [], 'config.yaml: data: expected text or options by name or a list, got 5'],
+  [
+    'sft',
+    { ...supervised, output: 'run' },
+    [],
+    [
+      'config.yaml: output: run holds a run already',
+      'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
+    ],
+  ],
+  [
+    'sft',
+    { ...supervised, output: 'file' },
+    [],
+    'config.yaml: output: file is a file; a run needs a directory of its own',
+  ],
+  [
+    'sft',
+    { ...supervised, output: 'new' },
+    ['--resume'],
+    'config.yaml: output: new holds no run to resume; leave out --resume to start one',
+  ],
+  ['sft', supervised, ['--set', 'epochs=many'], '--set: epochs: expected a number, got "many"'],
+  ['sft', 'nowhere.yaml', [], 'nowhere.yaml: there is no such file'],
+  ['sft', 'list.yaml', [], 'list.yaml: expected options by name, such as "model: DIR"'],
+  [
+    'sft',
+    'syntax.yaml',
+    [],
+    'syntax.yaml, line 4, column 1: Flow sequence in block collection must be sufficiently indented and end with a ]',
+  ],
+  ['sft', 'throws.ts', [], 'throws.ts: the module cannot be loaded: no such variable: HOME_OF_DATA'],
+  [
+    'reward train',
+    { ...pairs, freezeBackbone: true, lora: {} },
+    [],
+    'config.yaml: freezeBackbone: trains the head alone, which leaves no place for an adapter',
+  ],
+  [
+    'reward train',
+    { ...pairs, data: 'rows.jsonl' },
+    [],
+    [
+      'rows.jsonl: a bad row',
+      '  rows.jsonl:1: no preferences: expected prompt, chosen and rejected, or prompt, responses and rankings or scores; the row has prompt, completion: say with columns which is which',
+      'Mend them, or set maxBadRows to leave up to so many out.',
+    ],
+  ],
+  ['dpo', { ...pairs, loss: 'dop' }, [], 'config.yaml: loss: expected one of dpo, cdpo, ipo, kto, got "dop"'],
+  ['dpo', { ...pairs, loss: 'cdpo' }, [], 'config.yaml: labelSmoothing: cdpo needs a share above 0; dpo has none'],
+  [
+    'dpo',
+    { ...pairs, reference: 'small' },
+    [],
+    'config.yaml: reference: small has a vocabulary of 100, and the tokenizer in model has 2000 tokens; use the tokenizer that the model was made with',
+  ],
+  [
+    'rl',
+    { ...rl, algorithm: 'grop' },
+    [],
+    'config.yaml: algorithm: expected one of ppo, grpo, rloo, reinforce, reinforce++, reinforce_baseline, dr_grpo, dapo, gspo, gmpo, cispo, cpgd, got "grop"; did you mean grpo?',
+  ],
+  [
+    'rl',
+    { ...rl, nSamplesPerPrompt: 1 },
+    [],
+    'config.yaml: nSamplesPerPrompt: group_norm compares the samples of a prompt and needs at least 2; gae and reinforce work with 1',
+  ],
+  [
+    'rl',
+    { ...rl, rewards: undefined },
+    [],
+    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)',
+  ],
+  [
+    'rl',
+    { ...rl, rewards: 'nowhere.ts' },
+    [],
+    'config.yaml: rewards: nowhere.ts: there is no such file; expected a module that exports a reward, or a description of sources',
+  ],
+  [
+    'rl',
+    { ...rl, tisCap: 2, topP: 0.9 },
+    [],
+    'config.yaml: tisCap: needs sampling without filters, and topP is 0.9; leave out one of them',
+  ],
+  ['rl', { ...rl, critic: {} }, [], 'critic: group_norm uses no critic; leave it out, or choose the estimator gae'],
+  [
+    'rl',
+    { ...rl, useKlLoss: true, reference: 'none' },
+    [],
+    'config.yaml: reference: useKlLoss measures KL to a reference, and there is none',
+  ],
+  [
+    'rl',
+    { ...rl, reference: 'adapter-off' },
+    [],
+    'config.yaml: reference: adapter-off needs lora or adapter; initial is the model before training',
+  ],
+  [
+    'rl',
+    { ...rl, maxNewTokens: 64 },
+    [],
+    'config.yaml: maxNewTokens: 64 tokens are more than the policy takes (model: a context of 64); lower maxNewTokens',
+  ],
+  [
+    'rl',
+    { ...rl, trainBatchSize: 1000 },
+    [],
+    'config.yaml: trainBatchSize: 1000 is more than a rollout has (32 prompts x 8 samples = 256)',
+  ],
+  [
+    'rl',
+    { ...rl, klController: { kind: 'adaptiv' } },
+    [],
+    'config.yaml: klController.kind: expected one of fixed, adaptive, got "adaptiv"; did you mean adaptive?',
+  ],
+  ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; it is updateEpochs here'],
+]
+
+async function said(verb: string, file: string, flags: readonly string[]): Promise<{ code: number; message: string }> {
+  const code = await main([...verb.split(' '), '--config', file, ...flags])
+  expect(existsSync(at('new'))).toBe(false)
+  return { code, message: err.replaceAll(`${folder}/`, '') }
+}
+
+test.each(cases)('%s %j %j', async (verb, values, flags, message) => {
+  const file = typeof values === 'string' ? at(values) : at('config.yaml')
+  if (typeof values !== 'string') writeFileSync(file, stringify(JSON.parse(JSON.stringify(values))))
+  const lines = [message].flat().join('\n')
+  expect(await said(verb, file, flags)).toEqual({ code: 1, message: `whetstone: ${lines}\n` })
+})
+
+test.each([
+  [['--set', 'epochs'], '--set: expected key=value, got "epochs"'],
+  [['--resum'], 'there is no option --resum; did you mean --resume?'],
+  [['--allow-change'], "Option '--allow-change <value>' argument missing"],
+])('a command line that is wrong is code 2: %j', async (flags, message) => {
+  writeFileSync(at('config.yaml'), stringify(supervised))
+  const help = '`whetstone sft --help` lists what there is.'
+  expect(await said('sft', at('config.yaml'), flags)).toEqual({ code: 2, message: `whetstone: ${message}\n${help}\n` })
+})
