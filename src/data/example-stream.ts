@@ -84,8 +84,8 @@ export class ShuffledStream<E> implements ExampleStream<E> {
 
   async #take(count: number): Promise<E[]> {
     const taken: E[] = []
-    const { epoch } = this.#cursor
-    while (taken.length < count && (this.#cursor.epoch === epoch || taken.length === 0)) {
+    let { epoch } = this.#cursor
+    while (taken.length < count && this.#cursor.epoch === epoch) {
       this.#fill(count - taken.length + Math.max(fewest, count))
       const example = this.counts.note(await this.#next())
       if (example !== undefined) {
@@ -93,6 +93,8 @@ export class ShuffledStream<E> implements ExampleStream<E> {
         this.#given++
       }
       this.#advance()
+      // Where all that was left of an epoch was dropped, these are the first of the next.
+      if (taken.length === 0) epoch = this.#cursor.epoch
     }
     return taken
   }

@@ -112,7 +112,8 @@ async function look(
         lengths.push(row.length)
         if (rendered.length < options.rendered) rendered.push(await row.render())
       }
-      options.onProgress?.((done += places.length), total)
+      done += places.length
+      options.onProgress?.(done, total)
     }
   return { lengths: summarizeLengths(Uint32Array.from({ length: lengths.length }, (_, i) => lengths.at(i))), rendered }
 }

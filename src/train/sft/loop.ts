@@ -30,7 +30,7 @@ export async function sftLoop({ model, training, validation, packing, signal }: 
           const samples = outputs.map(({ logprobs }, k) => ({ ...rows[indices[k]!]!, logprobs }))
           const { value, gradients } = sftLoss({ samples, totals })
           loss += value
-          return gradients.map(({ logprobs }) => ({ logprobs: Float32Array.from(logprobs) }))
+          return gradients.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs) }))
         },
         { from: rows.map(row => row.from), packing },
       )
