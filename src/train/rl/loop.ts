@@ -49,6 +49,7 @@ export interface RlLoopResult {
 export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const { config, iterations, parts, run, progress, harmless, signal } = options
   const { actor, critic, ema, generator, maker, prompts, ptx } = parts
+  const packing = config.packingSamples ? 'on' : 'off'
   const perIteration = updatesPerIteration(config)
   const policyRates = stepRates(config.optimizer, iterations * perIteration)
   const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration)
@@ -193,7 +194,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       const { aggregation, maxNewTokens } = config
       const { valueClip } = config.critic!
       const update = await maker.withModel(critic!, () =>
-        updateCritic({ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates }),
+        updateCritic({ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates, packing }),
       )
       return criticSummary(update, rates.lr)
     }
@@ -208,6 +209,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         ptx: mixedIn,
         sampling: samplingOf(config),
         rates,
+        packing,
         targetKl: config.targetKl,
       })
       if (made.step) await ema?.follow()

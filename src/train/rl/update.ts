@@ -32,6 +32,8 @@ export interface PolicyUpdateOptions {
   /** How the tokens were sampled, for the weights of importance sampling. */
   readonly sampling: { readonly temperature: number; readonly firstTemperature?: number; readonly minNewTokens: number }
   readonly rates: StepRates
+  /** `off`: pad sequences to a rectangle. The numbers are the same. */
+  readonly packing: 'on' | 'off'
   /** No step is made when the policy has moved further than this from the one that sampled. */
   readonly targetKl: number | undefined
 }
@@ -80,7 +82,7 @@ export async function updatePolicy(options: PolicyUpdateOptions): Promise<Policy
         ...(entropies ? { entropy: Float32Array.from(entropies) } : {}),
       }))
     },
-    { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy },
+    { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy, packing: options.packing },
   )
   const merged = mergePolicyStatistics(statistics)
   const stopped = targetKl !== undefined && merged.approxKl > targetKl
@@ -153,6 +155,7 @@ export interface CriticUpdateOptions {
   readonly aggregation: NonNullable<ObjectiveOptions['aggregation']>
   readonly maxNewTokens: number
   readonly rates: StepRates
+  readonly packing: 'on' | 'off'
 }
 
 export interface CriticUpdate {
@@ -178,7 +181,7 @@ export async function updateCritic(options: CriticUpdateOptions): Promise<Critic
       statistics.push(result.statistics)
       return result.gradients.map(({ values }) => ({ values: Float32Array.from(values) }))
     },
-    { from: experiences.map(({ promptIds }) => promptIds.length) },
+    { from: experiences.map(({ promptIds }) => promptIds.length), packing: options.packing },
   )
   return { loss, statistics: mergeValueStatistics(statistics), step: await critic.step(rates) }
 }
