@@ -1,0 +1,141 @@
+/** What can go wrong with the files of a run, and what a resume makes of it. */
+import { readdirSync, truncateSync } from 'node:fs'
+import { appendFile, cp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { afterEach, expect, test, vi } from 'vitest'
+import { replayRl } from '../../../src/train/rl/index.js'
+import { fullDisk } from '../../run/faults.js'
+import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+
+afterEach(() => vi.restoreAllMocks())
+
+const model = await modelDirectory(6, { layers: 1 })
+const data = promptFile(4)
+const base = quickly({ model, data, rewards: letterReward, nSamplesPerPrompt: 2, trainBatchSize: 2, saveSteps: 2 })
+
+const whole = fresh('run')
+await start({ ...base, output: whole })
+const weights = finalWeights(whole)
+
+/** A run that was asked to stop in its second iteration, with three checkpoints' worth of work behind it. */
+const stoppedRun = fresh('run')
+await start({ ...base, output: stoppedRun, iterations: 1 })
+async function stopped(): Promise<string> {
+  const output = fresh('run')
+  await cp(stoppedRun, output, { recursive: true })
+  return output
+}
+
+const goOn = (output: string) => start({ ...base, output }, { resume: true })
+
+test('more iterations than before: a finished run goes on, and is the run that had them from the start', async () => {
+  const output = await stopped()
+  await goOn(output)
+  expect(finalWeights(output).equals(weights)).toBe(true)
+})
+
+test('a torn last line of the journal: what it held is made again', async () => {
+  const output = await stopped()
+  // As a process leaves it that is killed in the next iteration.
+  const lines = (await readFile(join(whole, 'journal', '000001.jsonl'), 'utf8')).split('\n')
+  await writeFile(join(output, 'journal', '000001.jsonl'), `${lines.slice(0, 5).join('\n')}\n${lines[5]!.slice(0, 40)}`)
+  await goOn(output)
+  expect(finalWeights(output).equals(weights)).toBe(true)
+  expect(await replayRl(output)).toMatchObject({ mismatches: [], updates: 6 })
+  const reused = (await metricLines(output)).map(({ values }) => values['samples/reused'])
+  expect(reused[1]).toBeGreaterThan(0)
+})
+
+test('a checkpoint that was cut short is passed over for the one before', async () => {
+  const output = fresh('run')
+  await start({ ...base, output, iterations: 2, keepCheckpoints: 5 })
+  const [, last] = readdirSync(join(output, 'checkpoints')).sort().slice(-2)
+  const file = join(output, 'checkpoints', last!, 'actor', 'weights.safetensors')
+  truncateSync(file, Math.floor((await stat(file)).size / 2))
+  await start({ ...base, output, keepCheckpoints: 5 }, { resume: true })
+  expect(finalWeights(output).equals(weights)).toBe(true)
+  expect(await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')).toContain('checkpoint passed over')
+})
+
+test('a full disk stops the run with what to do; with space again it goes on to the same weights', async () => {
+  const output = await stopped()
+  await fullDisk('ENOSPC', 10)
+  await expect(goOn(output)).rejects.toThrow(/no space left/)
+  vi.restoreAllMocks()
+  await goOn(output)
+  expect(finalWeights(output).equals(weights)).toBe(true)
+})
+
+test('another config or dataset is refused with what changed, and taken where it is allowed', async () => {
+  const output = await stopped()
+  await expect(start({ ...base, output, temperature: 0.7 }, { resume: true })).rejects.toThrow(
+    /temperature: was 1, is now 0\.7/,
+  )
+  await appendFile(data, `${JSON.stringify({ prompt: 'One more:' })}\n`)
+  await expect(goOn(output)).rejects.toThrow(/dataset .*prompts\.jsonl: was/)
+  const { outcome } = await start(
+    { ...base, output, temperature: 0.7 },
+    { resume: true, allowChange: ['temperature', 'dataset'] },
+  )
+  expect(outcome).toBe('finished')
+  await writeFile(data, (await readFile(data, 'utf8')).split('\n').slice(0, 4).join('\n').concat('\n'))
+})
+
+test('a run directory is not started twice', async () => {
+  await expect(start({ ...base, output: whole })).rejects.toThrow(/holds a run already/)
+})
+
+/** One number of one journalled sample, changed, with a checksum that fits. */
+async function flip(output: string, change: (record: Record<string, unknown>) => boolean): Promise<void> {
+  const file = join(output, 'journal', '000001.jsonl')
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  for (const [i, line] of lines.entries()) {
+    const record = JSON.parse(line.slice(line.indexOf('"record":') + 9, -1)) as Record<string, unknown>
+    if (!change(record)) continue
+    const text = JSON.stringify(record)
+    const sum = crc32(text).toString(16).padStart(8, '0')
+    lines[i] =
+      line.slice(0, line.indexOf('"crc32":') + 8) +
+      (line.includes('"crc32":"') ? `"${sum}"` : Number.parseInt(sum, 16)) +
+      `,"record":${text}}`
+    break
+  }
+  await writeFile(file, `${lines.join('\n')}\n`)
+}
+
+test('a replay needs no model, and names the sample of which a number was changed', async () => {
+  const output = fresh('run')
+  await cp(whole, output, { recursive: true })
+  await rename(model, `${model}-away`)
+  try {
+    expect(await replayRl(output)).toEqual({ iterations: 3, samples: 12, updates: 6, mismatches: [] })
+    let name = ''
+    await flip(output, record => {
+      if (record.kind !== 'rewards') return false
+      const [first] = record.rewards as { group: string; sample: number; outcome: { reward: number } }[]
+      first!.outcome.reward += 1e-9
+      name = `prompt ${first!.group}, sample ${first!.sample}`
+      return true
+    })
+    const { mismatches } = await replayRl(output)
+    expect(mismatches[0]).toBe(
+      `iteration 1: ${name}: its tokens, reward, log-probabilities or values are not those that were trained on`,
+    )
+  } finally {
+    await rename(`${model}-away`, model)
+  }
+})
+
+test('a replay finds a byte that was changed, by its checksum', async () => {
+  const output = fresh('run')
+  await cp(whole, output, { recursive: true })
+  const file = join(output, 'journal', '000000.jsonl')
+  const text = await readFile(file, 'utf8')
+  await writeFile(file, text.replace(/"sample":1/, '"sample":3'))
+  const { mismatches } = await replayRl(output)
+  expect(mismatches).toEqual([
+    expect.stringMatching(/iteration 0: .*000000\.jsonl:\d+: the checksum does not match.*sample 3/),
+  ])
+  await rm(output, { recursive: true })
+})
