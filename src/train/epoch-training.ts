@@ -14,7 +14,7 @@ import type { Best } from './job.js'
 import type { MetricSummary, TrainProgress } from './progress.js'
 import { journalBlock, type StepRecord } from './step-record.js'
 
-/** The metric that says which model is the best. */
+/** The metric that says which model is the best; of two that are equal by it, the one of lower validation loss. */
 export interface BestBy {
   readonly metric: string
   readonly better: 'higher' | 'lower'
@@ -47,9 +47,13 @@ const checkpointSchema = z.object({
   step: z.int().min(0),
   cursor: z.object({ epoch: z.int().min(0), position: z.int().min(0) }),
   best: z.object({ step: z.int(), metric: z.string(), value: z.number() }).nullable(),
+  /** The validation loss of the best model. */
+  bestLoss: z.number().nullable(),
   /** A stop came before the evaluation that was due. */
   evaluationDue: z.boolean(),
   evaluatedStep: z.int().nullable(),
+  /** Rows that were cut or left out so far. */
+  rows: z.object({ truncated: z.int(), dropped: z.int() }),
   metrics: z.record(z.string(), z.number()),
 })
 
@@ -68,9 +72,12 @@ export class EpochTraining<E extends TrainingRow> {
   readonly #options: EpochTrainingOptions<E>
   readonly #ratesOf: (step: number) => StepRates
   readonly #summary: Record<string, MetricSummary> = {}
+  #bestLoss = Number.POSITIVE_INFINITY
   #evaluationDue = false
   #evaluatedStep: number | undefined
   #savedStep: number | undefined
+  /** Rows that were cut or left out before the run was resumed. */
+  #rowsBefore = { truncated: 0, dropped: 0 }
   /** Of the current step: its record on the way to the disk, and when its parts began. */
   #journalled: Promise<void> = Promise.resolve()
   #seconds = { data: 0, begun: 0 }
@@ -90,19 +97,26 @@ export class EpochTraining<E extends TrainingRow> {
     if (!latest) return training
     const state = checkpointSchema.safeParse(latest.state)
     if (!state.success) throw new TrainingError(`${latest.directory} is not a checkpoint of this kind of training`)
-    const { step, cursor, best, evaluationDue, evaluatedStep, metrics } = state.data
+    const { step, cursor, best, bestLoss, evaluationDue, evaluatedStep, metrics, rows } = state.data
     await options.model.loadState(join(latest.directory, 'model'))
     options.rows.seek(cursor)
     training.step = step
     training.best = best ?? undefined
+    training.#bestLoss = bestLoss ?? Number.POSITIVE_INFINITY
     training.metrics = metrics
     training.#evaluationDue = evaluationDue
     training.#evaluatedStep = evaluatedStep ?? undefined
+    training.#rowsBefore = rows
     training.#savedStep = step
     return training
   }
 
-  /** Whether every step is done; otherwise a stop was asked for. */
+  /** Whether nothing is left to do; otherwise a stop was asked for. */
+  get complete(): boolean {
+    return this.finished && !this.#evaluationDue
+  }
+
+  /** Whether every step is done. */
   get finished(): boolean {
     const { rows, config } = this.#options
     return rows.cursor.epoch >= config.epochs || this.step >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
@@ -154,8 +168,8 @@ export class EpochTraining<E extends TrainingRow> {
       'data/epoch': epoch + position / rows.size,
       'data/tokens': size.tokens,
       'data/examples': size.examples,
-      'data/truncated': rows.counts.truncated,
-      'data/dropped': Object.values(rows.counts.dropped).reduce((sum, count) => sum + count, 0),
+      'data/truncated': this.#rowsSoFar().truncated,
+      'data/dropped': this.#rowsSoFar().dropped,
       'speed/tokens_per_second': size.tokens / (seconds.data + seconds.update),
       'seconds/data': seconds.data,
       'seconds/update': seconds.update,
@@ -183,14 +197,23 @@ export class EpochTraining<E extends TrainingRow> {
       throw error
     }
     this.#log({ ...values, 'seconds/evaluation': (performance.now() - begun) / 1000 })
+    run.event('evaluation', { step: this.step, ...values })
+    const [value, loss] = [values[bestBy.metric]!, values['loss/validation']!]
+    if (this.#isBest(value, loss)) {
+      await exportModel(model, run.directory, 'best')
+      this.best = { step: this.step, metric: bestBy.metric, value }
+      this.#bestLoss = loss
+    }
     this.#evaluationDue = false
     this.#evaluatedStep = this.step
-    const value = values[bestBy.metric]!
-    run.event('evaluation', { step: this.step, ...values })
-    const before = this.best?.value
-    if (before !== undefined && !(bestBy.better === 'higher' ? value > before : value < before)) return
-    this.best = { step: this.step, metric: bestBy.metric, value }
-    await exportModel(model, run.directory, 'best')
+    // A checkpoint of this step, where there is one, does not know of it.
+    this.#savedStep = undefined
+  }
+
+  #isBest(value: number, loss: number): boolean {
+    if (!this.best) return true
+    if (value === this.best.value) return loss < this.#bestLoss
+    return this.#options.bestBy.better === 'higher' ? value > this.best.value : value < this.best.value
   }
 
   /** Saves a checkpoint every `saveSteps`, at the end, and before a stop. */
@@ -209,7 +232,7 @@ export class EpochTraining<E extends TrainingRow> {
     if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
     await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
-    if (this.finished) {
+    if (this.complete) {
       await exportModel(model, run.directory, 'final')
       if (validation === 'none') await exportModel(model, run.directory, 'best')
     }
@@ -222,12 +245,20 @@ export class EpochTraining<E extends TrainingRow> {
       step: this.step,
       cursor: { ...rows.cursor },
       best: this.best ? { ...this.best } : null,
+      bestLoss: this.best ? this.#bestLoss : null,
       evaluationDue: this.#evaluationDue,
       evaluatedStep: this.#evaluatedStep ?? null,
       metrics: this.metrics,
+      rows: this.#rowsSoFar(),
     }
     await run.checkpoint(this.step, state, directory => model.saveState(join(directory, 'model')))
     this.#savedStep = this.step
+  }
+
+  #rowsSoFar(): { truncated: number; dropped: number } {
+    const { truncated, dropped } = this.#options.rows.counts
+    const left = Object.values(dropped).reduce((sum, count) => sum + count, 0)
+    return { truncated: this.#rowsBefore.truncated + truncated, dropped: this.#rowsBefore.dropped + left }
   }
 
   #log(values: Readonly<Record<string, number>>): void {

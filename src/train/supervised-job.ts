@@ -46,7 +46,6 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
   readonly tokenizer: Tokenizer
   readonly dataset: Dataset<K>
   readonly skipped: readonly SkippedRow[]
-  readonly totalSteps: number
 }
 
 /**
@@ -62,7 +61,7 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   const resolved = { ...config, maxLength }
   const skipped: SkippedRow[] = []
   const dataset = await openRows(resolved, kind, { signal, onSkipped: row => skipped.push(row) })
-  return { config: resolved, tokenizer, dataset, skipped, totalSteps: plannedSteps(dataset.report.train, config) }
+  return { config: resolved, tokenizer, dataset, skipped }
 }
 
 /** The dataset that a config names. */
@@ -122,7 +121,7 @@ function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends
 async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
   job: JobOptions<C>,
   trainer: SupervisedTrainer<C, K, R>,
-  { config, tokenizer, dataset, skipped, totalSteps }: PreparedTraining<C, K>,
+  { config, tokenizer, dataset, skipped }: PreparedTraining<C, K>,
   run: Run,
 ): Promise<JobResult> {
   const { report, signal } = job
@@ -140,14 +139,14 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       validation: validation ? 'held out' : 'none',
       bestBy,
       digest: row => exampleDigest(kind, row),
-      progress: trainProgress(report, { label: command, totalSteps, shown }),
+      progress: trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown }),
       memory: () => memoryMetrics(model.device),
       signal,
     })
     if (training.step === 0) for (const row of skipped) run.skipped({ ...row })
     await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
-    const { step, metrics, best, finished } = training
-    const outcome = finished ? 'finished' : 'stopped'
+    const { step, metrics, best, complete } = training
+    const outcome = complete ? 'finished' : 'stopped'
     return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
     model.dispose()

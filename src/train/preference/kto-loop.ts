@@ -105,7 +105,7 @@ async function batchTotals(
     mismatched: mismatched.map(({ key, row }, i) => ({
       name: row.where,
       policy: sumLogprobs(outputs[i]!.logprobs),
-      ref: reference.of(key),
+      ref: reference.get(key),
     })),
   })
 }
@@ -118,7 +118,7 @@ function ktoSamples(
 ): KtoSample[] {
   return outputs.map(({ logprobs }, k) => {
     const { where, rowId, desirable } = rows[indices[k]!]!
-    return { name: where, policy: sumLogprobs(logprobs), ref: reference.of(rowId), desirable }
+    return { name: where, policy: sumLogprobs(logprobs), ref: reference.get(rowId), desirable }
   })
 }
 

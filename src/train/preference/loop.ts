@@ -117,8 +117,8 @@ function preferencePairs(
       name: row.where,
       policyChosen: sumLogprobs(chosen.logprobs),
       policyRejected: sumLogprobs(rejected.logprobs),
-      refChosen: reference.of(own!.key),
-      refRejected: reference.of(other!.key),
+      refChosen: reference.get(own!.key),
+      refRejected: reference.get(other!.key),
     }
   })
 }

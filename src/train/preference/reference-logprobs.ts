@@ -30,22 +30,27 @@ export class ReferenceLogprobs {
   /** What they cover, in the words of whoever wrote them. */
   covers: string
 
-  constructor(covers = '') {
+  /** `of`: a fingerprint of the reference and of how rows are read; numbers of another one are of no use. */
+  constructor(
+    readonly of: string,
+    covers = '',
+  ) {
     this.covers = covers
   }
 
-  /** The file's, where there is one whose checksum is right; damaged, it is computed again. */
-  static async read(path: string): Promise<ReferenceLogprobs> {
+  /** The file's, where there is one of that fingerprint whose checksum is right; otherwise none. */
+  static async read(path: string, of: string): Promise<ReferenceLogprobs> {
     const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw error
     })
     const end = bytes?.indexOf('\n') ?? -1
-    if (!bytes || end < 0) return new ReferenceLogprobs()
-    const [, covers, sum] = bytes.toString('utf8', 0, end).split('\t')
+    if (!bytes || end < 0) return new ReferenceLogprobs(of)
+    const head = bytes.toString('utf8', 0, end)
     const body = bytes.subarray(end + 1)
-    if (covers === undefined || sum !== checksum(covers, body)) return new ReferenceLogprobs()
-    const found = new ReferenceLogprobs(covers)
+    const [, written, covers] = head.split('\t')
+    if (written !== of || head !== heading(of, covers ?? '', body)) return new ReferenceLogprobs(of)
+    const found = new ReferenceLogprobs(of, covers)
     for (let at = 0; at < body.length; ) {
       const next = body.indexOf('\n', at)
       const [key, value] = body.toString('utf8', at, next).split('\t') as [string, string]
@@ -63,7 +68,7 @@ export class ReferenceLogprobs {
     return this.#places.has(key)
   }
 
-  of(key: string): number {
+  get(key: string): number {
     const place = this.#places.get(key)
     if (place === undefined) throw new RangeError(`the reference has not scored ${key}`)
     return this.#values[place]!
@@ -88,10 +93,9 @@ export class ReferenceLogprobs {
 
   /** A line each, behind a line with the checksum of them all; a number's shortest decimals are exact. */
   async write(path: string): Promise<void> {
-    const { covers } = this
     const lines = Array.from(this.#places, ([key, place]) => Buffer.from(`${key}\t${this.#values[place]}\n`))
     const body = Buffer.concat(lines)
-    await writeFileAtomic(path, Buffer.concat([Buffer.from(`${format}\t${covers}\t${checksum(covers, body)}\n`), body]))
+    await writeFileAtomic(path, Buffer.concat([Buffer.from(`${heading(this.of, this.covers, body)}\n`), body]))
   }
 
   #set(key: string, value: number): void {
@@ -106,5 +110,8 @@ export class ReferenceLogprobs {
   }
 }
 
-const checksum = (covers: string, body: Uint8Array): string =>
-  createHash('sha256').update(`${format}\t${covers}\n`).update(body).digest('hex')
+/** The first line: what follows, and a checksum over all of it. */
+function heading(of: string, covers: string, body: Uint8Array): string {
+  const start = `${format}\t${of}\t${covers}\t`
+  return start + createHash('sha256').update(start).update(body).digest('hex')
+}

@@ -2,6 +2,7 @@
  * The pass of the reference over everything that training will compare with it, before the first step: the policy itself as it
  * starts, or the model that the config names, which is let go of afterwards.
  */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { ExampleSet, ExampleStream, Examples } from '../../data/index.js'
 import type { LocalModel } from '../../model/index.js'
@@ -23,6 +24,8 @@ export interface ReferencePassOptions<K extends SupervisedKind> {
   readonly policy: LocalModel<'language'>
   /** Steps behind the policy. */
   readonly step: number
+  /** Of the dataset's files. */
+  readonly fingerprints: Readonly<Record<string, string>>
   /** A stream of its own, at the beginning. */
   readonly rows: ExampleStream<Examples[K]>
   readonly validation: ExampleSet<Examples[K]> | undefined
@@ -37,7 +40,7 @@ export async function referencePass<K extends SupervisedKind>(
 ): Promise<ReferenceLogprobs> {
   const { directory, rows, job } = options
   const path = join(directory, 'reference_logprobs.tsv')
-  const logprobs = await ReferenceLogprobs.read(path)
+  const logprobs = await ReferenceLogprobs.read(path, identity(options))
   const covers = coverage(options)
   if (logprobs.covers === covers) return logprobs
   const shown = job.report.transfer('reference log-probabilities', count('rows', 10_000))
@@ -64,10 +67,23 @@ export async function referencePass<K extends SupervisedKind>(
   return logprobs
 }
 
+/** Everything that the numbers depend on, beside the row they are of. */
+function identity({
+  config,
+  fingerprints,
+}: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'fingerprints'>): string {
+  const { model, adapter, reference, dtype, data, validationData } = config
+  const { maxLength, overlong, promptTemplate, systemPrompt, chatTemplate } = config
+  const read = { data, validationData, maxLength, overlong, promptTemplate, systemPrompt, chatTemplate, fingerprints }
+  return createHash('sha256')
+    .update(JSON.stringify({ model, adapter, reference, dtype, ...read }))
+    .digest('hex')
+}
+
 /** Which batches are asked for: a run that was resumed for more steps asks for more. */
 function coverage({ config, span }: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'span'>): string {
-  const { epochs, batchSize, maxSteps = 'all' } = config
-  return `batches of ${batchSize}, ${maxSteps} steps, ${span === 'epoch' ? 1 : epochs} epochs`
+  const { epochs, batchSize, maxSteps = 'all', validationShare } = config
+  return `batches of ${batchSize}, ${maxSteps} steps, ${span === 'epoch' ? 1 : epochs} epochs, ${validationShare} held out`
 }
 
 /** The batches as they will be trained on, then the validation rows. */

@@ -11,7 +11,7 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
 import { answerPairs } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory, tinyModel, trainingOf } from './world.js'
 
 let model: string
 beforeAll(async () => {
@@ -68,4 +68,32 @@ test('a training leaves no tensor behind, finished or failed', async () => {
   const config = configOf({ data: jsonl(rows(3)), validationData: jsonl([long]) })
   await expect(runSft(jobOf(config))).rejects.toThrow('validation rows')
   expect(memoryUse().liveTensors).toBe(before)
+})
+
+test('of models that are equally good, the one of lower validation loss is the best', async () => {
+  const trained = await tinyModel('language')
+  const ids = Int32Array.of(1, 2, 3, 4)
+  const examples = ['a', 'b', 'c', 'd'].map(rowId => ({ rowId, where: rowId, ids }))
+  const { training, run } = await trainingOf(
+    trained,
+    examples,
+    { batchSize: 1, evalSteps: 1 },
+    { validation: 'held out', bestBy: { metric: 'validation/accuracy', better: 'higher' } },
+  )
+  const measured = [
+    { 'validation/accuracy': 0.8, 'loss/validation': 0.5 },
+    { 'validation/accuracy': 0.9, 'loss/validation': 0.7 },
+    { 'validation/accuracy': 0.9, 'loss/validation': 0.6 },
+    { 'validation/accuracy': 0.9, 'loss/validation': 0.65 },
+  ]
+  const steps: (number | undefined)[] = []
+  for await (const [row] of training.batches()) {
+    await trained.forwardBackward([row!.ids], () => [{ logprobs: Float32Array.of(1, 1, 1) }])
+    await trained.step(training.rates)
+    await training.stepped({}, { tokens: 4, examples: 1 })
+    await training.evaluateIfDue(async () => measured[training.step - 1]!)
+    steps.push(training.best?.step)
+  }
+  await run.close('finished')
+  expect(steps).toEqual([1, 2, 3, 3])
 })

@@ -87,7 +87,7 @@ const updates = {
 /** Another model's numbers, so that the policy is not at the reference and no term of a loss is zero. */
 async function referenceOf(responses: ReturnType<typeof pairResponses>): Promise<ReferenceLogprobs> {
   const model = await tinyModel('language', { seed: 77 })
-  const reference = new ReferenceLogprobs()
+  const reference = new ReferenceLogprobs('another model')
   await reference.add(responses, (sequences, from) => model.score(sequences, { from }))
   return reference
 }

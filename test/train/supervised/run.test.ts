@@ -104,6 +104,20 @@ describe('a stop', () => {
     expect(await points(config.output)).toEqual(await points(whole.output))
   })
 
+  test('at the last step is a stop as long as the last model is not evaluated', async () => {
+    const config = configOf({ validationData: data, maxSteps: 2 })
+    const stop = new AbortController()
+    const report = stoppingReport(text => text.startsWith('sft 2/') && stop.abort())
+    expect(await runSft(jobOf(config, { report, signal: stop.signal }))).toMatchObject({ outcome: 'stopped', step: 2 })
+    expect(existsSync(join(config.output, 'final_model'))).toBe(false)
+    const resumed = await runSft(jobOf(config, { resume: true }))
+    expect(resumed).toMatchObject({ outcome: 'finished', step: 2, best: { step: 2 } })
+    // What it knows now is saved: once more, there is nothing left to do.
+    expect(await runSft(jobOf(config, { resume: true }))).toEqual(resumed)
+    const points = (await Run.read(config.output)).metrics.get('validation/perplexity')
+    expect(points).toHaveLength(1)
+  })
+
   test('a run that is finished goes on when it is given more steps', async () => {
     const whole = configOf({ maxSteps: 5 })
     await runSft(jobOf(whole))
