@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { algorithms, presets } from '../../../src/train/rl/index.js'
+
+const page = readFileSync(new URL('../../../docs/rl.md', import.meta.url), 'utf8')
+
+/** `{ kind: fixed, coef: 0 }`, as one writes it in YAML. */
+const written = (value: unknown): string =>
+  typeof value === 'object' && value !== null
+    ? `{ ${Object.entries(value)
+        .map(([key, inner]) => `${key}: ${written(inner)}`)
+        .join(', ')} }`
+    : String(value)
+
+test('the page has every preset as it is', () => {
+  const rows = algorithms.map(name => {
+    const options = Object.entries(presets[name]).map(([key, value]) => `\`${key}: ${written(value)}\``)
+    return `| \`${name}\` | ${options.join(', ')} |`
+  })
+  const table = ['| algorithm | what it sets |', '| --- | --- |', ...rows].join('\n')
+  expect(page.split('<!-- presets -->')[1]!.split('<!-- /presets -->')[0]!.trim()).toBe(table)
+})
