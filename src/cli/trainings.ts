@@ -95,10 +95,14 @@ function valueAt(config: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config)
 }
 
-/** Schemas of configs, by the name that is typed. */
-export const configSchemas: Readonly<Record<string, z.ZodObject>> = {
-  sft: sftSchema,
-  reward: rewardModelSchema,
-  rl: rlSchema,
-  dpo: preferenceSchema,
+/** By the name that is typed. */
+export const trainings: Readonly<Record<string, Pick<Training<unknown>, 'schema' | 'example' | 'resolve'>>> = {
+  sft: sftTraining,
+  reward: rewardTraining,
+  rl: rlTraining,
+  dpo: dpoTraining,
 }
+
+export const configSchemas: Readonly<Record<string, z.ZodObject>> = Object.fromEntries(
+  Object.entries(trainings).map(([name, { schema }]) => [name, schema]),
+)

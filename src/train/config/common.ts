@@ -31,7 +31,9 @@ export const optimizerShape = {
 
 /** The optimiser's schema with a trainer's own default rate. */
 export const optimizerSchema = (lr: number) =>
-  z.strictObject({ ...optimizerShape, lr: optimizerShape.lr.default(lr) }).prefault({})
+  z
+    .strictObject({ ...optimizerShape, lr: optimizerShape.lr.default(lr).describe(optimizerShape.lr.description!) })
+    .prefault({})
 export type OptimizerConfig = z.output<ReturnType<typeof optimizerSchema>>
 
 export const loraSchema = z.strictObject({

@@ -1,0 +1,77 @@
+/**
+ * What the docs say of configs comes from the schemas: tables between `<!-- options:NAME -->` and `<!-- /options -->`, and the JSON
+ * Schemas of docs/schema. `npx vitest run test/docs/option-tables.test.ts -u` writes them.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { configSchemas, trainings } from '../../src/cli/trainings.js'
+import { configJsonSchema, configOptions, fileLayer, optionTable, presets } from '../../src/train/index.js'
+
+const docs = fileURLToPath(new URL('../../docs', import.meta.url))
+const pages = readdirSync(docs).filter(name => name.endsWith('.md'))
+const marked = /<!-- options:(\w+) -->\n.*?<!-- \/options -->/gs
+
+const tables: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(configSchemas).map(([name, schema]) => [name, optionTable(schema)])),
+  presets: presetTable(),
+}
+
+function presetTable(): string {
+  const flat = (values: object, prefix = ''): string[] =>
+    Object.entries(values).flatMap(([key, value]) =>
+      typeof value === 'object' ? flat(value, `${prefix}${key}.`) : [`\`${prefix}${key}: ${value}\``],
+    )
+  const rows = Object.entries(presets).map(([name, values]) => `| \`${name}\` | ${flat(values).join(', ')} |`)
+  return ['| algorithm | sets |', '| --- | --- |', ...rows].join('\n')
+}
+
+test.each(pages.filter(name => readFileSync(join(docs, name), 'utf8').includes('<!-- options:')))(
+  'the tables of %s are the schemas',
+  async name => {
+    const page = readFileSync(join(docs, name), 'utf8')
+    const filled = page.replaceAll(marked, (_, table: string) => {
+      expect(Object.keys(tables), `${name}: <!-- options:${table} -->`).toContain(table)
+      return `<!-- options:${table} -->\n\n${tables[table]}\n\n<!-- /options -->`
+    })
+    await expect(filled).toMatchFileSnapshot(join(docs, name))
+  },
+)
+
+test('every config has its table on one page', () => {
+  const found = pages.flatMap(name => [...readFileSync(join(docs, name), 'utf8').matchAll(marked)].map(([, at]) => at))
+  expect(found.sort()).toEqual(Object.keys(tables).sort())
+})
+
+describe.each(Object.entries(configSchemas))('the config of %s', (name, schema) => {
+  test('its JSON Schema is the one in docs/schema', async () => {
+    const text = `${JSON.stringify(configJsonSchema(schema, `whetstone ${name}`), undefined, 2)}\n`
+    await expect(text).toMatchFileSnapshot(join(docs, 'schema', `${name}.json`))
+  })
+
+  test('every option has a description', () => {
+    expect(configOptions(schema).filter(({ description }) => description === '')).toEqual([])
+  })
+
+  test('the shortest config of its help is one', () => {
+    const { example, resolve } = trainings[name]!
+    expect(() => resolve([fileLayer('example.yaml', parse(example))])).not.toThrow()
+  })
+})
+
+test.each(
+  pages.flatMap(page =>
+    [
+      ...readFileSync(join(docs, page), 'utf8').matchAll(
+        /^```yaml\n(?:# yaml-language-server.*\n)?(?:# (\w+)\.yaml\n)?(.*?)^```/gms,
+      ),
+    ].flatMap(([, name, text]) => (/^output: runs\//m.test(text!) ? [{ page, name: name ?? 'sft', text: text! }] : [])),
+  ),
+)('$page: the config $name is one', ({ name, text }) => {
+  const kind = { grpo: 'rl', ppo: 'rl', kto: 'dpo', rm: 'reward' }[name] ?? name
+  const training = trainings[kind]
+  expect(training, `the first line of the block names no kind of config: ${name}`).toBeDefined()
+  expect(() => training!.resolve([fileLayer(`${name}.yaml`, parse(text))])).not.toThrow()
+})
