@@ -8,25 +8,15 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { configSchemas, trainings } from '../../src/cli/trainings.js'
-import { configJsonSchema, configOptions, fileLayer, optionTable, presets } from '../../src/train/index.js'
+import { configJsonSchema, configOptions, fileLayer, optionTable } from '../../src/train/index.js'
 
 const docs = fileURLToPath(new URL('../../docs', import.meta.url))
 const pages = readdirSync(docs).filter(name => name.endsWith('.md'))
 const marked = /<!-- options:(\w+) -->\n.*?<!-- \/options -->/gs
 
-const tables: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(Object.entries(configSchemas).map(([name, schema]) => [name, optionTable(schema)])),
-  presets: presetTable(),
-}
-
-function presetTable(): string {
-  const flat = (values: object, prefix = ''): string[] =>
-    Object.entries(values).flatMap(([key, value]) =>
-      typeof value === 'object' ? flat(value, `${prefix}${key}.`) : [`\`${prefix}${key}: ${value}\``],
-    )
-  const rows = Object.entries(presets).map(([name, values]) => `| \`${name}\` | ${flat(values).join(', ')} |`)
-  return ['| algorithm | sets |', '| --- | --- |', ...rows].join('\n')
-}
+const tables: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(configSchemas).map(([name, schema]) => [name, optionTable(schema)]),
+)
 
 test.each(pages.filter(name => readFileSync(join(docs, name), 'utf8').includes('<!-- options:')))(
   'the tables of %s are the schemas',
