@@ -35,6 +35,7 @@ export const arrows = {
     'experience',
     'run',
   ],
+  evaluate: ['errors', 'files', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'experience', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
@@ -52,6 +53,7 @@ export const arrows = {
     'experience',
     'run',
     'train',
+    'evaluate',
     'setup',
   ],
 }

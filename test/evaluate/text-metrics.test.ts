@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type BleuOptions, type Compared, corpusBleu, sentenceBleu } from '../../src/evaluate/bleu.js'
+import { meanRougeL, type Rouge, rougeL } from '../../src/evaluate/rouge.js'
+
+type Recorded = ReturnType<typeof corpusBleu> & Required<BleuOptions>
+interface Fixture {
+  versions: Record<string, string>
+  cases: { name: string; corpus: Compared[]; bleu: Recorded[]; rouge: Rouge[] }[]
+}
+const fixture: Fixture = JSON.parse(readFileSync(new URL('../fixtures/text-metrics.json', import.meta.url), 'utf8'))
+
+/** Every number is the recorded one to 1e-9. */
+function expectNumbers(found: object, recorded: object): void {
+  for (const [name, value] of Object.entries(found)) {
+    const wanted = (recorded as Record<string, number | number[]>)[name]!
+    const [ours, theirs] = [[value as number | number[]].flat(), [wanted].flat()]
+    expect(ours.length, name).toBe(theirs.length)
+    for (const [i, one] of ours.entries())
+      expect(Math.abs(one - theirs[i]!), `${name}: ${one}, recorded ${theirs[i]}`).toBeLessThanOrEqual(1e-9)
+  }
+}
+
+test('the fixture says which packages it was recorded from', () => {
+  expect(fixture.versions).toEqual({ sacrebleu: '2.6.0', 'rouge-score': '0.1.2' })
+  expect(fixture.cases.length).toBeGreaterThan(30)
+})
+
+describe.each(fixture.cases)('$name', ({ corpus, bleu, rouge }) => {
+  test.each(bleu)("BLEU is sacrebleu's: $tokenizer, $orders orders", recorded => {
+    const { tokenizer, orders } = recorded
+    expectNumbers(corpusBleu(corpus, { tokenizer, orders }), recorded)
+    if (orders === 'effective' && corpus.length === 1) expectNumbers(sentenceBleu(corpus[0]!, { tokenizer }), recorded)
+  })
+
+  test("ROUGE-L is rouge-score's", () => {
+    for (const [i, text] of corpus.entries()) expectNumbers(rougeL(text), rouge[i]!)
+    const mean = rouge.reduce((sum, one) => sum + one.fmeasure, 0) / rouge.length
+    expect(meanRougeL(corpus).fmeasure).toBeCloseTo(mean, 12)
+  })
+})
+
+test('scores lie between 0 and 100, and a text equal to a reference has the highest', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 40 })
+  fc.assert(
+    fc.property(text, text, (hypothesis, reference) => {
+      const { score } = corpusBleu([{ hypothesis, references: [reference] }])
+      expect(score).toBeGreaterThanOrEqual(0)
+      expect(score).toBeLessThanOrEqual(100 + 1e-9)
+      const { fmeasure } = rougeL({ hypothesis, references: [reference, hypothesis] })
+      expect([0, 1]).toContain(fmeasure)
+    }),
+  )
+})
+
+test('no texts, and a text without a reference, are errors', () => {
+  expect(() => corpusBleu([])).toThrow('BLEU of no texts: give at least one')
+  expect(() => corpusBleu([{ hypothesis: 'a', references: [] }])).toThrow('at least one reference')
+  expect(() => meanRougeL([])).toThrow('ROUGE of no texts: give at least one')
+  expect(() => rougeL({ hypothesis: 'a', references: [] })).toThrow('at least one reference')
+})
