@@ -17,6 +17,7 @@ test('the page has every preset as it is', () => {
     const options = Object.entries(presets[name]).map(([key, value]) => `\`${key}: ${written(value)}\``)
     return `| \`${name}\` | ${options.join(', ')} |`
   })
-  const table = ['| algorithm | what it sets |', '| --- | --- |', ...rows].join('\n')
-  expect(page.split('<!-- presets -->')[1]!.split('<!-- /presets -->')[0]!.trim()).toBe(table)
+  // Cells without the spaces that align them.
+  const table = page.split('<!-- presets -->')[1]!.split('<!-- /presets -->')[0]!.trim().replaceAll(/ +/g, ' ')
+  expect(table.split('\n').slice(2)).toEqual(rows)
 })
