@@ -1,5 +1,12 @@
 /** How a training on a dataset's rows goes, whatever its loss: checks, run directory, model, loop, exports. */
-import { type Dataset, type ExampleSet, type Examples, openDataset, type SkippedRow } from '../data/index.js'
+import {
+  type Dataset,
+  type ExampleSet,
+  type Examples,
+  type OpenDatasetOptions,
+  openDataset,
+  type SkippedRow,
+} from '../data/index.js'
 import type { LocalModel, Role } from '../model/index.js'
 import { Run } from '../run/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -53,22 +60,31 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
  * of the data. The caller closes the dataset.
  */
 export async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
-  { config, signal }: Pick<JobOptions<C>, 'config' | 'signal'>,
+  { config, report, signal }: Pick<JobOptions<C>, 'config' | 'report' | 'signal'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
   const { models, tokenizer } = await checkModels(planRows(config, { kind, role, reference, sequencesPerRow: 1 }))
   const { maxLength = models[0]!.config.decoder.context } = config
   const resolved = { ...config, maxLength }
   const skipped: SkippedRow[] = []
-  const dataset = await openRows(resolved, kind, { signal, onSkipped: row => skipped.push(row) })
-  return { config: resolved, tokenizer, dataset, skipped }
+  const checking = report.transfer('checking rows')
+  try {
+    const dataset = await openRows(resolved, kind, {
+      signal,
+      onSkipped: row => skipped.push(row),
+      onProgress: bytes => checking.at(bytes),
+    })
+    return { config: resolved, tokenizer, dataset, skipped }
+  } finally {
+    checking.end()
+  }
 }
 
 /** The dataset that a config names. */
 export function openRows<K extends SupervisedKind>(
   config: SupervisedConfig,
   kind: K,
-  context: { signal?: AbortSignal; onSkipped?: (row: SkippedRow) => void } = {},
+  context: Pick<OpenDatasetOptions, 'signal' | 'onSkipped' | 'onProgress'> = {},
 ): Promise<Dataset<K>> {
   return openDataset(kind, config.data, {
     trainOn: 'assistant',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import type { DataCursor, ExampleSet, ExampleStream } from '../../../src/data/index.js'
 import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../../src/model/index.js'
-import type { Report } from '../../../src/progress/index.js'
+import { type Report, silentReport } from '../../../src/progress/index.js'
 import { Run } from '../../../src/run/index.js'
 import { threads } from '../../../src/tensor/index.js'
 import { Tokenizer } from '../../../src/text/index.js'
@@ -96,12 +96,6 @@ export function setOf<E>(rows: readonly E[]): ExampleSet<E> {
       for (let at = 0; at < rows.length; at += wanted) yield rows.slice(at, at + wanted)
     },
   }
-}
-
-export const silentReport: Report = {
-  line() {},
-  transfer: () => ({ at() {}, end() {} }),
-  live: () => ({ show() {}, doing() {}, end() {} }),
 }
 
 /** Calls back with every progress line and stage. */
