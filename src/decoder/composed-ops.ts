@@ -42,26 +42,34 @@ export interface PlainOps extends Pick<LayerOps, 'attend' | 'store'> {
 
 export type AdapterLookup = (layer: number, projection: Projection) => LowRank | undefined
 
+/** What an adapter, where there is one, adds to the projections of a map. */
+export function adapting(adapter: AdapterLookup | undefined, addLowRank: PlainOps['addLowRank']) {
+  const isAdapted = ({ layer, parts }: LinearMap): boolean =>
+    adapter !== undefined && parts.some(({ projection }) => adapter(layer, projection) !== undefined)
+  /** `out`, the map's projection of `input`, with it. */
+  const adapt = (out: Tensor, input: Tensor, map: LinearMap): Columns => {
+    const { layer, parts } = map
+    const outs = parts.length === 1 ? [out] : splitColumns(out, map)
+    return outs.map((part, i) => {
+      const { projection } = parts[i]!
+      const low = adapter?.(layer, projection)
+      if (!low) return part
+      if (!addLowRank) throw new RangeError('an adapter is on, and these operations take none')
+      return addLowRank(part, input, low, { layer, projection })
+    })
+  }
+  return { isAdapted, adapt }
+}
+
 export function composeLayerOps(
   { normEps, norms }: Pick<DecoderConfig, 'normEps' | 'norms'>,
   ops: PlainOps,
   adapter?: AdapterLookup | undefined,
 ): LayerOps {
-  const isAdapted = ({ layer, parts }: LinearMap): boolean =>
-    adapter !== undefined && parts.some(({ projection }) => adapter(layer, projection) !== undefined)
-  const addLowRank = (out: Tensor, input: Tensor, place: AdapterPlace): Tensor => {
-    const low = adapter?.(place.layer, place.projection)
-    if (!low) return out
-    if (!ops.addLowRank) throw new RangeError('an adapter is on, and these operations take none')
-    return ops.addLowRank(out, input, low, place)
-  }
-
+  const { isAdapted, adapt } = adapting(adapter, ops.addLowRank)
   const linear = (x: Tensor, map: LinearMap): Columns => {
     const out = ops.linear(x, map.weight, map.bias)
-    if (!isAdapted(map)) return out
-    const { layer, parts } = map
-    const outs = parts.length === 1 ? [out] : splitColumns(out, map)
-    return outs.map((part, i) => addLowRank(part, x, { layer, projection: parts[i]!.projection }))
+    return isAdapted(map) ? adapt(out, x, map) : out
   }
 
   const rmsNorm = (x: Tensor, weight: Tensor): Tensor => ops.rmsNorm(x, weight, normEps)

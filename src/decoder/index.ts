@@ -16,6 +16,7 @@ export {
   parseConfig,
   readConfig,
 } from './config.js'
+export { type DeferredParts, deferredLayerOps } from './deferred-ops.js'
 export { ModelError } from './errors.js'
 export { type Family, families, familyOf } from './families/index.js'
 export {

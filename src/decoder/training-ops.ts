@@ -1,10 +1,11 @@
 /** The table of operations of training and scoring: differentiable, with adapters, over batches of whole sequences. */
 
-import type { FusedOps } from '../kernels/index.js'
+import type { DeferredNorm, DeferredOps, FusedOps } from '../kernels/index.js'
 import { cat, checkpoint, linear, type Sym, type Tensor } from '../tensor/index.js'
 import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
-import { type AdapterLookup, composeLayerOps } from './composed-ops.js'
+import { type AdapterLookup, composeLayerOps, type PlainOps } from './composed-ops.js'
 import type { DecoderConfig } from './config.js'
+import { deferredLayerOps } from './deferred-ops.js'
 import { type Columns, isSplit, type LayerOps, runLayers } from './layer.js'
 import { usesRope } from './rope.js'
 import { projections } from './weight-map.js'
@@ -14,12 +15,16 @@ export interface DecoderParts {
   weights: ReadonlyMap<string, Tensor>
   /** Norms and activations for the weights' device and dtype. */
   ops: FusedOps
+  /** The layers over a float32 stream, where there are kernels for it. */
+  deferred?: DeferredOps | undefined
   /** Undefined: no adapter, or the adapter is off. */
   adapter?: AdapterLookup | undefined
   /** How often the weights have moved to other memory: graphs hold addresses, and are void then. */
   storageGeneration?: () => number
   /** Keep only each layer's input for the backward pass. */
   gradientCheckpointing?: boolean
+  /** Whether a backward pass follows. Default: it may. */
+  gradients?: 'recorded' | 'none'
 }
 
 /** Where rows stand: their rotations, float32 `[rows, headDim / 2]`, and the sequences they are of. */
@@ -33,35 +38,58 @@ export interface Places {
 
 /** The hidden states after the final norm, `[rows, hidden]`. */
 export function decode(parts: DecoderParts, ids: Tensor, places: Places): Tensor {
-  return runLayers(parts, trainingOps(parts, places), ids, 'all')!
+  const { deferred } = parts
+  return deferred
+    ? runLayers(parts, deferredTrainingOps(parts, deferred, places), ids, 'all')!
+    : runLayers(parts, trainingOps(parts, places), ids, 'all')!
 }
 
 function trainingOps(parts: DecoderParts, places: Places): LayerOps {
-  const { config, ops } = parts
   const composed = composeLayerOps(
-    config,
-    {
-      linear: ops.linear,
-      rmsNorm: ops.rmsNorm,
-      addRmsNorm: ops.addRmsNorm,
-      swiglu: ops.swiglu,
-      // Heads as they lie in the projection: a row of each would be a copy.
-      normColumns: (x, weight, groups) =>
-        ops.rmsNorm(x.reshape([-1, groups, weight.shape[0]!]), weight, config.normEps).flatten(1),
-      addLowRank: (out, input, low, { layer, projection }) => {
-        const { dropoutKeys: keys } = places
-        const stream = layer * projections.length + projections.indexOf(projection)
-        const dropped = keys && low.dropout > 0 ? ops.dropout(input, keys, { stream, rate: low.dropout }) : input
-        return out.add(linear(linear(dropped, low.a), low.b), { alpha: low.scale })
-      },
-      attend: (qkv, layer) => {
-        const [qk, value] = rotate(parts, qkv, layer, places)
-        return attention(places.rows, config, qk, value)
-      },
-    },
+    parts.config,
+    { ...sharedOps(parts, places), addRmsNorm: parts.ops.addRmsNorm },
     parts.adapter,
   )
-  return parts.gradientCheckpointing ? { ...composed, runLayer: checkpointed(parts, places) } : composed
+  if (!parts.gradientCheckpointing) return composed
+  const again = (inner: Places) => trainingOps(parts, inner)
+  const [tensorsOf, normedOf] = [(normed: Tensor) => [normed], ([normed]: readonly Tensor[]) => normed!]
+  return { ...composed, runLayer: checkpointed(places, again, tensorsOf, normedOf) }
+}
+
+function deferredTrainingOps(parts: DecoderParts, deferred: DeferredOps, places: Places): LayerOps<DeferredNorm> {
+  const gradients = parts.gradients ?? 'recorded'
+  const composed = deferredLayerOps(parts.config, { ...sharedOps(parts, places), deferred, gradients }, parts.adapter)
+  if (!parts.gradientCheckpointing) return composed
+  const again = (inner: Places) => deferredTrainingOps(parts, deferred, inner)
+  const tensorsOf = ({ values, rstd }: DeferredNorm) => [values, rstd]
+  const normedOf = ([values, rstd]: readonly Tensor[]) => ({ values: values!, rstd: rstd! })
+  return { ...composed, runLayer: checkpointed(places, again, tensorsOf, normedOf) }
+}
+
+/** What does not depend on how the stream between layers is kept. */
+function sharedOps(
+  parts: DecoderParts,
+  places: Places,
+): Omit<PlainOps, 'addRmsNorm' | 'store' | 'linearAddRmsNorm' | 'gatedLinear'> {
+  const { config, ops } = parts
+  return {
+    linear: ops.linear,
+    rmsNorm: ops.rmsNorm,
+    swiglu: ops.swiglu,
+    // Heads as they lie in the projection: a row of each would be a copy.
+    normColumns: (x, weight, groups) =>
+      ops.rmsNorm(x.reshape([-1, groups, weight.shape[0]!]), weight, config.normEps).flatten(1),
+    addLowRank: (out, input, low, { layer, projection }) => {
+      const { dropoutKeys: keys } = places
+      const stream = layer * projections.length + projections.indexOf(projection)
+      const dropped = keys && low.dropout > 0 ? ops.dropout(input, keys, { stream, rate: low.dropout }) : input
+      return out.add(linear(linear(dropped, low.a), low.b), { alpha: low.scale })
+    },
+    attend: (qkv, layer) => {
+      const [qk, value] = rotate(parts, qkv, layer, places)
+      return attention(places.rows, config, qk, value)
+    },
+  }
 }
 
 /** Queries and keys side by side, rotated by position where the layer does so, and the values: `[rows, heads, headDim]` each. */
@@ -87,21 +115,30 @@ function rotate(
   ]
 }
 
-/** The layer as a checkpoint: its inputs are what the backward pass keeps. */
-function checkpointed(parts: DecoderParts, { cos, sin, rows, dropoutKeys }: Places): NonNullable<LayerOps['runLayer']> {
+/** The layer as a checkpoint: its inputs are what the backward pass keeps. `again` makes the table over inputs of its own. */
+function checkpointed<Normed>(
+  { cos, sin, rows, dropoutKeys }: Places,
+  again: (places: Places) => LayerOps<Normed>,
+  tensorsOf: (normed: Normed) => readonly Tensor[],
+  normedOf: (tensors: readonly Tensor[]) => Normed,
+): NonNullable<LayerOps<Normed>['runLayer']> {
   return ({ normed, residual }, run) => {
     const keys = dropoutKeys ? [dropoutKeys] : []
-    const tensors = [residual, normed, cos, sin, ...keys, ...rowTensors(rows)]
+    const normedTensors = tensorsOf(normed)
+    const count = normedTensors.length
+    const tensors = [residual, ...normedTensors, cos, sin, ...keys, ...rowTensors(rows)]
     const kinds = [...tensors.map(() => 'tensor' as const), 'number' as const]
     const layer = checkpoint(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
-      const [residual, normed, cos, sin, ...rest] = inputs.slice(0, -1) as Tensor[]
+      const given = inputs.slice(0, -1) as Tensor[]
+      const [cos, sin, ...rest] = given.slice(1 + count)
       const dropped = dropoutKeys && { dropoutKeys: rest.shift()! }
       const inner = { cos: cos!, sin: sin!, rows: rowsOf(rows.kind, inputs.at(-1) as Sym, rest), ...dropped }
-      const next = run(trainingOps(parts, inner), { residual: residual!, normed: normed! })
-      return [next.residual, next.normed]
+      const state = { residual: given[0]!, normed: normedOf(given.slice(1, 1 + count)) }
+      const next = run(again(inner), state)
+      return [next.residual, ...tensorsOf(next.normed)]
     })
-    const [nextResidual, nextNormed] = layer(...tensors, rows.length)
-    return { residual: nextResidual!, normed: nextNormed! }
+    const [nextResidual, ...nextNormed] = layer(...tensors, rows.length)
+    return { residual: nextResidual!, normed: normedOf(nextNormed) }
   }
 }
 

@@ -97,7 +97,7 @@ function make(kernels: boolean, dtype: DType): Omit<FusedOps, keyof LinearOps | 
   if (!kernels || dtype === 'float64') return composed
   return {
     ...rmsNormKernel(dtype, composed),
-    ...swigluKernel(dtype),
+    swiglu: swigluKernel(dtype).swiglu,
     rope: memoized((shape: HeadShape) =>
       ropeFits(shape.headDim, dtype) ? ropeKernel(dtype, shape) : ropeComposed(dtype, shape),
     ),

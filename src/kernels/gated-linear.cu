@@ -1,5 +1,5 @@
-// SwiGLU of a projection of many rows on Hopper: out = silu(gate) * up, where gate and up are x @ weight.T, rounded. Of the weight's
-// features a tile has eight gates, then the eight ups that belong to them: a thread has both.
+// SwiGLU of a projection of many rows on Hopper: out = silu(gate) * up, where gate and up are x @ weight.T, every row times its
+// factor. Of the weight's features a tile has eight gates, then the eight ups that belong to them: a thread has both.
 //
 // Defined by the caller: T (bfloat16), and what persistent-gemm.cuh asks for.
 #include "prelude.cuh"
@@ -12,9 +12,10 @@ constexpr int kVectors = kColumns / 16;    // of a row of results
 constexpr int kTogether = 16;              // tiles of rows that go through the weight's features together
 static_assert(32 % kVectors == 0, "no such tile");
 
-// grid: any number of blocks. features: of the result.
+// grid: any number of blocks. features: of the result. factors may be null: then rows have none. gateUp may be null: else gates and
+// ups, rounded, for the backward.
 extern "C" __global__ void __launch_bounds__(kThreads + 32, 1)
-gated_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, T *out, int rows, int features) {
+gated_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, const float *factors, T *out, T *gateUp, int rows, int features) {
   const int across = (2 * features + kColumns - 1) / kColumns, down = (rows + kRows - 1) / kRows, count = across * down;
   // Tiles that are made at the same time have most of what they read in common.
   const auto placeOf = [&](int tile) {
@@ -27,22 +28,30 @@ gated_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ 
     T *const results = reinterpret_cast<T *>(behind) + warp * 8 * kStride;  // of eight of this warp's rows
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      const long long firstRow = place.y + warp * 16 + half * 8;
+      const float factor = factors ? factors[min(firstRow + lane / 4, rows - 1ll)] : 1.f;
       unsigned *const to = reinterpret_cast<unsigned *>(results + lane / 4 * kStride) + lane % 4;
+      // What `make` makes of each gate and its up, to rows of `stride` elements.
+      const auto write = [&](T *target, int stride, auto make) {
 #pragma unroll
-      for (int j = 0; j < kColumns / 8; j += 2) {
-        const int at = j * 4 + half * 2;
-        const unsigned gates = narrowTwo(d[at], d[at + 1]), ups = narrowTwo(d[at + 4], d[at + 5]);
-        to[j * 2] = narrowTwo(silu(__uint_as_float(gates << 16)) * __uint_as_float(ups << 16),
-                              silu(__uint_as_float(gates & 0xffff0000u)) * __uint_as_float(ups & 0xffff0000u));
-      }
-      __syncwarp();
+        for (int j = 0; j < kColumns / 8; j += 2) {
+          const int at = j * 4 + half * 2;
+          to[j * 2] = narrowTwo(make(d[at] * factor, d[at + 4] * factor), make(d[at + 1] * factor, d[at + 5] * factor));
+        }
+        __syncwarp();
 #pragma unroll
-      for (int i = 0; i < 8; i += 32 / kVectors) {
-        const int row = i + lane / kVectors;
-        const long long at = place.y + warp * 16 + half * 8 + row;
-        if (at < rows && feature < features) store(out + at * features, feature / 8, load(results + row * kStride, lane % kVectors));
+        for (int i = 0; i < 8; i += 32 / kVectors) {
+          const int row = i + lane / kVectors;
+          if (firstRow + row < rows && feature < features)
+            store(target + (firstRow + row) * stride, feature / 8, load(results + row * kStride, lane % kVectors));
+        }
+        __syncwarp();
+      };
+      write(out, features, [](float gate, float up) { return silu(gate) * up; });
+      if (gateUp) {
+        write(gateUp, 2 * features, [](float gate, float) { return gate; });
+        write(gateUp + features, 2 * features, [](float, float up) { return up; });
       }
-      __syncwarp();
     }
   });
 }

@@ -8,8 +8,16 @@ import { memoized } from './memoized.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 import { gatePairs, gatePairsBox } from './projection.js'
 
-/** `silu(gate) * up` of `x @ weight.T`; the weight's features are the gates, then the ups. Any number of rows, also a program's. */
-export type GatedLinear = (x: Tensor, weight: Tensor) => Tensor
+/**
+ * `silu(gate) * up` of `x @ weight.T`, each row times its factor, float32 `[rows]`; the weight, `[2 * features, inner]`, is the
+ * gates, then the ups. Any number of rows, also a program's. `given`: where rows have factors, or the weight is a program's too;
+ * `gateUp` is room for gates and ups, rounded.
+ */
+export type GatedLinear = (
+  x: Tensor,
+  weight: Tensor,
+  given?: { features: number; inner: number; factors: Tensor; gateUp?: Tensor },
+) => Tensor
 
 /** Whether there are enough rows, of a kind that the kernel takes, that it is the faster one. */
 export function gatedLinearFits(
@@ -30,24 +38,25 @@ export function gatedLinearFits(
 
 export function gatedLinearKernel(multiprocessors: number): GatedLinear {
   const kernel = memoized(
-    (intermediate: number) =>
+    (inner: number) =>
       new Kernel({
         file: new URL('./gated-linear.cu', import.meta.url),
         entry: 'gated_linear',
         parameters: [
           { tiles: 'bfloat16', box: gatePairsBox(PERSISTENT_FEATURES) },
           { tiles: 'bfloat16', box: [WIDE_ROWS, 64] },
-          ...(['tensor:bfloat16', 'int32', 'int32'] as const),
+          ...(['tensor:float32', 'tensor:bfloat16', 'tensor:bfloat16', 'int32', 'int32'] as const),
         ],
-        define: persistentGemmDefines(intermediate),
+        define: persistentGemmDefines(inner),
       }),
   )
-  return (x, weight) => {
-    const [features, intermediate] = weight.shape as [number, number]
+  const shape = { grid: [multiprocessors], ...persistentGemmLaunch(PERSISTENT_FEATURES / 2) } as const
+  return (x, weight, given) => {
+    const { features, inner } = given ?? { features: weight.shape[0]! / 2, inner: weight.shape[1]! }
     const rows = x.size(0)
-    const out = x.newEmpty([rows, features / 2])
-    const shape = { grid: [multiprocessors], ...persistentGemmLaunch(PERSISTENT_FEATURES / 2) } as const
-    kernel(intermediate).launch(shape, gatePairs(weight), x, out, rows, features / 2)
+    const out = x.newEmpty([rows, features])
+    const pairs = gatePairs(weight, features, inner)
+    kernel(inner).launch(shape, pairs, x, given?.factors ?? null, out, given?.gateUp ?? null, rows, features)
     return out
   }
 }

@@ -1,4 +1,7 @@
 /** CUDA kernels and what stands for them elsewhere: the pieces that models and engines are made of. */
+export { type DeferredNorm, type DeferredOps, deferredOps } from './deferred-norm.js'
+export { deferredNormComposed } from './deferred-norm-composed.js'
+export { deferredOpsFor } from './deferred-norm-kernels.js'
 export { type FusedOps, fusedOps, type HeadShape, type LogprobOps, type Rope } from './fused-ops.js'
 export { type GatedLinear, gatedLinearFits, gatedLinearKernel } from './gated-linear.js'
 export { type HeadLinear, headLinearFits, headLinearKernel } from './head-linear.js'

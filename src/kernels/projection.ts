@@ -15,10 +15,9 @@ export function productDefines(columns: number): Record<string, string | number>
   }
 }
 
-/** A weight whose features are the gates, then the ups, as eight gates and the eight ups that belong to them. */
-export function gatePairs(weight: Tensor): Tensor {
-  const [features, inner] = weight.shape as [number, number]
-  return weight.view([2, features / 16, 8, inner]).permute([1, 0, 2, 3])
+/** A weight of `features` gates, then as many ups, as eight gates and the eight ups that belong to them. */
+export function gatePairs(weight: Tensor, features: number, inner: number): Tensor {
+  return weight.view([2, features / 8, 8, inner]).permute([1, 0, 2, 3])
 }
 
 /** So many of its features at a time. */

@@ -73,6 +73,38 @@ rms_norm_forward(const T *x, const T *residual, const T *weight, T *normed, T *s
   }
 }
 
+// Writes a block's part of the weight's gradient.
+__device__ __forceinline__ void storePartial(float *partial, const float (&weightGradient)[kPer][kSize]) {
+  const int slot = threadIdx.x / ROW_THREADS, lane = threadIdx.x % ROW_THREADS;
+  float *target = partial + static_cast<long long>(blockIdx.x) * HIDDEN;
+  if constexpr (ROWS > 1) {
+    // One slot after the other adds to the block's sum: a fixed order again.
+    __shared__ float total[HIDDEN];
+    for (int turn = 0; turn < ROWS; ++turn) {
+      if (slot == turn) {
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) {
+          if (!mine(i, lane)) continue;
+#pragma unroll
+          for (int j = 0; j < kSize; ++j) {
+            float &at = total[(lane + i * ROW_THREADS) * kSize + j];
+            at = turn == 0 ? weightGradient[i][j] : at + weightGradient[i][j];
+          }
+        }
+      }
+      __syncthreads();
+    }
+    for (int column = threadIdx.x; column < HIDDEN; column += kThreads) target[column] = total[column];
+  } else {
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+      if (!mine(i, lane)) continue;
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) target[(lane + i * ROW_THREADS) * kSize + j] = weightGradient[i][j];
+    }
+  }
+}
+
 // Block b takes the rows b * ROWS .. of every STRIPS * ROWS and sums its part of the weight's gradient in registers. The
 // number of strips does not depend on the card, so neither does the order of the sum.
 extern "C" __global__ void __launch_bounds__(kThreads, kThreads <= 256 ? 2 : 1)
@@ -126,33 +158,69 @@ rms_norm_backward(const T *gradient, const T *sum, const T *weight, const float 
     }
   }
 
-  float *target = partial + static_cast<long long>(blockIdx.x) * HIDDEN;
-  if constexpr (ROWS > 1) {
-    // One slot after the other adds to the block's sum: a fixed order again.
-    __shared__ float total[HIDDEN];
-    for (int turn = 0; turn < ROWS; ++turn) {
-      if (slot == turn) {
+  storePartial(partial, weightGradient);
+}
+
+// The same of a norm whose factor was left to those who read it (deferred-norm.cu), over a stream of float32. `gradient` is that of
+// the rows before the factor, with it: it has come through products whose results were multiplied by it.
+extern "C" __global__ void __launch_bounds__(kThreads, kThreads <= 256 ? 2 : 1)
+deferred_norm_backward(const T *gradient, const float *sum, const T *weight, const float *rstd, const float *sumGradient, float *streamGradient, T *xGradient, float *partial, long long rows) {
+  const int slot = threadIdx.x / ROW_THREADS, lane = threadIdx.x % ROW_THREADS;
+  constexpr int kFours = kSize / 4;
+  float weightGradient[kPer][kSize] = {};
+  Vector<T> w[kPer];
 #pragma unroll
-        for (int i = 0; i < kPer; ++i) {
-          if (!mine(i, lane)) continue;
+  for (int i = 0; i < kPer; ++i)
+    if (mine(i, lane)) w[i] = load(weight, lane + i * ROW_THREADS);
+
+  for (long long first = static_cast<long long>(blockIdx.x) * ROWS; first < rows; first += static_cast<long long>(STRIPS) * ROWS) {
+    const long long row = first + slot;
+    const bool live = row < rows;
+    const long long base = row * kVectors + lane;
+    Vector<T> g[kPer];
+    Vector<float> s[kPer][kFours];
+    const float scale = live ? rstd[row] : 0.f;
 #pragma unroll
-          for (int j = 0; j < kSize; ++j) {
-            float &at = total[(lane + i * ROW_THREADS) * kSize + j];
-            at = turn == 0 ? weightGradient[i][j] : at + weightGradient[i][j];
-          }
-        }
+    for (int i = 0; i < kPer; ++i) {
+      if (live && mine(i, lane)) {
+        g[i] = load(gradient, base + i * ROW_THREADS);
+#pragma unroll
+        for (int k = 0; k < kFours; ++k) s[i][k] = load(sum, (base + i * ROW_THREADS) * kFours + k);
       }
-      __syncthreads();
     }
-    for (int column = threadIdx.x; column < HIDDEN; column += kThreads) target[column] = total[column];
-  } else {
+    float dot = 0;
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+      if (!(live && mine(i, lane))) continue;
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) {
+        const float product = widen(g[i].at[j]) * s[i][j / 4].at[j % 4];
+        weightGradient[i][j] += product;
+        dot += product * widen(w[i].at[j]);
+      }
+    }
+    const float pull = rowSum(dot) * (1.f / HIDDEN) * scale * scale;
+    if (!live) continue;
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
       if (!mine(i, lane)) continue;
+      Vector<T> out;
 #pragma unroll
-      for (int j = 0; j < kSize; ++j) target[(lane + i * ROW_THREADS) * kSize + j] = weightGradient[i][j];
+      for (int k = 0; k < kFours; ++k) {
+        const long long at = (base + i * ROW_THREADS) * kFours + k;
+        Vector<float> through{};
+        if (RESIDUAL) through = load(sumGradient, at);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          through.at[j] += widen(g[i].at[4 * k + j]) * widen(w[i].at[4 * k + j]) - s[i][k].at[j] * pull;
+          narrow(out.at[4 * k + j], through.at[j]);
+        }
+        store(streamGradient, at, through);
+      }
+      if (RESIDUAL) store(xGradient, base + i * ROW_THREADS, out);
     }
   }
+  storePartial(partial, weightGradient);
 }
 
 // The second stage: 32 columns a block, 16 threads down each.

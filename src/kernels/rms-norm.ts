@@ -145,3 +145,41 @@ function normsOf(dtype: FusedDType, hidden: number): Norms {
     }),
   }
 }
+
+/** The backward of a norm whose factor was left to those who read it (rms-norm.cu): over a float32 stream. */
+export function normBackwardKernels(hidden: number) {
+  const rowThreads = threadsOfRow(hidden / 8)
+  const rowsOfBlock = Math.max(1, BLOCK / rowThreads)
+  const [elements, wide]: KernelParameter[] = ['tensor:bfloat16', 'tensor:float32']
+  const kernel = (entry: string, parameters: KernelParameter[], residual: 0 | 1) =>
+    new Kernel({
+      file: new URL('./rms-norm.cu', import.meta.url),
+      entry,
+      parameters,
+      define: {
+        T: 'bfloat16',
+        HIDDEN: hidden,
+        RESIDUAL: residual,
+        ROW_THREADS: rowThreads,
+        ROWS: rowsOfBlock,
+        STRIPS,
+      },
+    })
+  const parameters = [elements!, wide!, elements!, wide!, wide!, wide!, elements!, wide!, 'int64' as const]
+  const [alone, added] = ([0, 1] as const).map(residual => kernel('deferred_norm_backward', parameters, residual))
+  const weightGradient = kernel('rms_norm_weight_gradient', [wide!, elements!], 0)
+  const block = [rowThreads * rowsOfBlock] as const
+  return (given: { gradient: Tensor; sum: Tensor; weight: Tensor; rstd: Tensor; sumGradient: Tensor | null }) => {
+    const { gradient, sum, weight, rstd, sumGradient } = given
+    const stream = sum.emptyLike()
+    const rounded = gradient.emptyLike()
+    const partial = sum.newEmpty([STRIPS, hidden])
+    const through = sumGradient?.contiguous() ?? null
+    const arguments_ = [gradient.contiguous(), sum, weight, rstd, through, stream, rounded, partial, rstd.size(0)]
+    const shape = { grid: [STRIPS], block } as const
+    ;(through ? added! : alone!).launch(shape, ...arguments_)
+    const total = weight.emptyLike()
+    weightGradient.launch({ grid: [Math.ceil(hidden / COLUMNS)], block: [COLUMNS * 16] }, partial, total)
+    return { stream, rounded, weight: total }
+  }
+}

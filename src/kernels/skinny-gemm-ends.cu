@@ -7,9 +7,9 @@ constexpr int kVectors = HIDDEN / Vector<T>::size;
 constexpr int kWarps = (kVectors + 31) / 32;
 static_assert(HIDDEN % Vector<T>::size == 0 && kWarps <= 32, "a row is made of whole vectors, at most 1,024");
 
-// Each row's embedding; it times the first norm's weight; and its sum of squares.
+// Each row's embedding, in float32; it times the first norm's weight; and its sum of squares.
 extern "C" __global__ void __launch_bounds__(kWarps * 32)
-stream_begin(const int *ids, const T *table, const T *norm, T *residual, T *out, float *squares) {
+stream_begin(const int *ids, const T *table, const T *norm, float *residual, T *out, float *squares) {
   __shared__ float warps[kWarps];
   allowNext();
   waitForPrevious();
@@ -19,14 +19,17 @@ stream_begin(const int *ids, const T *table, const T *norm, T *residual, T *out,
   if (vector < kVectors) {
     Vector<T> held = load(table + static_cast<long long>(ids[row]) * HIDDEN, vector);
     const Vector<T> w = load(norm, vector);
-    store(residual + row * HIDDEN, vector, held);
+    Vector<float> wide[2];
 #pragma unroll
     for (int i = 0; i < Vector<T>::size; ++i) {
       const float value = widen(held.at[i]);
+      wide[i / 4].at[i % 4] = value;
       sum += value * value;
       narrow(held.at[i], value * widen(w.at[i]));
     }
     store(out + row * HIDDEN, vector, held);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) store(residual + row * HIDDEN, vector * 2 + i, wide[i]);
   }
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);

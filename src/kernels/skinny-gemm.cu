@@ -21,8 +21,8 @@
 //
 // KIND 0, plain: out = sum * factor + bias.
 // KIND 1, gated: weights are gate and up, and out = silu(gate) * up; eight features of one, then the same eight of the other.
-// KIND 2, stream: the sum and its residual go on as the residual; as out, which is it times the next norm's weight; and as sums
-//   of squares.
+// KIND 2, stream: the sum and its residual go on as the residual, in float32; as out, which is it times the next norm's weight; and
+//   as sums of squares.
 //
 // Defined by the caller: T (bfloat16), KIND, ROWS, FEATURES, UPRIGHT, DEPTH, SPLITS, STAGES, LATE (whether the next kernel starts
 // when products are done), CHUNKS (of 64 elements of the inner dimension), PARTS of the squares (0: no norm) and its WIDTH, and
@@ -66,7 +66,7 @@ __device__ __forceinline__ void add(float *sum, const float *four) {
 // grid: SPLITS, tiles of features, tiles of rows; a cluster has all of the first, and as many of the last as it has room for.
 extern "C" __global__ void __launch_bounds__(kThreads + 32, kBlocks)
 stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__ TensorMap inputs, const float *squares, float eps, const T *bias,
-              T *residual, const T *norm, T *out, float *squaresOut, int rows, int features) {
+              float *residual, const T *norm, T *out, float *squaresOut, int rows, int features) {
   extern __shared__ unsigned char raw[];
   __shared__ alignas(8) Barrier full[STAGES], empty[STAGES], arrived;
   __shared__ float factors[ROWS];
@@ -125,7 +125,8 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
   const int firstOwn = firstRow + split * kOwn;
   const auto mine = [&](int n) { return threadIdx.x < kAtOnce * kTakers && n < kOwn && firstOwn + n < rows && feature < features; };
   const auto vectorOf = [&](int n) { return (static_cast<long long>(firstOwn + n) * features + feature) / 8; };
-  Vector<T> biases, norms, streams[kRounds];
+  Vector<T> biases, norms;
+  Vector<float> streams[kRounds][2];
   if (KIND != 1 && bias && feature < features) biases = load(bias, feature / 8);
   if (KIND == 2 && feature < features) norms = load(norm, feature / 8);
   float d[kColumns / 2];
@@ -145,7 +146,9 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
   if (KIND == 2)
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
-      if (mine(ownRow(round))) streams[round] = load(residual, vectorOf(ownRow(round)));
+      if (mine(ownRow(round)))
+#pragma unroll
+        for (int i = 0; i < 2; ++i) streams[round][i] = load(residual, vectorOf(ownRow(round)) * 2 + i);
 
   for (int i = depth; i < count; i += DEPTH) {
     wait(full[i % STAGES], i / STAGES);
@@ -247,19 +250,20 @@ stream_linear(const __grid_constant__ TensorMap weights, const __grid_constant__
         for (int i = 0; i < 8; ++i) narrow(result.at[i], silu(sum[i]) * sum[8 % kTake + i]);
       } else {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) narrow(result.at[i], bias ? sum[i] + widen(biases.at[i]) : sum[i]);
-      }
-      if (KIND == 2) {
-#pragma unroll
         for (int i = 0; i < 8; ++i) {
-          // Rounded as a product is, then as a sum is.
-          narrow(streams[round].at[i], widen(streams[round].at[i]) + widen(result.at[i]));
-          const float value = widen(streams[round].at[i]);
-          total += value * value;
-          narrow(result.at[i], value * widen(norms.at[i]));
+          float value = bias ? sum[i] + widen(biases.at[i]) : sum[i];
+          if (KIND == 2) {
+            value += streams[round][i / 4].at[i % 4];
+            streams[round][i / 4].at[i % 4] = value;
+            total += value * value;
+            value *= widen(norms.at[i]);
+          }
+          narrow(result.at[i], value);
         }
-        store(residual, vectorOf(n), streams[round]);
       }
+      if (KIND == 2)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) store(residual, vectorOf(n) * 2 + i, streams[round][i]);
       store(out, vectorOf(n), result);
     }
     if (KIND == 2) {

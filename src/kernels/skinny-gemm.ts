@@ -22,7 +22,7 @@ export interface DeferredRmsNorm {
 
 /** The parts of a decoder's step between attentions. Weights exist when they are recorded. */
 export interface SkinnyGemm {
-  /** The rows `ids` of an embedding: the stream between layers, and what its first norm makes of it. */
+  /** The rows `ids` of an embedding: the stream between layers, float32, and what its first norm makes of it. */
   begin(ids: Tensor, given: { table: Tensor; norm: Tensor }): { residual: Tensor; normed: DeferredRmsNorm }
   /** `norm(x) @ weight.T + bias` */
   plain(x: DeferredRmsNorm, given: { weight: Tensor; bias: Tensor | null }): Tensor
@@ -159,7 +159,7 @@ const wide: KernelParameter = 'tensor:float32'
 /** For steps of any number of rows: those whose products are divided alike have their kernels in common. */
 export function skinnyGemmKernels(eps: number, multiprocessors: number): (rows: number) => SkinnyGemm {
   const beginKernel = memoized((hidden: number) =>
-    endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, elements, elements, wide]),
+    endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, wide, elements, wide]),
   )
   const endKernel = memoized(({ width, parts }: { width: number; parts: number }) =>
     endsKernel('stream_end', width, parts, [elements, wide, 'float32', elements]),
@@ -169,8 +169,8 @@ export function skinnyGemmKernels(eps: number, multiprocessors: number): (rows: 
 
   const begin = (rows: number, ids: Tensor, { table, norm }: Parameters<SkinnyGemm['begin']>[1]) => {
     const hidden = table.shape[1]!
-    const make = (): Tensor => table.newEmpty([rows, hidden])
-    const [residual, values, squares] = [make(), make(), table.newEmpty([1, rows], { dtype: 'float32' })]
+    const wide = (size: readonly number[]): Tensor => table.newEmpty(size, { dtype: 'float32' })
+    const [residual, values, squares] = [wide([rows, hidden]), table.newEmpty([rows, hidden]), wide([1, rows])]
     const shape = { grid: [rows], block: rowBlock(hidden), overlap: true } as const
     beginKernel(hidden).launch(shape, ids, table, norm, residual, values, squares)
     return { residual, normed: { values, squares, parts: 1, width: hidden } }
@@ -207,7 +207,7 @@ export function skinnyGemmKernels(eps: number, multiprocessors: number): (rows: 
         cluster: [plan.splits, 1, clusterHeight({ splits: plan.splits, parts, high, blocks: multiprocessors })],
         overlap: true,
       },
-      ...[kind === 'gated' ? gatePairs(weight) : weight, x.values, x.squares, eps],
+      ...[kind === 'gated' ? gatePairs(weight, features / 2, intermediate) : weight, x.values, x.squares, eps],
       ...[bias, residual, norm, values, squares, rows, width],
     )
     return { values, squares, parts, width }
@@ -241,7 +241,7 @@ function linearKernel(given: { kind: StreamKind; plan: SkinnyGemmPlan; intermedi
     parameters: [
       { tiles: 'bfloat16', box: weights },
       { tiles: 'bfloat16', box: [rows, 64] },
-      ...[wide, 'float32' as const, elements, elements, elements, elements, wide],
+      ...[wide, 'float32' as const, elements, wide, elements, elements, wide],
       ...['int32' as const, 'int32' as const],
     ],
     define: {

@@ -19,8 +19,8 @@ struct Forward {
     const float g = widen(gate);
     narrow(out, g * sigmoid(g) * widen(up));
   }
-  // `at` counts output vectors, `gate` and `up` those of the projection.
-  __device__ __forceinline__ void vectors(const long long *at, const long long *gate, const long long *up, const bool *live) const {
+  // `at` counts output vectors, `gate` and `up` those of the projection; `row` is where they are.
+  __device__ __forceinline__ void vectors(const long long *at, const long long *row, const long long *gate, const long long *up, const bool *live) const {
     Vector<T> g[PER_THREAD], u[PER_THREAD];
 #pragma unroll
     for (int i = 0; i < PER_THREAD; ++i) {
@@ -37,23 +37,27 @@ struct Forward {
       store(out, at[i], u[i]);
     }
   }
-  __device__ __forceinline__ void single(long long at, long long gate, long long up) const { one(gateUp[gate], gateUp[up], out[at]); }
+  __device__ __forceinline__ void single(long long at, long long row, long long gate, long long up) const { one(gateUp[gate], gateUp[up], out[at]); }
 };
 
 struct Backward {
   const T *gradient, *gateUp;
   T *gateUpGradient;
+  const float *factors;  // of rows; may be null
 
-  static __device__ __forceinline__ void one(T gradient, T gate, T up, T &gateGradient, T &upGradient) {
-    const float d = widen(gradient), g = widen(gate), u = widen(up), s = sigmoid(g);
+  __device__ __forceinline__ float factorOf(long long row) const { return factors ? factors[row] : 1.f; }
+  static __device__ __forceinline__ void one(T gradient, T gate, T up, float factor, T &gateGradient, T &upGradient) {
+    const float d = widen(gradient) * factor, g = widen(gate), u = widen(up), s = sigmoid(g);
     narrow(gateGradient, d * u * s * (1.f + g * (1.f - s)));
     narrow(upGradient, d * g * s);
   }
-  __device__ __forceinline__ void vectors(const long long *at, const long long *gate, const long long *up, const bool *live) const {
+  __device__ __forceinline__ void vectors(const long long *at, const long long *row, const long long *gate, const long long *up, const bool *live) const {
     Vector<T> d[PER_THREAD], g[PER_THREAD], u[PER_THREAD];
+    float factor[PER_THREAD];
 #pragma unroll
     for (int i = 0; i < PER_THREAD; ++i) {
       if (live[i]) {
+        factor[i] = factorOf(row[i]);
         d[i] = load(gradient, at[i]);
         g[i] = load(gateUp, gate[i]);
         u[i] = load(gateUp, up[i]);
@@ -63,30 +67,31 @@ struct Backward {
     for (int i = 0; i < PER_THREAD; ++i) {
       if (!live[i]) continue;
 #pragma unroll
-      for (int j = 0; j < kSize; ++j) one(d[i].at[j], g[i].at[j], u[i].at[j], g[i].at[j], u[i].at[j]);
+      for (int j = 0; j < kSize; ++j) one(d[i].at[j], g[i].at[j], u[i].at[j], factor[i], g[i].at[j], u[i].at[j]);
       store(gateUpGradient, gate[i], g[i]);
       store(gateUpGradient, up[i], u[i]);
     }
   }
-  __device__ __forceinline__ void single(long long at, long long gate, long long up) const {
-    one(gradient[at], gateUp[gate], gateUp[up], gateUpGradient[gate], gateUpGradient[up]);
+  __device__ __forceinline__ void single(long long at, long long row, long long gate, long long up) const {
+    one(gradient[at], gateUp[gate], gateUp[up], factorOf(row), gateUpGradient[gate], gateUpGradient[up]);
   }
 };
 
 // Each thread takes PER_THREAD vectors, a block's width apart; `Index` holds their number.
 template <class Index, class Work> __device__ __forceinline__ void sweep(const Work &work, Index total, unsigned perRow) {
   const Index first = static_cast<Index>(blockIdx.x) * (THREADS * PER_THREAD) + threadIdx.x;
-  long long at[PER_THREAD], gate[PER_THREAD], up[PER_THREAD];
+  long long at[PER_THREAD], row[PER_THREAD], gate[PER_THREAD], up[PER_THREAD];
   bool live[PER_THREAD];
 #pragma unroll
   for (int i = 0; i < PER_THREAD; ++i) {
     const Index index = first + i * THREADS;
     live[i] = index < total;
     at[i] = static_cast<long long>(index);
-    gate[i] = at[i] + static_cast<long long>(index / perRow) * perRow;
+    row[i] = static_cast<long long>(index / perRow);
+    gate[i] = at[i] + row[i] * perRow;
     up[i] = gate[i] + perRow;
   }
-  work.vectors(at, gate, up, live);
+  work.vectors(at, row, gate, up, live);
 }
 
 template <class Work> __device__ __forceinline__ void run(const Work &work, long long rows, int inner) {
@@ -101,8 +106,8 @@ template <class Work> __device__ __forceinline__ void run(const Work &work, long
   // Rows that are not made of whole vectors: right, not fast.
   const long long step = static_cast<long long>(gridDim.x) * THREADS;
   for (long long at = static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x; at < rows * inner; at += step) {
-    const long long gate = at + at / inner * inner;
-    work.single(at, gate, gate + inner);
+    const long long row = at / inner, gate = at + row * inner;
+    work.single(at, row, gate, gate + inner);
   }
 }
 
@@ -111,6 +116,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) swiglu_forward(const T *ga
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-swiglu_backward(const T *gradient, const T *gateUp, T *gateUpGradient, long long rows, int inner) {
-  run(Backward{gradient, gateUp, gateUpGradient}, rows, inner);
+swiglu_backward(const T *gradient, const T *gateUp, const float *factors, T *gateUpGradient, long long rows, int inner) {
+  run(Backward{gradient, gateUp, gateUpGradient, factors}, rows, inner);
 }

@@ -5,7 +5,12 @@ import type { FusedDType, FusedOps } from './fused-ops.js'
 const THREADS = 256
 const PER_THREAD = 2
 
-export function swigluKernel(dtype: FusedDType): Pick<FusedOps, 'swiglu'> {
+export interface SwigluKernel extends Pick<FusedOps, 'swiglu'> {
+  /** The gradient of `gateUp`; of rows with `factors`, float32 `[rows]`, times them. */
+  backward(gradient: Tensor, gateUp: Tensor, factors: Tensor | null): Tensor
+}
+
+export function swigluKernel(dtype: FusedDType): SwigluKernel {
   const elements: KernelParameter = `tensor:${dtype}`
   const kernel = (entry: string, parameters: KernelParameter[]) =>
     new Kernel({
@@ -15,7 +20,7 @@ export function swigluKernel(dtype: FusedDType): Pick<FusedOps, 'swiglu'> {
       define: { T: dtype, THREADS, PER_THREAD },
     })
   const forward = kernel('swiglu_forward', [elements, elements, 'int64', 'int32'])
-  const backward = kernel('swiglu_backward', [elements, elements, elements, 'int64', 'int32'])
+  const backward = kernel('swiglu_backward', [elements, elements, 'tensor:float32', elements, 'int64', 'int32'])
 
   /** `out` is `[..., inner]`; `launch` gets what both kernels end with. */
   const over = (out: Tensor) => {
@@ -30,7 +35,15 @@ export function swigluKernel(dtype: FusedDType): Pick<FusedOps, 'swiglu'> {
     return { shape: { grid: [blocks], block: [THREADS] } as const, rows, inner }
   }
 
+  const gradientOf = (gradient: Tensor, gateUp: Tensor, factors: Tensor | null): Tensor => {
+    const { shape, rows, inner } = over(gradient)
+    const found = gateUp.emptyLike()
+    backward.launch(shape, gradient.contiguous(), gateUp, factors, found, rows, inner)
+    return found
+  }
+
   return {
+    backward: gradientOf,
     swiglu: customFunction({
       inputs: ['tensor'],
       forward: gateUp => {
@@ -41,12 +54,7 @@ export function swigluKernel(dtype: FusedDType): Pick<FusedOps, 'swiglu'> {
         forward.launch(shape, input, out, rows, inner)
         return { outputs: out, saved: [input] }
       },
-      backward: ({ saved: [gateUp], gradients: [gradient] }) => {
-        const { shape, rows, inner } = over(gradient!)
-        const found = gateUp!.emptyLike()
-        backward.launch(shape, gradient!.contiguous(), gateUp!, found, rows, inner)
-        return [found]
-      },
+      backward: ({ saved: [gateUp], gradients: [gradient] }) => [gradientOf(gradient!, gateUp!, null)],
     }),
   }
 }

@@ -71,6 +71,7 @@ export class ForwardPrograms {
       ...this.parts,
       adapter: adapter ? this.parts.adapter : undefined,
       gradientCheckpointing: training && (this.parts.gradientCheckpointing ?? false),
+      gradients: training ? 'recorded' : 'none',
     }
     const languageHead =
       head.kind === 'language'

@@ -34,12 +34,12 @@ export class MergedWeights {
   private taken = false
 
   constructor(private readonly model: DecoderParts) {
-    const { config, ops, adapter, storageGeneration } = model
+    const { config, ops, deferred, adapter, storageGeneration } = model
     this.weights = new Map(model.weights)
     this.map = weightMap(config, 'language')
     this.names = adapter ? [...new Set(adapterProducts(this.map, adapter).map(({ name }) => name))] : []
     this.parts = adapter
-      ? { config, ops, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
+      ? { config, ops, deferred, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
       : model
   }
 

@@ -12,7 +12,7 @@ import {
   type Weight,
   weightMap,
 } from '../decoder/index.js'
-import { fusedOps } from '../kernels/index.js'
+import { deferredOpsFor, fusedOps } from '../kernels/index.js'
 import { type Device, dtypeBytes, scope, stack, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
@@ -50,6 +50,7 @@ export class Parameters {
       config: config.decoder,
       weights: tensors,
       ops: fusedOps(settings),
+      deferred: deferredOpsFor(config.decoder, settings),
       // Once it is part of the weights it must not be added again.
       get adapter() {
         return isMerged() ? undefined : lookup

@@ -8,8 +8,7 @@ import { type DType, embedding, linear, type Tensor } from '../../src/tensor/ind
 export function skinnyGemmReference(dtype: DType, eps: number): SkinnyGemm {
   const { widen, narrow } = rounding(dtype)
 
-  const deferredRmsNorm = (residual: Tensor, norm: Tensor): DeferredRmsNorm => {
-    const stream = widen(residual)
+  const deferredRmsNorm = (stream: Tensor, norm: Tensor): DeferredRmsNorm => {
     const squares = stream.square().sum([-1]).unsqueeze(0)
     return { values: narrow(stream.mul(widen(norm))), squares, parts: 1, width: norm.shape[0]! }
   }
@@ -21,7 +20,7 @@ export function skinnyGemmReference(dtype: DType, eps: number): SkinnyGemm {
 
   return {
     begin: (ids, { table, norm }) => {
-      const residual = embedding(table, ids)
+      const residual = widen(embedding(table, ids))
       return { residual, normed: deferredRmsNorm(residual, norm) }
     },
     plain: (x, { weight, bias }) => {
@@ -33,8 +32,7 @@ export function skinnyGemmReference(dtype: DType, eps: number): SkinnyGemm {
       return narrow(gate.silu().mul(up))
     },
     stream: (x, { weight, bias, residual, norm }) => {
-      // Rounded as a product is, then as a sum is.
-      residual.add_(narrow(linear(widen(x), widen(weight), bias && widen(bias))))
+      residual.add_(linear(widen(x), widen(weight), bias && widen(bias)))
       return deferredRmsNorm(residual, norm)
     },
     end: x => narrow(widen(x.values).mul(factorOf(x))),

@@ -89,7 +89,7 @@ const parts: Record<keyof SkinnyGemm, Part> = {
       const x = make([rows, intermediate])
       const weight = make([hidden, intermediate], intermediate)
       const given = { weight, bias: biased ? make([hidden]) : null, norm: make([hidden]) }
-      const before = make([rows, hidden])
+      const before = make([rows, hidden]).cast('float32')
       return (ops, change) => {
         const residual = change(before).clone()
         return [residual, ...halves(ops.stream(change(x), { ...mapTensors(given, change), residual }))]

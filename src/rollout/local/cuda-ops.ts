@@ -4,6 +4,7 @@ import {
   type Columns,
   composeLayerOps,
   type DecoderParts,
+  deferredLayerOps,
   headWeight,
   joinColumns,
   type LayerRopeTables,
@@ -134,11 +135,17 @@ export class CudaOps {
     }
     const depths = splitKLinearExists() ? [heads * headDim, intermediate] : []
     const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]))
+    const splitOf = (inner: number): number => splits.get(inner) ?? 1
+    const { deferred } = parts
+    if (deferred) {
+      const table = { ...shared, deferred, gradients: 'none', split: splitOf, attend } as const
+      return runLayers(parts, deferredLayerOps(parts.config, table), ids, 'all')!
+    }
     const ops: PlainOps = {
       ...shared,
       ...this.gatedLinear(this.isMany(rows.count)),
       linearAddRmsNorm: (x, { weight, bias, residual, norm }, eps) => {
-        const split = splits.get(weight.shape[1]!) ?? 1
+        const split = splitOf(weight.shape[1]!)
         return split > 1
           ? this.splitKLinear(split)(rows.count, x, weight, bias, residual, norm, eps)
           : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
@@ -199,9 +206,8 @@ export class CudaOps {
       this.rope(qkv, tables.of(layer), all, slotMapping, layers[layer]!)
       return qkv
     }
-    const ops: PlainOps = {
-      ...this.shared,
-      ...this.gatedLinear(many),
+    const { parts, shared } = this
+    const rest: Pick<PlainOps, 'store' | 'attend'> = {
       store,
       attend: (columns, layer) => {
         const qkv = store(columns, layer)
@@ -211,7 +217,12 @@ export class CudaOps {
         return cat([beginnings(qkv.narrow(0, 0, fresh.count)), paging(qkv.narrow(0, fresh.count, paged.count))], 0)
       },
     }
-    const { parts } = this
+    const { deferred } = parts
+    if (deferred) {
+      const table = { ...shared, ...rest, deferred, gradients: 'none' } as const
+      return runLayers(parts, deferredLayerOps(parts.config, table), ids, wanted ?? 'none')
+    }
+    const ops: PlainOps = { ...shared, ...rest, ...this.gatedLinear(many) }
     return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
   }
 
