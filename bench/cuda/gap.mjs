@@ -3,12 +3,12 @@
  * same weights in float32: 32 prompts of 128 tokens, 8 responses of 64 to 512 tokens each. Weights are random; `--sharp F` makes
  * the last norm's weight F times as large, and so the logits: as those of trained models are, tens instead of ones.
  *
- *   node bench/cuda/gap.mjs [--size 0.5b,1.5b] [--sharp 1,8] [--prompts N]
+ *   node bench/cuda/gap.mjs [--size 0.5b,1.5b] [--sharp 1,8] [--prompts N] [--residual weights,float32]
  */
 import { parseArgs } from 'node:util'
 import { LocalModel, newConfig, sizes } from 'whetstone/model'
 import { LocalEngine } from 'whetstone/rollout'
-import { backend, noGrad, Tensor } from 'whetstone/tensor'
+import { backend, noGrad } from 'whetstone/tensor'
 import { printTable } from '../harness.mjs'
 
 const { values: options } = parseArgs({
@@ -16,6 +16,7 @@ const { values: options } = parseArgs({
     size: { type: 'string', default: '0.5b' },
     sharp: { type: 'string', default: '1,8' },
     prompts: { type: 'string', default: '32' },
+    residual: { type: 'string', default: 'weights,float32' },
   },
 })
 const { cuda, libtorchVersion } = backend()
@@ -42,12 +43,13 @@ function distance(a, b) {
 /** @param {ReturnType<typeof distance>} found */
 const show = ({ mean, most }) => [mean.toExponential(2), most.toExponential(2)]
 
-/** @param {keyof typeof sizes} size @param {number} sharp */
-async function measure(size, sharp) {
+/** @param {keyof typeof sizes} size @param {number} sharp @param {string} residual */
+async function measure(size, sharp, residual) {
   const config = newConfig('qwen2', { ...sizes[size], vocabSize })
   const settings = /** @type {const} */ ({ role: 'language', seed: 1, device: 'cuda' })
   const create = async (/** @type {'bfloat16' | 'float32'} */ dtype) => {
-    const model = await LocalModel.create(config, { ...settings, dtype })
+    const wide = /** @type {const} */ ({ residualDtype: 'float32' })
+    const model = await LocalModel.create(config, { ...settings, dtype, ...(residual === 'float32' ? wide : {}) })
     noGrad(() => model.parts.weights.get('model.norm.weight')?.fill_(sharp))
     return model
   }
@@ -77,7 +79,7 @@ async function measure(size, sharp) {
   // The same numbers, not the ones that were rounded.
   noGrad(() => {
     for (const [name, tensor] of exactModel.parts.weights)
-      tensor.copy_(/** @type {Tensor} */ (model.parts.weights.get(name)))
+      tensor.copy_(/** @type {import('whetstone/tensor').Tensor} */ (model.parts.weights.get(name)))
   })
   const exact = await scoreOf(exactModel)
   exactModel.dispose()
@@ -85,7 +87,7 @@ async function measure(size, sharp) {
   const count = trainer.reduce((sum, { length }) => sum + length, 0)
   const mean = trainer.reduce((sum, values) => sum + values.reduce((a, b) => a + b, 0), 0) / count
   return {
-    name: `${size}, logits x ${sharp}`,
+    name: `${size}, logits x ${sharp}, residual in ${residual === 'float32' ? 'float32' : 'bfloat16'}`,
     cells: [
       `${count}`,
       mean.toFixed(2),
@@ -101,7 +103,8 @@ console.log(`bfloat16, ${cuda.devices[0].name}, libtorch ${libtorchVersion}\n`)
 const rows = []
 for (const size of options.size.split(','))
   for (const sharp of options.sharp.split(','))
-    rows.push(await measure(/** @type {keyof typeof sizes} */ (size), Number(sharp)))
+    for (const residual of options.residual.split(','))
+      rows.push(await measure(/** @type {keyof typeof sizes} */ (size), Number(sharp), residual))
 printTable(
   [
     'model',

@@ -1,6 +1,6 @@
 /** The table of operations of training and scoring: differentiable, with adapters, over batches of whole sequences. */
 
-import type { DeferredNorm, DeferredOps, FusedOps } from '../kernels/index.js'
+import type { DeferredNorm, DeferredOps, DeferredOpsBySize, FusedOps } from '../kernels/index.js'
 import { cat, checkpoint, linear, type Sym, type Tensor } from '../tensor/index.js'
 import { attention, type Rows, rowsOf, rowTensors } from './attention.js'
 import { type AdapterLookup, composeLayerOps, type PlainOps } from './composed-ops.js'
@@ -16,7 +16,7 @@ export interface DecoderParts {
   /** Norms and activations for the weights' device and dtype. */
   ops: FusedOps
   /** The layers over a float32 stream, where there are kernels for it. */
-  deferred?: DeferredOps | undefined
+  deferred?: DeferredOpsBySize | undefined
   /** Undefined: no adapter, or the adapter is off. */
   adapter?: AdapterLookup | undefined
   /** How often the weights have moved to other memory: graphs hold addresses, and are void then. */
@@ -40,7 +40,7 @@ export interface Places {
 export function decode(parts: DecoderParts, ids: Tensor, places: Places): Tensor {
   const { deferred } = parts
   return deferred
-    ? runLayers(parts, deferredTrainingOps(parts, deferred, places), ids, 'all')!
+    ? runLayers(parts, deferredTrainingOps(parts, deferred.many, places), ids, 'all')!
     : runLayers(parts, trainingOps(parts, places), ids, 'all')!
 }
 

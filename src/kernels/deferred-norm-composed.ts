@@ -1,5 +1,5 @@
 /** The float32 stream and its norms of operators alone: what the CUDA kernels are measured against. */
-import { cat, type DType, linear, type Tensor } from '../tensor/index.js'
+import { cat, type DType, linear, type NumberLike, type Tensor } from '../tensor/index.js'
 import type { DeferredKernels } from './deferred-norm.js'
 import { rounding } from './rounding.js'
 
@@ -8,16 +8,17 @@ export function deferredNormComposed(dtype: DType): DeferredKernels {
   const scaled = (values: Tensor, rstd: Tensor, weight: Tensor): Tensor =>
     linear(widen(values), widen(weight)).mul_(rstd.unsqueeze(1))
 
+  const normOf = (sum: Tensor, weight: Tensor, hidden: number, eps: NumberLike) => {
+    const rstd = sum.square().sum([-1]).div_(hidden).add_(eps).rsqrt()
+    return { values: narrow(sum.mul(widen(weight))), rstd, sum }
+  }
+
   return {
-    product: (x, weight) => linear(widen(x), widen(weight)).unsqueeze(0),
-    norm: ({ products, bias, stream, weight, hidden, eps }) => {
-      let sum = stream
-      if (products) {
-        const product = products.sum([0])
-        sum = (bias ? product.add_(widen(bias)) : product).add_(stream)
-      }
-      const rstd = sum.square().sum([-1]).div_(hidden).add_(eps).rsqrt()
-      return { values: narrow(sum.mul(widen(weight))), rstd, sum }
+    norm: ({ added, stream, weight, hidden, eps }) =>
+      normOf(added ? stream.add(added.squeeze(0)) : stream, weight, hidden, eps),
+    join: (x, { weight, bias, stream, norm, hidden, eps }) => {
+      const product = linear(widen(x), widen(weight), bias && widen(bias))
+      return normOf(product.add_(stream), norm, hidden, eps)
     },
     normBackward: given => {
       const [gradient, weight] = [widen(given.gradient), widen(given.weight)]

@@ -6,11 +6,12 @@ import {
   type DType,
   Kernel,
   type KernelParameter,
+  type NumberLike,
   operatorExists,
   type Sym,
   type Tensor,
 } from '../tensor/index.js'
-import { type DeferredKernels, type DeferredOps, deferredOps } from './deferred-norm.js'
+import { type DeferredKernels, type DeferredOpsBySize, deferredOps } from './deferred-norm.js'
 import { gatedLinearKernel } from './gated-linear.js'
 import { memoized } from './memoized.js'
 import { fits, normBackwardKernels } from './rms-norm.js'
@@ -30,13 +31,16 @@ export interface DeferredShape {
   headDim: number
 }
 
-const made = memoized((multiprocessors: number) => deferredOps(cudaKernels(multiprocessors)))
+const made = memoized((multiprocessors: number) => ({
+  many: deferredOps(cudaKernels(multiprocessors, 'many')),
+  few: deferredOps(cudaKernels(multiprocessors, 'few')),
+}))
 
 /** Undefined where the device, the dtype or the model is not one for these kernels. */
 export function deferredOpsFor(
   shape: DeferredShape,
   { device, dtype }: { device: Device; dtype: DType },
-): DeferredOps | undefined {
+): DeferredOpsBySize | undefined {
   const { norms, hidden, intermediate, heads, kvHeads, headDim } = shape
   const card = device === 'cpu' || dtype !== 'bfloat16' ? undefined : cudaDevice(device)
   if (!card || Math.floor(Number(card.capability)) !== 9 || !operatorExists('aten::mm.dtype')) return undefined
@@ -54,8 +58,8 @@ function product(x: Tensor, weight: Tensor, parts: number): Tensor {
   return callOperator('aten::bmm.dtype', left, right, out) as Tensor
 }
 
-/** For a card with so many multiprocessors. */
-export function cudaKernels(multiprocessors: number): DeferredKernels {
+/** For a card with so many multiprocessors. Of few rows, libtorch's products are divided better among them. */
+export function cudaKernels(multiprocessors: number, rowCount: 'many' | 'few'): DeferredKernels {
   const file = new URL('./deferred-norm.cu', import.meta.url)
   const norm = memoized(
     ({ hidden, parts }: { hidden: number; parts: number }) =>
@@ -66,29 +70,50 @@ export function cudaKernels(multiprocessors: number): DeferredKernels {
         define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts },
       }),
   )
-  const scale = new Kernel({
-    file,
-    entry: 'scale_rows',
-    parameters: [elements, wide, elements, 'int64', 'int32'],
-    define: { T: 'bfloat16' },
-  })
+  const ints: KernelParameter[] = ['int64', 'int32']
+  const kernel = (entry: string, parameters: KernelParameter[]) =>
+    new Kernel({ file, entry, parameters, define: { T: 'bfloat16' } })
+  const scale = kernel('scale_rows', [elements, wide, elements, ...ints])
+  const finish = kernel('finish_rows', [wide, wide, elements, elements, ...ints])
+  /** A thread for each of `count`. */
+  const threadEach = (count: Sym) => ({ grid: [count.add(255).div(256)], block: [256] }) as const
   const normBackward = memoized(normBackwardKernels)
   const linear = scaledLinearKernel(multiprocessors)
   const gated = gatedLinearKernel(multiprocessors)
   const swiglu = swigluKernel('bfloat16')
+  interface Sum {
+    products: Tensor | null
+    parts: number
+    bias: Tensor | null
+    stream: Tensor
+    weight: Tensor
+    hidden: number
+    eps: NumberLike
+  }
+  const sumNorm = ({ products, parts, bias, stream, weight, hidden, eps }: Sum) => {
+    const rows = stream.size(0)
+    const values = stream.newEmpty([rows, hidden], { dtype: 'bfloat16' })
+    const sum = products && stream.emptyLike()
+    const rstd = stream.newEmpty([rows])
+    const shape = { grid: [rows], block: [Math.ceil(hidden / 8 / 32) * 32] } as const
+    norm({ hidden, parts }).launch(shape, products, bias, stream, weight, values, sum, rstd, eps)
+    return { values, rstd, sum: sum ?? stream }
+  }
+
   return {
-    product,
-    norm: ({ products, parts, bias, stream, weight, hidden, eps }) => {
-      const rows = stream.size(0)
-      const values = stream.newEmpty([rows, hidden], { dtype: 'bfloat16' })
-      const sum = products && stream.emptyLike()
-      const rstd = stream.newEmpty([rows])
-      const shape = { grid: [rows], block: [Math.ceil(hidden / 8 / 32) * 32] } as const
-      norm({ hidden, parts }).launch(shape, products, bias, stream, weight, values, sum, rstd, eps)
-      return { values, rstd, sum: sum ?? stream }
-    },
+    norm: ({ added, ...given }) => sumNorm({ products: added, parts: added ? 1 : 0, bias: null, ...given }),
+    join: (x, { weight, bias, parts, stream, norm, hidden, eps }) =>
+      sumNorm({ products: product(x, weight, parts), parts, bias, stream, weight: norm, hidden, eps }),
     normBackward: ({ hidden, ...given }) => normBackward(hidden)(given),
-    linear: (x, given) => linear(x.values, { ...given, factors: x.rstd }),
+    linear: ({ values, rstd }, given) => {
+      if (rowCount === 'many') return linear(values, { ...given, factors: rstd })
+      const { weight, bias, features } = given
+      const rows = rstd.size(0) as unknown as Sym
+      const out = values.newEmpty([rows, features])
+      const vectors = features / 8
+      finish.launch(threadEach(rows.mul(vectors)), product(values, weight, 1), rstd, bias, out, rows, vectors)
+      return out
+    },
     gated: ({ values, rstd }, { weight, features, inner, keep }) => {
       const gateUp = keep ? values.newEmpty([values.size(0), 2 * features]) : undefined
       const out = gated(values, weight, { features, inner, factors: rstd, ...(gateUp && { gateUp }) })
@@ -98,11 +123,8 @@ export function cudaKernels(multiprocessors: number): DeferredKernels {
     scaleRows: (x, rstd, width) => {
       const rows = rstd.size(0) as unknown as Sym
       const out = x.emptyLike()
-      const blocks = rows
-        .mul(width / 8)
-        .add(255)
-        .div(256)
-      scale.launch({ grid: [blocks], block: [256] }, x.view([rows, width]), rstd, out, rows, width / 8)
+      const vectors = width / 8
+      scale.launch(threadEach(rows.mul(vectors)), x.view([rows, width]), rstd, out, rows, vectors)
       return out
     },
   }

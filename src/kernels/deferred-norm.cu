@@ -81,3 +81,19 @@ scale_rows(const T *x, const float *factors, T *out, long long rows, int vectors
   for (int i = 0; i < kSize; ++i) narrow(held.at[i], widen(held.at[i]) * factor);
   store(out, at, held);
 }
+
+// The same of float32 rows, and the bias, which may be null.
+extern "C" __global__ void __launch_bounds__(256)
+finish_rows(const float *x, const float *factors, const T *bias, T *out, long long rows, int vectors) {
+  const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (at >= rows * vectors) return;
+  const long long row = at / vectors;
+  const float factor = factors[row];
+  float held[8];
+  loadEight(held, x, at);
+  Vector<T> result, b{};
+  if (bias) b = load(bias, at - row * vectors);
+#pragma unroll
+  for (int i = 0; i < kSize; ++i) narrow(result.at[i], bias ? held[i] * factor + widen(b.at[i]) : held[i] * factor);
+  store(out, at, result);
+}

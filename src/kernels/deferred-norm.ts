@@ -15,18 +15,28 @@ export interface DeferredNorm {
 
 /** What computes the parts. Nothing here knows gradients, and a shape is known when it is recorded. */
 export interface DeferredKernels {
-  /** `x @ weight.T`, float32 `[parts, rows, features]`: the inner dimension may be divided. */
-  product(x: Tensor, weight: Tensor, parts: number): Tensor
-  /** The norm of `products`, summed, plus `bias` plus the stream; without products that of the stream. */
+  /** The norm of the stream plus `added`, float32 `[1, rows, hidden]`, where there is any. */
   norm(given: {
-    products: Tensor | null
-    parts: number
-    bias: Tensor | null
+    added: Tensor | null
     stream: Tensor
     weight: Tensor
     hidden: number
     eps: NumberLike
   }): DeferredNorm & { sum: Tensor }
+  /** The norm of the stream plus `x @ weight.T + bias`; the inner dimension may be divided into parts. */
+  join(
+    x: Tensor,
+    given: {
+      weight: Tensor
+      bias: Tensor | null
+      parts: number
+      stream: Tensor
+      norm: Tensor
+      hidden: number
+      inner: number
+      eps: NumberLike
+    },
+  ): DeferredNorm & { sum: Tensor }
   /**
    * `gradient` is that of a norm's `values`; the factors' share of it is found here. Gradients of the stream, in float32 and
    * rounded, and of the norm's weight.
@@ -72,6 +82,12 @@ export interface DeferredOps {
   rows(x: DeferredNorm, width: number): Tensor
 }
 
+/** Each is faster for its number of rows; what they compute is the same but for the order of sums. */
+export interface DeferredOpsBySize {
+  many: DeferredOps
+  few: DeferredOps
+}
+
 /** Only products with weights read a norm's `values`, and all of them multiply by its factor: its gradient has been through that. */
 export function deferredOps(kernels: DeferredKernels): DeferredOps {
   const { scaleRows } = kernels
@@ -82,7 +98,7 @@ export function deferredOps(kernels: DeferredKernels): DeferredOps {
     customFunction({
       inputs: ['tensor', 'tensor', 'number'],
       forward: (stream, weight, eps) => {
-        const { values, rstd } = kernels.norm({ products: null, parts: 0, bias: null, stream, weight, hidden, eps })
+        const { values, rstd } = kernels.norm({ added: null, stream, weight, hidden, eps })
         return { outputs: [values, rstd] as const, saved: [stream, weight, rstd] }
       },
       backward: ({ saved: [sum, weight, rstd], gradients: [gradient] }) => {
@@ -97,8 +113,8 @@ export function deferredOps(kernels: DeferredKernels): DeferredOps {
     customFunction({
       inputs: ['tensor', 'tensor', 'tensor', 'number'],
       forward: (x, stream, weight, eps) => {
-        const products = x.toCopy({ dtype: 'float32' }).unsqueeze(0)
-        const { values, rstd, sum } = kernels.norm({ products, parts: 1, bias: null, stream, weight, hidden, eps })
+        const added = x.toCopy({ dtype: 'float32' }).unsqueeze(0)
+        const { values, rstd, sum } = kernels.norm({ added, stream, weight, hidden, eps })
         return { outputs: [values, rstd, sum] as const, saved: [sum, weight, rstd] }
       },
       backward: ({ saved: [sum, weight, rstd], gradients: [gradient, , sumGradient] }) => {
@@ -109,10 +125,16 @@ export function deferredOps(kernels: DeferredKernels): DeferredOps {
     }),
   )
 
-  const joinOf = memoized(({ hidden, parts, trained }: { hidden: number; parts: number; trained: boolean }) => {
+  interface JoinShape {
+    hidden: number
+    inner: number
+    parts: number
+    trained: boolean
+  }
+  const joinOf = memoized(({ hidden, inner, parts, trained }: JoinShape) => {
     const forward = (x: Tensor, weight: Tensor, bias: Tensor | null, stream: Tensor, norm: Tensor, eps: NumberLike) => {
-      const products = kernels.product(x, weight, parts)
-      const { values, rstd, sum } = kernels.norm({ products, parts, bias, stream, weight: norm, hidden, eps })
+      const given = { weight, bias, parts, stream, norm, hidden, inner, eps }
+      const { values, rstd, sum } = kernels.join(x, given)
       return { outputs: [values, rstd, sum] as const, saved: [x, weight, sum, norm, rstd] }
     }
     const backward = (saved: readonly Tensor[], gradients: readonly Tensor[]) => {
@@ -204,7 +226,8 @@ export function deferredOps(kernels: DeferredKernels): DeferredOps {
     },
     add: (x, given, eps) => named(add(given.norm.shape[0]!)(x, given.residual, given.norm, eps)),
     join: (x, { weight, bias, residual, norm, parts = 1 }, eps) => {
-      const { plain, biased } = joinOf({ hidden: weight.shape[0]!, parts, trained: weight.requiresGrad })
+      const [hidden, inner] = weight.shape as [number, number]
+      const { plain, biased } = joinOf({ hidden, inner, parts, trained: weight.requiresGrad })
       return named(bias ? biased(x, weight, bias, residual, norm, eps) : plain(x, weight, residual, norm, eps))
     },
     linear: ({ values, rstd }, weight, bias) => {

@@ -1,5 +1,5 @@
 /** CUDA kernels and what stands for them elsewhere: the pieces that models and engines are made of. */
-export { type DeferredNorm, type DeferredOps, deferredOps } from './deferred-norm.js'
+export { type DeferredNorm, type DeferredOps, type DeferredOpsBySize, deferredOps } from './deferred-norm.js'
 export { deferredNormComposed } from './deferred-norm-composed.js'
 export { deferredOpsFor } from './deferred-norm-kernels.js'
 export { type FusedOps, fusedOps, type HeadShape, type LogprobOps, type Rope } from './fused-ops.js'

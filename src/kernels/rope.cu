@@ -29,8 +29,8 @@ __device__ __forceinline__ void walk(T *whole, const float *cosines, const float
 #pragma unroll
     for (int i = 0; i < kSize; ++i) {
       const float x = widen(a.at[i]), y = widen(b.at[i]), sine = Forward ? s[i] : -s[i];
-      narrow(a.at[i], x * c[i] - y * sine);
-      narrow(b.at[i], y * c[i] + x * sine);
+      narrow(a.at[i], turnLow(x, y, c[i], sine));
+      narrow(b.at[i], turnHigh(x, y, c[i], sine));
     }
   }
   store(to, vector, a);

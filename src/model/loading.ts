@@ -39,6 +39,11 @@ export interface LoadOptions<R extends Role> {
   adapter?: string | (AdapterOptions & { seed: number })
   /** Keep only each layer's input for the backward pass, and compute the rest again. */
   gradientCheckpointing?: boolean
+  /**
+   * Default: the sum between layers has the weights' dtype. `float32`, with weights in bfloat16 on Hopper GPUs: log-probabilities
+   * of scoring, training and generation are half as far apart and half as far from exact, for slower prefill and training.
+   */
+  residualDtype?: 'float32'
   /** Train the head alone. */
   freezeBackbone?: boolean
   optimizer?: OptimizerOptions
@@ -62,6 +67,7 @@ export interface Settings {
   dtype: DType
   tokenBudget: number
   gradientCheckpointing: boolean
+  residualDtype: 'float32' | 'weights'
   freezeBackbone: boolean
   optimizer: OptimizerOptions
   /** Of what is drawn while training. */
@@ -206,6 +212,7 @@ function settingsOf(options: LoadOptions<Role>): Settings {
     dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),
     tokenBudget: checkTokenBudget(options.tokenBudget ?? (device === 'cpu' ? 2048 : 32768)),
     gradientCheckpointing: options.gradientCheckpointing ?? false,
+    residualDtype: options.residualDtype ?? 'weights',
     freezeBackbone: options.freezeBackbone ?? false,
     optimizer: checkOptimizer(options.optimizer ?? {}),
     seed: checkSeed(options.seed ?? 0),

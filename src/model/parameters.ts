@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 
 import {
   checkpointViews,
+  type DecoderConfig,
   type DecoderParts,
   type LowRank,
   projections,
@@ -16,7 +17,7 @@ import { deferredOpsFor, fusedOps } from '../kernels/index.js'
 import { type Device, dtypeBytes, scope, stack, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { ModelError } from './errors.js'
-import { headOf, type ModelParts, trains } from './loading.js'
+import { headOf, type ModelParts, type Settings, trains } from './loading.js'
 import type { PolicyVersion } from './token-model.js'
 import { once } from './weights.js'
 
@@ -50,7 +51,7 @@ export class Parameters {
       config: config.decoder,
       weights: tensors,
       ops: fusedOps(settings),
-      deferred: deferredOpsFor(config.decoder, settings),
+      deferred: deferredOf(config.decoder, settings),
       // Once it is part of the weights it must not be added again.
       get adapter() {
         return isMerged() ? undefined : lookup
@@ -241,4 +242,15 @@ export class Parameters {
     this.adapter?.dispose()
     for (const tensor of this.tensors.values()) tensor.dispose()
   }
+}
+
+/** The layers over a float32 stream, where one is wanted beside weights that are not float32 themselves. */
+function deferredOf(config: DecoderConfig, { device, dtype, residualDtype }: Settings): DecoderParts['deferred'] {
+  if (residualDtype === 'weights' || dtype === 'float32' || dtype === 'float64') return undefined
+  const found = deferredOpsFor(config, { device, dtype })
+  if (!found)
+    throw new ModelError(
+      `residualDtype float32 beside ${dtype} weights on ${device}: there are kernels for bfloat16 on Hopper GPUs, and for families with norms before attention and MLP. Leave it out, or load the model in float32.`,
+    )
+  return found
 }

@@ -28,7 +28,7 @@ const parts: Record<
   'the norm of a stream': {
     inputs: ({ rows, hidden }) => ({ stream: wide([rows, hidden]), weight: make([hidden]) }),
     call: (ops, { stream, weight }, { hidden }) => {
-      const given = { products: null, parts: 0, bias: null, stream: stream!, weight: weight!, hidden, eps: 1e-6 }
+      const given = { added: null, stream: stream!, weight: weight!, hidden, eps: 1e-6 }
       const { values, rstd } = ops.norm(given)
       return [values, rstd]
     },
@@ -43,10 +43,11 @@ const parts: Record<
     }),
     call: (ops, { x, product, bias, stream, weight }, { hidden, inner }) =>
       [1, inner % 32 === 0 ? 4 : 1].flatMap(parts => {
-        const products = ops.product(x!, product!, parts)
-        const given = { products, parts, bias: bias!, stream: stream!, weight: weight!, hidden, eps: 1e-6 }
-        const { values, rstd, sum } = ops.norm(given)
-        return [values, rstd, sum]
+        const given = { weight: product!, parts, stream: stream!, norm: weight!, hidden, inner, eps: 1e-6 }
+        return [bias!, null].flatMap(bias => {
+          const { values, rstd, sum } = ops.join(x!, { ...given, bias })
+          return [values, rstd, sum]
+        })
       }),
   },
   'its backward': {
@@ -104,6 +105,7 @@ const parts: Record<
 }
 
 describeHopper('a float32 stream', () => {
+  const kinds = ['many', 'few'] as const
   const shapes: Shape[] = [
     { rows: 1000, hidden: 896, inner: 4864 },
     { rows: 1, hidden: 64, inner: 8 },
@@ -111,16 +113,16 @@ describeHopper('a float32 stream', () => {
     { rows: 600, hidden: 2048, inner: 1152 },
   ]
   const each = Object.keys(parts).flatMap(name =>
-    shapes.map(shape => ({ name, shape, rows: shape.rows, width: shape.hidden })),
+    shapes.flatMap(shape => kinds.map(kind => ({ name, kind, shape, rows: shape.rows, width: shape.hidden }))),
   )
-  test.each(each)('$name: $rows rows of $width', async ({ name, shape }) => {
+  test.each(each)('$name: $rows rows of $width, as of $kind', async ({ name, kind, shape }) => {
     const { inputs, call } = parts[name]!
     const given = inputs(shape)
     const exactInputs = Object.fromEntries(Object.entries(given).map(([key, tensor]) => [key, tensor.cast('float64')]))
     const exact = scope(() => call(deferredNormComposed('float64'), exactInputs, shape))
     const program = record(
       Object.keys(given).map(() => 'tensor' as const),
-      (...tensors) => call(cudaKernels(card!.multiprocessors), recordedInputs(given, tensors), shape),
+      (...tensors) => call(cudaKernels(card!.multiprocessors, kind), recordedInputs(given, tensors), shape),
     )
     poison(exact.map(tensor => tensor.cast('bfloat16')))
     poison(exact.map(tensor => tensor.cast('float32')))

@@ -12,7 +12,8 @@ async function pair(family: 'qwen2' | 'qwen3' | 'llama', options: Options) {
   const create = () =>
     LocalModel.create(tinyConfig(family), { role: 'language', seed: 1, dtype: 'float32', ...options })
   const [plain, deferred] = [await create(), await create()]
-  deferred.parts.deferred = deferredOps(deferredNormComposed('float32'))
+  const ops = deferredOps(deferredNormComposed('float32'))
+  deferred.parts.deferred = { many: ops, few: ops }
   return { plain, deferred }
 }
 
@@ -45,4 +46,13 @@ describe.each([
     }
     for (const model of [plain, deferred]) model.dispose()
   })
+})
+
+test('where there are no kernels for it, a float32 residual is refused; of float32 weights it is what there is', async () => {
+  const create = (dtype: 'bfloat16' | 'float32') =>
+    LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 1, dtype, residualDtype: 'float32' })
+  await expect(create('bfloat16')).rejects.toThrow('residualDtype float32 beside bfloat16 weights on cpu')
+  const model = await create('float32')
+  expect(model.parts.deferred).toBeUndefined()
+  model.dispose()
 })

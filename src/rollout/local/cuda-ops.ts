@@ -49,6 +49,9 @@ import {
 } from '../../tensor/index.js'
 import { skinnyOps } from './skinny-ops.js'
 
+/** From here on the kernels for many rows fill a card; an H200 was measured. */
+const manyRows = 6144
+
 /** Keys and values, and what turns them. */
 export interface Memory {
   layers: readonly PagedCache[]
@@ -97,9 +100,10 @@ export class CudaOps {
     return this.streams(rows)
   }
 
-  /** Whether so many rows are many: then gates and ups have a kernel of their own. */
+  /** Whether so many rows are many: then projections have kernels of their own. */
   isMany(rows: number): boolean {
     const { parts, device } = this
+    if (parts.deferred) return rows >= manyRows
     return device !== undefined && gatedLinearFits(rows, parts.config, this.dtype, device)
   }
 
@@ -138,7 +142,7 @@ export class CudaOps {
     const splitOf = (inner: number): number => splits.get(inner) ?? 1
     const { deferred } = parts
     if (deferred) {
-      const table = { ...shared, deferred, gradients: 'none', split: splitOf, attend } as const
+      const table = { ...shared, deferred: deferred.few, gradients: 'none', split: splitOf, attend } as const
       return runLayers(parts, deferredLayerOps(parts.config, table), ids, 'all')!
     }
     const ops: PlainOps = {
@@ -219,7 +223,8 @@ export class CudaOps {
     }
     const { deferred } = parts
     if (deferred) {
-      const table = { ...shared, ...rest, deferred, gradients: 'none' } as const
+      const ofSize = many ? deferred.many : deferred.few
+      const table = { ...shared, ...rest, deferred: ofSize, gradients: 'none' } as const
       return runLayers(parts, deferredLayerOps(parts.config, table), ids, wanted ?? 'none')
     }
     const ops: PlainOps = { ...shared, ...rest, ...this.gatedLinear(many) }
