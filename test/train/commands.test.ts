@@ -127,7 +127,9 @@ test('sft trains, says where the model is, and can be replayed; Ctrl-C and --res
 test('a run that is there is not begun again, and one that is not there is not resumed', async () => {
   const again = await binary.run(['sft', '--config', 'sft.yaml'])
   expect(again).toMatchObject({ code: 1, stdout: '' })
-  expect(again.stderr).toContain(`whetstone: output: ${at('runs/sft')} holds a run already\nGo on with it by --resume`)
+  expect(again.stderr).toContain(
+    `whetstone: sft.yaml: output: ${at('runs/sft')} holds a run already\nGo on with it by --resume`,
+  )
   const none = await binary.run(['sft', '--config', 'sft.yaml', '--set', 'output=runs/none', '--resume'])
   expect(none.stderr).toContain(`output: ${at('runs/none')} holds no run to resume; leave out --resume to start one`)
   const changed = await binary.run(['sft', '--config', 'sft.yaml', '--resume', '--set', 'batchSize=4'])
