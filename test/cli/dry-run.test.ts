@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { memoryLines } from '../../src/cli/dry-run.js'
+import { resolvedConfig } from '../../src/cli/resolved-config.js'
+import { resumeLine } from '../../src/cli/train-command.js'
+import { newConfig, sizes } from '../../src/model/index.js'
+import type { Tokenizer } from '../../src/text/index.js'
+import { type CheckedModel, estimateModel, type PlannedUse } from '../../src/train/index.js'
+
+const config = newConfig('qwen2', { ...sizes['0.5b'], vocabSize: 151_936 })
+
+function checked(name: string, trained: PlannedUse['trained']): CheckedModel {
+  const shape = { config: config.decoder, head: 'language', device: 'cuda', dtype: 'bfloat16' } as const
+  const memory = estimateModel({ ...shape, name, trained, gradientCheckpointing: false, tokens: 32_768, longest: 1024 })
+  const use = { name, option: 'model', directory: 'model', role: 'language', trained, computes: 'yes' } as const
+  return { use, config, parameters: 494_032_768, memory }
+}
+
+const models = {
+  models: [checked('the policy', 'weights'), checked('the reference', 'nothing')],
+  tokenizer: undefined as unknown as Tokenizer,
+  device: 'cuda',
+  dtype: 'bfloat16',
+  tokens: 32_768,
+  cache: 3.2e9,
+} as const
+
+test('the table of memory, as the page of training shows it', () => {
+  expect(memoryLines(models, 150.1e9)).toEqual([
+    'memory on cuda in bfloat16, 32,768 tokens at a time (an estimate):',
+    '                    parameters  weights  gradients  moments  copies  activations    total',
+    '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB      33.9 GB  41.9 GB',
+    '  the reference    494,032,768   988 MB                                   2.1 GB   3.1 GB',
+    '  keys and values                                                                  3.2 GB',
+    '  together about 48.2 GB of 150.1 GB',
+  ])
+})
+
+test('what does not fit is said, with what takes less', () => {
+  expect(memoryLines(models, 24e9).at(-1)).toBe(
+    'That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora, enableEngineSleep.',
+  )
+})
+
+test('a resolved config is YAML, with where each value came from', () => {
+  const values = {
+    model: 'tiny',
+    stop: ['a: b', '#'],
+    system: 'two\nlines',
+    optimizer: { lr: 1e-5, betas: [0.9, 1] },
+    x: {},
+  }
+  const text = resolvedConfig(values, { model: 'sft.yaml', 'optimizer.lr': '--set' })
+  expect(text.split('\n')).toEqual([
+    'model: tiny           # sft.yaml',
+    'stop: ["a: b","#"]    # default',
+    'system: "two\\nlines"  # default',
+    'optimizer:',
+    '  lr: 0.00001         # --set',
+    '  betas: [0.9,1]      # default',
+    'x: {}                 # default',
+  ])
+})
+
+test('the line that resumes can be typed as it is', () => {
+  const args = ['--config', 'my runs/sft.yaml', '--set', "name=it's", '--resume', '--set', 'optimizer.lr=1e-5']
+  expect(resumeLine('reward train', args)).toBe(
+    "whetstone reward train --config 'my runs/sft.yaml' --set 'name=it'\\''s' --set optimizer.lr=1e-5 --resume",
+  )
+})
