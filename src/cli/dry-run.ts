@@ -34,15 +34,15 @@ const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'to
 
 /** A row for each model and for the cache, and whether all of it fits. */
 export function memoryLines({ models, device, dtype, tokens, cache }: CheckedModels, available: number): string[] {
-  const memory = models.map(one => one.memory)
+  const here = models.map(one => one.memory).filter(one => one.device === device)
   const header = ['', 'parameters', ...columns]
   const rows = models.map(({ parameters, memory: one }) => [
-    one.name,
+    one.device === device ? one.name : `${one.name}, on ${one.device}`,
     number(parameters),
     ...columns.map(name => (one[name] === 0 ? '' : size(one[name]))),
   ])
   const cached = cache === 0 ? [] : [['keys and values', '', '', '', '', '', '', size(cache)]]
-  const total = memory.reduce((sum: number, one: ModelMemory) => sum + one.total, cache)
+  const total = here.reduce((sum: number, one: ModelMemory) => sum + one.total, cache)
   const table = [header, ...rows, ...cached]
   const widths = header.map((_, i) => Math.max(...table.map(row => row[i]!.length)))
   const lines = table.map(row =>
@@ -57,7 +57,7 @@ export function memoryLines({ models, device, dtype, tokens, cache }: CheckedMod
   return [
     `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
     ...lines,
-    `  together about ${size(total)} of ${size(available)}`,
+    `  together about ${size(total)} of ${size(available)}${here.length < models.length ? ` on ${device}` : ''}`,
     ...tooMuch,
   ]
 }

@@ -45,6 +45,8 @@ export const verbs: readonly VerbEntry[] = [
   },
   { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
   { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
+  { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
+  { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
   {
     name: 'replay',
     summary: "derive a run's training batches again, and compare them with what was trained on",
@@ -54,6 +56,4 @@ export const verbs: readonly VerbEntry[] = [
   { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
   { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
   { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
-  { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
-  { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
 ]

@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { z } from 'zod'
 import { type DataReport, type DataSpec, dataOptionsSchema, openDataset } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
+import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards } from '../reward/index.js'
 import { cudaDevice, type Device, type DType } from '../tensor/index.js'
@@ -67,10 +69,48 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
     })
     models.push({ ...one, memory })
   }
-  const taken = models.reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
+  models.push(...(await rewardModels(plan, tokens)))
+  const taken = models
+    .filter(one => one.memory.device === device)
+    .reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
   const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest, taken })
   return { models, tokenizer, device, dtype, tokens, cache }
 }
+
+/** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
+async function rewardModels({ rewards, gradientCheckpointing }: TrainingPlan, tokens: number): Promise<CheckedModel[]> {
+  if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards)) return []
+  const { sources = {} } = z
+    .looseObject({ sources: sourcesSchema.optional() })
+    .catch({})
+    .parse(await readConfigFile(rewards))
+  const found: CheckedModel[] = []
+  for (const [source, { type, path = '', device = 'cpu' }] of Object.entries(sources)) {
+    if (type !== 'model') continue
+    const name = `reward ${source}`
+    const directory = resolve(dirname(rewards), path)
+    const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error))
+    const { config, parameters } = inspected
+    const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const
+    const longest = config.decoder.context
+    const dtype = device === 'cpu' ? 'float32' : 'bfloat16'
+    const shape = {
+      config: config.decoder,
+      head: 'score',
+      device: device as Device,
+      dtype,
+      trained: 'nothing',
+    } as const
+    const memory = estimateModel({ name, ...shape, gradientCheckpointing, tokens, longest })
+    found.push({ use, config, parameters, memory })
+  }
+  return found
+}
+
+const sourcesSchema = z.record(
+  z.string(),
+  z.looseObject({ type: z.string().optional(), path: z.string().optional(), device: z.string().optional() }),
+)
 
 /** Tokens of a sequence, where the config bounds them. */
 function longestOf({ maxLength, generation }: TrainingPlan): number | undefined {

@@ -35,6 +35,14 @@ test('the table of memory, as the page of training shows it', () => {
   ])
 })
 
+test('what lies on another device is shown with it, and not counted', () => {
+  const [policy, reference] = models.models
+  const elsewhere = { ...reference!, memory: { ...reference!.memory, name: 'reward judge', device: 'cpu' } } as const
+  const lines = memoryLines({ ...models, models: [policy!, elsewhere] }, 150.1e9)
+  expect(lines[3]).toMatch(/^ {2}reward judge, on cpu +494,032,768 /)
+  expect(lines.at(-1)).toBe('  together about 45.1 GB of 150.1 GB on cuda')
+})
+
 test('what does not fit is said, with what takes less', () => {
   expect(memoryLines(models, 24e9).at(-1)).toBe(
     'That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora, enableEngineSleep.',

@@ -151,6 +151,7 @@ test('rl trains by it, stops, goes on to the same weights, and is replayed witho
   const dry = await binary.run(['rl', '--config', 'rl.yaml', '--dry-run'])
   expect(dry.stderr).toContain('grpo sets advantageEstimator group_norm')
   expect(dry.stderr).toMatch(/^ {2}the reference +/m)
+  expect(dry.stderr).toMatch(/^ {2}reward quality +/m)
   expect(dry.stderr).toMatch(/^ {2}keys and values +/m)
   expect(dry.stdout).toMatch(/^useKlLoss: true +# preset grpo$/m)
 

@@ -31,6 +31,7 @@ beforeAll(async () => {
   writeFileSync(at('empty.jsonl'), '')
   writeFileSync(at('broken.jsonl'), '{"prompt": "Hello", "completion": " there"}\n{"prompt": \n')
   writeFileSync(at('reward.ts'), 'export default () => 1\n')
+  writeFileSync(at('judge.yaml'), 'sources: { judge: { type: model, path: gone } }\n')
   writeFileSync(at('file'), '')
   mkdirSync(at('run'))
   writeFileSync(at('run/config.json'), '{"schemaVersion": 1, "command": "sft"}')
@@ -66,6 +67,12 @@ type Case = readonly [
 ]
 
 const cases: readonly Case[] = [
+  [
+    'rl',
+    { ...rl, rewards: 'judge.yaml' },
+    [],
+    'config.yaml: rewards: gone does not exist; expected a Hugging Face model directory',
+  ],
   [
     'sft',
     { ...supervised, lerning_rate: 1 },
