@@ -152,6 +152,8 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   if (!run.resumed) for (const row of skipped) run.skipped({ ...row })
   const { parts, device, close } = await loadParts(job, prepared)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
+  if (device !== 'cpu')
+    progress.note('The first iteration on a GPU also makes its CUDA graphs, which takes about ten seconds.')
   try {
     const result = await trainRl({
       config,

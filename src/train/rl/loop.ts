@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { ExperienceBatch } from '../../experience/index.js'
 import type { Run } from '../../run/index.js'
 import { type StepRates, stepRates } from '../config/common.js'
+import { exportModel } from '../export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../progress.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
@@ -57,14 +58,14 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
   const restored = await restoreCheckpoint(run, parts)
   let state = restored ?? initialState(parts)
-  let saved = restored?.step ?? -1
+  let saved = restored
   let metrics: Record<string, number> = {}
   const summaries = new MetricSummaries(summarized)
   const save = async (): Promise<void> => {
-    if (state.step === saved) return
+    if (state === saved) return
     progress.stage('saving')
     await saveCheckpoint(run, parts, state)
-    saved = state.step
+    saved = state
   }
   const stopped = async (): Promise<RlLoopResult> => {
     await save()
@@ -74,7 +75,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   if (run.changes.some(({ allow }) => !harmless.includes(allow)))
     await run.journal.discardFrom(state.iteration + (state.updates.length > 0 ? 1 : 0))
   await generator.updateWeights({ version: actor.version })
-  if (state.iteration === 0 && state.updates.length === 0) await lookAtHeldOut(0)
+  await evaluateIfDue()
+  if (signal.aborted && state.evaluationDue) return stopped()
 
   while (!isLast(state)) {
     const { iteration } = state
@@ -156,25 +158,24 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       }),
       ...options.memory(),
     }
+    const last = isLast({ ...state, iteration: iteration + 1 })
     state = {
       ...state,
       iteration: iteration + 1,
+      evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % config.evaluation.every === 0),
       updates: [],
       cursor: prompts.cursor,
       ptxCursor: ptx?.cursor,
       maker: maker.state,
     }
     if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
-    const last = isLast(state)
-    if (last || state.iteration % config.evaluation.every === 0) await lookAtHeldOut(state.iteration)
-    summaries.add(metrics)
-    run.metrics(state.iteration, metrics)
-    progress.step(state.iteration, metrics)
+    log(metrics)
+    await evaluateIfDue()
 
     if (config.exportEvery && state.iteration % config.exportEvery === 0) await exportIteration(state.iteration)
-    if (last || Math.floor(state.step / config.saveSteps) > Math.floor(Math.max(0, saved) / config.saveSteps))
+    if (last || Math.floor(state.step / config.saveSteps) > Math.floor((saved?.step ?? 0) / config.saveSteps))
       await save()
-    if (signal.aborted && !last) return stopped()
+    if (signal.aborted && (!last || state.evaluationDue)) return stopped()
   }
   return { outcome: 'finished', state, metrics, summary: summaries.all }
 
@@ -230,21 +231,28 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     }
   }
 
-  async function lookAtHeldOut(iteration: number): Promise<void> {
-    if (heldOut.length === 0) return
+  function log(values: Readonly<Record<string, number>>): void {
+    metrics = { ...metrics, ...values }
+    summaries.add(values)
+    run.metrics(state.iteration, values)
+    progress.step(state.iteration, values)
+  }
+
+  /** Answers the held-out prompts, and keeps the policy where it is the best so far. A stop leaves it to the resumed run. */
+  async function evaluateIfDue(): Promise<void> {
+    if (!state.evaluationDue || signal.aborted) return
     progress.stage('evaluating')
+    const { iteration } = state
     const found = await unlessStopped(evaluate({ maker, prompts: heldOut, config: config.evaluation, signal }))
+    if (signal.aborted && !found) return
+    state = { ...state, evaluationDue: false }
     if (!found) return
-    metrics = { ...metrics, ...found.metrics }
+    log(found.metrics)
     run.event('evaluation', { iteration, ...found.metrics })
-    if (iteration === 0) {
-      summaries.add(found.metrics)
-      run.metrics(0, found.metrics)
-    }
     // The model that training began with is there already.
     if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return
     state = { ...state, best: { iteration, reward: found.reward } }
-    await maker.withModel(actor, () => actor.export(join(run.directory, 'best_model'), { what: 'model' }))
+    await maker.withModel(actor, () => exportModel(actor, run.directory, 'best'))
   }
 
   async function exportIteration(iteration: number): Promise<void> {

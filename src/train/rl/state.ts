@@ -18,10 +18,12 @@ export interface RlState {
   readonly cursor: DataCursor
   readonly ptxCursor: DataCursor | undefined
   readonly maker: ExperienceState
+  /** The policy of now has still to answer the held-out prompts. */
+  readonly evaluationDue: boolean
   readonly best: { readonly iteration: number; readonly reward: number } | undefined
 }
 
-export function initialState({ prompts, ptx, maker }: RlParts): RlState {
+export function initialState({ prompts, ptx, maker, heldOut }: RlParts): RlState {
   return {
     iteration: 0,
     updates: [],
@@ -31,6 +33,7 @@ export function initialState({ prompts, ptx, maker }: RlParts): RlState {
     cursor: prompts.cursor,
     ptxCursor: ptx?.cursor,
     maker: maker.state,
+    evaluationDue: heldOut !== undefined,
     best: undefined,
   }
 }

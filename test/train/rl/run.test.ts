@@ -2,11 +2,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+import {
+  finalWeights,
+  fresh,
+  letterReward,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+  written,
+} from './world.js'
 
 const model = await modelDirectory(1)
 const data = promptFile(6)
 const base = quickly({ model, data, rewards: letterReward })
+const conversations = written(
+  'mixed-in.jsonl',
+  ['a', 'b', 'c'].map(text => `${JSON.stringify({ prompt: `${text}?`, completion: text })}\n`).join(''),
+)
 
 test('a run leaves models that load, metrics of every iteration, and a journal that replays', async () => {
   const output = fresh('run')
@@ -45,10 +59,24 @@ test('the same seed gives the same weights to the bit, another seed others', asy
 })
 
 const algorithms = [
-  { algorithm: 'ppo', nSamplesPerPrompt: 2, trainBatchSize: 2, updateEpochs: 2, critic: { warmupIterations: 1 } },
-  { algorithm: 'grpo', trainBatchSize: 3, updateEpochs: 2, emaDecay: 0.9 },
+  {
+    algorithm: 'ppo',
+    nSamplesPerPrompt: 2,
+    trainBatchSize: 2,
+    updateEpochs: 2,
+    critic: { warmupIterations: 1 },
+    targetKl: 0.02,
+    exportEvery: 2,
+  },
+  { algorithm: 'grpo', trainBatchSize: 3, emaDecay: 0.9, ptx: { data: conversations, batchSize: 2 } },
   { algorithm: 'dapo', overlongBufferLen: 2 },
-  { algorithm: 'rloo', lora: { rank: 4, dropout: 0.1 }, klController: { kind: 'adaptive', target: 0.01 } },
+  {
+    algorithm: 'rloo',
+    lora: { rank: 4, dropout: 0.1 },
+    klController: { kind: 'adaptive', target: 0.01 },
+    validationShare: 0.4,
+    evaluation: { every: 1, temperature: 0.5, nSamplesPerPrompt: 2 },
+  },
   { algorithm: 'cpgd', tisCap: 2, rewardRunningNorm: true },
   { algorithm: 'gspo', highEntropyTokenRatio: 0.5, entropyCoef: 0.01 },
 ]
@@ -61,7 +89,7 @@ test.each(algorithms)(
     const parts = fresh('run')
     let { outcome } = await start({ ...base, ...options, output: parts }, { stopAt: 'generating' })
     let stops = 1
-    for (; outcome === 'stopped'; stops++)
+    for (; outcome === 'stopped' && stops < 40; stops++)
       ({ outcome } = await start({ ...base, ...options, output: parts }, { resume: true, stopAt: 'updating' }))
     expect(stops).toBeGreaterThan(2)
     expect(finalWeights(parts).equals(finalWeights(whole))).toBe(true)
@@ -75,5 +103,8 @@ test.each(algorithms)(
     })
     expect((await metricLines(parts)).map(strip)).toEqual((await metricLines(whole)).map(strip))
     for (const run of [whole, parts]) expect((await replayRl(run)).mismatches).toEqual([])
+    if ('exportEvery' in options)
+      for (const run of [whole, parts])
+        expect(existsSync(join(run, 'iteration_000002', 'value_model', 'config.json'))).toBe(true)
   },
 )
