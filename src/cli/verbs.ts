@@ -48,6 +48,11 @@ export const verbs: readonly VerbEntry[] = [
   { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
   { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
   {
+    name: 'eval',
+    summary: 'measure a model: perplexity, reward, accuracy, win rate, BLEU, ROUGE-L',
+    load: () => import('./eval.js'),
+  },
+  {
     name: 'replay',
     summary: "derive a run's training batches again, and compare them with what was trained on",
     load: () => import('./replay.js'),

@@ -32,6 +32,9 @@ export const fieldColumns = {
   tools: ['tools'],
 } as const satisfies Record<string, readonly string[]>
 
+/** Columns of an answer, where a row has one. */
+export const answerColumns: readonly string[] = fieldColumns.completion
+
 export type FieldName = keyof typeof fieldColumns
 const fieldNames = Object.keys(fieldColumns) as FieldName[]
 

@@ -16,12 +16,12 @@ export interface ChartOptions {
   readonly metrics: readonly string[]
 }
 
-const panel = { width: 400, height: 240, left: 58, right: 14, top: 30, bottom: 30 }
-const margin = 12
-const headerLine = 20
-const ink = '#2b2b2b'
-const faint = '#6f6f6f'
-const grid = '#e3e3e3'
+export const panel = { width: 400, height: 240, left: 58, right: 14, top: 30, bottom: 30 }
+export const margin = 12
+export const headerLine = 20
+export const ink = '#2b2b2b'
+export const faint = '#6f6f6f'
+export const grid = '#e3e3e3'
 /** Okabe and Ito's, which people with any colour vision can tell apart; the yellow one, hard to see on white, left out. */
 const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000']
 
@@ -47,7 +47,10 @@ export function chart({ runs, metrics }: ChartOptions): Drawing {
 }
 
 /** Names of the runs, each behind a piece of its line, in as many rows as they need. */
-function legendLines(runs: readonly ChartRun[], width: number): { lines: Line[]; rows: number } {
+export function legendLines(
+  runs: readonly { readonly name: string }[],
+  width: number,
+): { lines: Line[]; rows: number } {
   const lines: Line[] = []
   let x = margin
   let row = 0
@@ -177,10 +180,10 @@ function range(values: readonly number[], { padding }: { padding: number }): { l
   return { low: low - spare, high: high + spare }
 }
 
-function line(points: readonly Point[], style: Pick<Line, 'width' | 'colour' | 'opacity'>): Line {
+export function line(points: readonly Point[], style: Pick<Line, 'width' | 'colour' | 'opacity'>): Line {
   return { kind: 'line', points, ...style }
 }
 
-function colourOf(index: number): string {
+export function colourOf(index: number): string {
   return colours[index % colours.length]!
 }

@@ -1,0 +1,67 @@
+/** Answers of a model to prompts, in the order of the prompts. */
+import { decodeRewardInput, type RewardInput } from '../reward/index.js'
+import type { GenerationRequest, Generator, SamplingParams } from '../rollout/index.js'
+import type { Tokenizer } from '../text/index.js'
+import type { EvaluationPrompt } from './prompts.js'
+
+export interface Answers {
+  /** By prompt and sample; samples there are not are left out. */
+  readonly inputs: readonly (readonly RewardInput[])[]
+  /** Samples there are not, by reason. */
+  readonly unanswered: Readonly<Record<string, number>>
+}
+
+export interface AnswerOptions {
+  readonly generator: Generator
+  readonly tokenizer: Tokenizer
+  readonly prompts: readonly EvaluationPrompt[]
+  readonly samples: number
+  readonly sampling: SamplingParams
+  readonly signal: AbortSignal
+  readonly onAnswered: (count: number) => void
+}
+
+export async function generateAnswers(options: AnswerOptions): Promise<Answers> {
+  const { generator, tokenizer, prompts, signal, onAnswered } = options
+  const inputs = prompts.map((): RewardInput[] => [])
+  const unanswered: Record<string, number> = {}
+  let count = 0
+  for await (const outcome of generator.generate(requestsFor(options), { signal })) {
+    signal.throwIfAborted()
+    onAnswered(++count)
+    if (outcome.kind !== 'completed') {
+      unanswered[outcome.reason] = (unanswered[outcome.reason] ?? 0) + 1
+      continue
+    }
+    const { promptIds, responseIds, finishReason, sample } = outcome
+    const place = Number(outcome.requestId)
+    const { prompt, label, reference, row, rowId } = prompts[place]!
+    const input = await decodeRewardInput(tokenizer, {
+      ...{ promptIds, responseIds, finishReason, sample, row, group: rowId },
+      ...(typeof prompt === 'string' ? {} : { messages: prompt }),
+      ...(label === undefined ? {} : { label }),
+      ...(reference === undefined ? {} : { reference }),
+    })
+    inputs[place]!.push(input)
+  }
+  // What an interruption leaves of them is no result.
+  signal.throwIfAborted()
+  for (const list of inputs) list.sort((a, b) => a.sample - b.sample)
+  return { inputs, unanswered }
+}
+
+async function* requestsFor({
+  tokenizer,
+  prompts,
+  samples: n,
+  sampling,
+}: AnswerOptions): AsyncGenerator<GenerationRequest> {
+  for (const [place, { prompt, rowId }] of prompts.entries()) {
+    const promptIds =
+      typeof prompt === 'string'
+        ? await tokenizer.encodePrompt(prompt)
+        : await tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
+    // The row names the prompt in the stream of random numbers: other rows beside it change nothing.
+    yield { id: `${place}`, promptId: rowId, promptIds, n, sampling }
+  }
+}

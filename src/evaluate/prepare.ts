@@ -1,0 +1,229 @@
+/** Everything an evaluation reads but the models' weights: what is wrong with any of it is known before they are loaded. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type ConversationExample,
+  DataError,
+  type Dataset,
+  dataOptionsSchema,
+  type ExampleKind,
+  type ExampleSet,
+  openDataset,
+} from '../data/index.js'
+import { InputError, WhetstoneError } from '../errors/index.js'
+import { inspectModel } from '../model/index.js'
+import { resolveSampling, type SamplingParams } from '../rollout/index.js'
+import { cudaDevice } from '../tensor/index.js'
+import { Tokenizer } from '../text/index.js'
+import { resolveDevice } from '../train/index.js'
+import { type EvaluationConfig, type EvaluationMetric, evaluationMetrics, temperatureOf } from './options.js'
+import { type EvaluationPrompt, readPrompts } from './prompts.js'
+import { type EvaluationRewards, prepareRewards } from './rewards.js'
+
+/** A model that is evaluated, with the data as its tokenizer reads it. */
+export interface PreparedModel {
+  readonly name: 'model' | 'reference'
+  readonly directory: string
+  readonly adapter: string | undefined
+  readonly tokenizer: Tokenizer
+  readonly conversations: ExampleSet<ConversationExample> | undefined
+  readonly prompts: readonly EvaluationPrompt[] | undefined
+  /** Prompts that are too long. */
+  readonly overlong: number
+}
+
+export interface PreparedEvaluation {
+  readonly models: readonly PreparedModel[]
+  readonly files: readonly string[]
+  readonly rewards: EvaluationRewards | undefined
+  readonly sampling: SamplingParams
+  /** What is measured. */
+  readonly measured: ReadonlySet<EvaluationMetric>
+  readonly leftOut: Readonly<Partial<Record<EvaluationMetric, string>>>
+  close(): Promise<void>
+}
+
+export async function prepareEvaluation(config: EvaluationConfig, signal: AbortSignal): Promise<PreparedEvaluation> {
+  checkDevice(config.device)
+  const inspected = await inspectModels(config)
+  const context = Math.min(...inspected.map(one => one.context))
+  if (config.maxNewTokens >= context)
+    throw new InputError(
+      `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in a context of ${context}; lower it`,
+    )
+  const sampling = samplingOf(config)
+  for (const { vocabSize } of inspected) resolveSampling(sampling, { vocabSize, n: config.samples })
+  const opened: { close(): Promise<void> }[] = []
+  const close = async (): Promise<void> => {
+    for (const one of opened.splice(0)) await one.close()
+  }
+  try {
+    const data = await openData(config, context, signal)
+    opened.push(...data.datasets)
+    const tokenizer = (await shareTokenizer(inspected)) ? inspected[0]!.tokenizer : undefined
+    const rewards =
+      config.reward === undefined
+        ? undefined
+        : await prepareRewards(config.reward, { tokenizer, device: config.device })
+    if (rewards) opened.push(rewards)
+    const models: PreparedModel[] = []
+    for (const one of inspected) models.push({ ...one, ...(await readData(one.tokenizer, data, config)) })
+    for (const { prompts } of models) rewards?.checkLabels((prompts ?? []).map(({ label }) => label))
+    const leftOut = missing(config, { models, rewards, problems: data.problems })
+    const wanted = config.metrics ?? evaluationMetrics
+    const measured = new Set(wanted.filter(metric => leftOut[metric] === undefined))
+    if (measured.size === 0)
+      throw new InputError(
+        `nothing can be measured:\n${Object.entries(leftOut)
+          .map(([name, why]) => `${name}: ${why}`)
+          .join('\n')}`,
+      )
+    return { models, files: data.files, rewards, sampling, measured, leftOut, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+export function samplingOf(config: EvaluationConfig): SamplingParams {
+  const { seed, maxNewTokens } = config
+  return { seed, maxNewTokens, temperature: temperatureOf(config) }
+}
+
+function checkDevice(device: string): void {
+  const found = resolveDevice(device)
+  if (found !== 'cpu' && !cudaDevice(found))
+    throw new InputError(`device: there is no ${device}; \`whetstone doctor\` shows what there is`)
+}
+
+async function inspectModels({ model, adapter, reference }: EvaluationConfig) {
+  const all = [
+    { name: 'model' as const, directory: model, adapter },
+    ...(reference === undefined ? [] : [{ name: 'reference' as const, directory: reference, adapter: undefined }]),
+  ]
+  const found = []
+  for (const one of all) {
+    const { context, vocabSize } = await inspectModel(one.directory, { role: 'language' })
+      .then(({ config }) => config.decoder)
+      .catch(error => refuse(one.name, error))
+    const tokenizer = await Tokenizer.load(one.directory).catch(error => refuse(one.name, error))
+    if (tokenizer.vocabSize > vocabSize)
+      throw new InputError(
+        `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
+      )
+    found.push({ ...one, context, vocabSize, tokenizer })
+  }
+  return found
+}
+
+/** The room that found out knows the directory; which option it came from is known here. */
+function refuse(option: string, error: unknown): never {
+  if (!(error instanceof WhetstoneError)) throw error
+  const { message, remedy } = error
+  throw new InputError(`${option}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
+}
+
+async function shareTokenizer(models: readonly { directory: string }[]): Promise<boolean> {
+  const texts = await Promise.all(models.map(({ directory }) => readFile(join(directory, 'tokenizer.json'), 'utf8')))
+  return texts.every(text => text === texts[0])
+}
+
+interface OpenData {
+  readonly conversations: Dataset<'conversations'> | undefined
+  readonly prompts: Dataset<'prompts'> | undefined
+  readonly datasets: readonly Dataset<ExampleKind>[]
+  /** Why rows cannot be read as a kind. */
+  readonly problems: Partial<Record<'conversations' | 'prompts', string>>
+  readonly files: readonly string[]
+}
+
+/** The same files as conversations, for perplexity, and as prompts, for everything else: as what is wanted and their rows allow. */
+async function openData(config: EvaluationConfig, context: number, signal: AbortSignal): Promise<OpenData> {
+  const { data, promptTemplate, systemPrompt, chatTemplate, maxBadRows, seed, metrics } = config
+  // As held-out rows: these are visited once each, in the order of the files.
+  const options = {
+    ...dataOptionsSchema.parse({ validationData: data, promptTemplate, systemPrompt, chatTemplate, maxBadRows }),
+    ...{ seed, baseDirectory: process.cwd(), signal },
+  }
+  const problems: OpenData['problems'] = {}
+  const open = async <K extends 'conversations' | 'prompts'>(kind: K, maxLength: number) => {
+    try {
+      return await openDataset(kind, data, { ...options, maxLength })
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error
+      problems[kind] = error.message
+      return undefined
+    }
+  }
+  const conversations = wants(metrics, ['perplexity']) ? await open('conversations', context) : undefined
+  const others = evaluationMetrics.filter(metric => metric !== 'perplexity')
+  const prompts = wants(metrics, others) ? await open('prompts', context - 1) : undefined
+  if (!conversations && !prompts) {
+    const [first, ...further] = new Set(Object.values(problems))
+    throw new DataError([first, ...further].join('\n'))
+  }
+  const datasets = [conversations, prompts].filter(one => one !== undefined)
+  const files = [...new Set(datasets[0]!.report.files.map(({ path }) => path))]
+  return { conversations, prompts, datasets, problems, files }
+}
+
+const wants = (metrics: readonly EvaluationMetric[] | undefined, some: readonly EvaluationMetric[]): boolean =>
+  metrics === undefined || metrics.some(metric => some.includes(metric))
+
+async function readData(tokenizer: Tokenizer, { conversations, prompts }: OpenData, { limit }: EvaluationConfig) {
+  const set = prompts?.validation(tokenizer)
+  return {
+    conversations: conversations && limited(conversations.validation(tokenizer)!, limit),
+    prompts: set && (await readPrompts(set, { limit })),
+    overlong: set?.counts.dropped.overlong ?? 0,
+  }
+}
+
+/** The first rows of a set. */
+function limited<E>(set: ExampleSet<E>, limit: number | undefined): ExampleSet<E> {
+  if (limit === undefined || limit >= set.size) return set
+  return {
+    size: limit,
+    counts: set.counts,
+    async *parts(count) {
+      let left = limit
+      for await (const part of set.parts(Math.min(count, limit))) {
+        yield part.slice(0, left)
+        left -= part.length
+        if (left <= 0) return
+      }
+    },
+  }
+}
+
+/** What cannot be measured, and why; where it was asked for by name, that is an error. */
+function missing(
+  config: EvaluationConfig,
+  found: { models: readonly PreparedModel[]; rewards: EvaluationRewards | undefined; problems: OpenData['problems'] },
+): Partial<Record<EvaluationMetric, string>> {
+  const { models, rewards, problems } = found
+  const prompts = models.flatMap(one => one.prompts ?? [])
+  const noPrompts = problems.prompts ?? (prompts.length === 0 ? 'no prompt is short enough for the model' : undefined)
+  const noReward = noPrompts ?? (rewards ? undefined : 'no reward is given')
+  const noTexts =
+    noPrompts ??
+    (prompts.some(({ references }) => references.length > 0)
+      ? undefined
+      : 'no row has a reference: a column reference or completion, or messages that end with the assistant')
+  const why: Record<EvaluationMetric, string | undefined> = {
+    perplexity: problems.conversations,
+    reward: noReward,
+    accuracy:
+      noReward ??
+      (rewards?.judge === 'model' && config.correctAt === undefined
+        ? 'scores of a model are not right or wrong; correctAt says from where on they are'
+        : undefined),
+    winRate: noReward ?? (config.reference === undefined ? 'no reference model is given' : undefined),
+    bleu: noTexts,
+    rougeL: noTexts,
+  }
+  for (const metric of config.metrics ?? [])
+    if (why[metric] !== undefined) throw new InputError(`metrics: ${metric} cannot be measured: ${why[metric]}`)
+  const wanted = config.metrics ?? evaluationMetrics
+  return Object.fromEntries(wanted.flatMap(metric => (why[metric] === undefined ? [] : [[metric, why[metric]]])))
+}
