@@ -8,7 +8,6 @@ import type { AnswerRecord, ModelEvaluation } from './result.js'
 const fewValues = 8
 const bins = 8
 
-/** Throws nothing: an evaluation always has at least one number. */
 export function plotEvaluation({ evaluation, answers }: EvaluationResult): Drawing {
   const { model, reference, winRate } = evaluation
   const models = [model, ...(reference ? [reference] : [])]
@@ -37,7 +36,7 @@ export function plotEvaluation({ evaluation, answers }: EvaluationResult): Drawi
     ...some('ROUGE-L', one => one.rougeL && 100 * one.rougeL.fmeasure),
   ]
   const panels: BarPanel[] = [
-    { title: 'perplexity', groups: some('perplexity', one => one.perplexity?.value) },
+    { title: 'perplexity', groups: some("of the assistant's tokens", one => one.perplexity?.value) },
     { title: 'share, with 95 % intervals', groups: shares },
     {
       title: 'rewards: share of the answers',

@@ -27,7 +27,8 @@ export interface BarChartOptions {
 }
 
 export function barChart({ names, panels }: BarChartOptions): Drawing {
-  const columns = Math.max(1, Math.min(3, panels.length))
+  // Four are a square.
+  const columns = panels.length === 4 ? 2 : Math.max(1, Math.min(3, panels.length))
   const width = columns * panel.width + 2 * margin
   const legend = legendLines(
     names.map(name => ({ name })),
