@@ -9,7 +9,7 @@
 export { type Bleu, type BleuOptions, type Compared, corpusBleu, sentenceBleu } from './bleu.js'
 export { type BleuTokenizer, bleuTokenizers } from './bleu-tokenizers.js'
 export { type EvaluationResult, evaluateModel } from './evaluate-model.js'
-export { type Interval, wilsonInterval } from './intervals.js'
+export { type Interval, meanInterval, wilsonInterval } from './intervals.js'
 export {
   type EvaluationMetric,
   type EvaluationOptions,

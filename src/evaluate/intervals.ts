@@ -9,9 +9,8 @@ export interface Interval {
 const z = 1.959963984540054
 
 /**
- * Wilson's interval at 95 % for a share of `count` independent trials. Trials may count in part, such as ties as half: their variance
- * is then smaller than that of a coin with the same mean, and the interval wider than it need be. Unlike a bootstrap it does not shrink to a
- * point where all trials went the same way.
+ * Wilson's interval at 95 % for a share of `count` independent trials. Unlike a bootstrap it does not shrink to a point where all trials
+ * went the same way.
  */
 export function wilsonInterval(share: number, count: number): Interval {
   if (!(share >= 0 && share <= 1)) throw new RangeError(`a share should be from 0 to 1, got ${share}`)
@@ -19,4 +18,19 @@ export function wilsonInterval(share: number, count: number): Interval {
   const centre = (share + z ** 2 / (2 * count)) / (1 + z ** 2 / count)
   const half = (z / (1 + z ** 2 / count)) * Math.sqrt((share * (1 - share)) / count + z ** 2 / (4 * count ** 2))
   return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) }
+}
+
+/**
+ * The same for the mean of independent numbers from 0 to 1, such as the share of each prompt's answers that are right, or half a point for a
+ * tie. They vary less than coins of that mean do, and count as the number of coins whose mean would vary as much as theirs, never
+ * fewer than they are: ties, and several answers to a prompt, make an interval narrower, as they should. How much they vary is
+ * estimated as if there were a 0 and a 1 more, for a few numbers that happen to be alike are no certainty.
+ */
+export function meanInterval(values: readonly number[]): { mean: number; interval: Interval } {
+  const { length } = values
+  if (length === 0) throw new RangeError('an interval of no trials')
+  const mean = Math.min(1, values.reduce((sum, value) => sum + value, 0) / length)
+  const squares = [0, 1, ...values].reduce((sum, value) => sum + (value - mean) ** 2, 0)
+  const trials = (length * mean * (1 - mean)) / (squares / (length + 2))
+  return { mean, interval: wilsonInterval(mean, Math.max(length, trials)) }
 }

@@ -64,7 +64,7 @@ export interface AnswerCounts {
 export interface Accuracy {
   /** The mean over prompts of the share of their answers that are right; undefined where no answer has a reward. */
   readonly value: number | undefined
-  /** Wilson's, at 95 %, with each prompt one trial. */
+  /** Wilson's, at 95 %, over prompts. */
   readonly interval: Interval | undefined
   /** Rewards from here on are right answers. */
   readonly correctAt: number

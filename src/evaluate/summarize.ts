@@ -2,7 +2,7 @@
 import { type RewardInput, type RewardOutcome, summarizeRewards } from '../reward/index.js'
 import { corpusBleu } from './bleu.js'
 import type { BleuTokenizer } from './bleu-tokenizers.js'
-import { wilsonInterval } from './intervals.js'
+import { meanInterval } from './intervals.js'
 import type { EvaluationMetric } from './options.js'
 import { passAtK, passCounts } from './pass-at-k.js'
 import type { EvaluationPrompt } from './prompts.js'
@@ -61,10 +61,11 @@ export function accuracyOf(
     const value = mean(enough.map(one => passAtK({ ...one, k })))
     return value === undefined ? [] : [{ k, value, prompts: enough.length }]
   })
-  const value = mean(counts.map(({ correct, total }) => correct / total))
+  const shares = counts.map(({ correct, total }) => correct / total)
+  const found = shares.length === 0 ? undefined : meanInterval(shares)
   return {
-    value,
-    interval: value === undefined ? undefined : wilsonInterval(value, scored.length),
+    value: found?.mean,
+    interval: found?.interval,
     correctAt,
     prompts: scored.length,
     missing: rewards.length - scored.length,

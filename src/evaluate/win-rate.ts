@@ -1,10 +1,10 @@
 /** How often one model's answers earn more than another's to the same prompts. Pure. */
-import { type Interval, wilsonInterval } from './intervals.js'
+import { type Interval, meanInterval } from './intervals.js'
 
 export interface WinRate {
   /** The mean over prompts of the share of pairs that are won, a tie as half a win. */
   readonly rate: number
-  /** Wilson's, at 95 %, with each prompt one trial: answers to one prompt are not independent. */
+  /** Wilson's, at 95 %, over prompts: answers to one prompt are not independent. See `meanInterval`. */
   readonly interval: Interval
   /** Prompts that both models have rewards for. */
   readonly prompts: number
@@ -24,7 +24,8 @@ export interface Duel {
 
 /** Undefined where no prompt has rewards on both sides. */
 export function winRate(duels: readonly Duel[]): WinRate | undefined {
-  let [wins, ties, losses, sum, prompts] = [0, 0, 0, 0, 0]
+  let [wins, ties, losses] = [0, 0, 0]
+  const shares: number[] = []
   for (const { rewards, otherRewards } of duels) {
     if (rewards.length === 0 || otherRewards.length === 0) continue
     let points = 0
@@ -35,11 +36,10 @@ export function winRate(duels: readonly Duel[]): WinRate | undefined {
         else losses++
         points += reward > other ? 1 : reward === other ? 0.5 : 0
       }
-    sum += points / (rewards.length * otherRewards.length)
-    prompts++
+    shares.push(points / (rewards.length * otherRewards.length))
   }
-  if (prompts === 0) return undefined
-  const rate = sum / prompts
-  const interval = wilsonInterval(rate, prompts)
+  if (shares.length === 0) return undefined
+  const { mean: rate, interval } = meanInterval(shares)
+  const prompts = shares.length
   return { rate, interval, prompts, missing: duels.length - prompts, wins, ties, losses }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { wilsonInterval } from '../../src/evaluate/intervals.js'
+import { meanInterval, wilsonInterval } from '../../src/evaluate/intervals.js'
 import { passAtK, passCounts } from '../../src/evaluate/pass-at-k.js'
 import { winRate } from '../../src/evaluate/win-rate.js'
 
@@ -59,21 +59,46 @@ describe("Wilson's interval", () => {
     expect(found.high).toBeCloseTo(high, 12)
   })
 
-  test('holds the true share in about 95 of 100 experiments', () => {
-    let state = 5
-    const random = (): number => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-      return state / 2 ** 32
-    }
+  test.each([
+    ['wins and losses', [0.3, 0, 0.7]],
+    ['mostly ties', [0.1, 0.6, 0.3]],
+    ['ties and wins', [0, 0.7, 0.3]],
+    ['a rare win', [0.01, 0.9, 0.09]],
+  ])('of %s holds the true mean in about 95 of 100 experiments', (_, [lost, tied]) => {
+    const random = randomOf(5)
+    const truth = tied! / 2 + (1 - lost! - tied!)
     const held = Array.from({ length: 4000 }, () => {
-      const wins = Array.from({ length: 60 }, () => random() < 0.7).filter(Boolean).length
-      const { low, high } = wilsonInterval(wins / 60, 60)
-      return low <= 0.7 && 0.7 <= high
+      const values = Array.from({ length: 60 }, () => {
+        const drawn = random()
+        return drawn < lost! ? 0 : drawn < lost! + tied! ? 0.5 : 1
+      })
+      const { low, high } = meanInterval(values).interval
+      return low <= truth && truth <= high
     }).filter(Boolean).length
     expect(held / 4000).toBeGreaterThan(0.93)
-    expect(held / 4000).toBeLessThan(0.97)
+    expect(held / 4000).toBeLessThan(0.98)
+  })
+
+  test("of a mean is a coin's for wins and losses, narrower for ties, and no point where nothing varies", () => {
+    const coins = [1, 1, 0, 1, 0, 1, 1]
+    expect(meanInterval(coins).interval).toEqual(wilsonInterval(5 / 7, 7))
+    const wide = ({ interval: { low, high } }: ReturnType<typeof meanInterval>) => high - low
+    expect(wide(meanInterval([1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]))).toBeLessThan(0.4)
+    expect(meanInterval([1, 1, 1]).interval).toEqual(wilsonInterval(1, 3))
+    // As if there were a win and a loss more: a variance of a quarter, twice, over four.
+    expect(meanInterval([0.5, 0.5]).interval).toEqual(wilsonInterval(0.5, (2 * 0.25) / (0.5 / 4)))
+    expect(wide(meanInterval(Array(100).fill(0.5)))).toBeLessThan(0.03)
+    expect(() => meanInterval([])).toThrow('an interval of no trials')
   })
 })
+
+function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
 
 describe('the win rate', () => {
   test('counts a tie as half a win, and prompts alike however many answers they have', () => {
@@ -84,7 +109,7 @@ describe('the win rate', () => {
     ]
     expect(winRate(duels)).toEqual({
       rate: (1 + 0.25) / 2,
-      interval: wilsonInterval(0.625, 2),
+      interval: meanInterval([1, 0.25]).interval,
       prompts: 2,
       missing: 1,
       wins: 1,
