@@ -6,7 +6,7 @@ import { LocalEngine } from '../rollout/index.js'
 import { evaluateSft, loadFrozen, type Report, silentReport } from '../train/index.js'
 import { type Answers, generateAnswers } from './answers.js'
 import { type EvaluationConfig, type EvaluationOptions, resolveEvaluation, temperatureOf } from './options.js'
-import { type PreparedEvaluation, type PreparedModel, prepareEvaluation } from './prepare.js'
+import { answersWanted, type PreparedEvaluation, type PreparedModel, prepareEvaluation } from './prepare.js'
 import type { AnswerRecord, Evaluation, ModelEvaluation, Perplexity } from './result.js'
 import { scoreAnswers } from './rewards.js'
 import { type AnsweredPrompt, answerRecords, countAnswers, rewardsOf, summarizeAnswers } from './summarize.js'
@@ -79,9 +79,7 @@ async function measureModel(prepared: PreparedModel, context: Context): Promise<
     const measures = evaluation.measured
     const perplexity =
       conversations && measures.has('perplexity') ? await perplexityOf(model, conversations, context) : undefined
-    const answers = [...measures].some(metric => metric !== 'perplexity')
-      ? await answersOf(model, prepared, context)
-      : undefined
+    const answers = answersWanted(measures) ? await answersOf(model, prepared, context) : undefined
     return { prepared, perplexity, answers }
   } finally {
     model.dispose()

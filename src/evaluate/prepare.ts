@@ -11,7 +11,7 @@ import {
   openDataset,
 } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
-import { inspectModel } from '../model/index.js'
+import { inspectAdapter, inspectModel } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { cudaDevice } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -47,10 +47,6 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
   checkDevice(config.device)
   const inspected = await inspectModels(config)
   const context = Math.min(...inspected.map(one => one.context))
-  if (config.maxNewTokens >= context)
-    throw new InputError(
-      `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in a context of ${context}; lower it`,
-    )
   const sampling = samplingOf(config)
   for (const { vocabSize } of inspected) resolveSampling(sampling, { vocabSize, n: config.samples })
   const opened: { close(): Promise<void> }[] = []
@@ -78,6 +74,10 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
           .map(([name, why]) => `${name}: ${why}`)
           .join('\n')}`,
       )
+    if (answersWanted(measured) && config.maxNewTokens >= context)
+      throw new InputError(
+        `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in a context of ${context}; lower it`,
+      )
     return { models, files: data.files, rewards, sampling, measured, leftOut, close }
   } catch (error) {
     await close()
@@ -85,7 +85,11 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
   }
 }
 
-export function samplingOf(config: EvaluationConfig): SamplingParams {
+/** Everything but perplexity is measured by what models answer. */
+export const answersWanted = (measured: ReadonlySet<EvaluationMetric>): boolean =>
+  [...measured].some(metric => metric !== 'perplexity')
+
+function samplingOf(config: EvaluationConfig): SamplingParams {
   const { seed, maxNewTokens } = config
   return { seed, maxNewTokens, temperature: temperatureOf(config) }
 }
@@ -106,6 +110,7 @@ async function inspectModels({ model, adapter, reference }: EvaluationConfig) {
     const { context, vocabSize } = await inspectModel(one.directory, { role: 'language' })
       .then(({ config }) => config.decoder)
       .catch(error => refuse(one.name, error))
+    if (one.adapter !== undefined) await inspectAdapter(one.adapter).catch(error => refuse('adapter', error))
     const tokenizer = await Tokenizer.load(one.directory).catch(error => refuse(one.name, error))
     if (tokenizer.vocabSize > vocabSize)
       throw new InputError(

@@ -48,9 +48,9 @@ export function evaluationTable(evaluation: Evaluation): string {
       ]
     : []
   const left = Object.entries(leftOut).map(([name, why]) => `not measured: ${name}: ${firstLines(why)}`)
-  return [`${names} on ${data.join(', ')}${prompts}`, '', ...aligned([...heading, ...rows]), ...won, ...left, ''].join(
-    '\n',
-  )
+  const lines = [`${names} on ${data.join(', ')}${prompts}`, '', ...aligned([...heading, ...rows]), ...won, ...left, '']
+  // Names of files, columns and rewards cannot command the terminal.
+  return lines.map(line => line.replace(/\p{Cc}/gu, '?')).join('\n')
 }
 
 function aligned(rows: readonly { name: string; cells: readonly Cell[] }[]): string[] {

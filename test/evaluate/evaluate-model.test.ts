@@ -1,11 +1,20 @@
+import { appendFileSync, cpSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { corpusBleu, type EvaluationOptions, evaluateModel, meanRougeL, winRate } from '../../src/evaluate/index.js'
+import {
+  corpusBleu,
+  type EvaluationOptions,
+  evaluateModel,
+  evaluationTable,
+  meanRougeL,
+  winRate,
+} from '../../src/evaluate/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import type { RewardInput } from '../../src/reward/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { silentReport } from '../../src/train/index.js'
 import { expectHeld, heldMemory } from '../held-memory.js'
-import { jsonl, modelDirectory, rewardModelDirectory, tokenizer, written } from './world.js'
+import { fresh, jsonl, modelDirectory, rewardModelDirectory, tokenizer, written } from './world.js'
 
 let model: string
 let other: string
@@ -156,6 +165,58 @@ describe('an evaluation', () => {
     expect(none.evaluation.winRate).toBeUndefined()
   })
 
+  test('an adapter takes part', async () => {
+    const trained = await LocalModel.load(model, {
+      role: 'language',
+      adapter: { rank: 2, alpha: 4, dropout: 0, targets: ['q_proj', 'v_proj'], seed: 1 },
+    })
+    const ids = Int32Array.of(3, 4, 5, 6, 7, 8)
+    for (let step = 0; step < 3; step++) {
+      await trained.forwardBackward([ids], outputs => outputs.map(one => ({ logprobs: one.logprobs.map(() => -1) })))
+      await trained.step({ lr: 0.1 })
+    }
+    const adapter = fresh('adapter')
+    await trained.export(adapter, { what: 'adapter' })
+    trained.dispose()
+    const [plain, adapted] = [await run({ limit: 2 }), await run({ limit: 2, adapter })]
+    expect(adapted.evaluation.model.perplexity!.loss).not.toBeCloseTo(plain.evaluation.model.perplexity!.loss, 3)
+    expect(adapted.answers.model.map(one => one.response)).not.toEqual(plain.answers.model.map(one => one.response))
+  })
+
+  test('models of different tokenizers are judged by text', async () => {
+    const copy = fresh('copy')
+    cpSync(model, copy, { recursive: true })
+    // The same tokenizer in other bytes.
+    appendFileSync(join(copy, 'tokenizer.json'), '\n')
+    const { evaluation } = await run({ reward: rewardModel, reference: copy, limit: 3 })
+    expect(evaluation.winRate).toMatchObject({ rate: 0.5, ties: 3 })
+    const shared = await run({ reward: rewardModel, reference: model, limit: 3 })
+    // What the judge's own template renders is not what was sampled.
+    expect(evaluation.model.rewards!.reward!.mean).not.toBe(shared.evaluation.model.rewards!.reward!.mean)
+  })
+
+  test("Chinese texts are compared by sacrebleu's tokenizer for them", async () => {
+    const chinese = jsonl([{ prompt: '你好', reference: '你好吗？' }])
+    const { evaluation, answers } = await run({ data: chinese, bleuTokenizer: 'zh' })
+    const [{ response, references }] = answers.model as [(typeof answers.model)[number]]
+    const compared = [{ hypothesis: response, references }]
+    expect(evaluation.model.bleu).toEqual({ ...corpusBleu(compared, { tokenizer: 'zh' }), tokenizer: 'zh', texts: 1 })
+    expect(evaluation.model.bleu!.referenceLength).toBe(4)
+  })
+
+  test('perplexity alone asks for no room to answer', async () => {
+    const { evaluation } = await run({ metrics: ['perplexity'], maxNewTokens: 1000 })
+    expect(evaluation.model.perplexity!.rows).toBe(6)
+  })
+
+  test('the table is for people: names cannot command the terminal', async () => {
+    const { evaluation } = await run({ data: jsonl([{ text: 'Once.', '\x1b[2J': 1 }]) })
+    const table = evaluationTable(evaluation)
+    expect(table).toContain('not measured: bleu:')
+    expect(table).toContain('?[2J')
+    expect(table).not.toContain('\x1b')
+  })
+
   test('conversations are prompts up to the answer, and rows of text have a perplexity alone', async () => {
     const conversation = jsonl([
       {
@@ -218,6 +279,7 @@ describe('what is wrong is said before a model is loaded', () => {
     ['too many tokens', { maxNewTokens: 96 }, /maxNewTokens: 96 leaves no room for a prompt in a context of 96/],
     ['samples alike', { samples: 2, temperature: 0 }, /temperature: at 0 all samples of a prompt are the same/],
     ['a misspelt option', { max_new_tokens: 3 }, /there is no option "max_new_tokens"; did you mean maxNewTokens\?/],
+    ['no adapter', { adapter: 'nowhere' }, /adapter: .*nowhere/],
     ['no such device', { device: 'cuda:99' }, /device: there is no cuda:99/],
     [
       'a metric without its reward',
