@@ -217,7 +217,8 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
               context,
             ),
           )
-    engine = new LocalEngine(actor, { tokenizer })
+    // Most of a GPU is the training's: its activations come and go beside the cache.
+    engine = new LocalEngine(actor, { tokenizer, ...(actor.device === 'cpu' ? {} : { cacheShare: 0.2 }) })
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
       ...(rewards as RewardEngineOptions),

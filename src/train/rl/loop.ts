@@ -106,6 +106,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // Its updates, from where they were left off.
     progress.stage('updating')
     const { experiences } = batch
+    if (experiences.length === 0) warnOfNothing(batch, iteration)
     const warmingUp = iteration < (config.critic?.warmupIterations ?? 0)
     const plan = planUpdates({
       samples: experiences.length,
@@ -259,6 +260,14 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     const directory = join(run.directory, `iteration_${String(iteration).padStart(6, '0')}`)
     await maker.withModel(actor, () => actor.export(directory, { what: 'model' }))
     if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
+  }
+
+  /** A rollout that teaches nothing costs time and changes no weight: a person should know. */
+  function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
+    const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
+    const message = `iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`
+    run.event('warning', { message })
+    progress.note(message)
   }
 
   function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
