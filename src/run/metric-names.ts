@@ -38,11 +38,9 @@ export const metricNames: readonly MetricName[] = [
   metric('reward/center', '', 'mean of the chosen and rejected scores together, which centring pulls to zero'),
 
   metric('kl/mean', 'nats', 'mean per-token estimate of how far the policy is from the reference'),
-  metric('kl/sequence', 'nats', 'the same summed over a response, averaged over responses'),
   metric('kl/coef', '', 'coefficient of the KL penalty at this step'),
   metric('kl/loss', 'nats', 'the KL term of the loss, where KL is a loss'),
   metric('entropy/mean', 'nats', "mean entropy of the policy's next-token distribution over response tokens"),
-  metric('entropy/loss', '', 'the entropy term of the loss'),
 
   metric('policy/loss', '', 'the policy loss'),
   metric('policy/clip_low', 'share', 'response tokens whose ratio was clipped from below'),
@@ -84,7 +82,6 @@ export const metricNames: readonly MetricName[] = [
 
   metric('grad/norm', '', 'norm of the gradient before clipping'),
   metric('grad/critic_norm', '', "norm of the critic's gradient before clipping"),
-  metric('grad/clipped', 'share', 'optimiser steps of the interval whose gradient was clipped'),
   metric('lr', '', 'learning rate'),
   metric('lr/critic', '', "the critic's learning rate"),
 
@@ -109,13 +106,9 @@ export const metricNames: readonly MetricName[] = [
   metric('data/tokens', 'tokens', 'tokens of the step, prompts included'),
   metric('data/trained_tokens', 'tokens', 'tokens of the step that the loss is over'),
   metric('data/examples', 'examples', 'examples of the step'),
-  metric('data/skipped', 'rows', 'rows left out so far because they could not be used'),
   metric('data/truncated', 'rows', 'rows cut to the length limit so far'),
   metric('data/dropped', 'rows', 'rows left out so far because they were over the length limit'),
-  metric('data/padding', 'share', 'positions of the step that were padding'),
   metric('speed/tokens_per_second', 'tokens/s', 'tokens of the step over its wall-clock time'),
-  metric('speed/samples_per_second', 'samples/s', 'samples or examples of the step over its wall-clock time'),
-  metric('speed/mfu', 'share', "share of the device's peak arithmetic that the update used"),
   metric('seconds/<stage>', 's', 'wall-clock time of one stage of the step; `seconds/total` is all of it'),
   metric('memory/rss', 'bytes', "the process's resident memory"),
   metric('memory/device', 'bytes', "memory in use on the model's device"),
