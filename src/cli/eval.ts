@@ -53,6 +53,7 @@ const flags = z.object({
     'WHEN',
     'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
   ).default('auto'),
+  maxBadRows: integer('rows that may be wrong; they are left out', { min: 0 }).default(0),
   device: text('DEVICE', 'auto (the GPU where there is one), cpu, cuda or cuda:N', 'a device').default('auto'),
   seed: samplingFlags.shape.seed,
   out: file('the numbers as JSON').optional(),

@@ -17,7 +17,8 @@ export function wilsonInterval(share: number, count: number): Interval {
   if (!(count > 0)) throw new RangeError('an interval of no trials')
   const centre = (share + z ** 2 / (2 * count)) / (1 + z ** 2 / count)
   const half = (z / (1 + z ** 2 / count)) * Math.sqrt((share * (1 - share)) / count + z ** 2 / (4 * count ** 2))
-  return { low: Math.max(0, centre - half), high: Math.min(1, centre + half) }
+  // At the ends the formula gives them, but for rounding.
+  return { low: share === 0 ? 0 : centre - half, high: share === 1 ? 1 : centre + half }
 }
 
 /**

@@ -163,13 +163,18 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
   const conversations = wants(metrics, ['perplexity']) ? await open('conversations', context) : undefined
   const others = evaluationMetrics.filter(metric => metric !== 'perplexity')
   const prompts = wants(metrics, others) ? await open('prompts', context - 1) : undefined
-  if (!conversations && !prompts) {
-    const [first, ...further] = new Set(Object.values(problems))
-    throw new DataError([first, ...further].join('\n'))
-  }
+  if (!conversations && !prompts) throw unreadable(problems)
   const datasets = [conversations, prompts].filter(one => one !== undefined)
   const files = [...new Set(datasets[0]!.report.files.map(({ path }) => path))]
   return { conversations, prompts, datasets, problems, files }
+}
+
+/** All rows that are no prompts, and the first of those that are no conversations: they mostly are the same. */
+function unreadable({ prompts, conversations }: OpenData['problems']): DataError {
+  if (prompts === undefined || conversations === undefined || prompts === conversations)
+    return new DataError(prompts ?? conversations!)
+  const [heading, first] = conversations.split('\n')
+  return new DataError(`${prompts}\nAs conversations: ${(first ?? heading)!.trim()}`)
 }
 
 const wants = (metrics: readonly EvaluationMetric[] | undefined, some: readonly EvaluationMetric[]): boolean =>

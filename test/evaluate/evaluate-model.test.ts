@@ -304,6 +304,10 @@ describe('what is wrong is said before a model is loaded', () => {
   test('bad rows are listed, and rows for nothing at all are an error', async () => {
     const bad = written('bad.jsonl', `${JSON.stringify(rows[0])}\n{"prompt":\n${JSON.stringify({ other: 1 })}\n`)
     await refused({ data: bad }).toThrow(/bad\.jsonl:2: not JSON/)
-    await refused({ data: jsonl([{ other: 1 }]) }).toThrow(/no conversations.*no prompt/s)
+    const { evaluation } = await run({ data: bad, maxBadRows: 2 })
+    expect(evaluation.model.answers!.prompts).toBe(1)
+    await refused({ data: jsonl([{ other: 1 }]) }).toThrow(
+      /rows\.jsonl:1: no prompt: .*\nMend them.*\nAs conversations: .*:1: no conversations: /,
+    )
   })
 })

@@ -85,6 +85,7 @@ describe("Wilson's interval", () => {
     const wide = ({ interval: { low, high } }: ReturnType<typeof meanInterval>) => high - low
     expect(wide(meanInterval([1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]))).toBeLessThan(0.4)
     expect(meanInterval([1, 1, 1]).interval).toEqual(wilsonInterval(1, 3))
+    expect([wilsonInterval(0, 24).low, wilsonInterval(1, 24).high]).toEqual([0, 1])
     // As if there were a win and a loss more: a variance of a quarter, twice, over four.
     expect(meanInterval([0.5, 0.5]).interval).toEqual(wilsonInterval(0.5, (2 * 0.25) / (0.5 / 4)))
     expect(wide(meanInterval(Array(100).fill(0.5)))).toBeLessThan(0.03)
