@@ -6,7 +6,7 @@ export class TrainingError extends WhetstoneError {
   override name = 'TrainingError'
 }
 
-/** A row of a dataset, as errors and the journal name it. */
+/** A row of a dataset or a sample, as errors and the journal name it. */
 export interface TrainingRow {
   /** File and line. */
   readonly where: string

@@ -2,6 +2,7 @@
 import type { Experience } from '../../experience/index.js'
 import type { Outputs, Sequence, TokenModel, TrainStepResult } from '../../model/index.js'
 import type { StepRates } from '../config/common.js'
+import { namingRows, type TrainingRow } from '../errors.js'
 import {
   alteredTokens,
   mergePolicyStatistics,
@@ -52,7 +53,12 @@ export interface PolicyUpdate {
   readonly step: TrainStepResult | undefined
 }
 
-export async function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
+/** One step, or none where `targetKl` forbids it. What is not finite stops it before a weight changes, and names its sample. */
+export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
+  return namingRows(options.experiences.map(named), 1, () => policyStep(options))
+}
+
+async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
   const { actor, experiences, objective: objectiveOptions, ptx, rates, targetKl } = options
   const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
   const temperature = experiences[0]!.temperature
@@ -131,7 +137,7 @@ function objectiveSample(
   { objective: { tisCap }, sampling }: PolicyUpdateOptions,
 ): ObjectiveSample {
   return {
-    name: `${one.group}, sample ${one.sample}`,
+    name: named(one).where,
     logprobs,
     oldLogprobs: one.logprobs,
     advantages: one.advantages,
@@ -164,7 +170,11 @@ export interface CriticUpdate {
   readonly step: TrainStepResult
 }
 
-export async function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate> {
+export function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate> {
+  return namingRows(options.experiences.map(named), 1, () => criticStep(options))
+}
+
+async function criticStep(options: CriticUpdateOptions): Promise<CriticUpdate> {
   const { critic, experiences, valueClip, aggregation, maxNewTokens, rates } = options
   const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
   const statistics: ValueStatistics[] = []
@@ -173,8 +183,8 @@ export async function updateCritic(options: CriticUpdateOptions): Promise<Critic
     experiences.map(sequenceOf),
     (outputs, indices) => {
       const samples = outputs.map(({ values }, k) => {
-        const { group, sample, values: oldValues, returns } = experiences[indices[k]!]!
-        return { name: `${group}, sample ${sample}`, values, oldValues, returns }
+        const one = experiences[indices[k]!]!
+        return { name: named(one).where, values, oldValues: one.values, returns: one.returns }
       })
       const result = valueLoss({ samples, totals, options: { valueClip, aggregation, maxNewTokens } })
       loss += result.value
@@ -184,6 +194,11 @@ export async function updateCritic(options: CriticUpdateOptions): Promise<Critic
     { from: experiences.map(({ promptIds }) => promptIds.length), packing: options.packing },
   )
   return { loss, statistics: mergeValueStatistics(statistics), step: await critic.step(rates) }
+}
+
+/** A sample as errors name it. */
+function named({ group, sample }: Experience): TrainingRow {
+  return { where: `prompt ${group}, sample ${sample}`, rowId: group }
 }
 
 function sequenceOf({ promptIds, responseIds }: Experience): Sequence {

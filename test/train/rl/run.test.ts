@@ -104,6 +104,9 @@ test.each(algorithms)(
     })
     expect((await metricLines(parts)).map(strip)).toEqual((await metricLines(whole)).map(strip))
     for (const run of [whole, parts]) expect((await replayRl(run)).mismatches).toEqual([])
+    // The engine samples from merged weights, the trainer scores with the adapter beside them.
+    if ('lora' in options)
+      for (const { values } of await metricLines(whole)) expect(values['gap/mean'] ?? 0).toBeLessThan(1e-5)
     if ('exportEvery' in options)
       for (const run of [whole, parts])
         expect(existsSync(join(run, 'iteration_000002', 'value_model', 'config.json'))).toBe(true)

@@ -157,3 +157,10 @@ test('every pass sees every sample once, in an order of its own', () => {
   expect(order('policy', 0)).not.toEqual(order('policy', 1))
   expect(order('policy', 0)).toEqual(order('critic', 0))
 })
+
+test('a number that is not finite stops before the weights change, and names its sample', async () => {
+  const broken = rollout.map((one, i) => (i === 2 ? { ...one, advantages: one.advantages.map(() => 1e300) } : one))
+  await expect(updated({}, { experiences: broken })).rejects.toThrow(
+    /prompt 2, sample 0: the gradient .* is not finite; the weights were not changed/,
+  )
+})
