@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Family, families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
-import { Tokenizer } from '../text/index.js'
+import { embeddingRows, Tokenizer } from '../text/index.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
@@ -83,11 +83,4 @@ function shapeOf({ size, tie, noTie, ...given }: Settings): ModelShape {
   if (shape.headDim === undefined && hidden % heads !== 0)
     throw new UsageError(`--hidden ${hidden} is not a multiple of --heads ${heads}; say --head-dim`)
   return Object.assign({ kvHeads: heads, headDim: hidden / heads, context: 2048, tied: true }, shape as ModelShape)
-}
-
-/** One more than the largest id: a vocabulary may have holes. */
-function embeddingRows(tokenizer: Tokenizer): number {
-  let id = 0
-  for (let found = 0; found < tokenizer.vocabSize; id++) if (tokenizer.tokenOf(id) !== undefined) found++
-  return id
 }

@@ -1,5 +1,6 @@
 /** The kinds of training there are, as commands see them. */
 import type { z } from 'zod'
+import { pipelineSchema } from '../pipeline/index.js'
 import {
   algorithms,
   type PreferenceConfig,
@@ -103,6 +104,7 @@ export const trainings: Readonly<Record<string, Pick<Training<unknown>, 'schema'
   dpo: dpoTraining,
 }
 
-export const configSchemas: Readonly<Record<string, z.ZodObject>> = Object.fromEntries(
-  Object.entries(trainings).map(([name, { schema }]) => [name, schema]),
-)
+export const configSchemas: Readonly<Record<string, z.ZodObject>> = {
+  ...Object.fromEntries(Object.entries(trainings).map(([name, { schema }]) => [name, schema])),
+  pipeline: pipelineSchema,
+}

@@ -48,6 +48,11 @@ export const verbs: readonly VerbEntry[] = [
   { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
   { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
   {
+    name: 'pipeline',
+    summary: 'SFT, a reward model and PPO, one after another',
+    load: () => import('./pipeline.js'),
+  },
+  {
     name: 'eval',
     summary: 'measure a model: perplexity, reward, accuracy, win rate, BLEU, ROUGE-L',
     load: () => import('./eval.js'),

@@ -8,7 +8,7 @@ export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray 
 export { type Change, configChanges, type RunCommand, type RunConfig, type RunIdentity } from './identity.js'
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
-export type { LockHolder } from './lock.js'
+export { type Lock, type LockHolder, takeLock } from './lock.js'
 export type { SkippedRecord } from './logs.js'
 export { headline, mainMetrics } from './main-metrics.js'
 export { isMetricName, type MetricName, metricNames } from './metric-names.js'

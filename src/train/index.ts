@@ -33,8 +33,9 @@ export {
   trainProgress,
 } from './progress.js'
 export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
-export { runRewardModel } from './reward-model/job.js'
+export { type RewardModelExtensions, runRewardModel } from './reward-model/job.js'
 export * from './rl/index.js'
+export { runVersions } from './run-setup.js'
 export { type SftConfig, sftSchema } from './sft/config.js'
 export { runSft } from './sft/job.js'
 export { evaluateSft } from './sft/loop.js'

@@ -119,7 +119,9 @@ const makers: Readonly<Record<LossKind, (draw: Draw, name: LossName) => Call>> =
       rejected: draw.number(-3, 3),
       margin: draw.oneOf([undefined, 1]),
     }))
-    return { samples, totals: { pairs: samples.length }, options: { margin: 0.3, centerCoef: draw.oneOf([0, 0.1]) } }
+    const contrastive = draw.oneOf([{}, { rankingWeight: 0.5, contrastiveWeight: 0.7, temperature: 1.5 }])
+    const options = { margin: 0.3, centerCoef: draw.oneOf([0, 0.1]), ...contrastive }
+    return { samples, totals: { pairs: samples.length }, options }
   },
   preference: (draw, name) => {
     const samples = draw.samples(() => ({

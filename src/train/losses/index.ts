@@ -42,6 +42,7 @@ export {
 export { type LossEntry, type LossKind, type LossName, losses } from './registry.js'
 export {
   mergeRewardModelStatistics,
+  type PairLoss,
   type PairTotals,
   type RewardModelLossOptions,
   type RewardModelLossResult,

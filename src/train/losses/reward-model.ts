@@ -6,6 +6,13 @@ import { mergeStatistics, share } from './statistics.js'
 
 export const rewardModelLossSchema = z.strictObject({
   margin: z.number().min(0).default(0).describe('how far apart the scores of a pair should be'),
+  rankingWeight: z.number().min(0).default(1).describe('what the ranking term, which knows the margin, counts'),
+  contrastiveWeight: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe('what the contrastive term, a choice between scores / temperature, counts'),
+  temperature: z.number().positive().default(1).describe('of the contrastive term'),
   centerCoef: z.number().min(0).default(0).describe('cost of scores whose sum is far from 0'),
 })
 export type RewardModelLossOptions = z.input<typeof rewardModelLossSchema>
@@ -41,9 +48,12 @@ export interface RewardModelLossResult {
   readonly statistics: RewardModelStatistics
 }
 
+/** Another loss in its place: values and gradients of a part of the batch, `totals` being those of the whole. */
+export type PairLoss = (call: { samples: readonly ScoredPair[]; totals: PairTotals }) => RewardModelLossResult
+
 /**
  * The ranking loss of a reward model: the mean of -log sigmoid(chosen - rejected - margin), plus `centerCoef` times the square of
- * chosen + rejected, which keeps scores near 0.
+ * chosen + rejected, which keeps scores near 0. With a `contrastiveWeight`, -log sigmoid((chosen - rejected) / temperature) too.
  *
  * @example
  * rewardModelLoss({ samples: [{ chosen: 1, rejected: 0 }], totals: { pairs: 1 }, options: {} }).value // 0.3133
@@ -54,7 +64,11 @@ export function rewardModelLoss(call: {
   options: RewardModelLossOptions
 }): RewardModelLossResult {
   const { totals } = call
-  const { margin, centerCoef } = resolveOptions('reward-model', rewardModelLossSchema, call.options)
+  const { margin, centerCoef, rankingWeight, contrastiveWeight, temperature } = resolveOptions(
+    'reward-model',
+    rewardModelLossSchema,
+    call.options,
+  )
   const samples = call.samples.map(sample => ({ ...sample, margin: sample.margin ?? margin }))
   checkNumberInputs(samples, ['chosen', 'rejected', 'margin'])
   checkTotal('pairs', totals.pairs, samples.length)
@@ -64,8 +78,10 @@ export function rewardModelLoss(call: {
     const { chosen, rejected } = sample
     const distance = chosen - rejected - sample.margin
     const sum = chosen + rejected
-    const loss = -logSigmoid(distance) + centerCoef * sum * sum
-    const pull = sigmoid(-distance)
+    const contrast = (chosen - rejected) / temperature
+    const loss =
+      -rankingWeight * logSigmoid(distance) - contrastiveWeight * logSigmoid(contrast) + centerCoef * sum * sum
+    const pull = rankingWeight * sigmoid(-distance) + (contrastiveWeight / temperature) * sigmoid(-contrast)
     const center = 2 * centerCoef * sum
     checkNumberGradient(sample, place, loss, center)
     value += coefficient * loss

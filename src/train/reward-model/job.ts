@@ -1,7 +1,14 @@
 import type { JobOptions, JobResult } from '../job.js'
+import type { PairLoss } from '../losses/index.js'
 import { runSupervised } from '../supervised-job.js'
 import type { RewardModelConfig } from './config.js'
 import { rewardModelLoop } from './loop.js'
+
+/** What a program may put in place of a part of the training. */
+export interface RewardModelExtensions {
+  /** The loss of pairs, in place of the ranking loss. It is called once, with the config. */
+  readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
+}
 
 /**
  * A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory.
@@ -12,14 +19,20 @@ import { rewardModelLoop } from './loop.js'
  *   console.log(best?.value) // accuracy on held-out pairs
  * }
  */
-export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
+export function runRewardModel(
+  job: JobOptions<RewardModelConfig>,
+  { createLoss }: RewardModelExtensions = {},
+): Promise<JobResult> {
   return runSupervised(job, {
     command: 'reward',
     kind: 'preferences',
     role: 'reward',
     bestBy: { metric: 'validation/accuracy', better: 'higher' },
     shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
-    loop: ({ config: { margin, centerCoef }, model, training, validation }) =>
-      rewardModelLoop({ model, training, validation, loss: { margin, centerCoef }, signal: job.signal }),
+    loop: ({ config, model, training, validation }) => {
+      const { margin, rankingWeight, contrastiveWeight, temperature, centerCoef } = config
+      const loss = createLoss?.(config) ?? { margin, rankingWeight, contrastiveWeight, temperature, centerCoef }
+      return rewardModelLoop({ model, training, validation, loss, signal: job.signal })
+    },
   })
 }

@@ -5,6 +5,7 @@ import { namingRows } from '../errors.js'
 import { evaluationRows } from '../evaluation-rows.js'
 import {
   mergeRewardModelStatistics,
+  type PairLoss,
   type RewardModelLossOptions,
   type RewardModelStatistics,
   rewardModelLoss,
@@ -16,13 +17,19 @@ export interface RewardModelLoopOptions {
   readonly model: TokenModel<'reward'>
   readonly training: EpochTraining<PreferenceExample>
   readonly validation: ExampleSet<PreferenceExample> | undefined
-  readonly loss: RewardModelLossOptions
+  /** Options of the ranking loss, or another one. */
+  readonly loss: RewardModelLossOptions | PairLoss
   readonly signal: AbortSignal
+}
+
+function lossOf(loss: RewardModelLossOptions | PairLoss): PairLoss {
+  return typeof loss === 'function' ? loss : call => rewardModelLoss({ ...call, options: loss })
 }
 
 /** Trains a reward model: of each pair, the chosen answer's score rises above the rejected one's. */
 export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<void> {
-  const { model, training, validation, loss, signal } = options
+  const { model, training, validation, signal } = options
+  const loss = lossOf(options.loss)
   const evaluate = () => evaluateRewardModel({ model, validation: validation!, loss, signal })
   // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
@@ -35,7 +42,7 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
       await model.forwardBackward(
         sequences,
         (outputs, indices) => {
-          const result = rewardModelLoss({ samples: scoredPairs(batch, outputs, indices), totals, options: loss })
+          const result = loss({ samples: scoredPairs(batch, outputs, indices), totals })
           value += result.value
           parts.push(result.statistics)
           return result.gradients.flatMap(({ chosen, rejected }) => [{ score: chosen }, { score: rejected }])
@@ -65,10 +72,11 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
 export async function evaluateRewardModel(options: {
   model: TokenModel<'reward'>
   validation: ExampleSet<PreferenceExample>
-  loss: RewardModelLossOptions
+  loss: RewardModelLossOptions | PairLoss
   signal: AbortSignal
 }): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin' | 'calibration'}`, number>> {
-  const { model, validation, loss, signal } = options
+  const { model, validation, signal } = options
+  const loss = lossOf(options.loss)
   let sum = 0
   const differences: number[] = []
   for await (const part of evaluationRows(validation)) {
@@ -78,7 +86,7 @@ export async function evaluateRewardModel(options: {
       outputs,
       outputs.map((_, i) => i),
     )
-    sum += part.length * rewardModelLoss({ samples, totals: { pairs: part.length }, options: loss }).value
+    sum += part.length * loss({ samples, totals: { pairs: part.length } }).value
     for (const { chosen, rejected } of samples) differences.push(chosen - rejected)
   }
   const pairs = differences.length

@@ -120,11 +120,12 @@ export const rlSchema = z.strictObject(rlShape)
 export type RlConfig = Readonly<z.output<typeof rlSchema>>
 
 /** Options that name files or directories; those in a config file are relative to it. */
-const paths = [
+export const rlPaths: readonly string[] = [
   ...['model', 'output', 'adapter', 'rewards', 'reference', 'critic.model'],
   ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
 ]
-const words = ['initial', 'adapter-off', 'none']
+/** Values of path options that are no paths. */
+export const rlWords: readonly string[] = ['initial', 'adapter-off', 'none']
 
 /** Words of other systems. */
 const otherWords: Readonly<Record<string, string>> = {
@@ -149,7 +150,7 @@ const otherWords: Readonly<Record<string, string>> = {
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
   const preset = presetOf(layers)
   const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
-  const resolved = resolveConfig(rlSchema, [base, ...layers], { paths, words, otherWords })
+  const resolved = resolveConfig(rlSchema, [base, ...layers], { paths: rlPaths, words: rlWords, otherWords })
   const problems = rlProblems(resolved.config)
   if (problems.length > 0)
     throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))

@@ -1,8 +1,10 @@
 export {
   type RlConfig,
   resolveRlConfig,
+  rlPaths,
   rlSchema,
   rlShape,
+  rlWords,
 } from './config.js'
 export { prepareRl, runRl } from './job.js'
 export { type RlLoopOptions, type RlLoopResult, trainRl } from './loop.js'

@@ -2,6 +2,7 @@
  * Reinforcement learning, from top to bottom: prompts, a rollout with rewards and advantages, the updates it is worth, a look at
  * held-out prompts, a checkpoint; and again.
  */
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExperienceBatch } from '../../experience/index.js'
 import type { Run } from '../../run/index.js'
@@ -258,6 +259,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
   async function exportIteration(iteration: number): Promise<void> {
     const directory = join(run.directory, `iteration_${String(iteration).padStart(6, '0')}`)
+    // Of an attempt at this iteration that was interrupted.
+    await rm(join(directory, 'value_model'), { recursive: true, force: true })
     await maker.withModel(actor, () => actor.export(directory, { what: 'model' }))
     if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
   }

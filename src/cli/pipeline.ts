@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { didYouMean } from '../errors/index.js'
+import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
+import { type Report, reportFor } from '../progress/index.js'
+import { configOptions, type RawConfig, settingsLayer } from '../train/index.js'
+import { dryRunReport } from './dry-run.js'
+import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
+import { interruptible } from './interrupt.js'
+import { resolvedConfig } from './resolved-config.js'
+import { resumeLine } from './train-command.js'
+
+const flags = z.object({
+  config: file('the config'),
+  set: z
+    .array(text('KEY=VALUE', '', 'key=value'))
+    .optional()
+    .meta({
+      placeholder: 'KEY=VALUE',
+      description: "an option that takes the place of the config's; several times for several",
+    }),
+  stages: text('NAMES', `which to run, with commas between: ${stageNames.join(', ')} (default: all)`).optional(),
+  resume: toggle('go on with a stage that was begun and not finished'),
+  dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),
+})
+
+const options = configOptions(pipelineSchema)
+const column = Math.max(...options.map(({ name }) => name.length)) + 2
+const described = options.map(({ name, initial, description }) => {
+  const shownInitial = initial === undefined ? '' : ` (default ${initial})`
+  return `  ${name.padEnd(column)}${description}${shownInitial}`
+})
+
+export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES] [--resume] [--dry-run]
+
+Supervised fine-tuning, a reward model and PPO, one after another, each on what the one before made. What all of them need is
+checked before the first begins. A stage that is done, from the same config, data and models, is skipped; one that was made from
+anything else is run again, and what there was is moved to previous/.
+
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+
+  baseModel: model
+  sftDataPath: conversations.jsonl
+  rewardDataPath: preferences.jsonl
+  ppoDataPath: prompts.jsonl
+
+${flagHelp(flags)}
+
+Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+
+Options of the config, dots for sections (docs/pipeline.md explains them, \`whetstone schema pipeline\` prints them for editors):
+
+${described.join('\n')}
+`
+
+export async function run(args: string[]): Promise<number> {
+  const { config, set = [], resume = false, dryRun = false, ...given } = readFlags(args, flags)
+  const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
+  const report = reportFor(process.env)
+  const pipeline = await createRlhfPipeline(config, { report, layers: [asUsage(() => settingsLayer(set))] })
+  const { saveDir } = pipeline.config
+  return interruptible({
+    work: async signal => {
+      if (dryRun) return dry(pipeline, { stages, report, signal })
+      signal.addEventListener('abort', () => report.line(stopping), { once: true })
+      const result = await pipeline.runFullPipeline({ ...(stages ? { stages } : {}), resume, signal })
+      if (result.outcome === 'stopped') signal.throwIfAborted()
+      for (const line of afterwards(pipeline, result.model)) report.line(line)
+      return 0
+    },
+    onInterrupt: () =>
+      report.line(
+        existsSync(join(saveDir, 'config.json')) && !dryRun
+          ? `Interrupted. What was trained is saved in ${saveDir}; to go on with it:\n  ${resumeLine('pipeline', args)}`
+          : 'Interrupted. Nothing was written.',
+      ),
+  })
+}
+
+const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
+
+function asUsage<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error })
+  }
+}
+
+function stagesOf(names: string): StageName[] {
+  return names.split(',').map(one => {
+    const name = one.trim()
+    const found = stageNames.find(stage => stage === name)
+    if (!found)
+      throw new UsageError(
+        `--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; there are ${stageNames.join(', ')}`}`,
+      )
+    return found
+  })
+}
+
+async function dry(
+  pipeline: RlhfPipeline,
+  { stages, report, signal }: { stages: readonly StageName[] | undefined; report: Report; signal: AbortSignal },
+): Promise<number> {
+  const checked = await pipeline.check({ ...(stages ? { stages } : {}), signal })
+  process.stdout.write(`${resolvedConfig(pipeline.config as RawConfig, pipeline.origins)}\n`)
+  for (const { stage, resolved, plan, models, data } of checked) {
+    process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
+    report.line(`\nstage ${stage}`)
+    for (const line of dryRunReport({ plan, models, data })) report.line(line)
+  }
+  return 0
+}
+
+/** Where things are, and how to use them. */
+function afterwards({ config: { saveDir } }: RlhfPipeline, model: string): string[] {
+  return [
+    `${model}: the model; ${join(saveDir, 'samples')}: answers before and after each stage; ${join(saveDir, 'logs')}: curves`,
+    ...(model.endsWith('best_model') && model.includes('reward_model')
+      ? []
+      : [`  whetstone chat --model ${model}`, `  whetstone serve --model ${model}`]),
+  ]
+}

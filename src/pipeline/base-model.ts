@@ -1,0 +1,127 @@
+/** The model that the pipeline begins with, as a directory. */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, link, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { writeDirectoryAtomic } from '../files/index.js'
+import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
+import { embeddingRows, Tokenizer } from '../text/index.js'
+import type { ExtensionContext, PipelineExtensions } from './extensions.js'
+
+export interface BaseModelOptions extends ExtensionContext {
+  readonly extensions: PipelineExtensions
+  /** Where a model is written that is no directory yet. */
+  readonly into: string
+  /** `keep`: a model that a function made for an earlier attempt is taken as it is. */
+  readonly existing: 'keep' | 'make'
+}
+
+/** A directory with a model and its tokenizer: the config's own, or one that is made in `into`. */
+export async function baseModelDirectory(options: BaseModelOptions): Promise<string> {
+  const { config, extensions, into, existing, ...context } = options
+  const { baseModel, tokenizerPath } = config
+  const { loadTokenizer, loadBaseModel } = extensions
+  if (existing === 'keep' && (loadTokenizer || loadBaseModel) && existsSync(join(into, 'config.json'))) return into
+  const tokenizer = loadTokenizer
+    ? await loadTokenizer({ config, ...context })
+    : tokenizerPath === undefined
+      ? undefined
+      : await Tokenizer.load(tokenizerPath)
+  const given = loadBaseModel ? await loadBaseModel({ config, ...context, tokenizer }) : baseModel
+  if (given === undefined)
+    throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}')
+  if (typeof given === 'string') {
+    if (loadTokenizer === undefined) {
+      if (tokenizer) await checkSame(given, tokenizer.dir)
+      return given
+    }
+    return withTokenizer(given, tokenizer!, into)
+  }
+  if ('family' in given) return randomModel(given, tokenizer!, into, options.signal)
+  return writtenModel(given, tokenizer, into)
+}
+
+/** Two tokenizers where one was said: ids of one mean something else to the other. */
+async function checkSame(model: string, tokenizer: string): Promise<void> {
+  const [own, other] = await Promise.all([model, tokenizer].map(tokenizerFingerprint))
+  if (own !== undefined && own !== other)
+    throw new InputError(
+      `tokenizerPath: ${tokenizer} is another tokenizer than that of the base model in ${model}, so that token ids mean ` +
+        'something else to it; leave tokenizerPath out, or give the tokenizer that the model was made with',
+    )
+}
+
+async function tokenizerFingerprint(directory: string): Promise<string | undefined> {
+  const text = await readFile(join(directory, 'tokenizer.json'), 'utf8').catch(() => undefined)
+  // By content: the same tokenizer may be written with other spaces.
+  return (
+    text &&
+    createHash('sha256')
+      .update(JSON.stringify(JSON.parse(text)))
+      .digest('hex')
+  )
+}
+
+/** A model of random weights, which the config asked for. */
+async function randomModel(
+  { family, size, seed }: { family: Parameters<typeof newConfig>[0]; size: keyof typeof sizes; seed: number },
+  tokenizer: Tokenizer,
+  out: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
+  const config = newConfig(family, { ...sizes[size], vocabSize: embeddingRows(tokenizer) }, tokens)
+  await writeDirectoryAtomic(
+    out,
+    at => initModel({ config, seed, dtype: 'float32', tokenizer: tokenizer.dir, tokens, out: at, signal }),
+    { replaces: () => true },
+  )
+  return out
+}
+
+/** A model object as a directory, with the tokenizer that was loaded for it. */
+export async function writtenModel(model: LocalModel, tokenizer: Tokenizer | undefined, out: string): Promise<string> {
+  try {
+    await writeDirectoryAtomic(
+      out,
+      async at => {
+        await model.export(at, { what: 'model' })
+        if (tokenizer) await copyTokenizer(tokenizer.dir, at)
+      },
+      { replaces: () => true },
+    )
+    return out
+  } finally {
+    model.dispose()
+  }
+}
+
+/** The weights of a directory beside another tokenizer: links where the disk has them, so that no weight is there twice. */
+async function withTokenizer(model: string, tokenizer: Tokenizer, out: string): Promise<string> {
+  const { vocabSize } = (await readConfig(model)).decoder
+  if (tokenizer.vocabSize > vocabSize)
+    throw new InputError(
+      `loadTokenizer: the tokenizer in ${tokenizer.dir} has ${tokenizer.vocabSize} tokens, and ${model} a vocabulary of ${vocabSize}`,
+    )
+  await writeDirectoryAtomic(
+    out,
+    async at => {
+      for (const entry of await readdir(model, { withFileTypes: true })) {
+        if (!entry.isFile() || tokenizerFiles.includes(entry.name)) continue
+        const [from, to] = [join(model, entry.name), join(at, entry.name)]
+        await link(from, to).catch(() => cp(from, to))
+      }
+      await copyTokenizer(tokenizer.dir, at)
+    },
+    { replaces: () => true },
+  )
+  return out
+}
+
+async function copyTokenizer(from: string, to: string): Promise<void> {
+  for (const name of tokenizerFiles) {
+    const isThere = await stat(join(from, name)).catch(() => undefined)
+    if (isThere) await cp(join(from, name), join(to, name), { recursive: true })
+  }
+}

@@ -1,0 +1,148 @@
+/** Everything that can be known of all stages before the first one begins: configs, rows, model headers, vocabularies, rewards. */
+import { existsSync } from 'node:fs'
+import type { DataReport } from '../data/index.js'
+import { InputError, WhetstoneError } from '../errors/index.js'
+import { readConfig } from '../model/index.js'
+import {
+  type CheckedModels,
+  checkData,
+  checkModels,
+  type PlannedUse,
+  planRl,
+  planRows,
+  type ResolvedConfig,
+  type TrainingPlan,
+} from '../train/index.js'
+import type { PipelineConfig } from './config.js'
+import { type StageConfig, stageConfig } from './stage-configs.js'
+import { givenOrMade, type StageName, usesRewardModel } from './stages.js'
+
+export interface CheckedStage {
+  readonly stage: StageName
+  /** With stand-ins for models that are not made yet. */
+  readonly resolved: StageConfig
+  readonly plan: TrainingPlan
+  readonly models: CheckedModels
+  readonly data: readonly DataReport[]
+}
+
+/**
+ * Checks the stages that are to run. A model that an earlier one of them will make is stood in for by the base model, which has
+ * the same shape and tokenizer; one that none of them makes has to be there.
+ */
+export async function checkStages(
+  stages: readonly StageName[],
+  pipeline: ResolvedConfig<PipelineConfig>,
+  { base, signal }: { base: string | undefined; signal: AbortSignal },
+): Promise<CheckedStage[]> {
+  const { config } = pipeline
+  const checked: CheckedStage[] = []
+  for (const stage of stages) {
+    const model = startOf(stage, stages, config, base)
+    const { context } = (await headerOf(stage, model, pipeline)).decoder
+    const resolved = stageConfig(stage, pipeline, { model, context })
+    const rewardModel = stage === 'ppo' && usesRewardModel(config) ? rewardModelOf(stages, config) : undefined
+    const plan = planStage(resolved, { rewardModel, rewards: usesRewardModel(config) ? 'own' : 'given' })
+    try {
+      if (rewardModel !== undefined) await checkScores(rewardModel, config)
+      const models = await checkModels(plan)
+      checked.push({
+        stage,
+        resolved,
+        plan,
+        models,
+        data: await checkData(plan, { tokenizer: models.tokenizer, signal }),
+      })
+    } catch (error) {
+      if (!(error instanceof WhetstoneError)) throw error
+      const { message, remedy } = error
+      throw new InputError(`stage ${stage}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
+    }
+  }
+  return checked
+}
+
+/** The directory that stands for the model a stage begins with. */
+function startOf(
+  stage: StageName,
+  stages: readonly StageName[],
+  config: PipelineConfig,
+  base: string | undefined,
+): string {
+  if (stage === 'sft' || stages.includes('sft')) return base!
+  const model = givenOrMade(config, 'sft')
+  if (!existsSync(model))
+    throw new InputError(`stage ${stage}: needs the model of the SFT stage, and ${model} is not there`, {
+      remedy: 'Run the stage sft too, or name a model to begin with: sftModel.',
+    })
+  return model
+}
+
+function rewardModelOf(stages: readonly StageName[], config: PipelineConfig): string | undefined {
+  if (stages.includes('reward')) return undefined
+  const model = givenOrMade(config, 'reward')
+  if (!existsSync(model))
+    throw new InputError(`stage ppo: needs a reward model, and ${model} is not there`, {
+      remedy:
+        'Run the stage reward too, name a reward model (rewardModel), or give rewards of your own (ppo: { rewards }).',
+    })
+  return model
+}
+
+/** The header of the model, with the stage in what is wrong with it. */
+async function headerOf(stage: StageName, model: string, { origins }: ResolvedConfig<PipelineConfig>) {
+  try {
+    return await readConfig(model)
+  } catch (error) {
+    if (!(error instanceof WhetstoneError)) throw error
+    const option = stage !== 'sft' && origins.sftModel !== undefined ? 'sftModel' : 'baseModel'
+    throw new InputError(`stage ${stage}: ${option}: ${error.message}`, { cause: error })
+  }
+}
+
+/** A language model taken for a reward model would score with a random head. */
+async function checkScores(model: string, config: PipelineConfig): Promise<void> {
+  const { head } = await readConfig(model)
+  if (head === 'score') return
+  const option = config.rewardModel === undefined ? '' : 'rewardModel: '
+  throw new InputError(`${option}${model} is a language model; a reward model has a score head`)
+}
+
+/** What a stage will open. `rewards: own` are those of the pipeline's reward model, whose description is not written yet. */
+export function planStage(
+  resolved: StageConfig,
+  { rewardModel, rewards }: { rewardModel: string | undefined; rewards: 'own' | 'given' },
+): TrainingPlan {
+  switch (resolved.training) {
+    case 'sft':
+      return planRows(resolved.config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 })
+    case 'reward':
+      return planRows(resolved.config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 })
+    case 'preference': {
+      const { loss, reference } = resolved.config
+      const kind = loss === 'kto' ? 'labelled' : 'preferences'
+      return planRows(resolved.config, { kind, role: 'language', sequencesPerRow: loss === 'kto' ? 1 : 2, reference })
+    }
+    case 'rl': {
+      const plan = planRl(resolved.config)
+      const scorer: PlannedUse[] =
+        rewardModel === undefined
+          ? []
+          : [
+              {
+                name: 'the reward model',
+                option: 'rewardModel',
+                directory: rewardModel,
+                role: 'reward',
+                trained: 'nothing',
+                computes: 'yes',
+              },
+            ]
+      return {
+        ...plan,
+        models: [...plan.models, ...scorer],
+        rewards: rewards === 'own' ? undefined : plan.rewards,
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** What files are, by their bytes: whether a stage would be trained on the same things again. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { WhetstoneError } from '../errors/index.js'
+
+/** SHA-256 of a file's bytes. */
+export async function fileFingerprint(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash).catch((cause: Error) => {
+    throw new WhetstoneError(`${path} cannot be read: ${cause.message}`, { cause })
+  })
+  return hash.digest('hex')
+}
+
+/** SHA-256 over the names and bytes of all files of a directory; undefined where there is none. Names with a dot in front are passing. */
+export async function directoryFingerprint(directory: string): Promise<string | undefined> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => undefined)
+  if (!entries) return undefined
+  const names = entries
+    .filter(entry => entry.isFile())
+    .map(entry => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .filter(name => !name.startsWith('.'))
+    .sort()
+  if (names.length === 0) return undefined
+  const hash = createHash('sha256')
+  for (const name of names) hash.update(`${name}\n${await fileFingerprint(join(directory, name))}\n`)
+  return hash.digest('hex')
+}
+
+/** SHA-256 of a text. */
+export function textFingerprint(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

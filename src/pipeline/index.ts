@@ -1,0 +1,28 @@
+/**
+ * The RLHF pipeline: supervised fine-tuning, a reward model, PPO, each on what the one before made.
+ *
+ * @example
+ * const pipeline = await createRlhfPipeline('rlhf.yaml')
+ * const { outcome, model } = await pipeline.runFullPipeline()
+ */
+export type { CheckedStage } from './check-stages.js'
+export {
+  getDefaultConfig,
+  type PipelineConfig,
+  type PipelineOptions,
+  pipelineSchema,
+  resolvePipelineConfig,
+} from './config.js'
+export type { ExtensionContext, PipelineExtensions } from './extensions.js'
+export {
+  createRlhfPipeline,
+  type PipelineResult,
+  type PipelineSettings,
+  RlhfPipeline,
+  type RunOptions,
+} from './rlhf-pipeline.js'
+export type { GeneratedSample } from './samples.js'
+export { seedNames } from './seed-config.js'
+export { optionNames, stageDefaults } from './stage-configs.js'
+export type { StageResult } from './stage-runner.js'
+export { type StageName, stageNames } from './stages.js'

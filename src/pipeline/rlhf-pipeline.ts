@@ -1,0 +1,220 @@
+/** SFT, a reward model, PPO: one after another, each alone, or as much of it as is not done yet. */
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { InputError } from '../errors/index.js'
+import { readConfigFile, writeFileAtomic } from '../files/index.js'
+import { type Report, silentReport } from '../progress/index.js'
+import { takeLock } from '../run/index.js'
+import { Tokenizer } from '../text/index.js'
+import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
+import { baseModelDirectory } from './base-model.js'
+import { type CheckedStage, checkStages } from './check-stages.js'
+import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
+import type { PipelineExtensions } from './extensions.js'
+import { answerLength, promptFor, SampleLog } from './sample-log.js'
+import { generateSamples } from './samples.js'
+import { fromSeedConfig, isSeedConfig } from './seed-config.js'
+import { PipelineLog } from './stage-logs.js'
+import { runStage, type StageResult } from './stage-runner.js'
+import { givenOrMade, type StageName, stageModel, stageNames, wholePipeline } from './stages.js'
+
+export interface PipelineSettings extends PipelineExtensions {
+  /** Where it says what it is doing. Default: nowhere. */
+  readonly report?: Report
+  /** Further layers over the config, such as those of a command line. */
+  readonly layers?: readonly ConfigLayer[]
+}
+
+export interface RunOptions {
+  /** Go on with a stage that was begun and not finished. Default: such a stage is an error. */
+  readonly resume?: boolean
+  /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
+  readonly signal?: AbortSignal
+}
+
+export interface PipelineResult {
+  readonly outcome: 'finished' | 'stopped'
+  readonly stages: readonly StageResult[]
+  /** The directory of the last stage's model. */
+  readonly model: string
+}
+
+/**
+ * A pipeline from a config, or from a file of one. Nothing is written before a stage runs.
+ *
+ * @example
+ * const pipeline = await createRlhfPipeline({ baseModel: 'model', sftDataPath: 'conversations.jsonl', saveDir: 'rlhf' })
+ * const { model } = await pipeline.runFullPipeline()
+ * console.log(await pipeline.generateSample('What is 2 + 2?', { model }))
+ */
+export async function createRlhfPipeline(
+  config: PipelineOptions | string | URL,
+  { report = silentReport, layers = [], ...extensions }: PipelineSettings = {},
+): Promise<RlhfPipeline> {
+  const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: config }
+  return new RlhfPipeline(resolvePipelineConfig([first, ...layers]), { report, extensions })
+}
+
+const isFile = (config: PipelineOptions | string | URL): config is string | URL =>
+  typeof config === 'string' || config instanceof URL
+
+async function configLayer(from: string | URL): Promise<ConfigLayer> {
+  const file = typeof from === 'string' ? from : fileURLToPath(from)
+  const layer = fileLayer(file, await readConfigFile(file))
+  return isSeedConfig(file, layer.values) ? { ...layer, values: fromSeedConfig(file, layer.values) } : layer
+}
+
+export class RlhfPipeline {
+  readonly config: PipelineConfig
+  /** Where each option came from, by dotted path. */
+  readonly origins: Readonly<Record<string, string>>
+  readonly #report: Report
+  readonly #extensions: PipelineExtensions
+
+  get #resolved(): ResolvedConfig<PipelineConfig> {
+    return { config: this.config, origins: this.origins }
+  }
+
+  constructor(
+    resolved: ResolvedConfig<PipelineConfig>,
+    { report, extensions }: { report: Report; extensions: PipelineExtensions },
+  ) {
+    this.config = resolved.config
+    this.origins = resolved.origins
+    this.#report = report
+    this.#extensions = extensions
+  }
+
+  /** Supervised fine-tuning: `sft/best_model`. */
+  async runSft(options: RunOptions = {}): Promise<StageResult> {
+    return this.#one('sft', options)
+  }
+
+  /** The reward model: `reward_model/best_model`. Begins with what SFT made, or with `sftModel`. */
+  async runRewardTraining({ sftModel, ...options }: RunOptions & { sftModel?: string } = {}): Promise<StageResult> {
+    return this.#with({ sftModel }).#one('reward', options)
+  }
+
+  /** The last stage: `ppo/final_model`, or that of another algorithm. Begins with what the others made, or with what is given. */
+  async runPpoTraining({
+    sftModel,
+    rewardModel,
+    ...options
+  }: RunOptions & { sftModel?: string; rewardModel?: string } = {}): Promise<StageResult> {
+    return this.#with({ sftModel, rewardModel }).#one('ppo', options)
+  }
+
+  /** All stages, or those that are named, in their order. What all of them need is checked before the first begins. */
+  async runFullPipeline({
+    stages,
+    ...options
+  }: RunOptions & { stages?: readonly StageName[] } = {}): Promise<PipelineResult> {
+    const wanted = stages ? stageNames.filter(name => stages.includes(name)) : wholePipeline(this.config)
+    if (wanted.length === 0) throw new InputError(`stages: none is given; there are ${stageNames.join(', ')}`)
+    const results = await this.#run(wanted, options)
+    const last = results.at(-1)!
+    return { outcome: last.outcome === 'stopped' ? 'stopped' : 'finished', stages: results, model: last.model }
+  }
+
+  /** What a run would find, without running or writing anything. */
+  async check({
+    stages,
+    signal = never,
+  }: {
+    stages?: readonly StageName[]
+    signal?: AbortSignal
+  } = {}): Promise<CheckedStage[]> {
+    const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
+    try {
+      const wanted = stages ? stageNames.filter(name => stages.includes(name)) : wholePipeline(this.config)
+      return await this.#check(wanted, { into: join(into, 'base_model'), resume: false, signal })
+    } finally {
+      await rm(into, { recursive: true, force: true })
+    }
+  }
+
+  /** An answer of a model: the last stage's that there is, or one that is named. It is loaded anew, and let go of. */
+  async generateSample(
+    prompt: string,
+    options: { model?: string; maxNewTokens?: number; temperature?: number; seed?: number; signal?: AbortSignal } = {},
+  ): Promise<string> {
+    const { model = this.#latestModel(), temperature = 0, seed = this.config.seed, signal = never } = options
+    const tokenizer = await Tokenizer.load(model)
+    const { maxNewTokens = await answerLength(this.config, model) } = options
+    const settings = { device: this.config.device, maxNewTokens, temperature, seed, signal }
+    const [answer] = await generateSamples(model, [promptFor(prompt, tokenizer, this.config)], settings)
+    return answer!.sample.response
+  }
+
+  /** The same pipeline with models in place of what earlier stages make. */
+  #with(models: { sftModel?: string | undefined; rewardModel?: string | undefined }): RlhfPipeline {
+    const given = Object.fromEntries(Object.entries(models).filter(([, model]) => model !== undefined))
+    const config = { ...this.config, ...given }
+    return new RlhfPipeline({ config, origins: this.origins }, { report: this.#report, extensions: this.#extensions })
+  }
+
+  async #one(stage: StageName, options: RunOptions): Promise<StageResult> {
+    const [result] = await this.#run([stage], options)
+    return result!
+  }
+
+  async #run(stages: readonly StageName[], { resume = false, signal = never }: RunOptions): Promise<StageResult[]> {
+    const { saveDir } = this.config
+    await mkdir(saveDir, { recursive: true })
+    const lock = await takeLock(join(saveDir, 'lock'))
+    try {
+      const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
+      await this.#keepConfig()
+      const around = {
+        ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
+        ...{ resume, signal, base: checked[0]!.resolved.config.model },
+        log: new PipelineLog(this.config, this.#report),
+        samples: await SampleLog.open(this.config, checked, signal),
+      }
+      const results: StageResult[] = []
+      for (const one of checked) {
+        results.push(await runStage(one, around))
+        if (results.at(-1)!.outcome === 'stopped') break
+      }
+      return results
+    } finally {
+      await lock.release()
+      // Where nothing was begun, nothing stays.
+      await rmdir(saveDir).catch(() => {})
+    }
+  }
+
+  async #check(
+    stages: readonly StageName[],
+    { into, resume, signal }: { into: string; resume: boolean; signal: AbortSignal },
+  ): Promise<CheckedStage[]> {
+    const context = { config: this.config, report: this.#report, signal }
+    const existing = resume ? 'keep' : 'make'
+    const base = stages.includes('sft')
+      ? await baseModelDirectory({ ...context, extensions: this.#extensions, into, existing })
+      : undefined
+    return checkStages(stages, this.#resolved, { base, signal })
+  }
+
+  /** `config.json`: every option in force, and what it was run with. */
+  async #keepConfig(): Promise<void> {
+    const { config, origins } = this
+    const kept = { schemaVersion: 1, versions: runVersions(), config, origins }
+    await writeFileAtomic(join(config.saveDir, 'config.json'), `${JSON.stringify(kept, undefined, 2)}\n`)
+  }
+
+  #latestModel(): string {
+    const { config } = this
+    const models = [stageModel(config, 'ppo'), givenOrMade(config, 'sft')]
+    const found = models.find(model => existsSync(join(model, 'config.json')))
+    if (found === undefined)
+      throw new InputError(`there is no model in ${config.saveDir} yet; run a stage, or say which model: {model: DIR}`)
+    return found
+  }
+}
+
+/** Of a call that nothing stops. */
+const never = new AbortController().signal

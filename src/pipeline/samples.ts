@@ -1,0 +1,129 @@
+/** Answers to the same few prompts, before and after each stage: what training did, in words. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { dataOptionsSchema, type Examples, openDataset } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import { writeFileAtomic } from '../files/index.js'
+import { LocalModel } from '../model/index.js'
+import { openEngine } from '../rollout/index.js'
+import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { resolveDevice, type TrainingPlan } from '../train/index.js'
+
+/** Prompts of a plan's data that are shown, where none were asked for. */
+const shownPrompts = 4
+
+/** A text, or a conversation for the assistant to answer. */
+export type SamplePrompt = string | readonly ChatMessage[]
+
+export interface GeneratedSample {
+  readonly prompt: SamplePrompt
+  readonly response: string
+  /** By the reward model, where there is one. */
+  readonly reward?: number
+}
+
+export interface GenerateOptions {
+  readonly device: string
+  readonly maxNewTokens: number
+  /** Of sampling; 0 always takes the likeliest token. */
+  readonly temperature: number
+  readonly seed: number
+  readonly signal: AbortSignal
+}
+
+/** A text prompt is a user turn where the tokenizer has a chat template, as in the data of every stage. */
+export function promptOf(text: string, tokenizer: Tokenizer, chatTemplate: 'auto' | 'none'): SamplePrompt {
+  return chatTemplate === 'auto' && tokenizer.hasChatTemplate ? [{ role: 'user', content: text }] : text
+}
+
+/** The answers of a model in a directory. */
+export async function generateSamples(
+  directory: string,
+  prompts: readonly SamplePrompt[],
+  options: GenerateOptions,
+): Promise<{ sample: GeneratedSample; ids: Int32Array }[]> {
+  const { device, maxNewTokens, temperature, seed, signal } = options
+  const opened = await openEngine(directory, { device: resolveDevice(device), signal })
+  const { engine, tokenizer } = opened
+  try {
+    if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, so that no text can be generated`)
+    const encoded = await Promise.all(prompts.map(prompt => encode(prompt, tokenizer)))
+    const limit = engine.maxLength - maxNewTokens
+    const requests = encoded.map((promptIds, i) => ({
+      id: String(i),
+      promptIds: promptIds.slice(-limit),
+      sampling: { seed, maxNewTokens, temperature },
+    }))
+    const answers: { sample: GeneratedSample; ids: Int32Array }[] = []
+    for await (const outcome of engine.generate(requests, { signal })) {
+      if (outcome.kind !== 'completed') throw new InputError(`${directory}: ${outcome.message}`)
+      const { promptIds, responseIds } = outcome
+      const response = await tokenizer.decode(responseIds, { skipSpecialTokens: true })
+      const ids = Int32Array.from([...promptIds, ...responseIds])
+      const place = Number(outcome.requestId)
+      answers[place] = { sample: { prompt: prompts[place]!, response }, ids }
+    }
+    return answers
+  } finally {
+    await opened.close()
+  }
+}
+
+function encode(prompt: SamplePrompt, tokenizer: Tokenizer): Promise<Int32Array> {
+  return typeof prompt === 'string'
+    ? tokenizer.encodePrompt(prompt)
+    : tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
+}
+
+/** Scores of whole sequences by a reward model that reads the same ids. */
+export async function scoreSamples(
+  rewardModel: string,
+  sequences: readonly Int32Array[],
+  { device, signal }: Pick<GenerateOptions, 'device' | 'signal'>,
+): Promise<number[]> {
+  const model = await LocalModel.load(rewardModel, { role: 'reward', device: resolveDevice(device), signal })
+  try {
+    const scores = await model.score(
+      sequences.map(ids => ids.slice(-model.maxLength)),
+      { signal },
+    )
+    return scores.map(({ score }) => score)
+  } finally {
+    model.dispose()
+  }
+}
+
+/** The first prompts of a stage's data, held-out ones where there are any. */
+export async function promptsOf(
+  plan: TrainingPlan,
+  { tokenizer, signal }: { tokenizer: Tokenizer; signal: AbortSignal },
+): Promise<SamplePrompt[]> {
+  const { kind, spec, options } = plan.data[0]!
+  const settings = dataOptionsSchema.parse(options)
+  const dataset = await openDataset(kind, spec, { ...settings, seed: plan.seed, baseDirectory: process.cwd(), signal })
+  try {
+    const heldOut = dataset.validation(tokenizer)
+    for await (const part of heldOut?.parts(shownPrompts) ?? [dataset.train(tokenizer).take(shownPrompts)])
+      return Promise.all((await part).map(example => promptIn(example, tokenizer)))
+    return []
+  } finally {
+    await dataset.close()
+  }
+}
+
+type AnyExample = Examples[keyof Examples]
+
+/** What is answered in an example of any kind. */
+async function promptIn(example: AnyExample, tokenizer: Tokenizer): Promise<SamplePrompt> {
+  if ('prompt' in example) return example.prompt
+  const ids = 'chosen' in example ? example.chosen : example.ids
+  const length = 'promptLength' in example ? example.promptLength : example.mask.indexOf(1)
+  return tokenizer.decode(ids.subarray(0, length))
+}
+
+export async function writeSamples(saveDir: string, name: string, samples: readonly GeneratedSample[]): Promise<void> {
+  const folder = join(saveDir, 'samples')
+  await mkdir(folder, { recursive: true })
+  const lines = samples.map(sample => `${JSON.stringify(sample)}\n`)
+  await writeFileAtomic(join(folder, `${name}.jsonl`), lines.join(''))
+}

@@ -1,0 +1,228 @@
+/** The pipeline's options as those of its trainings: each stage's config, checked by that training's own schema. */
+import { join } from 'node:path'
+import { InputError } from '../errors/index.js'
+import {
+  type ConfigLayer,
+  type PreferenceConfig,
+  preferencePaths,
+  preferenceSchema,
+  type RawConfig,
+  type ResolvedConfig,
+  type RewardModelConfig,
+  type RlConfig,
+  resolveConfig,
+  resolveRlConfig,
+  rewardModelSchema,
+  type SftConfig,
+  sftSchema,
+  supervisedPaths,
+} from '../train/index.js'
+import { isPreferenceAlgorithm, type PipelineConfig } from './config.js'
+import { type StageName, stageDirectory, usesRewardModel } from './stages.js'
+
+/** A stage's training with its config. */
+export type StageConfig =
+  | ({ readonly training: 'sft' } & ResolvedConfig<SftConfig>)
+  | ({ readonly training: 'reward' } & ResolvedConfig<RewardModelConfig>)
+  | ({ readonly training: 'rl' } & ResolvedConfig<RlConfig>)
+  | ({ readonly training: 'preference' } & ResolvedConfig<PreferenceConfig>)
+
+/** An option of the pipeline, and the one of the stage's training that it sets. */
+type Names = Readonly<Partial<Record<keyof PipelineConfig, string>>>
+
+const shared: Names = {
+  device: 'device',
+  seed: 'seed',
+  validationShare: 'validationShare',
+  maxLength: 'maxLength',
+  saveInterval: 'saveSteps',
+}
+
+/** What the options of each training are called in the pipeline's config. docs/pipeline.md has these tables. */
+export const optionNames = {
+  sft: {
+    ...shared,
+    sftDataPath: 'data',
+    sftEpochs: 'epochs',
+    sftLr: 'optimizer.lr',
+    sftBatchSize: 'batchSize',
+  },
+  reward: {
+    ...shared,
+    rewardDataPath: 'data',
+    rewardEpochs: 'epochs',
+    rewardLr: 'optimizer.lr',
+    rewardBatchSize: 'batchSize',
+    freezeRewardBackbone: 'freezeBackbone',
+  },
+  rl: {
+    ...shared,
+    maxLength: 'promptMaxLen',
+    ppoDataPath: 'data',
+    ppoIterations: 'iterations',
+    ppoLrPolicy: 'optimizer.lr',
+    ppoLrValue: 'critic.optimizer.lr',
+    ppoBatchSize: 'rolloutBatchSize',
+    ppoMiniBatchSize: 'trainBatchSize',
+    ppoEpochs: 'updateEpochs',
+  },
+  preference: {
+    ...shared,
+    rewardDataPath: 'data',
+    rewardEpochs: 'epochs',
+    ppoLrPolicy: 'optimizer.lr',
+    rewardBatchSize: 'batchSize',
+  },
+} as const satisfies Record<StageConfig['training'], Names>
+
+/** What the pipeline sets where its config does not: the original's numbers, for what its config could not reach. */
+export const stageDefaults = {
+  sft: { optimizer: { weightDecay: 0.01, schedule: 'cosine' } },
+  reward: { centerCoef: 0.01, optimizer: { weightDecay: 0.01, schedule: 'cosine', warmupRatio: 0.1 } },
+  ppo: {
+    gamma: 0.99,
+    lambd: 0.95,
+    entropyCoef: 0.01,
+    targetKl: 0.01,
+    maxNewTokens: 50,
+    optimizer: { weightDecay: 0.01, maxGradNorm: 0.5 },
+    critic: { optimizer: { weightDecay: 0.01, maxGradNorm: 0.5 } },
+  },
+  /** Other algorithms by rewards. */
+  rl: { maxNewTokens: 50 },
+  preference: {},
+} as const satisfies Record<string, RawConfig>
+
+export interface StageModels {
+  /** The directory that the stage's model begins as. */
+  readonly model: string
+  /** Tokens that it takes. */
+  readonly context: number
+}
+
+export function stageConfig(
+  stage: StageName,
+  pipeline: ResolvedConfig<PipelineConfig>,
+  { model, context }: StageModels,
+): StageConfig {
+  const { config, origins } = pipeline
+  const training = trainingOf(stage, config)
+  const output = stageDirectory(config, stage)
+  const own = config[stage]
+  const { options, names } = translated(training, pipeline, context)
+  refuseTwice(stage, names, pipeline)
+  const fixed = fixedOptions(training, config, { model, output })
+  const setHere = Object.keys(fixed).filter(name => Object.hasOwn(own, name))
+  if (setHere.length > 0)
+    throw new InputError(setHere.map(name => `${stage}.${name}: is set by the pipeline; leave it out`).join('\n'))
+  const defaults = training === 'rl' && config.algorithm === 'ppo' ? stageDefaults.ppo : stageDefaults[training]
+  const from = origins[Object.keys(origins).find(name => name.startsWith(`${stage}.`)) ?? ''] ?? 'config'
+  const layers: ConfigLayer[] = [
+    { origin: 'pipeline', values: defaults },
+    { origin: 'pipeline options', values: options },
+    // Its paths are whole already. The directory says that this layer is a file's.
+    { origin: `${from}: ${stage}`, values: own, directory: process.cwd() },
+    { origin: 'pipeline', values: fixed },
+  ]
+  switch (training) {
+    case 'sft':
+      return { training, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths }) }
+    case 'reward':
+      return { training, ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths }) }
+    case 'preference':
+      return { training, ...resolveConfig(preferenceSchema, layers, { paths: preferencePaths }) }
+    case 'rl': {
+      const { config: resolved, origins: found } = resolveRlConfig(layers)
+      return { training, config: resolved, origins: found }
+    }
+  }
+}
+
+export function trainingOf(stage: StageName, { algorithm }: PipelineConfig): StageConfig['training'] {
+  if (stage !== 'ppo') return stage
+  return isPreferenceAlgorithm(algorithm) ? 'preference' : 'rl'
+}
+
+/** The description of rewards that the pipeline writes for its own reward model. */
+export function rewardsFile(config: PipelineConfig): string {
+  return join(stageDirectory(config, 'ppo'), 'rewards.json')
+}
+
+/** What a section cannot have otherwise: the stages would no longer fit together. */
+function fixedOptions(
+  training: StageConfig['training'],
+  config: PipelineConfig,
+  { model, output }: { model: string; output: string },
+): RawConfig {
+  if (training === 'rl')
+    return {
+      model,
+      output,
+      algorithm: config.algorithm,
+      ...(usesRewardModel(config) ? { rewards: rewardsFile(config) } : {}),
+    }
+  return { model, output, ...(training === 'preference' ? { loss: config.algorithm } : {}) }
+}
+
+/** Options of the pipeline as those of a training, and which of them count. */
+function translated(
+  training: StageConfig['training'],
+  { config, origins }: ResolvedConfig<PipelineConfig>,
+  context: number,
+): { options: RawConfig; names: Names } {
+  const given = (name: string): boolean => isGiven(origins, name)
+  const names: Record<string, string> = { ...optionNames[training] }
+  const values: Record<string, unknown> = { ...config }
+  if (training === 'rl') {
+    // Other algorithms are presets with answers of their own.
+    if (config.algorithm !== 'ppo') {
+      for (const name of ['ppoMiniBatchSize', 'ppoEpochs']) if (!given(name)) delete names[name]
+      delete names.ppoLrValue
+    }
+    const { nSamplesPerPrompt = 1 } = config.ppo as { nSamplesPerPrompt?: number }
+    if (!given('ppoMiniBatchSize'))
+      values.ppoMiniBatchSize = Math.min(config.ppoMiniBatchSize, config.ppoBatchSize * Number(nSamplesPerPrompt))
+  }
+  const section = config[training === 'sft' || training === 'reward' ? training : 'ppo']
+  // Files of their own take the place of a share.
+  if (section.validationData !== undefined) delete names.validationShare
+  const maxLength = given('maxLength') ? config.maxLength : Math.min(config.maxLength, context)
+  values.maxLength = training === 'rl' ? promptLength(maxLength, section) : maxLength
+  let options: RawConfig = training === 'rl' ? { exportEvery: config.saveInterval } : {}
+  for (const [name, path] of Object.entries(names)) options = withValue(options, path.split('.'), values[name])
+  return { options, names }
+}
+
+/** What an answer leaves of a sequence for the prompt. */
+function promptLength(maxLength: number, { maxNewTokens = stageDefaults.rl.maxNewTokens }: RawConfig): number {
+  const left = maxLength - Number(maxNewTokens)
+  if (left < 1)
+    throw new InputError(
+      `ppo.maxNewTokens: ${maxNewTokens} leaves no room for a prompt in sequences of ${maxLength} tokens (maxLength, or the model's context)`,
+    )
+  return left
+}
+
+function withValue(options: RawConfig, [first, ...rest]: readonly string[], value: unknown): RawConfig {
+  const inner = rest.length === 0 ? value : withValue((options[first!] ?? {}) as RawConfig, rest, value)
+  return { ...options, [first!]: inner }
+}
+
+const isGiven = (origins: Readonly<Record<string, string>>, name: string): boolean =>
+  Object.entries(origins).some(
+    ([path, origin]) => origin !== 'default' && (path === name || path.startsWith(`${name}.`)),
+  )
+
+/** An option under both of its names has two values, and nobody knows which is meant. */
+function refuseTwice(stage: StageName, names: Names, { config, origins }: ResolvedConfig<PipelineConfig>): void {
+  // These are of all stages, and a section may have its own.
+  const problems = Object.entries(names)
+    .filter(([name]) => !Object.hasOwn(shared, name))
+    .filter(([name, path]) => isGiven(origins, name) && valueAt(config[stage], path) !== undefined)
+    .map(([name, path]) => `${stage}.${path}: is what ${name} sets too; give one of them`)
+  if (problems.length > 0) throw new InputError(problems.join('\n'))
+}
+
+function valueAt(options: RawConfig, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (value as RawConfig | undefined)?.[key], options)
+}

@@ -1,0 +1,75 @@
+/** What a stage is made from, by its bytes: the same inputs give the same model, so that a stage with the same ones is done. */
+import { resolve } from 'node:path'
+import type { DataReport, DataSpec } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import type { RawConfig } from '../train/index.js'
+import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
+import type { StageConfig } from './stage-configs.js'
+import type { StageInputs } from './stage-record.js'
+
+/** Options that change where, how fast and how often something is done, and what is written: not what is trained. */
+const indifferent: readonly string[] = [
+  ...['output', 'device', 'tokenBudget', 'gradientCheckpointing', 'microRolloutBatchSize', 'packingSamples', 'packing'],
+  ...['enableEngineSleep', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery'],
+]
+/** Options that name files; their bytes are looked at instead. */
+const files: readonly string[] = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards']
+
+export async function stageInputs(
+  { training, config }: StageConfig,
+  {
+    data,
+    rewardModel,
+    functions,
+  }: {
+    data: readonly DataReport[]
+    rewardModel: string | undefined
+    functions: Readonly<Record<string, ((...args: never[]) => unknown) | undefined>>
+  },
+): Promise<StageInputs> {
+  const { critic, ptx, ...rest } = config as typeof config & { critic?: RawConfig; ptx?: RawConfig }
+  const left = Object.entries(rest).filter(([key]) => !indifferent.includes(key) && !files.includes(key))
+  const options = {
+    training,
+    ...Object.fromEntries(left),
+    ...(critic ? { critic: { ...critic, model: undefined } } : {}),
+    ...(ptx ? { ptx: { ...ptx, data: undefined } } : {}),
+    sources: [config.data, config.validationData].map(sourceSettings),
+  }
+  const directories = { model: config.model, ...otherDirectories(config as RawConfig), rewardModel }
+  const models: Record<string, string> = {}
+  for (const [name, directory] of Object.entries(directories))
+    if (directory !== undefined) models[name] = await modelFingerprint(directory)
+  const paths = data.flatMap(report => report.files.map(({ path }) => resolve(path)))
+  const rewards = training === 'rl' && rewardModel === undefined ? [config.rewards] : []
+  const sources = Object.entries(functions).filter(([, made]) => made !== undefined)
+  return {
+    config: JSON.parse(JSON.stringify(options)),
+    data: await Promise.all([...paths, ...rewards].map(fileFingerprint)),
+    models,
+    functions: Object.fromEntries(sources.map(([name, made]) => [name, textFingerprint(String(made))])),
+  }
+}
+
+/** Of a data option, what is not a path: weights and names of columns. */
+function sourceSettings(spec: DataSpec | undefined): unknown[] {
+  const sources = spec === undefined ? [] : Array.isArray(spec) ? spec : [spec]
+  return sources.map(source => (typeof source === 'string' ? {} : { ...source, path: undefined }))
+}
+
+/** Models that are options of their own; words such as `initial` are none. */
+function otherDirectories(config: RawConfig): Record<string, string | undefined> {
+  const directory = (value: unknown): string | undefined =>
+    typeof value === 'string' && /[\\/]/.test(value) ? value : undefined
+  return {
+    adapter: directory(config.adapter),
+    reference: directory(config.reference),
+    critic: directory((config.critic as RawConfig | undefined)?.model),
+  }
+}
+
+async function modelFingerprint(directory: string): Promise<string> {
+  const found = await directoryFingerprint(directory)
+  if (found === undefined) throw new InputError(`${directory}: expected a model directory, and there is none`)
+  return found
+}

@@ -1,0 +1,165 @@
+/** One stage, from what it is made from to what it leaves: skipped, resumed, run again or run. */
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { writeFileAtomic } from '../files/index.js'
+import { readConfig } from '../model/index.js'
+import type { Report } from '../progress/index.js'
+import type { Tokenizer } from '../text/index.js'
+import {
+  type Best,
+  type JobResult,
+  type ResolvedConfig,
+  resolveDevice,
+  runPreference,
+  runRewardModel,
+  runRl,
+  runSft,
+} from '../train/index.js'
+import { writtenModel } from './base-model.js'
+import type { CheckedStage } from './check-stages.js'
+import type { PipelineConfig } from './config.js'
+import type { PipelineExtensions } from './extensions.js'
+import { directoryFingerprint } from './fingerprints.js'
+import { rewardDevice, type SampleLog } from './sample-log.js'
+import { rewardsFile, type StageConfig, stageConfig } from './stage-configs.js'
+import { stageInputs } from './stage-inputs.js'
+import { keepStageLogs, type PipelineLog } from './stage-logs.js'
+import { type StageRecord, writeStageRecord } from './stage-record.js'
+import { setAside, stageState } from './stage-state.js'
+import { givenOrMade, type StageName, stageDirectory, stageModel, usesRewardModel } from './stages.js'
+
+export interface StageResult {
+  readonly stage: StageName
+  /** `skipped`: it was done already, from the same inputs. `stopped`: by the signal; it can be resumed. */
+  readonly outcome: 'finished' | 'skipped' | 'stopped'
+  /** The run directory. */
+  readonly directory: string
+  /** The directory of the model that the stage is there for. */
+  readonly model: string
+  /** Optimiser steps behind the weights. */
+  readonly step: number
+  /** The last value of each metric. */
+  readonly metrics: Readonly<Record<string, number>>
+  readonly best?: Best
+}
+
+export interface StageSurroundings {
+  readonly pipeline: ResolvedConfig<PipelineConfig>
+  readonly extensions: PipelineExtensions
+  /** The model that SFT begins with. */
+  readonly base: string
+  readonly resume: boolean
+  readonly samples: SampleLog
+  readonly log: PipelineLog
+  readonly report: Report
+  readonly signal: AbortSignal
+}
+
+export async function runStage(
+  { stage, models: { tokenizer }, data }: CheckedStage,
+  around: StageSurroundings,
+): Promise<StageResult> {
+  const { pipeline, extensions, resume, samples, log, signal } = around
+  const { config } = pipeline
+  const directory = stageDirectory(config, stage)
+  const model = stageModel(config, stage)
+  const rewardModel = stage === 'ppo' && usesRewardModel(config) ? givenOrMade(config, 'reward') : undefined
+  const result = (outcome: StageResult['outcome'], { step = 0, metrics = {}, best }: Came): StageResult => ({
+    ...{ stage, outcome, directory, model, step, metrics },
+    ...(best ? { best } : {}),
+  })
+
+  // What it would be made from, and whether that was done already.
+  const start = await startOf(stage, tokenizer, around)
+  const { context } = (await readConfig(start)).decoder
+  const resolved = stageConfig(stage, pipeline, { model: start, context })
+  const { createPreferenceLoss, createRewardModel } = extensions
+  const functions = stage === 'reward' ? { createPreferenceLoss, createRewardModel } : {}
+  const inputs = await stageInputs(resolved, { data, rewardModel, functions })
+  const state = await stageState(directory, model, inputs)
+  if (state.kind === 'current') {
+    await log.write('info', `${stage}: done already, from the same config, data and models`)
+    return result('skipped', state.record)
+  }
+  if (state.kind === 'unfinished' && !resume)
+    throw new InputError(`${directory}: this stage was begun and not finished`, {
+      remedy: 'Go on with it by --resume (resume: true), or move its directory away to begin again.',
+    })
+  if (state.kind === 'stale') {
+    const place = await setAside(directory)
+    await log.write('warning', `${stage}: ${state.changed.join(', ')} changed; what there was is in ${place}`)
+  }
+
+  // The training.
+  await writeStageRecord(directory, { version: 1, status: 'started', inputs })
+  if (rewardModel !== undefined) await describeRewards(config, rewardModel)
+  if (stage !== 'reward' && state.kind !== 'unfinished')
+    await samples.keep(stage === 'sft' ? 'base' : 'sft', start, { rewardModel, signal })
+  await log.write('info', `${stage}: ${config.modelName}, ${resolved.training} from ${start} into ${directory}`)
+  const job = await train({ ...resolved, resume: state.kind === 'unfinished' }, around)
+  await keepStageLogs(config.saveDir, directory)
+  if (job.outcome === 'stopped') return result('stopped', job)
+
+  // What it came to. A reward model says nothing itself: it is asked about what SFT says.
+  const speaker = stage === 'reward' ? givenOrMade(config, 'sft') : model
+  const name = { sft: 'sft', reward: 'reward_model', ppo: config.algorithm }[stage]
+  await samples.keep(name, speaker, { rewardModel: stage === 'reward' ? model : rewardModel, signal })
+  const made = await directoryFingerprint(model)
+  if (made === undefined) throw new InputError(`${model}: the ${stage} stage ended without it`)
+  const { step, metrics, best } = job
+  const record: StageRecord = { version: 1, status: 'finished', inputs, model: made, step, metrics: { ...metrics } }
+  await writeStageRecord(directory, best ? { ...record, best } : record)
+  await log.write('info', `${stage}: ${model} after ${step} steps${best ? `, best ${shown(best)}` : ''}`)
+  return result('finished', job)
+}
+
+/** What a training came to, as it or its record has it. */
+interface Came {
+  readonly step?: number | undefined
+  readonly metrics?: Readonly<Record<string, number>> | undefined
+  readonly best?: Best | undefined
+}
+
+const shown = ({ metric, value, step }: Best): string => `${metric} ${Number(value.toPrecision(4))} at step ${step}`
+
+/** The directory that a stage's model begins as. */
+async function startOf(
+  stage: StageName,
+  tokenizer: Tokenizer,
+  { pipeline: { config }, extensions, base, resume, report, signal }: StageSurroundings,
+): Promise<string> {
+  if (stage === 'sft') return base
+  const { createRewardModel } = extensions
+  const sftModel = givenOrMade(config, 'sft')
+  if (stage !== 'reward' || !createRewardModel) return sftModel
+  const into = join(config.saveDir, 'initial_reward_model')
+  if (resume && existsSync(join(into, 'config.json'))) return into
+  const made = await createRewardModel({ config, report, signal, sftModel })
+  return typeof made === 'string' ? made : writtenModel(made, tokenizer, into)
+}
+
+/** The pipeline's own reward model as a description of rewards, which the last stage reads. */
+async function describeRewards(config: PipelineConfig, rewardModel: string): Promise<void> {
+  const device = resolveDevice(rewardDevice(config))
+  const path = relative(stageDirectory(config, 'ppo'), rewardModel)
+  const description = { sources: { reward_model: { type: 'model', path, device } } }
+  await writeFileAtomic(rewardsFile(config), `${JSON.stringify(description, undefined, 2)}\n`)
+}
+
+function train(
+  { resume, ...resolved }: StageConfig & { readonly resume: boolean },
+  { report, signal, extensions }: StageSurroundings,
+): Promise<JobResult> {
+  const job = { origins: resolved.origins, resume, allowChange: [], report, signal }
+  switch (resolved.training) {
+    case 'sft':
+      return runSft({ ...job, config: resolved.config })
+    case 'reward':
+      return runRewardModel({ ...job, config: resolved.config }, { createLoss: extensions.createPreferenceLoss })
+    case 'rl':
+      return runRl({ ...job, config: resolved.config })
+    case 'preference':
+      return runPreference({ ...job, config: resolved.config })
+  }
+}

@@ -1,0 +1,40 @@
+/** Whether a stage is to be run: by what its directory holds, and what it was made from. */
+import { existsSync } from 'node:fs'
+import { mkdir, rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { recoverDirectory } from '../files/index.js'
+import { directoryFingerprint } from './fingerprints.js'
+import { changedInputs, readStageRecord, type StageInputs, type StageRecord } from './stage-record.js'
+
+export type StageState =
+  /** Nothing is there. */
+  | { readonly kind: 'absent' }
+  /** Done, with these inputs. */
+  | { readonly kind: 'current'; readonly record: StageRecord }
+  /** Begun with these inputs, and not finished. */
+  | { readonly kind: 'unfinished' }
+  /** Made from something else, or changed since. */
+  | { readonly kind: 'stale'; readonly changed: readonly string[] }
+
+/** `model` is the directory that the stage is there for. */
+export async function stageState(directory: string, model: string, inputs: StageInputs): Promise<StageState> {
+  const record = await readStageRecord(directory)
+  if (!record) return { kind: 'absent' }
+  const changed = changedInputs(record.inputs, inputs)
+  if (changed.length > 0) return { kind: 'stale', changed }
+  if (record.status === 'started') return { kind: 'unfinished' }
+  await recoverDirectory(model)
+  if ((await directoryFingerprint(model)) !== record.model) return { kind: 'stale', changed: [basename(model)] }
+  return { kind: 'current', record }
+}
+
+/** Moves what a stage left out of the way of its next run: hours of work are not ours to delete. Gives where it is now. */
+export async function setAside(directory: string): Promise<string> {
+  const folder = join(dirname(directory), 'previous')
+  await mkdir(folder, { recursive: true })
+  let number = 1
+  const place = (): string => join(folder, `${basename(directory)}-${number}`)
+  while (existsSync(place())) number++
+  await rename(directory, place())
+  return place()
+}

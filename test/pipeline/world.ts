@@ -1,0 +1,90 @@
+/** A small world for the pipeline: a tiny model, a few rows of each kind in files, and configs that take seconds. */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import { initModel, newConfig } from '../../src/model/index.js'
+import { createRlhfPipeline, type PipelineOptions, type PipelineSettings } from '../../src/pipeline/index.js'
+import { threads } from '../../src/tensor/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+
+threads(1)
+
+export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
+export const tokenizer = await Tokenizer.load(tokenizerPath)
+
+export const folder = mkdtempSync(join(tmpdir(), 'whetstone-pipeline-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let count = 0
+/** A path that nothing is at yet. */
+export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
+
+export function jsonl(name: string, rows: readonly unknown[]): string {
+  const path = join(folder, `${count++}-${name}.jsonl`)
+  writeFileSync(path, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+  return path
+}
+
+const shape = { hidden: 32, intermediate: 48, layers: 1, heads: 4, kvHeads: 2, headDim: 8, context: 64, tied: true }
+
+export async function modelDirectory(seed: number, { vocabSize = tokenizer.vocabSize } = {}): Promise<string> {
+  const out = fresh('model')
+  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
+  const config = newConfig('qwen2', { ...shape, vocabSize }, tokens)
+  const wide = { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
+  await initModel({ config: wide, seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  return out
+}
+
+const numbers = Array.from({ length: 16 }, (_, i) => i)
+export const conversations = numbers.map(i => ({
+  messages: [
+    { role: 'user', content: `${i} + 1?` },
+    { role: 'assistant', content: String(i + 1) },
+  ],
+}))
+export const preferences = numbers.map(i => ({ prompt: `${i} + 1?`, chosen: String(i + 1), rejected: 'no' }))
+export const prompts = numbers.map(i => ({ prompt: `${i} + 1?` }))
+
+export const data = {
+  sftDataPath: jsonl('conversations', conversations),
+  rewardDataPath: jsonl('preferences', preferences),
+  ppoDataPath: jsonl('prompts', prompts),
+}
+
+export const base = await modelDirectory(1)
+
+/** Options of a pipeline of a few optimiser steps. */
+export function quickly(options: Partial<PipelineOptions> = {}): PipelineOptions {
+  return {
+    baseModel: base,
+    saveDir: fresh('out'),
+    device: 'cpu',
+    ...data,
+    ...{ sftEpochs: 1, sftBatchSize: 8, sftLr: 1e-3 },
+    ...{ rewardEpochs: 1, rewardBatchSize: 8, rewardLr: 1e-3 },
+    ...{ ppoIterations: 2, ppoBatchSize: 4, ppoMiniBatchSize: 2, ppoEpochs: 1, ppoLrPolicy: 1e-4 },
+    validationShare: 0.25,
+    saveInterval: 1,
+    ...options,
+    ppo: { maxNewTokens: 4, ...options.ppo },
+  }
+}
+
+export const pipelineOf = (options: Partial<PipelineOptions> = {}, settings: PipelineSettings = {}) =>
+  createRlhfPipeline(quickly(options), settings)
+
+/** SHA-256 of every file below a directory, by name. */
+export function filesOf(directory: string): Record<string, string> {
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
+  const files = names.filter(name => statSync(join(directory, name)).isFile())
+  const hash = (name: string) =>
+    createHash('sha256')
+      .update(readFileSync(join(directory, name)))
+      .digest('hex')
+  return Object.fromEntries(files.map(name => [name, hash(name)]))
+}
+
+export const weightsOf = (model: string): Buffer => readFileSync(join(model, 'model.safetensors'))
