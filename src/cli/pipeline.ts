@@ -10,6 +10,7 @@ import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
 import { resumeLine } from './train-command.js'
+import { trainings } from './trainings.js'
 
 const flags = z.object({
   config: file('the config'),
@@ -40,10 +41,7 @@ anything else is run again, and what there was is moved to previous/.
 
 The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
-  baseModel: model
-  sftDataPath: conversations.jsonl
-  rewardDataPath: preferences.jsonl
-  ppoDataPath: prompts.jsonl
+${trainings.pipeline!.example.replaceAll(/^/gm, '  ')}
 
 ${flagHelp(flags)}
 

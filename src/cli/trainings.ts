@@ -1,6 +1,6 @@
 /** The kinds of training there are, as commands see them. */
 import type { z } from 'zod'
-import { pipelineSchema } from '../pipeline/index.js'
+import { pipelineSchema, resolvePipelineConfig } from '../pipeline/index.js'
 import {
   algorithms,
   type PreferenceConfig,
@@ -102,9 +102,17 @@ export const trainings: Readonly<Record<string, Pick<Training<unknown>, 'schema'
   reward: rewardTraining,
   rl: rlTraining,
   dpo: dpoTraining,
+  pipeline: {
+    example: `baseModel: model
+sftDataPath: conversations.jsonl
+rewardDataPath: preferences.jsonl
+ppoDataPath: prompts.jsonl
+saveDir: runs/rlhf`,
+    schema: pipelineSchema,
+    resolve: resolvePipelineConfig,
+  },
 }
 
-export const configSchemas: Readonly<Record<string, z.ZodObject>> = {
-  ...Object.fromEntries(Object.entries(trainings).map(([name, { schema }]) => [name, schema])),
-  pipeline: pipelineSchema,
-}
+export const configSchemas: Readonly<Record<string, z.ZodObject>> = Object.fromEntries(
+  Object.entries(trainings).map(([name, { schema }]) => [name, schema]),
+)
