@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InputError } from '../errors/index.js'
+import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
 import { readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
@@ -19,7 +20,7 @@ import { generateSamples } from './samples.js'
 import { fromSeedConfig, isSeedConfig } from './seed-config.js'
 import { PipelineLog } from './stage-logs.js'
 import { runStage, type StageResult } from './stage-runner.js'
-import { givenOrMade, type StageName, stageModel, stageNames, wholePipeline } from './stages.js'
+import { givenOrMade, type StageName, stageModel, stageNames, usesRewardModel, wholePipeline } from './stages.js'
 
 export interface PipelineSettings extends PipelineExtensions {
   /** Where it says what it is doing. Default: nowhere. */
@@ -147,6 +148,28 @@ export class RlhfPipeline {
     const settings = { device: this.config.device, maxNewTokens, temperature, seed, signal }
     const [answer] = await generateSamples(model, [promptFor(prompt, tokenizer, this.config)], settings)
     return answer!.sample.response
+  }
+
+  /**
+   * Measures a model on held-out data: the last stage's that there is, or one that is named, beside what SFT made (`reference`
+   * names another). Rewards are those of the pipeline. The numbers are those of `whetstone eval`.
+   */
+  async evaluateModel(
+    options: Omit<EvaluationOptions, 'model'> & { readonly model?: string },
+  ): Promise<EvaluationResult> {
+    const { config } = this
+    const { model = this.#latestModel() } = options
+    const sft = givenOrMade(config, 'sft')
+    const reward = usesRewardModel(config) ? givenOrMade(config, 'reward') : config.ppo.rewards
+    return evaluateModel({
+      device: config.device,
+      maxNewTokens: await answerLength(config, model),
+      ...(model !== sft && existsSync(sft) ? { reference: sft } : {}),
+      ...(typeof reward === 'string' && existsSync(reward) ? { reward } : {}),
+      report: this.#report,
+      ...options,
+      model,
+    })
   }
 
   /** The same pipeline with models in place of what earlier stages make. */
