@@ -8,6 +8,7 @@ import type { LoraConfig, OptimizerConfig } from './config/common.js'
 export interface ModelSettings {
   readonly device: string
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
+  readonly residualDtype?: 'float32' | undefined
   readonly lora?: LoraConfig | undefined
   readonly adapter?: string | undefined
   readonly gradientCheckpointing: boolean
@@ -57,7 +58,7 @@ export function loadFrozen<R extends Role>(
 
 async function load<R extends Role>(
   directory: string,
-  { role, what, device, dtype, tokenBudget }: ModelSettings & { role: R; what: string },
+  { role, what, device, dtype, residualDtype, tokenBudget }: ModelSettings & { role: R; what: string },
   { report, signal }: LoadContext,
   rest: Parameters<typeof LocalModel.load<R>>[1],
 ): Promise<LocalModel<R>> {
@@ -68,6 +69,7 @@ async function load<R extends Role>(
       device: resolveDevice(device),
       signal,
       ...(dtype === undefined ? {} : { dtype }),
+      ...(residualDtype === undefined ? {} : { residualDtype }),
       ...(tokenBudget === undefined ? {} : { tokenBudget }),
       onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
       ...rest,
