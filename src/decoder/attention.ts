@@ -21,6 +21,8 @@ export type Rows =
    * the row for every cell of the grid, `unpad` the cell of every row.
    */
   | { kind: 'packed'; length: NumberLike; pad: Tensor; unpad: Tensor; mask?: Tensor | undefined }
+  /** As packed, where sequences that begin alike have the rows of their beginning in common: a row stands in several cells. */
+  | { kind: 'shared'; length: NumberLike; pad: Tensor; unpad: Tensor; mask?: Tensor | undefined }
   /** As packed, for an attention kernel that takes sequences as they lie: where each begins, and the end of the last. */
   | { kind: 'varlen'; length: NumberLike; cuSeqlens: Tensor }
 
@@ -33,7 +35,7 @@ export const shortLength = 128
 /** The tensors of `rows`, to hand them into a recording. */
 export function rowTensors(rows: Rows): Tensor[] {
   if (rows.kind === 'varlen') return [rows.cuSeqlens]
-  return [...(rows.kind === 'packed' ? [rows.pad, rows.unpad] : []), ...(rows.mask ? [rows.mask] : [])]
+  return [...(rows.kind === 'uniform' ? [] : [rows.pad, rows.unpad]), ...(rows.mask ? [rows.mask] : [])]
 }
 
 /** And back. */
@@ -51,6 +53,16 @@ const padRows = customFunction({
   inputs: ['tensor', 'tensor', 'tensor'],
   forward: (rows, pad, unpad) => ({ outputs: rows.indexSelect(0, pad), saved: [unpad] }),
   backward: ({ saved: [unpad], gradients: [gradient] }) => [gradient!.indexSelect(0, unpad!), null, null],
+})
+
+/** As `padRows`, for rows that stand in several cells: the gradients of all of them add up. Those of cells past an end are 0. */
+const padSharedRows = customFunction({
+  inputs: ['tensor', 'tensor', 'tensor'],
+  forward: (rows, pad, unpad) => ({ outputs: rows.indexSelect(0, pad), saved: [pad, unpad] }),
+  backward: ({ saved: [pad, unpad], gradients: [gradient] }) => {
+    const size = [unpad!.size(0), gradient!.size(1), gradient!.size(2)]
+    return [gradient!.newZeros(size).indexAdd_(0, pad!, gradient!), null, null]
+  },
 })
 
 /** Grid cells back to rows. Cells past a sequence's end get no gradient, or they would pass one on to its keys and values. */
@@ -133,7 +145,10 @@ export function attention(rows: Rows, config: DecoderConfig, qk: Tensor, value: 
     const [query, key] = [qk.narrow(1, 0, heads), qk.narrow(1, heads, kvHeads)]
     return flashAttention(query, key, value, rows.cuSeqlens, rows.length).reshape([-1, width])
   }
-  const toGrid = (x: Tensor): Tensor => (rows.kind === 'uniform' ? x : padRows(x, rows.pad, rows.unpad))
+  const toGrid = (x: Tensor): Tensor => {
+    if (rows.kind === 'uniform') return x
+    return (rows.kind === 'shared' ? padSharedRows : padRows)(x, rows.pad, rows.unpad)
+  }
   const [pairs, values] = [toGrid(qk), toGrid(value)]
   let out: Tensor
   if (rows.mask) {

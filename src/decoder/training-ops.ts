@@ -36,12 +36,12 @@ export interface Places {
   dropoutKeys?: Tensor | undefined
 }
 
-/** The hidden states after the final norm, `[rows, hidden]`. */
-export function decode(parts: DecoderParts, ids: Tensor, places: Places): Tensor {
+/** The hidden states after the final norm, `[rows, hidden]`, of all rows or of those that are wanted, each of them once. */
+export function decode(parts: DecoderParts, ids: Tensor, places: Places, wanted: Tensor | 'all' = 'all'): Tensor {
   const { deferred } = parts
   return deferred
-    ? runLayers(parts, deferredTrainingOps(parts, deferred.many, places), ids, 'all')!
-    : runLayers(parts, trainingOps(parts, places), ids, 'all')!
+    ? runLayers(parts, deferredTrainingOps(parts, deferred.many, places), ids, wanted)!
+    : runLayers(parts, trainingOps(parts, places), ids, wanted)!
 }
 
 function trainingOps(parts: DecoderParts, places: Places): LayerOps {

@@ -2,7 +2,14 @@
 
 import { shortLength } from '../decoder/index.js'
 import type { Tensor } from '../tensor/index.js'
-import { type BatchPlan, type DropoutPosition, fillBatch, planBatches } from './batch.js'
+import {
+  type BatchPlan,
+  type DropoutPosition,
+  fillBatch,
+  planBatches,
+  type SharedPrefix,
+  sharedPrefixes,
+} from './batch.js'
 import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
@@ -31,6 +38,9 @@ interface Batch {
   tensors: readonly Tensor[]
 }
 
+/** The share of a batch's rows that has to be saved: a grid of unequal sequences costs a little more than equal ones do. */
+const leastShared = 0.05
+
 export class BatchRunner {
   constructor(
     private readonly forwardPrograms: ForwardPrograms,
@@ -51,9 +61,12 @@ export class BatchRunner {
       this.weights.refuseUnusable()
       const adapts = this.adapts(adapter)
       const drops = adapts && (this.weights.adapter?.options.dropout ?? 0) > 0 ? call.dropout : undefined
-      const arrays = fillBatch(plan, given, call.wanted, drops)
+      // What is dropped is drawn for each sequence by itself: their beginnings are not alike then.
+      const prefixes = packing === 'on' && !drops ? this.prefixes(plan, given, call.wanted) : undefined
+      const arrays = fillBatch(plan, given, call.wanted, { dropout: drops, ...(prefixes && { prefixes }) })
       const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
+        ...(prefixes && { rows: 'shared' as const }),
         training: call.answer === 'training',
         adapter: adapts,
         dropout: drops !== undefined,
@@ -93,6 +106,19 @@ export class BatchRunner {
     if (packing === 'on' && device !== 'cpu' && half) return { rows: 'varlen', short: false }
     const short = device === 'cpu' && dtype === 'float32' && plan.length <= shortLength
     return { rows: plan.packed ? 'packed' : 'uniform', short }
+  }
+
+  /** What sequences have in common, where the device computes it once; undefined where that would save too little. */
+  private prefixes(
+    plan: BatchPlan,
+    sequences: readonly Int32Array[],
+    wanted: Call['wanted'],
+  ): (SharedPrefix | undefined)[] | undefined {
+    if (this.settings.device !== 'cpu') return undefined
+    const found = sharedPrefixes(plan, sequences, wanted)
+    const saved = found.reduce((sum, prefix) => sum + (prefix?.length ?? 0), 0)
+    const total = plan.sequences.reduce((sum, index) => sum + sequences[index]!.length, 0)
+    return saved >= leastShared * total ? found : undefined
   }
 
   /** Whether the adapter is computed beside the weights. */

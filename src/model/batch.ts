@@ -59,6 +59,33 @@ export function planBatches(
   return plans
 }
 
+/** Where a sequence has the rows of its first tokens: they are those of another sequence of the batch, which begins alike. */
+export interface SharedPrefix {
+  /** By its place in the plan; it comes before. */
+  owner: number
+  length: number
+}
+
+/**
+ * What the sequences of a batch need not compute again, by their place in the plan: samples of one prompt, answers to one
+ * question. Only rows before the first one whose output is wanted are shared, so that a wanted row is one sequence's own.
+ */
+export function sharedPrefixes(
+  plan: BatchPlan,
+  sequences: readonly Int32Array[],
+  wanted: (sequence: number) => { start: number },
+): (SharedPrefix | undefined)[] {
+  const owners = new Map<string, number>()
+  return plan.sequences.map((index, k) => {
+    const { start: length } = wanted(index)
+    if (length === 0) return undefined
+    const key = sequences[index]!.subarray(0, length).join()
+    const owner = owners.get(key)
+    if (owner === undefined) owners.set(key, k)
+    return owner === undefined ? undefined : { owner, length }
+  })
+}
+
 /** The arrays of one batch. Rows are tokens. */
 export interface BatchArrays {
   ids: Int32Array
@@ -97,10 +124,14 @@ export function fillBatch(
   plan: BatchPlan,
   sequences: readonly Int32Array[],
   wanted: (sequence: number) => { start: number; end: number },
-  dropout?: DropoutPosition,
+  {
+    dropout,
+    prefixes,
+  }: { dropout?: DropoutPosition | undefined; prefixes?: readonly (SharedPrefix | undefined)[] } = {},
 ): BatchArrays {
-  const { length, packed } = plan
-  const lengths = plan.sequences.map(i => sequences[i]!.length)
+  const { length } = plan
+  const packed = plan.packed || prefixes !== undefined
+  const lengths = plan.sequences.map((i, k) => sequences[i]!.length - (prefixes?.[k]?.length ?? 0))
   const total = packed ? lengths.reduce((sum, n) => sum + n, 0) : length * lengths.length
   const ranges = plan.sequences.map(wanted)
   const counts = ranges.map(({ start, end }) => end - start)
@@ -117,14 +148,19 @@ export function fillBatch(
     dropoutKeys: dropout && new Int32Array(4 * total),
   }
   const seed = dropout && foldSeed(dropout.seed)
+  /** The row of each sequence's first token. */
+  const firstRows: number[] = []
   let row = 0
   let output = 0
   for (const [k, index] of plan.sequences.entries()) {
     const ids = sequences[index]!
-    const first = packed ? row : k * length
-    arrays.ids.set(ids, first)
+    const { owner = k, length: borrowed = 0 } = prefixes?.[k] ?? {}
+    firstRows[k] = packed ? row : k * length
+    for (let t = 0; t < borrowed; t++) arrays.pad![k * length + t] = firstRows[owner]! + t
+    const first = firstRows[k] - borrowed
+    arrays.ids.set(ids.subarray(borrowed), firstRows[k])
     arrays.cuSeqlens[k + 1] = first + ids.length
-    for (let t = 0; t < ids.length; t++) {
+    for (let t = borrowed; t < ids.length; t++) {
       arrays.ropePositions[first + t] = t
       if (dropout) arrays.dropoutKeys!.set([seed!, dropout.step, dropout.firstSequence + index, t], 4 * (first + t))
       if (packed) {
@@ -137,7 +173,7 @@ export function fillBatch(
       arrays.rows[output] = first + t
       arrays.targets[output++] = ids[t + 1] ?? 0
     }
-    row += ids.length
+    row += lengths[k]!
   }
   return arrays
 }

@@ -81,7 +81,9 @@ export class ForwardPrograms {
             this.device === 'cpu' ? undefined : parts.ops.logprobs(parts.config.vocabSize),
           )
         : undefined
-    const extra = { uniform: 0, packed: 2, varlen: 1 }[kind] + (short ? 1 : 0) + (dropout ? 1 : 0)
+    // The last layer is computed for wanted rows alone, except where each keeps nothing but its input, or has keys for all rows.
+    const early = this.device === 'cpu' && !parts.gradientCheckpointing && !dropout
+    const extra = { uniform: 0, packed: 2, shared: 2, varlen: 1 }[kind] + (short ? 1 : 0) + (dropout ? 1 : 0)
     const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const tensors = inputs.slice(0, -2) as Tensor[]
@@ -92,11 +94,15 @@ export class ForwardPrograms {
         const rows = rowsOf(
           kind,
           length,
-          tensors.slice(6).map((tensor, i) => (kind === 'packed' && i < 2 ? wide(tensor) : tensor)),
+          tensors
+            .slice(6)
+            .map((tensor, i) => ((kind === 'packed' || kind === 'shared') && i < 2 ? wide(tensor) : tensor)),
         )
         const angle = (table: Tensor): Tensor => table.indexSelect(0, ropePositions!)
         const places = { cos: angle(cosTable!), sin: angle(sinTable!), rows, dropoutKeys }
-        const hidden = decode(parts, ids!, places).indexSelect(0, wanted!)
+        const hidden = early
+          ? decode(parts, ids!, places, wanted!)
+          : decode(parts, ids!, places).indexSelect(0, wanted!)
         if (languageHead) return languageHead(hidden, this.headWeight('language'), wide(targets!), inverseTemperature)
         if (head.kind === 'logits') return [linear(hidden, this.headWeight('logits')).toCopy({ dtype: 'float32' })]
         return [hidden.matmul(this.headWeight('score').t()).squeeze(1).toCopy({ dtype: 'float32' })]
@@ -149,7 +155,8 @@ export class ForwardPrograms {
         upload(arrays.rows),
         upload(arrays.targets),
       ]
-      if (options.rows === 'packed') tensors.push(upload(arrays.pad!), upload(arrays.unpad!))
+      if (options.rows === 'packed' || options.rows === 'shared')
+        tensors.push(upload(arrays.pad!), upload(arrays.unpad!))
       if (options.rows === 'varlen') tensors.push(upload(arrays.cuSeqlens))
       if (options.short) tensors.push(this.maskFor(plan.length))
       if (options.dropout) tensors.push(upload(arrays.dropoutKeys!, [arrays.dropoutKeys!.length / 4, 4]))
