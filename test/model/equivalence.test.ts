@@ -32,6 +32,36 @@ async function gradientsOf(
 }
 
 describe.each(families)('%s', family => {
+  test('sequences that begin alike are what each is by itself, values and gradients', async () => {
+    const model = await LocalModel.create(tinyConfig(family, { kvHeads: 2, layers: 2 }), { role: 'language', seed: 3 })
+    const lengths = fc.array(fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 1, max: 7 })), {
+      minLength: 2,
+      maxLength: 7,
+    })
+    await fc.assert(
+      fc.asyncProperty(lengths, fc.integer({ min: 1, max: 3 }), async (wanted, prompts) => {
+        // Samples of a few prompts, some of them cut to another length: only those with all of it in common share rows.
+        const from = wanted.map(([prompt], i) => (i % 3 === 2 ? prompt : 2 + (i % prompts) * 3))
+        const given = wanted.map(([, response], i) => {
+          const prompt = sequenceOf(16, i % prompts).subarray(0, from[i]!)
+          return Int32Array.from([...prompt, ...sequenceOf(response, 100 + i)])
+        })
+        const together = await model.score(given, { from, entropy: true })
+        for (const [i, ids] of given.entries()) {
+          const [single] = await model.score([ids], { from: from[i]!, entropy: true })
+          expectClose(together[i]!.logprobs, single!.logprobs, 1e-5)
+          expectClose(together[i]!.entropy!, single!.entropy!, 1e-5)
+        }
+        await gradientsOf(model, given, { from })
+        const shared = await takeGradients(model)
+        for (const [i, ids] of given.entries()) await gradientsOf(model, [ids], { from: from[i]!, offset: i })
+        expectSameGradients(shared, await takeGradients(model), 1e-4)
+      }),
+      { numRuns: 12 },
+    )
+    model.dispose()
+  })
+
   test('packed = padded = one by one, values and gradients, whatever the shape', async () => {
     const shapes = fc.record({
       kvHeads: fc.constantFrom(1, 2, 4),
