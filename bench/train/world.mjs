@@ -1,5 +1,5 @@
 /** What trainings are measured on: one 2.0M model in a directory, and prompts, texts and pairs of equal and of ragged lengths in files. */
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { initModel, newConfig, sizes } from 'whetstone/model'
 import { makeTokenizer, numbers } from '../experience/world.mjs'
@@ -64,14 +64,11 @@ export async function makeWorld(directory) {
  * @param {World} world @param {number} mean
  */
 export async function withEnds({ directory, model }, mean) {
-  const { cp, readFile } = await import('node:fs/promises')
   const other = join(directory, `model-${mean}`)
-  await mkdir(other)
   await cp(model, other, { recursive: true })
   const path = join(other, 'generation_config.json')
   const config = JSON.parse(await readFile(path, 'utf8'))
   config.eos_token_id = [vocabSize - 1, ...Array.from({ length: Math.round(vocabSize / mean) }, (_, i) => i * mean)]
-  await writeFile(`${path}.new`, JSON.stringify(config))
-  await rename(`${path}.new`, path)
+  await writeFile(path, JSON.stringify(config))
   return other
 }
