@@ -2,6 +2,7 @@
  * The journal of one iteration: its prompts, every finished sample, their rewards, what the models said of them, the batch that
  * was made of it all, and each optimiser step. Enough to make the same batch again without any model.
  */
+import { setImmediate as pause } from 'node:timers/promises'
 import type {
   EncodedPrompt,
   Inference,
@@ -95,8 +96,14 @@ export class IterationJournal implements RolloutJournal {
     await this.append({ kind: 'rewards', rewards })
   }
 
+  /** In several records, with pauses for others in between: they are used only where all are there. */
   async keepInferences(inferences: readonly JournalledInference[]): Promise<void> {
-    await this.append({ kind: 'inferences', inferences })
+    const kept: Promise<void>[] = []
+    for (let start = 0; start < inferences.length; start += 16) {
+      kept.push(this.append({ kind: 'inferences', inferences: inferences.slice(start, start + 16) }))
+      await pause()
+    }
+    await Promise.all(kept)
   }
 
   /** Before the first update: what it will be trained on. */

@@ -1,9 +1,10 @@
 /** The experiences of one iteration: from the prompts' stream, with everything it finishes kept in the journal. */
+import { setImmediate as pause } from 'node:timers/promises'
 import type { ExampleStream, PromptExample } from '../../data/index.js'
 import type { ExperienceBatch, FastExperienceMaker, PromptRow } from '../../experience/index.js'
 import { RunError } from '../../run/index.js'
-import { type SampleDigest, sampleDigest } from './batch-digest.js'
-import type { IterationJournal } from './iteration-journal.js'
+import { sampleDigest } from './batch-digest.js'
+import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
 
 export interface RolloutOptions {
   readonly maker: FastExperienceMaker
@@ -34,7 +35,11 @@ export async function makeRollout(options: RolloutOptions): Promise<ExperienceBa
       signal,
     },
   )
-  const samples = batch.experiences.map(one => ({ group: one.group, sample: one.sample, ...sampleDigest(one) }))
+  const samples: RolloutRecord['samples'][number][] = []
+  for (const [i, one] of batch.experiences.entries()) {
+    samples.push({ group: one.group, sample: one.sample, ...sampleDigest(one) })
+    if (i % 32 === 31) await pause()
+  }
   if (journal.rollout) refuseAnother(journal.rollout.samples, samples, journal.iteration)
   else await journal.keepRollout({ samples, klCoef })
   return batch
@@ -68,11 +73,7 @@ class Names {
 }
 
 /** A rollout that is made again must be the one that was trained on. */
-function refuseAnother(
-  before: readonly ({ group: string; sample: number } & SampleDigest)[],
-  now: readonly ({ group: string; sample: number } & SampleDigest)[],
-  iteration: number,
-): void {
+function refuseAnother(before: RolloutRecord['samples'], now: RolloutRecord['samples'], iteration: number): void {
   const place = now.findIndex(
     (one, i) =>
       one.group !== before[i]?.group ||
