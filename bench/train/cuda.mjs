@@ -77,7 +77,7 @@ function updateFlops({ decoder }, { prompt, response, samples }) {
 async function measure(size) {
   const config = newConfig('qwen2', { ...sizes[size], vocabSize }, { eos: tokenizer.eosId })
   const create = (/** @type {number} */ seed) =>
-    LocalModel.create(config, { role: 'language', seed, device, dtype: 'bfloat16' })
+    LocalModel.create(config, { role: 'language', seed, device, dtype: 'bfloat16', tokenBudget: 16384 })
   const [actor, reference] = [await create(1), await create(2)]
   const output = join(scratch, size)
   const { config: rl, origins } = resolveRlConfig([
@@ -89,7 +89,7 @@ async function measure(size) {
       },
     },
   ])
-  const engine = new LocalEngine(actor, { tokenizer, ...(eosIds && { eosIds }) })
+  const engine = new LocalEngine(actor, { tokenizer, maxLength: promptLength + tokens + 64, ...(eosIds && { eosIds }) })
   const maker = new FastExperienceMaker({
     actor,
     initialModel: reference,
