@@ -1,5 +1,6 @@
 /** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
 import type { Report } from '../progress/index.js'
+import type { Run } from '../run/index.js'
 
 export interface JobOptions<C> {
   readonly config: C
@@ -31,4 +32,22 @@ export interface JobResult {
   readonly best?: Best
   /** The run directory. */
   readonly directory: string
+}
+
+/** Trains within a run that is open, and closes it with what came of it. */
+export async function withinRun(run: Run, signal: AbortSignal, train: () => Promise<JobResult>): Promise<JobResult> {
+  try {
+    const result = await train()
+    await run.close(result.outcome)
+    return result
+  } catch (error) {
+    // A stop while models were being loaded: nothing was trained, and nothing is lost.
+    if (signal.aborted && error === signal.reason) {
+      const step = (await run.latest())?.step ?? 0
+      await run.close('stopped')
+      return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
+    }
+    await run.close('failed', error).catch(() => {})
+    throw error
+  }
 }

@@ -13,7 +13,7 @@ import type { Tokenizer } from '../text/index.js'
 import { checkModels } from './check-plan.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
-import type { JobOptions, JobResult } from './job.js'
+import { type JobOptions, type JobResult, withinRun } from './job.js'
 import { loadTrained } from './load-model.js'
 import { memoryMetrics } from './memory-metrics.js'
 import { planRows } from './plan.js'
@@ -101,20 +101,7 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
   const prepared = await prepareSupervised(job, trainer)
   try {
     const run = await openRun(job, trainer, prepared)
-    try {
-      const result = await trainRun(job, trainer, prepared, run)
-      await run.close(result.outcome)
-      return result
-    } catch (error) {
-      // A stop while the model was being loaded: nothing was trained, and nothing is lost.
-      if (job.signal.aborted && error === job.signal.reason) {
-        const step = (await run.latest())?.step ?? 0
-        await run.close('stopped')
-        return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
-      }
-      await run.close('failed', error).catch(() => {})
-      throw error
-    }
+    return await withinRun(run, job.signal, () => trainRun(job, trainer, prepared, run))
   } finally {
     await prepared.dataset.close()
   }

@@ -10,7 +10,7 @@ import { Run } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { harmlessKeys } from '../config/common.js'
 import { exportModel } from '../export-model.js'
-import type { JobOptions, JobResult } from '../job.js'
+import { type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
 import { memoryMetrics } from '../memory-metrics.js'
 import { trainProgress } from '../progress.js'
@@ -32,20 +32,7 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   const prepared = await prepareRl(job)
   try {
     const run = await openRun(job, prepared)
-    try {
-      const result = await trainRun(job, prepared, run)
-      await run.close(result.outcome)
-      return result
-    } catch (error) {
-      // A stop while models were being loaded: nothing was trained, and nothing is lost.
-      if (job.signal.aborted && error === job.signal.reason) {
-        const step = (await run.latest())?.step ?? 0
-        await run.close('stopped')
-        return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
-      }
-      await run.close('failed', error).catch(() => {})
-      throw error
-    }
+    return await withinRun(run, job.signal, () => trainRun(job, prepared, run))
   } finally {
     await prepared.close()
   }

@@ -21,7 +21,7 @@ import {
   type UpdateSummary,
 } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
-import { type PlannedUpdate, planUpdates } from './plan.js'
+import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { makeRollout } from './rollout.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { updateCritic, updatePolicy } from './update.js'
@@ -108,15 +108,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     progress.stage('updating')
     const { experiences } = batch
     if (experiences.length === 0) warnOfNothing(batch, iteration)
-    const warmingUp = iteration < (config.critic?.warmupIterations ?? 0)
-    const plan = planUpdates({
-      samples: experiences.length,
-      trainBatchSize: config.trainBatchSize,
-      updateEpochs: config.updateEpochs,
-      seed: config.seed,
-      iteration,
-      models: [...(critic ? (['critic'] as const) : []), ...(warmingUp ? [] : (['policy'] as const))],
-    })
+    const plan = iterationPlan(config, { iteration, samples: experiences.length })
     const logprobs = experiences.map(one => one.logprobs)
     const policyVersion = actor.version - doneBy(state.updates, 'policy')
     for (const [place, planned] of plan.entries()) {

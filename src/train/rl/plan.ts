@@ -1,5 +1,6 @@
 /** Which samples each optimiser step of an iteration sees: drawn from (seed, iteration, pass) alone. Pure. */
 import { Permutation } from '../../data/index.js'
+import type { RlConfig } from './config.js'
 
 /** One optimiser step: of the critic, or of the policy. */
 export interface PlannedUpdate {
@@ -30,6 +31,17 @@ export function planUpdates(options: PlanOptions): PlannedUpdate[] {
   return (['critic', 'policy'] as const)
     .filter(model => models.includes(model))
     .flatMap(model => passes.flatMap(({ epoch, batches }) => batches.map(places => ({ model, epoch, places }))))
+}
+
+/** The same of an iteration of a run. */
+export function iterationPlan(
+  config: RlConfig,
+  { iteration, samples }: { iteration: number; samples: number },
+): PlannedUpdate[] {
+  const { trainBatchSize, updateEpochs, seed, critic } = config
+  const warmingUp = iteration < (critic?.warmupIterations ?? 0)
+  const models = [...(critic ? (['critic'] as const) : []), ...(warmingUp ? [] : (['policy'] as const))]
+  return planUpdates({ samples, trainBatchSize, updateEpochs, seed, iteration, models })
 }
 
 /** One batch of everything keeps its order; several are drawn anew in each pass. */

@@ -12,7 +12,7 @@ import { Tokenizer } from '../../text/index.js'
 import { sampleDigest } from './batch-digest.js'
 import { experienceOptionsOf, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
 import { IterationJournal } from './iteration-journal.js'
-import { planUpdates } from './plan.js'
+import { iterationPlan } from './plan.js'
 
 export interface ReplayReport {
   readonly iterations: number
@@ -86,15 +86,7 @@ async function replayIteration(options: {
     else if (before.derived !== derived) differs(`${name}: its advantages are not those that were trained on`)
   }
 
-  const warmingUp = iteration < (config.critic?.warmupIterations ?? 0)
-  const plan = planUpdates({
-    samples: experiences.length,
-    trainBatchSize: config.trainBatchSize,
-    updateEpochs: config.updateEpochs,
-    seed: config.seed,
-    iteration,
-    models: [...(config.critic ? (['critic'] as const) : []), ...(warmingUp ? [] : (['policy'] as const))],
-  })
+  const plan = iterationPlan(config, { iteration, samples: experiences.length })
   for (const [place, { step, model, epoch, places }] of updates.entries()) {
     const planned = plan[place]
     if (planned?.model !== model || planned.epoch !== epoch || planned.places.join() !== places.join())
