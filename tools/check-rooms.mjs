@@ -51,6 +51,7 @@ export const arrows = {
     'train',
     'evaluate',
   ],
+  demo: ['errors', 'files', 'progress', 'tensor', 'model', 'text', 'rollout', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
@@ -70,6 +71,7 @@ export const arrows = {
     'train',
     'evaluate',
     'pipeline',
+    'demo',
     'setup',
   ],
 }

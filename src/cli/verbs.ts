@@ -19,6 +19,11 @@ export const verbs: readonly VerbEntry[] = [
     summary: 'show what this installation runs on, and check that it computes',
     load: () => import('./doctor.js'),
   },
+  {
+    name: 'demo',
+    summary: 'train a small model from nothing: SFT, reward model, PPO, GRPO',
+    load: () => import('./demo.js'),
+  },
   { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
   {
     name: 'score',

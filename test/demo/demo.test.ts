@@ -1,0 +1,96 @@
+/** The demo in its short form, as a person runs it. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dataFiles, dataPath, type Measurement, type Speaker } from '../../src/demo/index.js'
+import { Run } from '../../src/run/index.js'
+import { type Binary, buildBinary, type Ran } from '../cli/binary.js'
+
+let whetstone: Binary
+let ran: Ran
+const at = (...path: string[]) => join(whetstone.folder, 'out', 'seed-5', ...path)
+
+beforeAll(async () => {
+  whetstone = buildBinary()
+  ran = await whetstone.run(['demo', '--quick', '--out', 'out', '--seed', '5', '--seeds', '2'])
+}, 600_000)
+
+afterAll(() => whetstone?.remove())
+
+interface Kept {
+  seed: number
+  seconds: Record<string, number>
+  pairAccuracy: number
+  measurements: Record<Speaker, Measurement>
+}
+
+const kept = (): Kept[] => JSON.parse(readFileSync(join(whetstone.folder, 'out', 'demo.json'), 'utf8'))
+
+test('every stage says how long it took and how accuracy moved, and the end says how to go on', () => {
+  expect(ran.stderr).not.toMatch(/whetstone:/)
+  expect(ran.code).toBe(0)
+  const lines = ran.stdout.split('\n')
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^SFT on [\d,]+ answers .* [\d.]+ s +held-out accuracy [\d.]+ % -> [\d.]+ %$/),
+  )
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^reward model from [\d,]+ pairs .* of held-out pairs ranked rightly$/),
+  )
+  for (const stage of ['PPO on that reward model', 'GRPO on a verifier', 'PPO on a constant reward, as a control'])
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${stage} .*accuracy [\\d.]+ % -> [\\d.]+ %$`)))
+  expect(ran.stdout).toMatch(/wall time: [\d.]+ s/)
+  expect(ran.stdout).toContain('npx whetstone chat --model out/seed-5/grpo/final_model')
+  expect(ran.stdout).toContain('npx whetstone serve --model out/seed-5/grpo/final_model')
+})
+
+test('both seeds are measured in every stage; answers get better by training, not by a constant reward', () => {
+  const results = kept()
+  expect(results.map(({ seed }) => seed)).toEqual([5, 6])
+  const mean = (of: (measured: Record<Speaker, Measurement>) => number): number =>
+    results.reduce((sum, { measurements }) => sum + of(measurements), 0) / results.length
+  expect(mean(({ sft, base }) => sft.accuracy - base.accuracy)).toBeGreaterThan(0)
+  expect(mean(({ grpo, sft }) => grpo.accuracy - sft.accuracy)).toBeGreaterThan(0)
+  expect(mean(({ ppo, sft }) => ppo.reward - sft.reward)).toBeGreaterThan(0)
+  expect(mean(({ ppo, sft }) => ppo.accuracy - sft.accuracy)).toBeGreaterThan(0)
+  expect(mean(({ control, sft }) => control.accuracy - sft.accuracy)).toBeLessThan(0.02)
+  expect(mean(({ control, grpo }) => grpo.accuracy - control.accuracy)).toBeGreaterThan(0)
+  for (const { pairAccuracy, seconds } of results) {
+    expect(pairAccuracy).toBeGreaterThan(0.6)
+    expect(Object.keys(seconds).sort()).toEqual(['control', 'grpo', 'measure', 'ppo', 'prepare', 'reward', 'sft'])
+  }
+})
+
+test('held-out prompts are in no training file', () => {
+  const promptsIn = (file: (typeof dataFiles)[number]): Set<string> =>
+    new Set(
+      readFileSync(at(dataPath(file)), 'utf8')
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line).prompt),
+    )
+  const heldOut = new Set(dataFiles.filter(file => file.endsWith('held-out')).flatMap(file => [...promptsIn(file)]))
+  expect(heldOut.size).toBe(40)
+  for (const file of dataFiles.filter(name => !name.endsWith('held-out')))
+    expect([...promptsIn(file)].filter(prompt => heldOut.has(prompt))).toEqual([])
+})
+
+test('it leaves runs, models and the picture, in both formats', async () => {
+  for (const stage of ['sft', 'reward', 'ppo', 'grpo', 'control'])
+    expect((await Run.read(at(stage))).status).toBe('finished')
+  expect(existsSync(at('grpo', 'final_model', 'model.safetensors'))).toBe(true)
+  expect(readFileSync(at('curves.svg'), 'utf8')).toMatch(/^<svg[\s\S]*<\/svg>\s*$/)
+  expect([...readFileSync(at('curves.png')).subarray(0, 4)]).toEqual([0x89, 0x50, 0x4e, 0x47])
+})
+
+test('a directory with something in it is left alone', async () => {
+  const again = await whetstone.run(['demo', '--quick', '--out', 'out'])
+  expect(again.code).toBe(1)
+  expect(again.stderr).toContain('not empty')
+})
+
+test('the repository holds no weights outside the tests', () => {
+  const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' }).split('\n')
+  const weights = /\.(safetensors|bin|pt|pth|gguf|onnx|npz|ckpt)$/
+  expect(tracked.filter(file => weights.test(file) && !file.startsWith('test/fixtures/'))).toEqual([])
+})
