@@ -26,10 +26,10 @@ const flags = z.object({
     'where everything goes; must not exist or be empty (default: runs/demo, or the next that is free)',
   ).optional(),
   seed: integer('of the weights, the data and everything that is drawn', { min: 0 }).default(0),
-  seeds: integer('run this many seeds, each with a control of constant reward, and show the spread', {
+  seeds: integer('run this many seeds, each also with a reward that is the same for every answer, as a control', {
     min: 1,
     max: 100,
-  }).default(1),
+  }).optional(),
   quick: toggle('less of everything: seconds, and a model that is not worth talking to'),
 })
 
@@ -59,35 +59,33 @@ async function demonstrate(out: string, { seed, seeds, quick }: Settings, signal
   threads(1)
   console.log(`A model that sorts digits, from nothing. Everything goes to ${out}.`)
   const results: DemoResult[] = []
-  for (let at = 0; at < seeds; at++) {
-    if (seeds > 1) console.log(`\nseed ${seed + at}`)
+  for (let at = seed; at < seed + (seeds ?? 1); at++) {
+    if (seeds !== undefined) console.log(`\nseed ${at}`)
     const result = await runDemo({
-      directory: seeds > 1 ? join(out, `seed-${seed + at}`) : out,
+      directory: seeds === undefined ? out : join(out, `seed-${at}`),
       settings: quick ? quickSettings : fullSettings,
-      seed: seed + at,
-      control: seeds > 1 ? 'run' : 'skip',
+      seed: at,
+      control: seeds === undefined ? 'skip' : 'run',
       onStage: stage => console.log(stageText(stage)),
       report: stageReport(),
       signal,
     })
     results.push(result)
-    const pictures = await drawCurves(result.directory, result.curves)
-    if (seeds === 1) showResult(result, pictures)
-    else console.log(`seconds: ${secondsText(result)}`)
+    await showResult(result)
   }
-  if (seeds > 1) console.log(`\nOver ${seeds} seeds, the lowest and highest in parentheses:\n\n${seedsTable(results)}`)
+  if (results.length > 1) console.log(`\nOver ${seeds} seeds, mean (lowest to highest):\n\n${seedsTable(results)}`)
   await writeFile(join(out, 'demo.json'), `${JSON.stringify(results.map(plain), undefined, 2)}\n`)
   console.log(`\nwall time: ${((performance.now() - started) / 1000).toFixed(1)} s`)
   console.log(`\n${nextSteps(results[0]!.directory)}`)
 }
 
-function showResult(result: DemoResult, pictures: readonly string[]): void {
+async function showResult(result: DemoResult): Promise<void> {
   const { accuracies } = result.measurements.sft!
   console.log(`\nOn ${accuracies.length} held-out prompts; accuracy is of samples at temperature 1:\n`)
   console.log(resultTable(result))
   console.log('\nThree of them with the likeliest answers:\n')
   console.log(examplesTable(result))
-  console.log(`\ncurves: ${pictures.join(', ')}`)
+  console.log(`\ncurves: ${(await drawCurves(result.directory, result.curves)).join(', ')}`)
   console.log(`seconds: ${secondsText(result)}`)
 }
 

@@ -7,6 +7,7 @@ export interface DemoSettings {
   readonly heldOutPrompts: number
   readonly shape: Omit<ModelShape, 'vocabSize'>
   readonly sftSteps: number
+  readonly sftLr: number
   readonly rewardSteps: number
   /** Iterations of PPO and of GRPO. */
   readonly iterations: number
@@ -23,7 +24,8 @@ export const fullSettings: DemoSettings = {
   heldOutPrompts: 100,
   shape: { hidden: 64, intermediate: 192, layers: 2, heads: 4, kvHeads: 4, headDim: 16, context, tied: true },
   sftSteps: 400,
-  rewardSteps: 300,
+  sftLr: 3e-3,
+  rewardSteps: 400,
   iterations: 40,
   measureEvery: 10,
   samples: 8,
@@ -33,8 +35,9 @@ export const fullSettings: DemoSettings = {
 export const quickSettings: DemoSettings = {
   digits: 3,
   heldOutPrompts: 40,
-  shape: { hidden: 32, intermediate: 96, layers: 2, heads: 4, kvHeads: 4, headDim: 8, context, tied: true },
+  shape: { hidden: 64, intermediate: 128, layers: 1, heads: 4, kvHeads: 4, headDim: 16, context, tied: true },
   sftSteps: 200,
+  sftLr: 6e-3,
   rewardSteps: 100,
   iterations: 10,
   measureEvery: 5,

@@ -38,11 +38,18 @@ export function stageConfigs(settings: DemoSettings, seed: number): Readonly<Rec
     nSamplesPerPrompt: 8,
     trainBatchSize: 128,
     maxNewTokens,
-    optimizer: { lr: 5e-4 },
-    klController: { kind: 'fixed', coef: 0.02 },
     exportEvery: settings.measureEvery,
   }
-  const ppo = { ...rl, algorithm: 'ppo', updateEpochs: 2, critic: { optimizer: { lr: 1e-3 }, valueClip: null } }
+  const ppo = {
+    ...rl,
+    algorithm: 'ppo',
+    updateEpochs: 2,
+    optimizer: { lr: 3e-4 },
+    critic: { optimizer: { lr: 1e-3 }, valueClip: null },
+    // A reward model can be pleased by wrong answers that it never saw: staying near SFT keeps the policy where it can judge.
+    klController: { kind: 'fixed', coef: 0.1 },
+  }
+  const grpo = { ...rl, algorithm: 'grpo', optimizer: { lr: 5e-4 }, klController: { kind: 'fixed', coef: 0.001 } }
   return {
     sft: {
       ...supervised,
@@ -53,7 +60,7 @@ export function stageConfigs(settings: DemoSettings, seed: number): Readonly<Rec
       epochs,
       maxSteps: settings.sftSteps,
       evalSteps: Math.ceil(settings.sftSteps / 4),
-      optimizer: { lr: 3e-3, warmupSteps: 20 },
+      optimizer: { lr: settings.sftLr, warmupSteps: 20 },
     },
     reward: {
       ...supervised,
@@ -64,10 +71,10 @@ export function stageConfigs(settings: DemoSettings, seed: number): Readonly<Rec
       epochs,
       maxSteps: settings.rewardSteps,
       evalSteps: Math.ceil(settings.rewardSteps / 4),
-      optimizer: { lr: 1e-3, warmupSteps: 20 },
+      optimizer: { lr: 1e-3, warmupSteps: 20, schedule: 'cosine' },
     },
     ppo: { ...ppo, rewards: 'reward-model.json', output: 'ppo' },
-    grpo: { ...rl, algorithm: 'grpo', rewards: 'verifier.json', output: 'grpo' },
+    grpo: { ...grpo, rewards: 'verifier.json', output: 'grpo' },
     control: { ...ppo, rewards: 'constant.mjs', output: 'control' },
   }
 }

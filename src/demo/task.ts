@@ -64,7 +64,8 @@ function wrongAnswers(prompt: string, seed: number): string[] {
     swapped(right, place('swap', right.length - 1)),
     replaced('other digit'),
     sorted(replaced('other digit in order')),
-    sorted(replaced('another digit in order')),
+    doubled(right, place('doubled', right.length - 1), 0),
+    doubled(right, place('doubled from behind', right.length - 1), 1),
     place('too short or too long', 2) === 0
       ? `${right.slice(0, at)}${right.slice(at + 1)}`
       : `${right.slice(0, at)}${right[at]}${right.slice(at)}`,
@@ -80,6 +81,11 @@ const sorted = (digits: string): string => [...digits].sort().join('')
 
 function swapped(text: string, at: number): string {
   return `${text.slice(0, at)}${text[at + 1]}${text[at]}${text.slice(at + 2)}`
+}
+
+/** Of two neighbours, one in both places: still in order. */
+function doubled(text: string, at: number, which: 0 | 1): string {
+  return `${text.slice(0, at)}${text[at + which]!.repeat(2)}${text.slice(at + 2)}`
 }
 
 /** A text's own number from 0 to 1. */
