@@ -61,3 +61,38 @@ test('samples are answers to the same prompts before and after, scored once ther
   const { model } = await pipeline.runSft()
   expect(await pipeline.generateSample('hello', { model })).toBe(rows('sft')[1]!.response)
 })
+
+/** Names and bytes of the tensors of a model directory. */
+function tensorsOf(directory: string): Map<string, Buffer> {
+  const bytes = readFileSync(join(directory, 'model.safetensors'))
+  const size = Number(bytes.readBigUInt64LE(0))
+  const header = JSON.parse(bytes.subarray(8, 8 + size).toString()) as Record<string, { data_offsets?: number[] }>
+  const entries = Object.entries(header).flatMap(([name, { data_offsets: at }]) =>
+    at ? [[name, bytes.subarray(8 + size + at[0]!, 8 + size + at[1]!)] as const] : [],
+  )
+  return new Map(entries)
+}
+
+test('under freezeRewardBackbone only the head differs, and the policy is trained all the same', async () => {
+  const pipeline = await pipelineOf({ freezeRewardBackbone: true })
+  const { stages } = await pipeline.runFullPipeline()
+  const [sft, reward, ppo] = stages.map(({ model }) => tensorsOf(model))
+  const changed = (other: Map<string, Buffer>) =>
+    [...sft!.keys()].filter(name => other.has(name) && !sft!.get(name)!.equals(other.get(name)!))
+  expect(changed(reward!)).toEqual([])
+  expect([...reward!.keys()].filter(name => !sft!.has(name))).toEqual(['score.weight'])
+  expect(changed(ppo!).length).toBe(sft!.size)
+})
+
+test('evaluateModel measures a fresh copy, with numbers that are not constants', async () => {
+  const pipeline = await pipelineOf()
+  const { model } = await pipeline.runFullPipeline()
+  const before = filesOf(model)
+  const onConversations = await pipeline.evaluateModel({ data: pipeline.config.sftDataPath, metrics: ['perplexity'] })
+  expect(onConversations.evaluation.model.perplexity!.value).toBeGreaterThan(1)
+  const { evaluation } = await pipeline.evaluateModel({ data: pipeline.config.ppoDataPath })
+  expect(evaluation.winRate).toBeDefined()
+  expect(evaluation.reference).toBeDefined()
+  expect(evaluation.model.rewards?.reward?.mean).toBeTypeOf('number')
+  expect(filesOf(model)).toEqual(before)
+})

@@ -69,7 +69,8 @@ export function quickly(options: Partial<PipelineOptions> = {}): PipelineOptions
     validationShare: 0.25,
     saveInterval: 1,
     ...options,
-    ppo: { maxNewTokens: 4, ...options.ppo },
+    // Training on preferences generates nothing.
+    ppo: { ...(/dpo|kto/.test(options.algorithm ?? 'ppo') ? {} : { maxNewTokens: 4 }), ...options.ppo },
   }
 }
 

@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExperienceBatch } from '../../experience/index.js'
+import { recoverDirectory } from '../../files/index.js'
 import type { Run } from '../../run/index.js'
 import { type StepRates, stepRates } from '../config/common.js'
 import { exportModel } from '../export-model.js'
@@ -251,10 +252,12 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
   async function exportIteration(iteration: number): Promise<void> {
     const directory = join(run.directory, `iteration_${String(iteration).padStart(6, '0')}`)
+    const values = join(directory, 'value_model')
     // Of an attempt at this iteration that was interrupted.
-    await rm(join(directory, 'value_model'), { recursive: true, force: true })
+    await recoverDirectory(values)
+    await rm(values, { recursive: true, force: true })
     await maker.withModel(actor, () => actor.export(directory, { what: 'model' }))
-    if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
+    if (critic) await maker.withModel(critic, () => critic.export(values, { what: 'model' }))
   }
 
   /** A rollout that teaches nothing costs time and changes no weight: a person should know. */

@@ -1,0 +1,120 @@
+/** Every part that a program may make itself really takes its place. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { LocalModel } from '../../src/model/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { rewardModelLoss } from '../../src/train/index.js'
+import { filesOf, fresh, jsonl, modelDirectory, pipelineOf, preferences, tokenizerPath, weightsOf } from './world.js'
+
+test('loadTokenizer: its files go with every model, and its chat template is what is trained on', async () => {
+  const own = fresh('tokenizer')
+  cpSync(tokenizerPath, own, { recursive: true })
+  const template =
+    '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}'
+  writeFileSync(join(own, 'chat_template.jinja'), template)
+  const plain = await (await pipelineOf()).runSft()
+  const pipeline = await pipelineOf({ samplePrompts: ['hi'] }, { loadTokenizer: () => Tokenizer.load(own) })
+  const made = await pipeline.runSft()
+  expect(readFileSync(join(made.model, 'chat_template.jinja'), 'utf8')).toBe(template)
+  expect(weightsOf(made.model).equals(weightsOf(plain.model))).toBe(false)
+})
+
+test('loadBaseModel: a directory, or an object that is written and disposed', async () => {
+  const other = await modelDirectory(9)
+  const fromDirectory = await (await pipelineOf({ baseModel: other })).runSft()
+  const asDirectory = await pipelineOf({ baseModel: undefined }, { loadBaseModel: async () => other })
+  expect(filesOf((await asDirectory.runSft()).model)).toEqual(filesOf(fromDirectory.model))
+  let object: LocalModel<'language'> | undefined
+  const asObject = await pipelineOf(
+    { baseModel: undefined, tokenizerPath },
+    {
+      loadBaseModel: async ({ tokenizer }) => {
+        expect(`${tokenizer?.dir}/`).toBe(tokenizerPath)
+        object = await LocalModel.load(other, { role: 'language' })
+        return object
+      },
+    },
+  )
+  const { model } = await asObject.runSft()
+  expect(weightsOf(model).equals(weightsOf(fromDirectory.model))).toBe(true)
+  await expect(object!.score([new Int32Array([1, 2])])).rejects.toThrow()
+})
+
+test('a random start is asked for by its shape, and by nothing else', async () => {
+  const pipeline = await pipelineOf({ baseModel: { family: 'qwen2', size: '2m', seed: 3 }, tokenizerPath })
+  const checked = await pipeline.check({ stages: ['sft', 'reward', 'ppo'] })
+  expect(checked.map(({ stage }) => stage)).toEqual(['sft', 'reward', 'ppo'])
+  expect(checked[0]!.models.models[0]!.config.decoder.hidden).toBe(128)
+  await expect(pipelineOf({ baseModel: { family: 'qwen2', size: '2m' } })).rejects.toThrow(/tokenizerPath: missing/)
+})
+
+test('createRewardModel: reward training begins with it', async () => {
+  const { model: sftModel } = await (await pipelineOf()).runSft()
+  const options = { sftModel, freezeRewardBackbone: true }
+  const plain = await (await pipelineOf(options)).runRewardTraining()
+  let given = ''
+  const extended = await pipelineOf(options, {
+    createRewardModel: async context => {
+      given = context.sftModel
+      return LocalModel.load(context.sftModel, { role: 'reward', seed: 77 })
+    },
+  })
+  const made = await extended.runRewardTraining()
+  expect(given).toBe(sftModel)
+  expect(weightsOf(made.model).equals(weightsOf(plain.model))).toBe(false)
+  // A directory does too, and goes on where it was.
+  const goneOn = await pipelineOf(options, { createRewardModel: async () => made.model })
+  expect((await goneOn.runRewardTraining()).outcome).toBe('finished')
+})
+
+test('createPreferenceLoss: another loss trains another model, and the same one the same', async () => {
+  const { model: sftModel } = await (await pipelineOf()).runSft()
+  const plain = await (await pipelineOf({ sftModel })).runRewardTraining()
+  const same = await pipelineOf(
+    { sftModel },
+    {
+      createPreferenceLoss:
+        ({ centerCoef }) =>
+        call =>
+          rewardModelLoss({ ...call, options: { centerCoef } }),
+    },
+  )
+  expect(weightsOf((await same.runRewardTraining()).model).equals(weightsOf(plain.model))).toBe(true)
+  const upside = await pipelineOf(
+    { sftModel },
+    {
+      createPreferenceLoss: () => call => {
+        const { value, gradients, statistics } = rewardModelLoss({ ...call, options: {} })
+        const turned = gradients.map(({ chosen, rejected }) => ({ chosen: -chosen, rejected: -rejected }))
+        return { value: -value, gradients: turned, statistics }
+      },
+    },
+  )
+  const turned = await upside.runRewardTraining()
+  expect(turned.metrics['loss/train']).toBeLessThan(0)
+  expect(weightsOf(turned.model).equals(weightsOf(plain.model))).toBe(false)
+  // Another function is another input: the stage is run again.
+  const changed = await pipelineOf(
+    { sftModel, saveDir: upside.config.saveDir },
+    { createPreferenceLoss: () => call => rewardModelLoss({ ...call, options: { margin: 1 } }) },
+  )
+  expect((await changed.runRewardTraining()).outcome).toBe('finished')
+})
+
+const labelled = preferences.flatMap(({ prompt, chosen, rejected }) => [
+  { prompt, completion: chosen, label: true },
+  { prompt, completion: rejected, label: false },
+])
+
+test.each([
+  ['dpo', {}, ['sft', 'ppo']],
+  ['kto', { rewardDataPath: jsonl('labelled', labelled) }, ['sft', 'ppo']],
+  ['grpo', { ppo: { nSamplesPerPrompt: 2 }, ppoIterations: 1 }, ['sft', 'reward', 'ppo']],
+] as const)('algorithm %s in place of what it replaces', async (algorithm, options, stages) => {
+  const pipeline = await pipelineOf({ algorithm, ...options })
+  const result = await pipeline.runFullPipeline()
+  expect(result.stages.map(({ stage, outcome }) => [stage, outcome])).toEqual(stages.map(stage => [stage, 'finished']))
+  expect(result.model).toBe(join(pipeline.config.saveDir, algorithm, 'final_model'))
+  expect(await pipeline.generateSample('1 + 1?')).toBeTypeOf('string')
+})

@@ -1,0 +1,82 @@
+/** What is wrong is said before any work begins, and nothing is left behind. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { PipelineOptions } from '../../src/pipeline/index.js'
+import { base, fresh, jsonl, modelDirectory, pipelineOf, tokenizer } from './world.js'
+
+/** A pipeline that is refused in whatever stage, with nothing written. */
+async function refused(options: Partial<PipelineOptions>, ...says: (string | RegExp)[]): Promise<void> {
+  const saveDir = fresh('refused')
+  const attempt = async () => (await pipelineOf({ saveDir, ...options })).runFullPipeline()
+  const error = await attempt().then(
+    () => undefined,
+    (found: Error) => found,
+  )
+  for (const text of says) expect(error?.message).toMatch(text)
+  expect(existsSync(saveDir)).toBe(false)
+}
+
+test('a missing base model is an error, and never random weights', async () => {
+  await refused({ baseModel: undefined }, /^baseModel: missing/)
+  await refused({ baseModel: fresh('nowhere') }, /stage sft: baseModel: .*nowhere/)
+})
+
+test('data of a later stage is read before an earlier one begins', async () => {
+  await refused({ ppoDataPath: fresh('none') }, /stage ppo: data: .*there is no such file/)
+  await refused({ ppoDataPath: jsonl('prompts', [{ text: 'a story' }]) }, /stage ppo: .*prompt/s)
+  await refused({ rewardDataPath: jsonl('pairs', [{ prompt: 'a', chosen: 'b' }]) }, /stage reward: .*rejected/s)
+  await refused({ sftDataPath: jsonl('rows', [{ conversations: 3 }]) }, /stage sft: .*:1/s)
+})
+
+test('an empty set of prompts is refused', async () => {
+  await refused({ ppoDataPath: jsonl('prompts', []) }, /stage ppo: .*no rows/)
+})
+
+test('options of a later stage are checked before an earlier one begins', async () => {
+  await refused({ ppo: { gama: 0.9 } }, /there is no option "gama"; did you mean gamma\?/)
+  await refused({ reward: { margin: -1 } }, /config: reward: margin/)
+  await refused({ ppo: { maxNewTokens: 64 } }, /ppo.maxNewTokens: 64 leaves no room for a prompt/)
+  await refused({ ppo: { output: 'x' } }, /ppo.output: is set by the pipeline/)
+})
+
+test('rewards of a later stage are loaded before an earlier one begins', async () => {
+  const rewards = `${fresh('reward')}.mjs`
+  writeFileSync(rewards, 'export const nothing = 1\n')
+  await refused({ ppo: { rewards } }, /stage ppo: /)
+})
+
+test('a stage alone says what it needs and how to get it', async () => {
+  const pipeline = await pipelineOf()
+  await expect(pipeline.runRewardTraining()).rejects.toThrow(/stage reward: needs the model of the SFT stage/)
+  await expect(pipeline.runPpoTraining({ sftModel: base })).rejects.toThrow(/stage ppo: needs a reward model/)
+  await expect(pipeline.runPpoTraining({ sftModel: base, rewardModel: base })).rejects.toThrow(
+    /rewardModel: .* is a language model; a reward model has a score head/,
+  )
+  expect(existsSync(pipeline.config.saveDir)).toBe(false)
+})
+
+test('models of another vocabulary are refused before work starts', async () => {
+  const small = await modelDirectory(3, { vocabSize: 100 })
+  await refused({ baseModel: small }, /vocabulary of 100/)
+  await refused({ sftModel: small }, /stage reward: model: .*vocabulary of 100/)
+  const pipeline = await pipelineOf()
+  const { model: rewardModel } = await (await pipelineOf({ sftModel: base })).runRewardTraining()
+  writeFileSync(`${rewardModel}/tokenizer.json`, JSON.stringify({ version: '1.0', added_tokens: [] }))
+  await expect(pipeline.runPpoTraining({ sftModel: base, rewardModel })).rejects.toThrow(
+    /rewardModel: .* has another tokenizer/,
+  )
+})
+
+test('a pickle is never read', async () => {
+  await expect(pipelineOf({ tokenizerPath: 'tokenizer.pkl' })).rejects.toThrow(/tokenizerPath: .*pickle.*never read/)
+})
+
+test("a tokenizer that is not the base model's is refused", async () => {
+  const llama = new URL('../fixtures/tokenizer-llama2/', import.meta.url).pathname
+  await refused({ tokenizerPath: llama }, /tokenizerPath: .* is another tokenizer/)
+  expect(tokenizer.vocabSize).toBeGreaterThan(100)
+})
+
+test('a device that is none is refused', async () => {
+  await expect(pipelineOf({ device: 'mps' })).rejects.toThrow(/device: .*auto, cpu, cuda or cuda:N/)
+})
