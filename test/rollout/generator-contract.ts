@@ -58,7 +58,7 @@ export function generatorContract(name: string, make: () => Promise<Generator>):
       const generator = await open()
       async function* source(): AsyncGenerator<GenerationRequest> {
         yield request('long', { most: 60 })
-        await delay(1)
+        await Promise.resolve()
         yield request('short', { most: 2 })
       }
       const outcomes = await collect(generator.generate(source()))
