@@ -1,0 +1,63 @@
+/** The command as it is typed. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { stringify } from 'yaml'
+import { help, run } from '../../src/cli/pipeline.js'
+import { fresh, quickly } from './world.js'
+
+let out = ''
+let err = ''
+const capture = () => {
+  out = ''
+  err = ''
+  vi.spyOn(process.stdout, 'write').mockImplementation(text => {
+    out += String(text)
+    return true
+  })
+  vi.spyOn(process.stderr, 'write').mockImplementation(text => {
+    err += String(text)
+    return true
+  })
+}
+afterEach(() => vi.restoreAllMocks())
+
+function configFile(options: Parameters<typeof quickly>[0] = {}): { file: string; saveDir: string } {
+  const file = `${fresh('pipeline')}.yaml`
+  const config = quickly(options)
+  writeFileSync(file, stringify(config))
+  return { file, saveDir: config.saveDir! }
+}
+
+test('--dry-run checks every stage, prints what is in force, and writes nothing', async () => {
+  const { file, saveDir } = configFile()
+  capture()
+  expect(await run(['--config', file, '--dry-run', '--set', 'ppoIterations=5'])).toBe(0)
+  expect(out).toMatch(/ppoIterations: 5 +# --set/)
+  for (const stage of ['sft', 'reward', 'ppo']) expect(out).toContain(`# stage ${stage}`)
+  expect(existsSync(saveDir)).toBe(false)
+  expect(err).not.toContain('Error')
+})
+
+test('--stages runs those alone, in their order', async () => {
+  const { file, saveDir } = configFile()
+  capture()
+  expect(await run(['--config', file, '--stages', 'reward,sft'])).toBe(0)
+  expect(existsSync(join(saveDir, 'reward_model/best_model'))).toBe(true)
+  expect(existsSync(join(saveDir, 'ppo'))).toBe(false)
+  await expect(run(['--config', file, '--stages', 'sft,rewards'])).rejects.toThrow(
+    '--stages: there is no stage "rewards"; did you mean reward?',
+  )
+})
+
+test('the help has every option', () => {
+  for (const name of [
+    'sftDataPath',
+    'freezeRewardBackbone',
+    'ppoMiniBatchSize',
+    'samplePrompts',
+    '--stages',
+    '--resume',
+  ])
+    expect(help).toContain(name)
+})
