@@ -39,7 +39,7 @@ export async function checkStages(
   const checked: CheckedStage[] = []
   for (const stage of stages) {
     const model = startOf(stage, stages, config, base)
-    const { context } = (await headerOf(stage, model, pipeline)).decoder
+    const { context } = (await headerOf(stage, model, config)).decoder
     const resolved = stageConfig(stage, pipeline, { model, context })
     const rewardModel = stage === 'ppo' && usesRewardModel(config) ? rewardModelOf(stages, config) : undefined
     const plan = planStage(resolved, { rewardModel, rewards: usesRewardModel(config) ? 'own' : 'given' })
@@ -90,14 +90,28 @@ function rewardModelOf(stages: readonly StageName[], config: PipelineConfig): st
 }
 
 /** The header of the model, with the stage in what is wrong with it. */
-async function headerOf(stage: StageName, model: string, { origins }: ResolvedConfig<PipelineConfig>) {
+async function headerOf(stage: StageName, model: string, { sftModel }: PipelineConfig) {
   try {
     return await readConfig(model)
   } catch (error) {
     if (!(error instanceof WhetstoneError)) throw error
-    const option = stage !== 'sft' && origins.sftModel !== undefined ? 'sftModel' : 'baseModel'
+    const option = model === sftModel ? 'sftModel' : 'baseModel'
     throw new InputError(`stage ${stage}: ${option}: ${error.message}`, { cause: error })
   }
+}
+
+/** A reward model that a program made has to read the tokens of the policy that it will score. */
+export async function checkMadeRewardModel(resolved: StageConfig, sftModel: string): Promise<void> {
+  const plan = planStage(resolved, { rewardModel: undefined, rewards: 'own' })
+  const policy: PlannedUse = {
+    name: 'the policy',
+    option: 'sftModel',
+    directory: sftModel,
+    role: 'language',
+    trained: 'nothing',
+    computes: 'no',
+  }
+  await checkModels({ ...plan, models: [policy, { ...plan.models[0], option: 'createRewardModel' }] })
 }
 
 /** A language model taken for a reward model would score with a random head. */

@@ -17,7 +17,7 @@ import {
   runSft,
 } from '../train/index.js'
 import { writtenModel } from './base-model.js'
-import type { CheckedStage } from './check-stages.js'
+import { type CheckedStage, checkMadeRewardModel } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
 import type { PipelineExtensions } from './extensions.js'
 import { directoryFingerprint } from './fingerprints.js'
@@ -75,6 +75,7 @@ export async function runStage(
   const { context } = (await readConfig(start)).decoder
   const resolved = stageConfig(stage, pipeline, { model: start, context })
   const { createPreferenceLoss, createRewardModel } = extensions
+  if (stage === 'reward' && createRewardModel) await checkMadeRewardModel(resolved, givenOrMade(config, 'sft'))
   const functions = stage === 'reward' ? { createPreferenceLoss, createRewardModel } : {}
   const inputs = await stageInputs(resolved, { data, rewardModel, functions })
   const state = await stageState(directory, model, inputs)

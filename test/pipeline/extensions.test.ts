@@ -66,6 +66,10 @@ test('createRewardModel: reward training begins with it', async () => {
   // A directory does too, and goes on where it was.
   const goneOn = await pipelineOf(options, { createRewardModel: async () => made.model })
   expect((await goneOn.runRewardTraining()).outcome).toBe('finished')
+  // One that reads other tokens than the policy would score nonsense.
+  const other = await modelDirectory(4, { vocabSize: 100 })
+  const wrong = await pipelineOf(options, { createRewardModel: async () => other })
+  await expect(wrong.runRewardTraining()).rejects.toThrow(/createRewardModel: .*vocabulary of 100/)
 })
 
 test('createPreferenceLoss: another loss trains another model, and the same one the same', async () => {
