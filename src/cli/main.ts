@@ -2,16 +2,27 @@ import { readFileSync } from 'node:fs'
 import { didYouMean } from '../errors/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
-import { verbs } from './verbs.js'
+import { verbGroups, verbs } from './verbs.js'
 
-const help = `whetstone: reinforcement learning from feedback for language models
+const groups = verbGroups.map(
+  ({ title, verbs: own }) =>
+    `${title}:\n${own.map(({ name, summary }) => `  ${name.padEnd(10)}  ${summary}`).join('\n')}`,
+)
+
+const help = `whetstone: train language models by rewards and preferences, on one machine
 
 Usage: whetstone <verb> [options]
 
-${verbs.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`).join('\n')}
+${groups.join('\n\n')}
 
-  whetstone <verb> --help   explains one verb
-  whetstone --version       prints the version
+A model from nothing, trained and talked to:
+  whetstone tokenizer train --input corpus.txt --vocab-size 1024 --out tok
+  whetstone init --family qwen2 --size 2m --tokenizer tok --out model
+  whetstone sft --config sft.yaml     # { model: model, data: rows.jsonl, output: runs/sft }
+  whetstone chat --model runs/sft/final_model
+
+\`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
+Pages on every task: README.md of the project, docs/quick-start.md first.
 `
 
 /** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */

@@ -8,67 +8,94 @@ export interface Verb {
 
 export interface VerbEntry {
   name: string
+  /** One line; with its name at most 80 columns wide. */
   summary: string
   load: () => Promise<Verb>
 }
 
-export const verbs: readonly VerbEntry[] = [
-  { name: 'setup', summary: 'find or fetch libtorch and build the bridge to it', load: () => import('./setup.js') },
+export interface VerbGroup {
+  /** The task that its verbs are for. */
+  title: string
+  verbs: readonly VerbEntry[]
+}
+
+/** Every verb, by what one wants to do, in the order one would. */
+export const verbGroups: readonly VerbGroup[] = [
   {
-    name: 'doctor',
-    summary: 'show what this installation runs on, and check that it computes',
-    load: () => import('./doctor.js'),
+    title: 'Start',
+    verbs: [
+      {
+        name: 'doctor',
+        summary: 'check that this installation computes, and on what',
+        load: () => import('./doctor.js'),
+      },
+      { name: 'setup', summary: 'find or fetch libtorch and build the bridge to it', load: () => import('./setup.js') },
+      {
+        name: 'demo',
+        summary: 'SFT, a reward model, PPO and GRPO from nothing',
+        load: () => import('./demo.js'),
+      },
+    ],
   },
   {
-    name: 'demo',
-    summary: 'train a small model from nothing: SFT, reward model, PPO, GRPO',
-    load: () => import('./demo.js'),
-  },
-  { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
-  {
-    name: 'score',
-    summary: "compute a model's log-probabilities or scores of a file",
-    load: () => import('./score.js'),
-  },
-  { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
-  {
-    name: 'experience',
-    summary: 'sample, score and compare responses: experiences with advantages',
-    load: () => import('./experience.js'),
-  },
-  {
-    name: 'advantages',
-    summary: 'derive advantages from saved samples',
-    load: () => import('./advantages.js'),
-  },
-  { name: 'data', summary: 'show what a file of training data holds', load: () => import('./data.js') },
-  { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
-  {
-    name: 'reward',
-    summary: 'train a reward model, or test a reward over saved samples',
-    load: () => import('./reward.js'),
-  },
-  { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
-  { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
-  { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
-  { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
-  {
-    name: 'pipeline',
-    summary: 'SFT, a reward model and PPO, one after another',
-    load: () => import('./pipeline.js'),
+    title: 'Make',
+    verbs: [
+      { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
+      { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
+      { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
+      { name: 'score', summary: "compute a model's log-probabilities of a file", load: () => import('./score.js') },
+      {
+        name: 'experience',
+        summary: 'sample, reward and compare responses to prompts',
+        load: () => import('./experience.js'),
+      },
+      {
+        name: 'advantages',
+        summary: 'derive advantages from saved samples again',
+        load: () => import('./advantages.js'),
+      },
+    ],
   },
   {
-    name: 'eval',
-    summary: 'measure a model: perplexity, reward, accuracy, win rate, BLEU, ROUGE-L',
-    load: () => import('./eval.js'),
+    title: 'Train',
+    verbs: [
+      { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
+      { name: 'reward', summary: 'train a reward model, or test a reward', load: () => import('./reward.js') },
+      { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
+      { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
+      {
+        name: 'pipeline',
+        summary: 'SFT, a reward model and PPO, one after another',
+        load: () => import('./pipeline.js'),
+      },
+      { name: 'schema', summary: "print a config's JSON Schema, for editors", load: () => import('./schema.js') },
+    ],
   },
   {
-    name: 'replay',
-    summary: "derive a run's training batches again, and compare them with what was trained on",
-    load: () => import('./replay.js'),
+    title: 'Look',
+    verbs: [
+      { name: 'data', summary: 'show what a file of training data holds', load: () => import('./data.js') },
+      { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
+      { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
+      {
+        name: 'eval',
+        summary: 'measure a model: perplexity, reward, accuracy, win rate',
+        load: () => import('./eval.js'),
+      },
+      {
+        name: 'replay',
+        summary: "derive a run's batches again, and compare them",
+        load: () => import('./replay.js'),
+      },
+    ],
   },
-  { name: 'schema', summary: "print a training config's JSON Schema, for editors", load: () => import('./schema.js') },
-  { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
-  { name: 'serve', summary: 'serve a model over HTTP, OpenAI-compatible', load: () => import('./serve.js') },
-  { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
+  {
+    title: 'Serve',
+    verbs: [
+      { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
+      { name: 'serve', summary: "serve a model over OpenAI's API", load: () => import('./serve.js') },
+    ],
+  },
 ]
+
+export const verbs: readonly VerbEntry[] = verbGroups.flatMap(group => group.verbs)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { main } from '../../src/cli/main.js'
-import { verbs } from '../../src/cli/verbs.js'
+import { verbGroups, verbs } from '../../src/cli/verbs.js'
 import { SetupError } from '../../src/setup/errors.js'
 import { BridgeMissingError } from '../../src/tensor/errors.js'
 
@@ -24,6 +24,16 @@ afterEach(() => vi.restoreAllMocks())
 test('--help lists every verb', async () => {
   expect(await main(['--help'])).toBe(0)
   for (const { name, summary } of verbs) expect(out).toMatch(new RegExp(`${name} +${summary.slice(0, 10)}`))
+})
+
+test('--help goes by task, fits a terminal and ends with an example', async () => {
+  await main(['--help'])
+  const titles = verbGroups.map(({ title }) => title)
+  expect(titles).toEqual(['Start', 'Make', 'Train', 'Look', 'Serve'])
+  for (const title of titles) expect(out).toContain(`\n${title}:\n  `)
+  expect(out.split('\n').filter(line => line.length > 90)).toEqual([])
+  expect(out.split('\n').length).toBeLessThan(50)
+  expect(out.indexOf('whetstone init --family')).toBeGreaterThan(out.indexOf('Serve:'))
 })
 
 test('nothing at all is a misuse that shows the help', async () => {

@@ -1,0 +1,167 @@
+/**
+ * The peak memory of one training step on the CPU, with one option changed at a time, beside what a dry run estimates. Every
+ * line is a process of its own, and its peak resident memory less what it held before the model was loaded.
+ *
+ *   npm run bench:memory [-- --only sft,rl]
+ *
+ * docs/out-of-memory.md has a table of it.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { initModel, newConfig, sizes } from 'whetstone/model'
+import { embeddingRows, Tokenizer, trainTokenizer } from 'whetstone/text'
+import {
+  checkModels,
+  planRl,
+  planRows,
+  resolveConfig,
+  resolveRlConfig,
+  runRl,
+  runSft,
+  sftSchema,
+  silentReport,
+  supervisedPaths,
+} from 'whetstone/train'
+
+/**
+ * @typedef {{ kind: 'sft' | 'rl', values: Record<string, unknown> }} Training
+ * @typedef {{ peak: number, estimate: number }} Measured
+ */
+
+const { values: options } = parseArgs({ options: { only: { type: 'string' }, child: { type: 'string' } } })
+
+/** @type {Record<'sft' | 'rl', readonly Record<string, unknown>[]>} */
+const changes = {
+  sft: [
+    {},
+    { tokenBudget: 1024 },
+    { tokenBudget: 512 },
+    { gradientCheckpointing: true },
+    { lora: {} },
+    { dtype: 'bfloat16' },
+    { lora: {}, gradientCheckpointing: true, tokenBudget: 512 },
+  ],
+  rl: [
+    {},
+    { tokenBudget: 512 },
+    { gradientCheckpointing: true },
+    { lora: {} },
+    { enableEngineSleep: true },
+    { reference: 'none', useKlLoss: false, klController: { kind: 'fixed', coef: 0 } },
+    { rolloutBatchSize: 16 },
+    { nSamplesPerPrompt: 16 },
+    { microRolloutBatchSize: 4 },
+    { maxNewTokens: 32 },
+  ],
+}
+
+if (options.child === undefined) await measureAll()
+else await measure(JSON.parse(options.child))
+
+async function measureAll() {
+  const scratch = mkdtempSync(join(tmpdir(), 'whetstone-memory-'))
+  try {
+    await makeWorld(scratch)
+    for (const kind of /** @type {const} */ (['sft', 'rl'])) {
+      if (options.only !== undefined && !options.only.split(',').includes(kind)) continue
+      console.log(`\n${kind.padEnd(76)} peak MB   estimate`)
+      for (const [i, change] of changes[kind].entries()) {
+        const values = { ...common(scratch, kind), ...change, output: join(scratch, `${kind}-${i}`) }
+        const { peak, estimate } = inChild({ kind, values })
+        const name = i === 0 ? 'as it is' : JSON.stringify(change)
+        console.log(`  ${name.padEnd(72)} ${megabytes(peak)} ${megabytes(estimate)}`)
+        rmSync(values.output, { recursive: true, force: true })
+      }
+    }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** @param {number} bytes */
+const megabytes = bytes => (bytes / 1e6).toFixed(0).padStart(9)
+
+/** A 26M model, conversations that fill 256 tokens, prompts of about 32. @param {string} scratch */
+async function makeWorld(scratch) {
+  const words = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8').split(/\s+/)
+  /** @param {number} from @param {number} count */
+  const text = (from, count) => Array.from({ length: count }, (_, i) => words[(from + i) % words.length]).join(' ')
+  const out = join(scratch, 'tokenizer')
+  const corpus = join(scratch, 'corpus.txt')
+  writeFileSync(corpus, words.join(' '))
+  await trainTokenizer({ files: [corpus], vocabSize: 1024, minFrequency: 2, out })
+  const tokenizer = await Tokenizer.load(out)
+  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
+  const config = newConfig('qwen2', { ...sizes['26m'], vocabSize: embeddingRows(tokenizer) }, tokens)
+  await initModel({
+    config,
+    seed: 0,
+    dtype: 'float32',
+    tokenizer: out,
+    tokens,
+    out: join(scratch, 'model'),
+  })
+  const rows = Array.from({ length: 16 }, (_, i) => ({ prompt: text(i * 7, 10), completion: text(i * 31, 400) }))
+  writeFileSync(join(scratch, 'rows.jsonl'), rows.map(row => JSON.stringify(row)).join('\n'))
+  writeFileSync(join(scratch, 'reward.mjs'), 'export default ({ response }) => response.length % 7')
+}
+
+/** @param {string} scratch @param {'sft' | 'rl'} kind */
+function common(scratch, kind) {
+  const shared = { model: join(scratch, 'model'), data: join(scratch, 'rows.jsonl'), device: 'cpu', maxSteps: 1 }
+  return kind === 'sft'
+    ? { ...shared, batchSize: 8, maxLength: 256, overlong: 'truncate', tokenBudget: 2048 }
+    : {
+        ...shared,
+        rewards: join(scratch, 'reward.mjs'),
+        iterations: 1,
+        rolloutBatchSize: 4,
+        nSamplesPerPrompt: 4,
+        maxNewTokens: 96,
+        maxLength: 160,
+        tokenBudget: 2048,
+      }
+}
+
+/** @param {Training} training @returns {Measured} */
+function inChild(training) {
+  const args = [fileURLToPath(import.meta.url), '--child', JSON.stringify(training)]
+  const { status, stdout } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // Freed memory goes back to the system at once, so that the peak is of what was held together.
+    env: { ...process.env, MALLOC_TRIM_THRESHOLD_: '0', MALLOC_MMAP_THRESHOLD_: '65536' },
+  })
+  if (status !== 0) throw new Error(`the training failed: ${JSON.stringify(training.values)}`)
+  return JSON.parse(stdout)
+}
+
+/** @param {Training} training */
+async function measure({ kind, values }) {
+  const layers = [{ origin: 'bench', values }]
+  const start = { resume: false, allowChange: [], report: silentReport, signal: new AbortController().signal }
+  if (kind === 'sft') {
+    const resolved = resolveConfig(sftSchema, layers, { paths: supervisedPaths })
+    const { config } = resolved
+    const plan = planRows(config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 })
+    await measured(plan, () => runSft({ ...resolved, ...start }))
+  } else {
+    const resolved = resolveRlConfig(layers)
+    await measured(planRl(resolved.config), () => runRl({ ...resolved, ...start }))
+  }
+}
+
+/** @param {import('whetstone/train').TrainingPlan} plan @param {() => Promise<unknown>} training */
+async function measured(plan, training) {
+  const { models, cache } = await checkModels(plan)
+  const estimate = models.reduce((sum, { memory }) => sum + memory.total, cache)
+  const before = process.memoryUsage.rss()
+  await training()
+  // In KiB. What was held before is code and the interpreter, which another model would not change.
+  const peak = process.resourceUsage().maxRSS * 1024 - before
+  console.log(JSON.stringify({ peak, estimate }))
+}
