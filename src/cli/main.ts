@@ -18,11 +18,11 @@ ${groups.join('\n\n')}
 A model from nothing, trained and talked to:
   whetstone tokenizer train --input corpus.txt --vocab-size 1024 --out tok
   whetstone init --family qwen2 --size 2m --tokenizer tok --out model
-  whetstone sft --config sft.yaml     # { model: model, data: rows.jsonl, output: runs/sft }
+  whetstone sft --config sft.yaml   # model: model, data: rows.jsonl, output: runs/sft
   whetstone chat --model runs/sft/final_model
 
 \`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
-Pages on every task: README.md of the project, docs/quick-start.md first.
+Pages on every task: docs/ of the package, docs/quick-start.md first.
 `
 
 /** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */

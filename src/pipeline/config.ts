@@ -131,14 +131,14 @@ export function getDefaultConfig(): PipelineConfig {
 
 /** A config from its layers; what is wrong is one error that names each option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
-  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords })
+  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords: pipelineOtherWords })
   const problems = pipelineProblems(resolved.config)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
   return resolved
 }
 
-/** Words of other systems. */
-const otherWords: Readonly<Record<string, string>> = {
+/** Words of other systems. docs/migrating.md has them. */
+export const pipelineOtherWords: Readonly<Record<string, string>> = {
   model: 'baseModel',
   baseModelPath: 'baseModel',
   output: 'saveDir',

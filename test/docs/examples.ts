@@ -74,14 +74,16 @@ export function pageExamples(root: string, page: string): Example[] {
   const stem = basename(page, '.md')
   const alone = blocks.filter(({ code }) => /^export /m.test(code))
   const joined = blocks.filter(block => !alone.includes(block))
-  const body = joined.map(({ code, place }) => `{\n${place}${code.replace(importLine, '')}`).join('')
   return [
-    {
-      name: `${stem}.ts`,
-      code: `${mergeImports(joined.map(({ code }) => code))}${body}${'}\n'.repeat(joined.length)}`,
-    },
+    { name: `${stem}.ts`, code: joinedModule(joined) },
     ...alone.map(({ code, place }, i) => ({ name: `${stem}-${i}.ts`, code: `${place}${code}` })),
   ]
+}
+
+/** Blocks one after another as one module: each sees what those before it declared. */
+export function joinedModule(blocks: readonly { readonly code: string; readonly place: string }[]): string {
+  const body = blocks.map(({ code, place }) => `{\n${place}${code.replace(importLine, '')}`).join('')
+  return `${mergeImports(blocks.map(({ code }) => code))}${body}${'}\n'.repeat(blocks.length)}`
 }
 
 /** Blocks of a page import the same names again, each for a reader who starts there. */

@@ -127,8 +127,8 @@ export const rlPaths: readonly string[] = [
 /** Values of path options that are no paths. */
 export const rlWords: readonly string[] = ['initial', 'adapter-off', 'none']
 
-/** Words of other systems. */
-const otherWords: Readonly<Record<string, string>> = {
+/** Words of other systems. docs/migrating.md has them. */
+export const rlOtherWords: Readonly<Record<string, string>> = {
   initKlCoef: 'klController: { kind: "fixed", coef }',
   klCoef: 'klController: { kind: "fixed", coef }',
   klTarget: 'klController: { kind: "adaptive", target }',
@@ -150,7 +150,11 @@ const otherWords: Readonly<Record<string, string>> = {
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
   const preset = presetOf(layers)
   const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
-  const resolved = resolveConfig(rlSchema, [base, ...layers], { paths: rlPaths, words: rlWords, otherWords })
+  const resolved = resolveConfig(rlSchema, [base, ...layers], {
+    paths: rlPaths,
+    words: rlWords,
+    otherWords: rlOtherWords,
+  })
   const problems = rlProblems(resolved.config)
   if (problems.length > 0)
     throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))

@@ -1,0 +1,252 @@
+/**
+ * How every code block of the docs is checked. Blocks are listed by their first line, in the order of the page; one that is not here, or no longer
+ * there, fails a test.
+ */
+import type { Smaller } from './session.js'
+
+export type Check =
+  /** Commands, typed one after another in the page's directory; lines of `except` are left out. Or code, run as one module per page. */
+  | { readonly kind: 'run'; readonly except?: Readonly<Record<string, string>> }
+  /** Compiled with all other examples (examples.test.ts), and no more: it needs something the reader has. */
+  | { readonly kind: 'compile' }
+  /** A config: read by the schema of that name, and written into the page's directory under the name in its first line. */
+  | { readonly kind: 'config'; readonly of: string }
+  /** Checked by another test, which reads the page. */
+  | { readonly kind: 'elsewhere'; readonly test: string }
+  /** Output, or a command that cannot run in a test. */
+  | { readonly kind: 'shown'; readonly why: string }
+
+export interface PageChecks {
+  /** Files and directories a reader has before the page begins; see fixtures.ts. */
+  readonly given?: readonly string[]
+  /** Numbers that differ from the page's, by verb. */
+  readonly smaller?: Smaller
+  readonly blocks: readonly (readonly [firstLine: string, check: Check])[]
+}
+
+const run: Check = { kind: 'run' }
+const compile: Check = { kind: 'compile' }
+const except = (lines: Readonly<Record<string, string>>): Check => ({ kind: 'run', except: lines })
+const config = (of: string): Check => ({ kind: 'config', of })
+const elsewhere = (test: string): Check => ({ kind: 'elsewhere', test })
+const shown = (why: string): Check => ({ kind: 'shown', why })
+const output = shown('output')
+const installs = shown('installs')
+const serves = shown('serves until it is stopped; test/serve has its tests')
+
+const rows = ['maxSteps=1', 'epochs=1', 'batchSize=2', 'device=cpu']
+const rollouts = ['rolloutBatchSize=2', 'nSamplesPerPrompt=2', 'maxNewTokens=4', 'device=cpu']
+const smaller: Smaller = {
+  sft: rows,
+  dpo: rows,
+  reward: rows,
+  rl: [...rollouts, 'iterations=1', 'evaluation.maxPrompts=2'],
+  pipeline: [
+    ...['sftEpochs=1', 'rewardEpochs=1', 'ppoIterations=1', 'ppoBatchSize=2', 'ppoMiniBatchSize=2', 'ppoEpochs=1'],
+    ...['device=cpu', 'ppo.maxNewTokens=4', 'sft.maxSteps=1', 'reward.maxSteps=1', 'maxLength=64'],
+  ],
+}
+
+export const checks: Readonly<Record<string, PageChecks>> = {
+  'README.md': {
+    given: ['docs'],
+    smaller,
+    blocks: [
+      ['npm ci && npx whetstone doctor', installs],
+      [
+        '$ npx whetstone tokenizer train --input docs/*.md',
+        except({ 'npx whetstone serve': 'serves until it is stopped' }),
+      ],
+      ['$ cat reward.ts', run],
+      ['$ for i in $(seq 100)', run],
+      ["import { LocalModel } from 'whetstone/model'", run],
+    ],
+  },
+  'docs/advantages.md': {
+    blocks: [
+      ['import { deriveAdvantages', elsewhere('test/experience/docs.test.ts')],
+      ['$ cat samples.jsonl', run],
+    ],
+  },
+  'docs/architecture.md': { blocks: [['graph TD', elsewhere('test/docs/architecture.test.ts')]] },
+  'docs/data.md': {
+    given: ['train.jsonl', 'models/qwen2'],
+    blocks: [
+      ['$ whetstone data inspect train.jsonl', run],
+      ['data:', config('sft')],
+      ['{"messages":', elsewhere('test/data/docs.test.ts')],
+      ['{"prompt": "What is 2 + 2?", "chosen"', elsewhere('test/data/docs.test.ts')],
+      ['{"prompt": "What is 2 + 2?", "completion"', elsewhere('test/data/docs.test.ts')],
+      ['{"prompt": "What is 2 + 2?", "reference"', elsewhere('test/data/docs.test.ts')],
+      ['train.jsonl: 2 bad rows', output],
+      ['import { dataOptionsSchema, openDataset }', compile],
+    ],
+  },
+  'docs/evaluate.md': {
+    given: ['runs/rl/final_model', 'runs/sft/best_model', 'test.jsonl', 'reward.ts'],
+    blocks: [
+      ['whetstone eval --model', run],
+      ['long/final_model and short/final_model', output],
+      ['import { evaluateModel, evaluationTable }', compile],
+      ['import { corpusBleu, rougeL }', run],
+    ],
+  },
+  'docs/experience.md': {
+    given: ['model', 'prompts.jsonl', 'reward.ts'],
+    blocks: [
+      ['import { FastExperienceMaker }', elsewhere('test/experience/guide.test.ts')],
+      ['const graded =', elsewhere('test/experience/guide.test.ts')],
+      ['import { format, numericAnswer }', elsewhere('test/experience/guide.test.ts')],
+      ['const quality =', elsewhere('test/experience/guide.test.ts')],
+      ['const collected =', elsewhere('test/experience/guide.test.ts')],
+      ['const saved =', elsewhere('test/experience/guide.test.ts')],
+      ['# experience.yaml', config('experience')],
+      ['npx whetstone experience', run],
+    ],
+  },
+  'docs/generate.md': {
+    given: ['model', 'models/qwen2', 'prompts.jsonl'],
+    blocks: [
+      ["import { LocalModel } from 'whetstone/model'", run],
+      ['import type { GenerationRequest, Generator }', compile],
+      ['whetstone generate --model', run],
+    ],
+  },
+  'docs/install.md': { blocks: [['npm ci && npx whetstone doctor', installs]] },
+  'docs/losses.md': { blocks: [['import { mergePolicyStatistics', elsewhere('test/train/docs.test.ts')]] },
+  'docs/migrating.md': {
+    blocks: [
+      ['grpo.yaml: there is no option', output],
+      ['# grpo.yaml', config('rl')],
+    ],
+  },
+  'docs/models.md': {
+    given: ['models/tokenizer', 'models/qwen', 'rows.jsonl'],
+    blocks: [
+      ["import { LocalModel } from 'whetstone/model'", run],
+      ['const batch = await tokenizer.encodeBatch', run],
+      ['const report = await actor.export', run],
+      ['const actor = await LocalModel.load', run],
+      ['whetstone init --family', run],
+      ['whetstone score --model', run],
+    ],
+  },
+  'docs/out-of-memory.md': {
+    given: ['model', 'prompts.jsonl', 'reward.ts', 'rl.yaml'],
+    smaller,
+    blocks: [['whetstone rl --config rl.yaml --dry-run', run]],
+  },
+  'docs/pipeline.md': {
+    given: ['model', 'conversations.jsonl', 'preferences.jsonl', 'prompts.jsonl'],
+    smaller,
+    blocks: [
+      ['# pipeline.yaml', config('pipeline')],
+      ['whetstone pipeline --config pipeline.yaml --dry-run', run],
+      ['import { createRlhfPipeline, getDefaultConfig }', compile],
+      ["import { LocalModel } from 'whetstone/model'", compile],
+    ],
+  },
+  'docs/preferences.md': {
+    given: ['runs/sft/best_model', 'preferences.jsonl'],
+    smaller,
+    blocks: [
+      ['# dpo.yaml', config('dpo')],
+      ['whetstone dpo --config', run],
+    ],
+  },
+  'docs/quick-start.md': {
+    smaller,
+    blocks: [
+      ['npm ci && npx whetstone doctor', installs],
+      ['$ for i in $(seq 0 9)', run],
+      ['$ cat sft.yaml', run],
+      ['$ cat reward.ts', run],
+      ['$ npx whetstone eval', run],
+      ['npx whetstone serve', serves],
+      ['# rl.yaml', config('rl')],
+    ],
+  },
+  'docs/reading-metrics.md': { given: ['runs/a', 'runs/rl'], blocks: [['whetstone runs', run]] },
+  'docs/reward-model.md': {
+    given: ['runs/sft/best_model', 'preferences.jsonl'],
+    smaller,
+    blocks: [
+      ['# reward.yaml', config('reward')],
+      ['whetstone reward train', run],
+      ['sources:', config('rewards')],
+    ],
+  },
+  'docs/rewards.md': {
+    given: ['samples.jsonl', 'rewards.yaml'],
+    blocks: [
+      ['import { defineReward', elsewhere('test/reward/docs.test.ts')],
+      ['import { batchReward', run],
+      ["import { LocalModel } from 'whetstone/model'", compile],
+      ['import { remoteReward }', compile],
+      ['import { numericAnswer', run],
+      ['import { RewardComputationEngine }', compile],
+      ['import { type RewardInput', run],
+      ['import { readPrompts }', compile],
+      ['gsm8k.jsonl: 2 bad rows', output],
+      ['$ whetstone reward test', run],
+      ['sources:', elsewhere('test/reward/docs.test.ts')],
+    ],
+  },
+  'docs/rl.md': {
+    given: ['model', 'prompts.jsonl', 'reward.ts'],
+    smaller,
+    blocks: [
+      ['# grpo.yaml', config('rl')],
+      ['whetstone rl --config grpo.yaml --dry-run', run],
+      ['import { reportFor, resolveRlConfig, runRl }', compile],
+    ],
+  },
+  'docs/runs.md': {
+    given: ['runs/a', 'runs/b'],
+    blocks: [
+      ['config.json ', output],
+      [
+        '$ npx whetstone runs',
+        except({ 'tensorboard --logdir runs': 'a program of another project; test/run reads the files' }),
+      ],
+      ['runs/a: what it was started with has changed:', output],
+      ["import { Run } from 'whetstone/run'", compile],
+    ],
+  },
+  'docs/serve.md': { blocks: [['whetstone serve --model DIR', serves]] },
+  'docs/sft.md': {
+    given: ['model', 'conversations.jsonl'],
+    smaller,
+    blocks: [
+      ['# sft.yaml', config('sft')],
+      ['whetstone sft --config sft.yaml --dry-run', run],
+      ['import { reportFor, runSft, sftSchema }', compile],
+    ],
+  },
+  'docs/tensors.md': {
+    blocks: [
+      ['import { AdamW, record, scope, Tensor }', run],
+      ["const step = record(['tensor', 'number']", compile],
+    ],
+  },
+  'docs/text.md': {
+    given: ['corpus.txt', 'rows.jsonl', 'models/qwen2'],
+    blocks: [
+      ["import { Tokenizer } from 'whetstone/text'", run],
+      ['const { ids, assistantMask }', run],
+      ['whetstone tokenizer train', run],
+    ],
+  },
+  'docs/training.md': {
+    given: ['model', 'models/tiny', 'conversations.jsonl', 'sft.yaml', 'grpo.yaml', 'prompts.jsonl', 'reward.ts'],
+    smaller,
+    blocks: [
+      ['whetstone sft --config sft.yaml --dry-run', run],
+      ['// grpo.ts', compile],
+      ['grpo.yaml: there is no option "num_generations"', output],
+      ['# yaml-language-server', config('sft')],
+      ['$ whetstone rl --config grpo.yaml', run],
+      ['$ whetstone replay runs/grpo', shown('replays 200 iterations; test/train/rl replays small ones')],
+    ],
+  },
+}
