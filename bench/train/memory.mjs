@@ -119,7 +119,7 @@ function common(scratch, kind) {
         rolloutBatchSize: 4,
         nSamplesPerPrompt: 4,
         maxNewTokens: 96,
-        maxLength: 160,
+        promptMaxLen: 64,
         tokenBudget: 2048,
       }
 }

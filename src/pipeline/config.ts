@@ -137,16 +137,52 @@ export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedC
   return resolved
 }
 
+const dataNames = 'sftDataPath, rewardDataPath and ppoDataPath'
+const epochNames = 'sftEpochs, rewardEpochs and ppoEpochs'
+const batchNames = 'sftBatchSize, rewardBatchSize and ppoBatchSize'
+const rateNames = 'sftLr, rewardLr, ppoLrPolicy and ppoLrValue'
+const inSections = (option: string): string => `${option}, in the sections sft, reward and ppo`
+
 /** Words of other systems. docs/migrating.md has them. */
 export const pipelineOtherWords: Readonly<Record<string, string>> = {
   model: 'baseModel',
   baseModelPath: 'baseModel',
+  modelNameOrPath: 'baseModel',
+  pretrain: 'baseModel',
   output: 'saveDir',
-  data: 'sftDataPath, rewardDataPath and ppoDataPath',
+  outputDir: 'saveDir',
+  savePath: 'saveDir',
+  data: dataNames,
+  dataset: dataNames,
+  datasetName: dataNames,
+  trainFile: dataNames,
+  epochs: epochNames,
+  numTrainEpochs: epochNames,
+  maxEpochs: epochNames,
+  batchSize: batchNames,
+  trainBatchSize: batchNames,
+  perDeviceTrainBatchSize: batchNames,
+  gradientAccumulationSteps: batchNames,
+  learningRate: rateNames,
+  lr: rateNames,
+  weightDecay: inSections('optimizer: { weightDecay }'),
+  maxGradNorm: inSections('optimizer: { maxGradNorm }'),
+  gradClip: inSections('optimizer: { maxGradNorm }'),
+  lrSchedulerType: inSections('optimizer: { schedule }'),
+  warmupSteps: inSections('optimizer: { warmupSteps }'),
+  warmupRatio: inSections('optimizer: { warmupRatio }'),
+  microBatchSize: inSections('tokenBudget'),
+  saveTotalLimit: inSections('keepCheckpoints'),
+  bf16: inSections('dtype: bfloat16'),
+  fp16: inSections('dtype: float16'),
+  loraRank: inSections('lora: { rank }'),
+  loraR: inSections('lora: { rank }'),
+  loraAlpha: inSections('lora: { alpha }'),
+  loraDropout: inSections('lora: { dropout }'),
+  targetModules: inSections('lora: { targets }'),
   gamma: 'ppo: { gamma }',
   klCoef: 'ppo: { klController: { kind: "fixed", coef } }',
   margin: 'reward: { margin }',
-  learningRate: 'sftLr, rewardLr, ppoLrPolicy and ppoLrValue',
   stages: '--stages on the command line',
 }
 

@@ -76,6 +76,15 @@ test('each of them is refused with the name of ours, in camelCase and in snake_c
   }
 })
 
+test('what a config names in place of a word is an option of that config', () => {
+  for (const { kind, name, here } of known) {
+    const first = /^\w+/.exec(here)?.[0]
+    const inSection = here.endsWith('in the sections sft, reward and ppo')
+    if (first === undefined || inSection || name in configSchemas[kind]!.shape) continue
+    expect(Object.keys(configSchemas[kind]!.shape), `${kind}: ${name} is ${here}`).toContain(first)
+  }
+})
+
 /** Not options of a training config, and called what they are called. */
 const fromCode = ['cacheShare', 'customReward', 'generator', 'rewardFnLabelMap', 'rewardRecipe']
 

@@ -144,6 +144,12 @@ export const rlOtherWords: Readonly<Record<string, string>> = {
   ppoEpochs: 'updateEpochs',
   promptData: 'data',
   rewardPretrain: 'rewards: a description of sources, with a model among them',
+  batchSize: 'rolloutBatchSize, in prompts, or trainBatchSize, in samples',
+  perDeviceTrainBatchSize: 'rolloutBatchSize, in prompts of nSamplesPerPrompt samples each',
+  gradientAccumulationSteps: 'trainBatchSize, samples of a whole optimiser step',
+  maxLength: 'promptMaxLen and maxNewTokens',
+  maxSeqLength: 'promptMaxLen and maxNewTokens',
+  maxSeqLen: 'promptMaxLen and maxNewTokens',
 }
 
 /** A run's config from its layers, the preset below them; what cannot be is an error that names each option. */
