@@ -83,7 +83,7 @@ async function showResult(result: DemoResult): Promise<void> {
   const { accuracies } = result.measurements.sft!
   console.log(`\nOn ${accuracies.length} held-out prompts; accuracy is of samples at temperature 1:\n`)
   console.log(resultTable(result))
-  console.log('\nThree of them with the likeliest answers:\n')
+  console.log('\nThree of them, with three samples of each model:\n')
   console.log(examplesTable(result))
   console.log(`\ncurves: ${(await drawCurves(result.directory, result.curves)).join(', ')}`)
   console.log(`seconds: ${secondsText(result)}`)

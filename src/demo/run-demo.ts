@@ -33,7 +33,7 @@ export interface DemoOptions {
   readonly directory: string
   readonly settings: DemoSettings
   readonly seed: number
-  /** Whether PPO also runs on a reward that is the same for every answer. */
+  /** Whether GRPO also runs on a reward that is the same for every answer. */
   readonly control: 'run' | 'skip'
   /** Told of everything as it is done. */
   readonly onStage: (stage: FinishedStage) => void
@@ -59,7 +59,7 @@ export interface DemoResult {
   readonly seconds: Readonly<Partial<Record<'prepare' | Stage | 'measure', number>>>
   /** Held-out accuracy and reward by iteration, for the picture. */
   readonly curves: readonly ChartRun[]
-  /** Three held-out prompts with the likeliest answer of each model. */
+  /** Three held-out prompts with the first samples of each model. */
   readonly examples: readonly Readonly<{
     prompt: string
     reference: string
@@ -157,6 +157,12 @@ function examplesOf(said: Partial<Record<Speaker, PromptAnswers[]>>): DemoResult
   return said.base!.slice(0, 3).map(({ prompt, reference }, at) => ({
     prompt,
     reference,
-    answers: Object.fromEntries(Object.entries(said).map(([speaker, own]) => [speaker, own[at]!.greedy])),
+    answers: Object.fromEntries(Object.entries(said).map(([speaker, own]) => [speaker, firstSamples(own[at]!)])),
   }))
 }
+
+const firstSamples = ({ sampled }: PromptAnswers): string =>
+  sampled
+    .slice(0, 3)
+    .map(({ text }) => text)
+    .join(' ')

@@ -3,7 +3,7 @@ import type { RawConfig } from '../train/index.js'
 import { dataPath } from './prepare.js'
 import type { DemoSettings } from './settings.js'
 
-/** In the order they run; `control` is PPO for a reward that is the same for every answer. */
+/** In the order they run; `control` is GRPO for a reward that is the same for every answer. */
 export const stages = ['sft', 'reward', 'ppo', 'grpo', 'control'] as const
 export type Stage = (typeof stages)[number]
 
@@ -75,6 +75,6 @@ export function stageConfigs(settings: DemoSettings, seed: number): Readonly<Rec
     },
     ppo: { ...ppo, rewards: 'reward-model.json', output: 'ppo' },
     grpo: { ...grpo, rewards: 'verifier.json', output: 'grpo' },
-    control: { ...ppo, rewards: 'constant.mjs', output: 'control' },
+    control: { ...grpo, rewards: 'constant.mjs', output: 'control' },
   }
 }

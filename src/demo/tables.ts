@@ -8,7 +8,7 @@ const names: Readonly<Record<Speaker, string>> = {
   sft: 'SFT',
   ppo: 'PPO',
   grpo: 'GRPO',
-  control: 'PPO, constant reward',
+  control: 'GRPO, constant reward',
 }
 
 /** A stage in a line or two. */
@@ -35,7 +35,7 @@ export function stageText({ stage, seconds, prepared, measured, pairAccuracy }: 
     case 'grpo':
       return `${head('GRPO on a verifier')}   ${rise('sft', 'grpo')}`
     case 'control':
-      return `${head('PPO on a constant reward, as a control')}   ${rise('sft', 'control')}`
+      return `${head('GRPO on a constant reward, as a control')}   ${rise('sft', 'control')}`
   }
 }
 

@@ -37,7 +37,7 @@ test('every stage says how long it took and how accuracy moved, and the end says
   expect(lines).toContainEqual(
     expect.stringMatching(/^reward model from [\d,]+ pairs .* of held-out pairs ranked rightly$/),
   )
-  for (const stage of ['PPO on that reward model', 'GRPO on a verifier', 'PPO on a constant reward, as a control'])
+  for (const stage of ['PPO on that reward model', 'GRPO on a verifier', 'GRPO on a constant reward, as a control'])
     expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${stage} .*accuracy [\\d.]+ % -> [\\d.]+ %$`)))
   expect(ran.stdout).toMatch(/wall time: [\d.]+ s/)
   expect(ran.stdout).toContain('npx whetstone chat --model out/seed-5/grpo/final_model')
