@@ -38,8 +38,8 @@ export const quickSettings: DemoSettings = {
   shape: { hidden: 64, intermediate: 128, layers: 1, heads: 4, kvHeads: 4, headDim: 16, context, tied: true },
   sftSteps: 200,
   sftLr: 6e-3,
-  rewardSteps: 100,
-  iterations: 10,
-  measureEvery: 5,
+  rewardSteps: 160,
+  iterations: 12,
+  measureEvery: 6,
   samples: 8,
 }
