@@ -82,6 +82,19 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['import { dataOptionsSchema, openDataset }', compile],
     ],
   },
+  'docs/demo.md': {
+    blocks: [
+      [
+        'npm run demo',
+        except({
+          'npm run demo': 'takes minutes; test/demo runs it with smaller numbers',
+          'npx whetstone demo --seeds 5': 'takes minutes; test/demo runs it with smaller numbers',
+        }),
+      ],
+      ['$ npm run demo', output],
+      ['                         accuracy', output],
+    ],
+  },
   'docs/evaluate.md': {
     given: ['runs/rl/final_model', 'runs/sft/best_model', 'test.jsonl', 'reward.ts'],
     blocks: [
