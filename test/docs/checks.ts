@@ -52,7 +52,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     given: ['docs'],
     smaller,
     blocks: [
-      ['npm ci && npx whetstone doctor', installs],
+      ['npm ci && npm run demo', installs],
       [
         '$ npx whetstone tokenizer train --input docs/*.md',
         except({ 'npx whetstone serve': 'serves until it is stopped' }),

@@ -238,6 +238,8 @@ test('schema prints what editors complete with', async () => {
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ title: 'whetstone rl', additionalProperties: false })
   const wrong = await binary.run(['schema', 'rll'])
-  expect(wrong.stderr).toContain('there is no config of "rll"; expected one of sft, reward, rl, dpo, pipeline; did you mean rl?')
+  expect(wrong.stderr).toContain(
+    'there is no config of "rll"; expected one of sft, reward, rl, dpo, pipeline; did you mean rl?',
+  )
   expect(wrong.code).toBe(2)
 })
