@@ -16,7 +16,7 @@ import { LocalEngine } from '../rollout/index.js'
 import type { Device } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
-import { file, flagHelp, readFlags, text, toggle } from './flags.js'
+import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const described = Object.entries(experienceFileShape)
@@ -25,13 +25,7 @@ const described = Object.entries(experienceFileShape)
 
 const flags = z.object({
   config: file('the config'),
-  set: z
-    .array(text('KEY=VALUE', '', 'key=value'))
-    .optional()
-    .meta({
-      placeholder: 'KEY=VALUE',
-      description: "an option that takes the place of the config's; several times for several",
-    }),
+  set: settings(),
   dryRun: toggle('check everything that can be without the models, print the options in force, and stop'),
 })
 

@@ -28,6 +28,17 @@ export const directory = (description: string) => text('DIR', description, 'a di
 
 export const file = (description: string) => text('FILE', description, 'a file')
 
+/** A flag that may be given several times. */
+export const several = (placeholder: string, description: string) =>
+  z
+    .array(text(placeholder, '', placeholder.toLowerCase()))
+    .optional()
+    .meta({ placeholder, description })
+
+/** `--set KEY=VALUE`, of every verb with a config. */
+export const settings = () =>
+  several('KEY=VALUE', "an option that takes the place of the config's; several times for several")
+
 export const toggle = (description: string) => z.boolean().optional().meta({ description })
 
 export function choice<const T extends string>(

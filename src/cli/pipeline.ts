@@ -6,7 +6,7 @@ import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, 
 import { type Report, reportFor } from '../progress/index.js'
 import { configOptions, type RawConfig, settingsLayer } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
+import { file, flagHelp, readFlags, settings, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
 import { resumeLine } from './train-command.js'
@@ -14,13 +14,7 @@ import { trainings } from './trainings.js'
 
 const flags = z.object({
   config: file('the config'),
-  set: z
-    .array(text('KEY=VALUE', '', 'key=value'))
-    .optional()
-    .meta({
-      placeholder: 'KEY=VALUE',
-      description: "an option that takes the place of the config's; several times for several",
-    }),
+  set: settings(),
   stages: text('NAMES', `which to run, with commas between: ${stageNames.join(', ')} (default: all)`).optional(),
   resume: toggle('go on with a stage that was begun and not finished'),
   dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),

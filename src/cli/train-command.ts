@@ -22,7 +22,7 @@ import {
   withOrigin,
 } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, text, toggle, UsageError } from './flags.js'
+import { file, flagHelp, readFlags, settings, several, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
 import type { Verb } from './verbs.js'
@@ -43,15 +43,9 @@ export interface Training<C> {
   readonly next: (model: string) => readonly string[]
 }
 
-const several = (placeholder: string, description: string) =>
-  z
-    .array(text(placeholder, '', placeholder.toLowerCase()))
-    .optional()
-    .meta({ placeholder, description })
-
 const flags = z.object({
   config: file('the config'),
-  set: several('KEY=VALUE', "an option that takes the place of the config's; several times for several"),
+  set: settings(),
   dryRun: toggle('check config, data and models, estimate the memory, print the options in force, and stop'),
   resume: toggle('go on with the run in the output directory'),
   allowChange: several('KEY', 'an option that a resumed run may have otherwise; several times for several'),

@@ -7,9 +7,7 @@ import {
   RewardComputationEngine,
   type RewardEngineOptions,
   type RewardMedia,
-  type RewardModel,
   type RewardRow,
-  type RewardSource,
   rewardOptionNames,
 } from '../reward/index.js'
 import type { Generator } from '../rollout/index.js'
@@ -38,6 +36,7 @@ import {
   type PromptRow,
   promptRows,
 } from './prompts.js'
+import { isResident, modelsOfRewards, rewardsInTurns } from './reward-turns.js'
 import type { Inference, RolloutJournal } from './rollout-journal.js'
 import type { RolloutSample } from './rollout-samples.js'
 import { initialRunningMoments, type RunningMoments, restoreRunningMoments } from './running-moments.js'
@@ -120,11 +119,11 @@ export class FastExperienceMaker {
     const { own, rewards } = divided(options)
     this.config = resolveExperienceConfig(own, { critic: options.critic !== undefined })
     this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
-    this.turns = this.config.enableEngineSleep ? new ModelTurns(this.residents()) : noTurns
+    const { generator, actor, critic, initialModel } = options
+    const models = [critic, initialModel, ...modelsOfRewards(rewards)].filter(isResident)
+    this.turns = this.config.enableEngineSleep ? new ModelTurns({ generator, actor, models }) : noTurns
     this.rewards = new RewardComputationEngine({
-      ...rewards,
-      ...(rewards.rewardModel ? { rewardModel: this.takingTurns(rewards.rewardModel) } : {}),
-      ...(rewards.sources ? { sources: rewards.sources.map(source => this.takingItsTurn(source)) } : {}),
+      ...(this.turns === noTurns ? rewards : rewardsInTurns(rewards, this.turns)),
       tokenizer: options.tokenizer,
     })
     this.checkModels()
@@ -394,39 +393,6 @@ export class FastExperienceMaker {
     }
   }
 
-  private residents(): ConstructorParameters<typeof ModelTurns>[0] {
-    const { generator, actor, critic, initialModel } = this.options
-    const rewardModels = [...rewardModelsOf(this.options.rewardModel), ...(this.options.sources ?? [])]
-    const others = [critic, initialModel, ...rewardModels.map(({ model }) => model)]
-    return { generator, actor, models: others.filter(isResident) }
-  }
-
-  private takingItsTurn(source: RewardSource): RewardSource {
-    const { model } = source
-    if (this.turns === noTurns || !isResident(model)) return source
-    return { ...source, score: (items, options) => this.turns.use(model, () => source.score(items, options)) }
-  }
-
-  /** Reward models that wait for their turn on the device. */
-  private takingTurns(given: NonNullable<RewardOptions['rewardModel']>): NonNullable<RewardOptions['rewardModel']> {
-    if (this.turns === noTurns) return given
-    const wrap = (entry: RewardModel): RewardModel => ({
-      ...entry,
-      model: {
-        ...(entry.model.maxLength === undefined ? {} : { maxLength: entry.model.maxLength }),
-        score: (sequences, options) => {
-          const work = (): ReturnType<typeof entry.model.score> => entry.model.score(sequences, options)
-          return isResident(entry.model) ? this.turns.use(entry.model, work) : work()
-        },
-      },
-    })
-    if (Array.isArray(given)) return given.map(wrap)
-    if ('model' in given && 'tokenizer' in given) return wrap(given as RewardModel)
-    return Object.fromEntries(
-      Object.entries(given as Record<string, RewardModel>).map(([name, entry]) => [name, wrap(entry)]),
-    )
-  }
-
   private checkModels(): void {
     const { actor, initialModel, generator, klController } = this.options
     const { config } = this
@@ -449,11 +415,6 @@ export class FastExperienceMaker {
       )
     if (problems.length > 0) throw new ExperienceConfigError(problems)
   }
-}
-
-/** Whether it is a model that can leave its device to others. */
-function isResident(model: unknown): model is Resident {
-  return typeof model === 'object' && model !== null && 'offload' in model && 'reload' in model
 }
 
 const noSeconds: StageSeconds = {
@@ -480,13 +441,6 @@ function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions;
     target[name] = value
   }
   return { own, rewards }
-}
-
-function rewardModelsOf(given: RewardOptions['rewardModel']): RewardModel[] {
-  if (given === undefined) return []
-  if (Array.isArray(given)) return given
-  if ('model' in given && 'tokenizer' in given) return [given as RewardModel]
-  return Object.values(given as Readonly<Record<string, RewardModel>>)
 }
 
 function rolloutSample({ prompt, sample, reward }: ScoredSample, inference: Inference): RolloutSample {

@@ -1,12 +1,11 @@
 /** The model that the pipeline begins with, as a directory. */
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, link, readdir, readFile, stat } from 'node:fs/promises'
+import { cp, link, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
-import { embeddingRows, Tokenizer } from '../text/index.js'
+import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import type { ExtensionContext, PipelineExtensions } from './extensions.js'
 
 export interface BaseModelOptions extends ExtensionContext {
@@ -50,17 +49,6 @@ async function checkSame(model: string, tokenizer: string): Promise<void> {
       `tokenizerPath: ${tokenizer} is another tokenizer than that of the base model in ${model}, so that token ids mean ` +
         'something else to it; leave tokenizerPath out, or give the tokenizer that the model was made with',
     )
-}
-
-async function tokenizerFingerprint(directory: string): Promise<string | undefined> {
-  const text = await readFile(join(directory, 'tokenizer.json'), 'utf8').catch(() => undefined)
-  // By content: the same tokenizer may be written with other spaces.
-  return (
-    text &&
-    createHash('sha256')
-      .update(JSON.stringify(JSON.parse(text)))
-      .digest('hex')
-  )
 }
 
 /** A model of random weights, which the config asked for. */

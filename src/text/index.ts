@@ -14,6 +14,7 @@ export type { ChatContentPart, ChatMessage } from './chat-messages.js'
 export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.js'
 export { embeddingRows } from './embedding-rows.js'
 export { ChatTemplateError, TokenizerError } from './errors.js'
+export { tokenizerFingerprint } from './fingerprint.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
 export { type ReaderOptions, type TokenReader, tokenReader } from './token-reader.js'
 export {

@@ -1,8 +1,6 @@
 /** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { type DataReport, type DataSpec, dataOptionsSchema, openDataset } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
@@ -10,7 +8,7 @@ import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards } from '../reward/index.js'
 import { cudaDevice, type Device, type DType } from '../tensor/index.js'
-import { Tokenizer } from '../text/index.js'
+import { Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { resolveDevice } from './load-model.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
@@ -156,23 +154,12 @@ async function checkVocabulary(use: PlannedUse, { decoder }: ModelConfig, tokeni
         `has ${tokenizer.vocabSize} tokens; use the tokenizer that the model was made with`,
     )
   if (use.directory === tokenizer.dir) return
-  const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(fingerprint))
+  const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(tokenizerFingerprint))
   if (theirs !== undefined && own !== theirs)
     throw new InputError(
       `${use.option}: ${use.directory} has another tokenizer than ${tokenizer.dir}, so that token ids mean something ` +
         'else to it; use a model of the same tokenizer',
     )
-}
-
-async function fingerprint(directory: string): Promise<string | undefined> {
-  const text = await readFile(join(directory, 'tokenizer.json'), 'utf8').catch(() => undefined)
-  // By content: the same tokenizer may be written with other spaces.
-  return (
-    text &&
-    createHash('sha256')
-      .update(JSON.stringify(JSON.parse(text)))
-      .digest('hex')
-  )
 }
 
 function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; config: ModelConfig }[]): void {

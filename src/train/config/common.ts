@@ -100,14 +100,7 @@ export const epochShape = {
 }
 
 /** Keys that a resumed run may have otherwise: they change what is written and how fast, no weight. */
-export const harmlessKeys: readonly string[] = [
-  'output',
-  'maxSteps',
-  'saveSteps',
-  'keepCheckpoints',
-  'exportSteps',
-  'sampleSteps',
-]
+export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keepCheckpoints']
 
 /** Rate and AdamW's options of a step. */
 export interface StepRates {
