@@ -3,7 +3,8 @@
  * rewards are computed while others still generate, each saying exactly what was seen, said, and by which weights.
  */
 import type { MediaItem, PolicyVersion } from '../model/index.js'
-import type { SamplingParams } from './sampling.js'
+import type { LogprobMeaning } from './logprob-meaning.js'
+import type { SamplingParams, StructuredKind } from './sampling.js'
 
 export interface GenerationRequest {
   /** Names the request for `abort` and in its outcomes; no two requests in flight share it. */
@@ -69,7 +70,7 @@ export interface Sample extends OfSample {
   timings: Timings
 }
 
-/** Each by its meaning; `capabilities.logprobs` says which ones an engine gives. */
+/** Each by its meaning; `logprobsUnder` says which ones an engine gives for a way of sampling. */
 export interface SampleLogprobs {
   /** Of the model's own distribution, before temperature and filters. */
   raw?: Float32Array
@@ -134,10 +135,20 @@ export interface WeightsUpdate {
   directory?: string
   /** A directory with an adapter in PEFT's format, over the weights the engine was started with. */
   adapter?: string
+  /** What an engine behind a network must answer once it has them. */
+  proof?: WeightsProof
+}
+
+/** A text, and what the weights themselves give its tokens: an engine with other weights gives other numbers. */
+export interface WeightsProof {
+  ids: Int32Array
+  /** Raw log-probabilities of the tokens from the second on. */
+  logprobs: Float32Array
 }
 
 export interface GeneratorCapabilities {
-  logprobs: readonly (keyof SampleLogprobs)[]
+  /** What the log-probabilities it reports mean; see `logprobsUnder`. */
+  logprobs: readonly LogprobMeaning[]
   /** The most of the likeliest tokens per position. */
   topLogprobs: number
   promptLogprobs: boolean
@@ -146,6 +157,8 @@ export interface GeneratorCapabilities {
   /** `onToken`. */
   tokens: boolean
   media: boolean
+  /** `structured`: what responses can be held to. */
+  structured: readonly StructuredKind[]
   /** `sleep` and `wake` give a device's memory to others. */
   sleep: boolean
   weights: readonly ('shared' | 'directory' | 'adapter')[]

@@ -22,6 +22,7 @@ export type {
   TokenEvent,
   TopLogprobs,
   VersionSpan,
+  WeightsProof,
   WeightsUpdate,
 } from './generator.js'
 export { LocalEngine } from './local/engine.js'
@@ -29,5 +30,12 @@ export type { EngineCounts } from './local/engine-core.js'
 export type { LocalEngineOptions } from './local/engine-options.js'
 export { type DeviceMemory, deviceMemory } from './local/kv-budget.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
+export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
-export { type ResolvedSampling, resolveSampling, type SamplingParams } from './sampling.js'
+export {
+  type ResolvedSampling,
+  resolveSampling,
+  type SamplingParams,
+  type StructuredKind,
+  type StructuredOutput,
+} from './sampling.js'

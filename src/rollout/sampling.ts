@@ -31,20 +31,30 @@ export interface SamplingParams {
   topLogprobs?: number
   /** Also give the prompt's log-probabilities, with this many of the likeliest tokens. */
   promptLogprobs?: number
+  /** Holds the response to a form; refused where `capabilities.structured` lacks its kind. */
+  structured?: StructuredOutput
   /** Cut a longer prompt to this many tokens. */
   truncatePromptTokens?: { limit: number; side: 'left' | 'right' }
 }
+
+/** A form that a response is held to while it is sampled. */
+export type StructuredOutput =
+  | { kind: 'regex'; pattern: string }
+  | { kind: 'json-schema'; schema: Readonly<Record<string, unknown>> }
+  /** A grammar in the EBNF that vLLM and SGLang share. */
+  | { kind: 'ebnf'; grammar: string }
+export type StructuredKind = StructuredOutput['kind']
 
 /** With every default in place. */
 export type ResolvedSampling = Required<Omit<SamplingParams, OptionalField>> & {
   [Field in OptionalField]: SamplingParams[Field] | undefined
 }
-type OptionalField = 'text' | 'topLogprobs' | 'promptLogprobs' | 'truncatePromptTokens'
+type OptionalField = 'text' | 'topLogprobs' | 'promptLogprobs' | 'structured' | 'truncatePromptTokens'
 
 /** Checks the parameters and fills in the defaults; a value that means nothing is a RangeError that names it. */
 export function resolveSampling(
   params: SamplingParams,
-  { vocabSize, n }: { vocabSize: number; n: number },
+  { vocabSize, n, structured: forms = [] }: { vocabSize: number; n: number; structured?: readonly StructuredKind[] },
 ): ResolvedSampling {
   const temperature = params.temperature ?? 1
   // Field by field: a spread of whatever was given takes ten times as long, for every request.
@@ -64,6 +74,7 @@ export function resolveSampling(
     text: params.text,
     topLogprobs: params.topLogprobs,
     promptLogprobs: params.promptLogprobs,
+    structured: params.structured,
     truncatePromptTokens: params.truncatePromptTokens,
   }
   const wrong = (name: keyof SamplingParams, expected: string): never => {
@@ -92,6 +103,11 @@ export function resolveSampling(
     const wanted = resolved[name]
     if (wanted !== undefined && !(count(wanted, 0) && wanted <= vocabSize)) wrong(name, 'a count of tokens')
   }
+  const form = resolved.structured?.kind
+  if (form !== undefined && !forms.includes(form))
+    throw new RangeError(
+      `structured: this engine cannot hold a response to ${form}; it knows ${forms.length === 0 ? 'no form' : forms.join(', ')}`,
+    )
   if (cut !== undefined && !count(cut.limit, 1)) wrong('truncatePromptTokens', 'a limit of at least 1')
   return resolved
 }

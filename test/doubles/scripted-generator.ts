@@ -22,7 +22,17 @@ export class ScriptedGenerator implements Generator {
 
   get capabilities() {
     const [logprobs, weights, text] = [['raw'] as const, ['directory'] as const, this.textOf !== undefined]
-    return { logprobs, topLogprobs: 0, promptLogprobs: false, text, tokens: true, media: false, sleep: true, weights }
+    return {
+      logprobs,
+      topLogprobs: 0,
+      promptLogprobs: false,
+      text,
+      tokens: true,
+      media: false,
+      structured: [],
+      sleep: true,
+      weights,
+    }
   }
 
   generate(requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>, options: GenerateOptions = {}) {

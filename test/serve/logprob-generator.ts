@@ -26,6 +26,7 @@ export class LogprobGenerator implements Generator {
     text: true,
     tokens: true,
     media: false,
+    structured: [],
     sleep: false,
     weights: [],
   }

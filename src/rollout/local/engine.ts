@@ -44,6 +44,7 @@ export class LocalEngine implements Generator {
       text: tokenizer !== undefined,
       tokens: true,
       media: false,
+      structured: [],
       sleep: true,
       weights: ['shared'],
     }

@@ -137,6 +137,7 @@ function refusingGenerator(): Generator {
       text: true,
       tokens: false,
       media: false,
+      structured: [],
       sleep: false,
       weights: ['shared'],
     },

@@ -1,0 +1,121 @@
+/**
+ * What engines behind a network have in common, and where they differ. `RemoteGenerator` owns the requests: replicas, retries,
+ * partial responses, versions. A dialect owns the words: what a server is asked, and how its answers are read.
+ */
+import type { TopLogprobs } from '../generator.js'
+import type { LogprobMeaning } from '../logprob-meaning.js'
+import type { ResolvedSampling, StructuredKind } from '../sampling.js'
+
+/** One HTTP exchange with one server: within its deadline there is an answer with a status, or an `EngineError`. */
+export interface ServerConnection {
+  /** Without user, password and query. */
+  readonly url: string
+  request(
+    method: 'GET' | 'POST',
+    path: string,
+    options?: { body?: unknown; timeoutMs?: number; signal?: AbortSignal },
+  ): Promise<{ status: number; text: string }>
+}
+
+/** What a server is and can do, asked once when it is connected to and again when it comes back. */
+export interface ServerFacts {
+  /** Of its software. */
+  readonly software: string
+  /** The model's name in requests. */
+  readonly model: string
+  /** Tokens a prompt and its response may have together, and a prompt alone. */
+  readonly maxLength: number
+  readonly maxPromptLength: number
+  readonly logprobs: LogprobMeaning
+  readonly topLogprobs: number
+  /** Pause, resume and weights from a directory; undefined, or why not: what the server was started without. */
+  readonly control: 'full' | { readonly missing: string }
+  /** Whether answers say which weights made each token. Where not, requests are broken off and sent again around an update. */
+  readonly marksVersions: boolean
+  readonly sleep: boolean
+  readonly adapters: boolean
+  readonly structured: readonly StructuredKind[]
+  /** What else the dialect wants to remember of it. */
+  readonly [further: string]: unknown
+}
+
+/** One request for one response, or for the rest of one. */
+export interface GenerationAttempt {
+  /** Unique among all that were ever sent. */
+  readonly id: string
+  /** The prompt, and after it what was sampled before. */
+  readonly ids: Int32Array
+  /** `ids` as JSON, shared by the samples of a prompt. */
+  readonly idsJson: string
+  readonly maxNewTokens: number
+  readonly minNewTokens: number
+  readonly temperature: number
+  readonly seed: number
+  /** Everything else: filters, stops, forbidden ids, alternatives, structure. */
+  readonly sampling: ResolvedSampling
+  /** The loaded adapter to sample from; undefined: the model's own weights. */
+  readonly adapter: string | undefined
+  /** Also the prompt's log-probabilities, with this many of the likeliest tokens. */
+  readonly promptLogprobs: number | undefined
+  readonly transport: 'whole' | 'stream'
+}
+
+/** What a server said: all of it, or what an event of a stream adds. */
+export interface GenerationAnswer {
+  readonly ids: readonly number[]
+  readonly logprobs: readonly number[]
+  /** One per id, where alternatives were asked for. */
+  readonly top: readonly TopLogprobs[] | undefined
+  /** Undefined before the end. */
+  readonly finish:
+    | { readonly reason: 'stop' | 'length' | 'abort'; readonly stop: string | number | undefined }
+    | undefined
+  /** In the server's own words, over the ids of the whole attempt; with the end alone. */
+  readonly versions: readonly { readonly version: string; readonly start: number; readonly end: number }[] | undefined
+  readonly promptLogprobs: { readonly logprobs: Float32Array; readonly top: readonly TopLogprobs[] } | undefined
+}
+
+/** What a status that is no success means for the sample. */
+export type Refusal =
+  /** The prompt does not fit: the sample's own end. */
+  | { readonly kind: 'prompt-too-long'; readonly message: string }
+  /** The server has no such weights: it was started anew, and must be given them. */
+  | { readonly kind: 'unknown-weights'; readonly message: string }
+  /** The request will not do here, however often it is sent. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** It may do later, or elsewhere. */
+  | { readonly kind: 'retry'; readonly message: string; readonly afterMs: number | undefined }
+
+export type DialectUpdate =
+  | { readonly kind: 'directory'; readonly path: string; readonly marker: string }
+  | { readonly kind: 'adapter'; readonly path: string; readonly name: string }
+
+export interface Dialect {
+  readonly type: 'vllm' | 'sglang'
+  /** Throws an `EngineError` where the server lacks what every run needs, and names the version that has it. */
+  probe(server: ServerConnection): Promise<ServerFacts>
+  /** Whether it takes requests. Cheap, and safe while it is paused. */
+  isReady(server: ServerConnection): Promise<boolean>
+
+  generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
+  /** Reads a whole answer. What is not as agreed is a `ProtocolError`. */
+  answer(text: string, attempt: GenerationAttempt): GenerationAnswer
+  /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added. */
+  reader(attempt: GenerationAttempt, facts: ServerFacts): (event: string) => GenerationAnswer | undefined
+  refusal(status: number, text: string, retryAfter: string | undefined): Refusal
+
+  /** Ends requests under way, which then answer with what they have. */
+  abort(server: ServerConnection, attemptIds: readonly string[]): Promise<void>
+  /** `keep`: requests wait, and go on with whatever weights there are then. `break-off`: they end with what they have. */
+  pause(server: ServerConnection, mode: 'keep' | 'break-off'): Promise<void>
+  resume(server: ServerConnection): Promise<void>
+  /** Between `pause` and `resume`. Caches of other weights are gone afterwards. Each step's failure says the server's own words. */
+  update(server: ServerConnection, update: DialectUpdate, facts: ServerFacts): Promise<void>
+  /** Forgets an adapter that nothing uses any more. */
+  unload(server: ServerConnection, name: string): Promise<void>
+  /** What the weights it serves are called; undefined where the server cannot say. */
+  marker(server: ServerConnection, facts: ServerFacts): Promise<string | undefined>
+  /** Nothing is under way. */
+  sleep(server: ServerConnection): Promise<void>
+  wake(server: ServerConnection): Promise<void>
+}
