@@ -30,8 +30,16 @@ export interface ServerFacts {
   readonly topLogprobs: number
   /** Pause, resume and weights from a directory; undefined, or why not: what the server was started without. */
   readonly control: 'full' | { readonly missing: string }
-  /** Whether answers say which weights made each token. Where not, requests are broken off and sent again around an update. */
+  /**
+   * Whether answers say which weights made each token, by names that `update` sets. Where not, or where there is no `control`,
+   * requests are broken off and sent again around an update.
+   */
   readonly marksVersions: boolean
+  /**
+   * `position`: a seed gives a token at a place of the sequence the same random number whichever request asks for it, so that the
+   * rest of a response keeps its sample's seed. `request`: each request draws from the beginning; the rest needs a seed of its own.
+   */
+  readonly seeds: 'position' | 'request'
   readonly sleep: boolean
   readonly adapters: boolean
   readonly structured: readonly StructuredKind[]
@@ -87,6 +95,8 @@ export type Refusal =
   | { readonly kind: 'retry'; readonly message: string; readonly afterMs: number | undefined }
 
 export type DialectUpdate =
+  /** The weights stay; what they are called in answers changes. Only where `marksVersions`. */
+  | { readonly kind: 'name'; readonly marker: string }
   | { readonly kind: 'directory'; readonly path: string; readonly marker: string }
   | { readonly kind: 'adapter'; readonly path: string; readonly name: string }
 
@@ -98,8 +108,8 @@ export interface Dialect {
   isReady(server: ServerConnection): Promise<boolean>
 
   generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
-  /** Reads a whole answer. What is not as agreed is a `ProtocolError`. */
-  answer(text: string, attempt: GenerationAttempt): GenerationAnswer
+  /** Reads a whole answer, already parsed: long ones are parsed a little at a time. What is not as agreed is a `ProtocolError`. */
+  answer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer
   /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added. */
   reader(attempt: GenerationAttempt, facts: ServerFacts): (event: string) => GenerationAnswer | undefined
   refusal(status: number, text: string, retryAfter: string | undefined): Refusal
