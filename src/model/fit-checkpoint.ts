@@ -1,7 +1,7 @@
 /** A config held against the checkpoint beside it and the machine, before anything is built. */
 import { totalmem } from 'node:os'
 import type { ModelConfig } from '../decoder/index.js'
-import { Checkpoint, cudaDevice, type Device, type DType, dtypeBytes } from '../tensor/index.js'
+import { Checkpoint, cudaDevice, type Device, type DType, dtypeBytes, record } from '../tensor/index.js'
 import { ModelError } from './errors.js'
 
 const embedding = 'model.embed_tokens.weight'
@@ -43,9 +43,17 @@ async function outputIsItsOwn(checkpoint: Checkpoint, { decoder, head }: ModelCo
   // What does not fit is refused when the weights are read.
   if (a.dtype !== b.dtype || a.shape.join() !== b.shape.join()) return true
   const [output, table] = [await checkpoint.read(outputMatrix), await checkpoint.read(embedding)]
+  // Off the event loop: these are the largest matrices of a model.
+  const compare = record(['tensor', 'tensor'], (a, b) => a.ne(b).any())
   try {
-    return !output.equal(table)
+    const differ = await compare.run(output, table)
+    try {
+      return Boolean((await differ.data())[0])
+    } finally {
+      differ.dispose()
+    }
   } finally {
+    compare.dispose()
     output.dispose()
     table.dispose()
   }

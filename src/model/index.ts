@@ -9,7 +9,7 @@ export {
   projections,
   readConfig,
 } from '../decoder/index.js'
-export { type Adapter, inspectAdapter } from './adapter.js'
+export { Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
 export { tokenizerFiles } from './export.js'

@@ -87,7 +87,7 @@ export interface ModelParts<R extends Role = Role> {
 }
 
 /** What a checkpoint of another head may lack, and what it may have that a model has no place for. */
-const tolerated = ({ head }: ModelConfig) => ({
+export const tolerated = ({ head }: ModelConfig) => ({
   optional: (name: string) => name === 'score.weight' && head === 'language',
   // A tied or replaced output matrix, and frequencies that old checkpoints carry, have no place here.
   ignored: (name: string) => name === 'lm_head.weight' || name.endsWith('.rotary_emb.inv_freq'),

@@ -3,7 +3,7 @@
  * gradients of those numbers in, trained weights out. Padding and packing stay inside.
  */
 
-import type { DecoderParts, ModelConfig } from '../decoder/index.js'
+import type { DecoderParts, ModelConfig, Weight } from '../decoder/index.js'
 import { type AdamW, adamWRates, type Device, type DType, type Tensor } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
@@ -22,6 +22,7 @@ import {
   wantedPositions,
 } from './outputs.js'
 import { Parameters } from './parameters.js'
+import { openReplacement } from './replace-weights.js'
 import { idsOf, type Sequence } from './sequence.js'
 import { openState, optimizerIdentity, type TrainingIdentity, writeState } from './state.js'
 import type {
@@ -34,7 +35,7 @@ import type {
   TrainStepResult,
 } from './token-model.js'
 import { Accumulation, checkStepOptions, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
-import { checksumWeights } from './weights.js'
+import { checksumWeights, fillWeights } from './weights.js'
 
 export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
@@ -127,6 +128,11 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** Whether its weights are away from their device; see `offload`. */
   get offloaded(): boolean {
     return this.weights.offloaded
+  }
+
+  /** Why its weights must not be computed with, where a change of them failed part-way. */
+  get broken(): string | undefined {
+    return this.weights.broken
   }
 
   get device(): Device {
@@ -369,6 +375,30 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       await this.weights.copyFrom(other.weights)
       // Float32 copies of the weights before would bring them back at the next step.
       this.dropOptimizer()
+    })
+  }
+
+  /**
+   * Takes over the weights of a Hugging Face directory, where these lie: a program or an engine that holds them goes on with the
+   * new ones. A directory that does not fit is refused and changes nothing. No second copy of the weights is made, so that a disk
+   * that fails half-way leaves half of each: nothing is computed with them until a directory was read whole.
+   */
+  loadWeights(directory: string, options: Pick<LoadOptions<R>, 'signal' | 'onProgress'> = {}): Promise<void> {
+    return this.turns.alone('loadWeights()', async () => {
+      const { weights, config } = this
+      weights.refuseOffloaded()
+      if (weights.adapter && !weights.merged)
+        throw new ModelError('an adapter is trained over these weights; they cannot be replaced under it')
+      const checkpoint = await openReplacement(directory, { config, weights: weights.weightMap })
+      try {
+        const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load weights again`
+        const target = ({ name }: Weight): Tensor => weights.tensors.get(name)!
+        await weights.rewrite(() => fillWeights(checkpoint, weights.weightMap, target, options), failure)
+        this.dropOptimizer()
+        this.dropGradients()
+      } finally {
+        await checkpoint.close()
+      }
     })
   }
 

@@ -29,18 +29,37 @@ export class MergedWeights {
   readonly parts: DecoderParts
   private readonly weights: Map<string, Tensor>
   private readonly map: readonly Weight[]
-  /** The weights that the adapter changes. */
+  /** The weights that an adapter changes. */
   private readonly names: readonly string[]
   private taken = false
+  /** Added in instead of the model's own. */
+  private exchanged: DecoderParts['adapter'] | undefined
 
-  constructor(private readonly model: DecoderParts) {
+  /** `exchangeable`: the model has no adapter of its own, and any may come and go; there are copies of all it could change. */
+  constructor(
+    private readonly model: DecoderParts,
+    { adapter: kind }: { adapter: 'own' | 'exchangeable' } = { adapter: 'own' },
+  ) {
     const { config, ops, deferred, adapter, storageGeneration } = model
     this.weights = new Map(model.weights)
     this.map = weightMap(config, 'language')
-    this.names = adapter ? [...new Set(adapterProducts(this.map, adapter).map(({ name }) => name))] : []
-    this.parts = adapter
-      ? { config, ops, deferred, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
-      : model
+    this.names =
+      kind === 'exchangeable'
+        ? this.map
+            .filter(({ name, kind }) => kind === 'matrix' && name.startsWith('model.layers.'))
+            .map(({ name }) => name)
+        : adapter
+          ? [...new Set(adapterProducts(this.map, adapter).map(({ name }) => name))]
+          : []
+    this.parts =
+      this.names.length > 0
+        ? { config, ops, deferred, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
+        : model
+  }
+
+  /** Which adapter the copies have with the next `refresh`; undefined: none. */
+  exchange(adapter: DecoderParts['adapter'] | undefined): void {
+    this.exchanged = adapter
   }
 
   /** Takes the memory of the copies; their numbers come with `refresh`. */
@@ -59,7 +78,7 @@ export class MergedWeights {
   /** Makes the copies what the model and its adapter are now, where they lie: programs and graphs stay right. */
   async refresh(): Promise<void> {
     if (this.names.length === 0) return
-    const { adapter } = this.model
+    const adapter = this.exchanged ?? this.model.adapter
     // An adapter that was merged into the model for good is part of what is copied.
     const products = adapter ? adapterProducts(this.map, adapter) : []
     await once(() => {

@@ -82,9 +82,15 @@ export class Parameters {
     if (this.torn) throw new ModelError(this.torn)
   }
 
+  /** Why the numbers must not be computed with: a change of them failed part-way. */
+  get broken(): string | undefined {
+    return this.torn
+  }
+
   /** Changes the numbers in several steps: where one fails, the others have been made. */
   async rewrite(work: () => Promise<void>, failure: string): Promise<void> {
     this.revision++
+    this.fingerprint = undefined
     this.torn = failure
     await work()
     this.torn = undefined

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
 import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
+import { differences } from './differences.js'
 import { ModelError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
 
@@ -113,17 +114,6 @@ async function readState(directory: string): Promise<SavedState> {
   const parsed = stateSchema.safeParse(raw)
   if (!parsed.success) throw new ModelError(`${path} is not a training state:\n${z.prettifyError(parsed.error)}`)
   return parsed.data
-}
-
-/** Where two descriptions part, by the names of their fields. */
-function differences(saved: unknown, own: unknown, path = ''): string[] {
-  const [a, b] = [JSON.stringify(saved) ?? 'nothing', JSON.stringify(own) ?? 'nothing']
-  if (a === b) return []
-  const open = (value: unknown): value is Record<string, unknown> =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (!open(saved) || !open(own)) return [`${path} is ${a}, this model's is ${b}`]
-  const keys = new Set([...Object.keys(saved), ...Object.keys(own)])
-  return [...keys].flatMap(key => differences(saved[key], own[key], path === '' ? key : `${path}.${key}`))
 }
 
 function refuseUnfit(file: SafetensorsFile, tensors: ReadonlyMap<string, Tensor>): void {

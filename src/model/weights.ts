@@ -45,8 +45,8 @@ export function checkWeights(
   directory: string,
   checkpoint: Checkpoint,
   weights: readonly Weight[],
-  options: Pick<ReadWeightsOptions, 'optional' | 'ignored'>,
-): { present: ReadonlySet<string>; expected: ReadonlyMap<string, readonly number[]>; missing: Set<string> } {
+  options: Pick<ReadWeightsOptions, 'optional' | 'ignored'> & { fit?: string },
+): { missing: Set<string> } {
   const present = new Set(checkpoint.names)
   const expected = new Map(
     weights.flatMap(({ parts, shape }) => parts.map(part => [part.name, [part.rows, ...shape.slice(1)]] as const)),
@@ -57,9 +57,9 @@ export function checkWeights(
   const misshaped = [...expected].filter(
     ([name, shape]) => present.has(name) && checkpoint.info(name).shape.join() !== shape.join(),
   )
-  if (absent.length + unexpected.length + misshaped.length === 0) return { present, expected, missing }
+  if (absent.length + unexpected.length + misshaped.length === 0) return { missing }
   throw new ModelError(
-    `${directory}: the weights do not fit config.json${listed('missing', absent)}${listed('unexpected', unexpected)}${listed(
+    `${directory}: the weights do not fit ${options.fit ?? 'config.json'}${listed('missing', absent)}${listed('unexpected', unexpected)}${listed(
       'wrong shape',
       misshaped.map(
         ([name, shape]) => `${name} is [${checkpoint.info(name).shape.join(', ')}], expected [${shape.join(', ')}]`,
@@ -79,40 +79,56 @@ export async function readWeights(
 ): Promise<{ tensors: Map<string, Tensor>; missing: Set<string> }> {
   const checkpoint = await Checkpoint.open(directory)
   const tensors = new Map<string, Tensor>()
-  // Off the event loop: casting a large embedding, or moving it to a device, takes a while.
-  const place = record(['tensor', 'tensor', 'number', 'number'], (target, part, row, rows) =>
-    noGrad(() => void target.narrow(0, row, rows).copy_(part)),
-  )
   try {
-    const { present, expected, missing } = checkWeights(directory, checkpoint, weights, options)
+    const { missing } = checkWeights(directory, checkpoint, weights, options)
     refuseTooLarge(parameterCount(weights), options)
-    const totalBytes = [...expected.keys()].reduce(
-      (sum, name) => sum + (present.has(name) ? checkpoint.info(name).bytes : 0),
-      0,
-    )
-    let loadedBytes = 0
-    for (const weight of weights) {
-      const target = unscoped(() => Tensor.empty(weight.shape, { dtype: options.dtype, device: options.device }))
-      tensors.set(weight.name, target)
-      let row = 0
-      for (const { name, rows } of weight.parts) {
-        if (present.has(name)) {
-          options.signal?.throwIfAborted()
-          const part = await checkpoint.read(name, options.signal ? { signal: options.signal } : {})
-          await place.run(target, part, row, rows).finally(() => part.dispose())
-          loadedBytes += checkpoint.info(name).bytes
-          options.onProgress?.({ loadedBytes, totalBytes })
-        }
-        row += rows
-      }
+    const { dtype, device } = options
+    const target = ({ name, shape }: Weight): Tensor => {
+      const fresh = unscoped(() => Tensor.empty(shape, { dtype, device }))
+      tensors.set(name, fresh)
+      return fresh
     }
+    await fillWeights(checkpoint, weights, target, options)
     return { tensors, missing }
   } catch (error) {
     for (const tensor of tensors.values()) tensor.dispose()
     throw error
   } finally {
-    place.dispose()
     await checkpoint.close()
+  }
+}
+
+/** Copies what a checkpoint has into our tensors, one of its own after another: no second copy of all is ever in memory. */
+export async function fillWeights(
+  checkpoint: Checkpoint,
+  weights: readonly Weight[],
+  target: (weight: Weight) => Tensor,
+  { signal, onProgress }: Pick<ReadWeightsOptions, 'signal' | 'onProgress'>,
+): Promise<void> {
+  // Off the event loop: casting a large embedding, or moving it to a device, takes a while.
+  const place = record(['tensor', 'tensor', 'number', 'number'], (into, part, row, rows) =>
+    noGrad(() => void into.narrow(0, row, rows).copy_(part)),
+  )
+  const names = weights.flatMap(({ parts }) => parts.map(({ name }) => name))
+  const totalBytes = names.reduce((sum, name) => sum + (checkpoint.has(name) ? checkpoint.info(name).bytes : 0), 0)
+  let loadedBytes = 0
+  try {
+    for (const weight of weights) {
+      const into = target(weight)
+      let row = 0
+      for (const { name, rows } of weight.parts) {
+        if (checkpoint.has(name)) {
+          signal?.throwIfAborted()
+          const part = await checkpoint.read(name, signal ? { signal } : {})
+          await place.run(into, part, row, rows).finally(() => part.dispose())
+          loadedBytes += checkpoint.info(name).bytes
+          onProgress?.({ loadedBytes, totalBytes })
+        }
+        row += rows
+      }
+    }
+  } finally {
+    place.dispose()
   }
 }
 

@@ -30,6 +30,7 @@ export type { EngineCounts } from './local/engine-core.js'
 export type { LocalEngineOptions } from './local/engine-options.js'
 export { type DeviceMemory, deviceMemory } from './local/kv-budget.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
+export { ReplaceableWeights } from './local/replaceable-weights.js'
 export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
 export {

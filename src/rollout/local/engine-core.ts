@@ -3,7 +3,7 @@
  * tokens, and ends what is finished; a place that becomes free is filled in the next step, or where a device takes several at
  * a time, after those under way.
  */
-import { type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
+import { type Adapter, type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
 import type { GenerationRequest, GeneratorCounts } from '../generator.js'
 import { BlockPool } from './blocks.js'
 import { type BatchSource, buildBatch, type SamplingRow } from './build-batch.js'
@@ -22,6 +22,7 @@ export type EngineCounts = Required<GeneratorCounts>
 export class EngineCore {
   readonly limits: Limits
   readonly maxSequences: number
+  readonly exchangesAdapters: boolean
   /** Of the weights the next token is sampled from. */
   version: PolicyVersion
   private readonly weights: MergedWeights
@@ -63,7 +64,11 @@ export class EngineCore {
     const { tokenizer } = options
     this.maxSequences = maxSequences
     this.kv = { budget: kvBudget(options, defaults.kv), memory: options.memory ?? deviceMemory }
-    this.weights = new MergedWeights(model.parts)
+    const exchangeable = options.adapters === 'exchangeable'
+    if (exchangeable && model.parts.adapter)
+      throw new RangeError('the model has an adapter of its own; merge it, or leave adapters out')
+    this.exchangesAdapters = exchangeable
+    this.weights = new MergedWeights(model.parts, { adapter: exchangeable ? 'exchangeable' : 'own' })
     this.device = openStepDevice(model, this.weights.parts, { maxSequences, maxLength })
     try {
       this.takeMemory()
@@ -114,6 +119,7 @@ export class EngineCore {
   private demandModel(): void {
     if (this.model.offloaded)
       throw new Error('the model is offloaded; reload() it before an engine over it is made, woken or used')
+    if (this.model.broken) throw new Error(this.model.broken)
   }
 
   /**
@@ -153,6 +159,15 @@ export class EngineCore {
     return this.control(() => {
       this.version = version
       this.modelVersion = this.model.version
+    })
+  }
+
+  /** From the next step on the weights are the model's with this adapter; what was computed with another is void. */
+  useAdapter(adapter: Adapter | undefined): Promise<void> {
+    if (!this.exchangesAdapters) return Promise.reject(new RangeError('the engine was made without room for adapters'))
+    return this.control(() => {
+      this.weights.exchange(adapter && ((layer, projection) => adapter.lowRank(layer, projection)))
+      this.weightsRevision = undefined
     })
   }
 
@@ -294,9 +309,10 @@ export class EngineCore {
     while (this.model.weightsRevision !== this.weightsRevision) {
       this.version += this.model.version - this.modelVersion
       this.modelVersion = this.model.version
-      this.weightsRevision = this.model.weightsRevision
+      const revision = this.model.weightsRevision
       this.scheduler.invalidateKv()
       await this.weights.refresh()
+      this.weightsRevision = revision
     }
   }
 

@@ -25,4 +25,9 @@ export interface LocalEngineOptions {
    * CUDA 32,768.
    */
   tokenBudget?: number
+  /**
+   * `exchangeable`: adapters may be put over the weights and taken off again; see `LocalEngine.useAdapter`. Takes the memory of
+   * another copy of the layers' matrices. Default `none`: the model's own, where it has one.
+   */
+  adapters?: 'none' | 'exchangeable'
 }

@@ -1,5 +1,5 @@
 /** Generation in this process, with the weights of a model that may be training. */
-import type { LocalModel, PolicyVersion } from '../../model/index.js'
+import type { Adapter, LocalModel, PolicyVersion } from '../../model/index.js'
 import type {
   GenerateOptions,
   GenerationRequest,
@@ -50,6 +50,11 @@ export class LocalEngine implements Generator {
     }
   }
 
+  /** Whether `useAdapter` can be used. */
+  get exchangesAdapters(): boolean {
+    return this.core.exchangesAdapters
+  }
+
   generate(
     requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>,
     { signal, onToken }: GenerateOptions = {},
@@ -89,6 +94,14 @@ export class LocalEngine implements Generator {
    */
   updateWeights({ version }: WeightsUpdate): Promise<void> {
     return this.core.updateWeights(version)
+  }
+
+  /**
+   * Puts an adapter over the model's weights, or with undefined takes it off: from the next token on. Needs an engine made with
+   * `adapters: 'exchangeable'`. The adapter stays the caller's, and is not disposed while it is in use.
+   */
+  useAdapter(adapter: Adapter | undefined): Promise<void> {
+    return this.core.useAdapter(adapter)
   }
 
   sleep(): Promise<void> {

@@ -7,6 +7,7 @@ import { type LoadOptions, LocalModel } from '../../model/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { LocalEngine } from './engine.js'
 import type { LocalEngineOptions } from './engine-options.js'
+import { ReplaceableWeights } from './replaceable-weights.js'
 
 export interface OpenOptions
   extends Pick<LoadOptions<'language'>, 'adapter' | 'device' | 'signal' | 'onProgress'>,
@@ -17,6 +18,8 @@ export interface OpenedEngine {
   /** Undefined where the directory has none: prompts are then ids. */
   tokenizer: Tokenizer | undefined
   engine: LocalEngine
+  /** For a server whose clients send other weights. */
+  weights: ReplaceableWeights
   close(): Promise<void>
 }
 
@@ -40,7 +43,7 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
       await engine.close()
       model.dispose()
     }
-    return { model, tokenizer, engine, close }
+    return { model, tokenizer, engine, weights: new ReplaceableWeights(model, engine), close }
   } catch (error) {
     model.dispose()
     throw error
