@@ -1,6 +1,7 @@
 /** What every `Generator` promises, as tests: run for each implementation, the doubles of the tests included. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { PolicyVersion } from '../../src/model/index.js'
 import {
   type GenerateOptions,
   type GenerationRequest,
@@ -9,11 +10,19 @@ import {
   type Outcome,
   resolveSampling,
   type Sample,
+  type WeightsUpdate,
 } from '../../src/rollout/index.js'
 import { completed } from './models.js'
 
-/** `make` answers with a fresh generator that never ends a response by itself before `maxNewTokens`. */
-export function generatorContract(name: string, make: () => Promise<Generator>): void {
+/**
+ * `make` answers with a fresh generator that never ends a response by itself before `maxNewTokens`. `update`: how it is given
+ * weights of a version, where a version alone does not say it.
+ */
+export function generatorContract(
+  name: string,
+  make: () => Promise<Generator>,
+  { update = version => ({ version }) }: { update?: (version: PolicyVersion) => WeightsUpdate } = {},
+): void {
   describe(`${name} keeps the contract of generators`, () => {
     const made: Generator[] = []
     const open = async (): Promise<Generator> => {
@@ -215,7 +224,7 @@ export function generatorContract(name: string, make: () => Promise<Generator>):
       await begun.promise
       await generator.pause()
       const before = generator.policyVersion
-      await generator.updateWeights({ version: before + 5 })
+      await generator.updateWeights(update(before + 5))
       generator.resume()
       const { versions, policyVersion } = completed((await collecting)[0])
       const border = versions[0]!.end
