@@ -53,6 +53,7 @@ export const arrows = {
   ],
   demo: ['errors', 'files', 'progress', 'tensor', 'model', 'text', 'rollout', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
+  launch: ['errors'],
   cli: [
     'errors',
     'files',
@@ -73,6 +74,7 @@ export const arrows = {
     'pipeline',
     'demo',
     'setup',
+    'launch',
   ],
 }
 

@@ -94,6 +94,7 @@ export const verbGroups: readonly VerbGroup[] = [
     verbs: [
       { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
       { name: 'serve', summary: "serve a model over OpenAI's API", load: () => import('./serve.js') },
+      { name: 'engine', summary: 'start a vLLM or SGLang server for a run', load: () => import('./engine.js') },
     ],
   },
 ]

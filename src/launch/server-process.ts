@@ -1,0 +1,100 @@
+/**
+ * A server in a process group of its own. It ends with us, however we end: a guardian waits for a pipe of ours to close,
+ * which no crash of ours can prevent.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Command } from './find-command.js'
+
+export interface ServerExit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface ServerProcess {
+  readonly pid: number
+  /** Resolves when the server and everything it started are gone. */
+  readonly exited: Promise<ServerExit>
+  /** Asks it to end, and ends it after a while. */
+  stop(): Promise<void>
+}
+
+/** How long a server that was asked to end may take; SGLang answers its requests first. With us gone, nobody waits for them. */
+const graceMs = 20_000
+const orphanGraceSeconds = 5
+
+/**
+ * Reads a line that never comes: at the end of the pipe its writer is gone. A line means that the group has ended. $1 is the
+ * server's number, $2 the seconds it has, $3 its scratch directory.
+ */
+const guardian = `
+read -r over && exit 0
+kill -s TERM -- "$1" 2>/dev/null
+left=$2
+while [ "$left" -gt 0 ] && kill -0 "$1" 2>/dev/null; do sleep 1; left=$((left - 1)); done
+kill -s KILL -- "-$1" 2>/dev/null
+rm -rf -- "$3"
+`
+
+export function startProcess(options: {
+  command: Command
+  args: readonly string[]
+  env: NodeJS.ProcessEnv
+  /** An open file that gets all it prints. */
+  log: number
+  /** Its own directory for what it leaves behind; removed with it. */
+  scratch: string
+}): Promise<ServerProcess> {
+  const { command, args, env, log, scratch } = options
+  const [program, ...first] = command
+  const child = spawn(program, [...first, ...args], { detached: true, env, stdio: ['ignore', log, log] })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('spawn', () => {
+      const pid = child.pid!
+      const watch = spawn('/bin/sh', ['-c', guardian, 'guardian', String(pid), String(orphanGraceSeconds), scratch], {
+        detached: true,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      })
+      // Without it only a crash of ours leaves something behind.
+      watch.on('error', () => {})
+      watch.stdin.on('error', () => {})
+      watch.unref()
+      const exited = whenGone(child, async () => {
+        watch.stdin.end('over\n')
+        await rm(scratch, { recursive: true, force: true })
+      })
+      resolve({ pid, exited, stop: () => stop(pid, exited) })
+    })
+  })
+}
+
+/** What a server that died leaves in its group is ended too: engines and schedulers with all their memory. */
+async function whenGone(child: ChildProcess, then: () => Promise<void>): Promise<ServerExit> {
+  const exit = await new Promise<ServerExit>(resolve => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+  const group = -child.pid!
+  send(group, 'SIGKILL')
+  // Until the last one is gone; bounded, for where nobody asks after orphans that ended, they count as there.
+  for (let waited = 0; waited < 500 && send(group, 0); waited += 25) await delay(25)
+  await then()
+  return exit
+}
+
+async function stop(pid: number, exited: Promise<ServerExit>): Promise<void> {
+  send(pid, 'SIGTERM')
+  const late = setTimeout(() => send(-pid, 'SIGKILL'), graceMs)
+  await exited
+  clearTimeout(late)
+}
+
+/** Whether there was anyone to send it to. */
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}
