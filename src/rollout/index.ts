@@ -33,6 +33,8 @@ export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js
 export { ReplaceableWeights } from './local/replaceable-weights.js'
 export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
+export { EngineError } from './remote/errors.js'
+export type { EngineEvent, RemoteOptions } from './remote/options.js'
 export {
   type ResolvedSampling,
   resolveSampling,
@@ -40,3 +42,4 @@ export {
   type StructuredKind,
   type StructuredOutput,
 } from './sampling.js'
+export { connectVllm } from './vllm/connect.js'

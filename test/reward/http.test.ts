@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { redactor } from '../../src/http/index.js'
 import {
   type FailedReward,
   grpcReward,
@@ -12,7 +13,6 @@ import {
   type RewardInput,
   type RewardOutcome,
 } from '../../src/reward/index.js'
-import { redactor } from '../../src/reward/remote/redact.js'
 import { certificate, certificateKey } from './grpc-world.js'
 import { type Behaviour, freePort, json, rewardServer } from './http-world.js'
 import { sample, samples } from './samples.js'

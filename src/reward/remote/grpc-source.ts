@@ -1,12 +1,12 @@
 /** Reward models behind the Open Inference Protocol over gRPC. */
 import { randomUUID } from 'node:crypto'
 import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js'
+import { redactor } from '../../http/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
-import { elsewhere, serversFault, type TlsOptions } from './http-source.js'
+import { checkApiKey, elsewhere, serversFault, type TlsOptions } from './http-source.js'
 import { buildInfer, readInfer, type Signature, signatureFrom } from './infer-messages.js'
 import { type InferRequest, type InferResponse, inferenceService, type ModelMetadata } from './open-inference.js'
-import { checkApiKey, redactor } from './redact.js'
 import { Replicas } from './replicas.js'
 
 export interface GrpcRewardOptions extends LimitOptions {

@@ -1,3 +1,4 @@
+import { parseRetryAfter } from '../../http/index.js'
 import { SourceError } from '../errors.js'
 
 /** What a status other than 200 means for the samples that were asked about. */
@@ -19,15 +20,6 @@ export function statusError(
     return new SourceError('refused', `${message}. Check the URL's path and the dialect.`)
   if (status < 400) return new SourceError('protocol', `${message}; redirects are not followed`)
   return new SourceError('refused', message)
-}
-
-/** Seconds or a date; undefined for anything else. */
-function parseRetryAfter(header: string | string[] | undefined): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header
-  if (text === undefined) return undefined
-  if (/^\d+(\.\d+)?$/.test(text.trim())) return Number(text) * 1000
-  const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 
 /** A connection that was not made, or broke: worth another attempt, unless it is the certificate that is not trusted. */

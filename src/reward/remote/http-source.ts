@@ -1,11 +1,11 @@
 /** Reward models behind HTTP. */
 import { Agent, type Dispatcher, request } from 'undici'
 import { didYouMean } from '../../errors/index.js'
+import { isApiKey, parseServerUrl, redactor, type ServerUrl, shownUrl } from '../../http/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
 import { statusError, transportError } from './http-errors.js'
-import { checkApiKey, redactor, shownUrl } from './redact.js'
 import { Replicas } from './replicas.js'
 
 /** Certificates for a server that is not signed by a public authority, or that asks who we are. */
@@ -73,7 +73,7 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
     limits,
     async score(inputs, { signal }) {
       const body = JSON.stringify(dialect.body(inputs, { model, send, labelTokenIds }))
-      const ask = async ({ url, authorization }: Target) => {
+      const ask = async ({ url, authorization }: ServerUrl) => {
         const auth = apiKey === undefined ? authorization : `Bearer ${apiKey}`
         const answer = await post(url, {
           body,
@@ -107,29 +107,19 @@ export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: nu
   return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs, cause: error.cause })
 }
 
-interface Target {
-  url: URL
-  authorization: string | undefined
-  secrets: string[]
+/** Refuses a key that no header can hold, before a library does so with the key in its message. */
+export function checkApiKey(name: string, apiKey: string | undefined): void {
+  if (apiKey !== undefined && !isApiKey(apiKey))
+    throw new RewardConfigError(
+      `reward "${name}": the API key is empty or has spaces, line ends or other characters that no header can hold`,
+    )
 }
 
-function parseUrl(name: string, text: string, dialect: Dialect): Target {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  // The text itself is not shown: it may hold a password.
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new RewardConfigError(`reward "${name}": url: expected http:// or https:// and a host`)
-  const { username, password } = url
-  const given = username !== '' || password !== ''
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  url.username = ''
-  url.password = ''
-  if (url.pathname === '/') url.pathname = dialect.path
-  const basic = Buffer.from(pair).toString('base64')
-  return {
-    url,
-    authorization: given ? `Basic ${basic}` : undefined,
-    secrets: [decodeURIComponent(password), ...(given ? [basic] : []), ...url.searchParams.values()],
-  }
+function parseUrl(name: string, text: string, dialect: Dialect): ServerUrl {
+  const parsed = parseServerUrl(text)
+  if (!parsed) throw new RewardConfigError(`reward "${name}": url: expected http:// or https:// and a host`)
+  if (parsed.url.pathname === '/') parsed.url.pathname = dialect.path
+  return parsed
 }
 
 interface Post {

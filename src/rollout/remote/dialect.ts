@@ -28,6 +28,8 @@ export interface ServerFacts {
   readonly maxPromptLength: number
   readonly logprobs: LogprobMeaning
   readonly topLogprobs: number
+  /** Undefined: any. */
+  readonly maxTemperature?: number
   /** Pause, resume and weights from a directory; undefined, or why not: what the server was started without. */
   readonly control: 'full' | { readonly missing: string }
   /**
@@ -110,7 +112,7 @@ export interface Dialect {
   generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
   /** Reads a whole answer, already parsed: long ones are parsed a little at a time. What is not as agreed is a `ProtocolError`. */
   answer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer
-  /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added. */
+  /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added; an error event is a `RefusalError`. */
   reader(attempt: GenerationAttempt, facts: ServerFacts): (event: string) => GenerationAnswer | undefined
   refusal(status: number, text: string, retryAfter: string | undefined): Refusal
 

@@ -1,5 +1,3 @@
-import { RewardConfigError } from '../errors.js'
-
 const hidden = '[hidden]'
 /** Shorter ones would take ordinary words out of messages; nobody's key is that short. */
 const shortest = 4
@@ -12,17 +10,4 @@ export function redactor(secrets: readonly (string | undefined)[]): (text: strin
     .flatMap(secret => [secret!, encodeURIComponent(secret!), JSON.stringify(secret).slice(1, -1)])
     .sort((a, b) => b.length - a.length)
   return text => known.reduce((shown, secret) => shown.replaceAll(secret, hidden), text)
-}
-
-/** A URL as messages show it: without user, password, query and fragment. */
-export function shownUrl(url: URL): string {
-  return `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`
-}
-
-/** Refuses a key that no header can hold, before a library does so with the key in its message. */
-export function checkApiKey(name: string, apiKey: string | undefined): void {
-  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
-    throw new RewardConfigError(
-      `reward "${name}": the API key is empty or has spaces, line ends or other characters that no header can hold`,
-    )
 }

@@ -1,0 +1,4 @@
+/** What clients of HTTP servers have in common: addresses, secrets, waiting. */
+export { redactor } from './redact.js'
+export { parseRetryAfter } from './retry-after.js'
+export { isApiKey, parseServerUrl, type ServerUrl, shownUrl } from './server-url.js'

@@ -1,0 +1,49 @@
+/** Calls that are not generation: each is a step with a name, and fails with the server's own words. */
+import type { ServerConnection } from './dialect.js'
+import { EngineError, ProtocolError } from './errors.js'
+import { serverWords } from './server-words.js'
+
+export interface ServerCall {
+  /** For messages: `pausing`, `loading the weights in /ckpt/7`. */
+  readonly step: string
+  readonly method?: 'GET' | 'POST'
+  readonly path: string
+  readonly body?: unknown
+  readonly timeoutMs?: number
+}
+
+/** The parsed body of a success; undefined where it is empty or no JSON. */
+export async function callServer(server: ServerConnection, call: ServerCall): Promise<unknown> {
+  const { method = 'POST', path, body, timeoutMs, step } = call
+  const { status, text } = await server.request(method, path, {
+    ...(body === undefined ? {} : { body }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  })
+  if (status < 200 || status > 299) throw stepError(server, step, status, text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function stepError(server: ServerConnection, step: string, status: number, text: string): EngineError {
+  const words = serverWords(text)
+  const key = status === 401 || status === 403 ? ' Check the API key.' : ''
+  return new EngineError(
+    `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}${key}`,
+  )
+}
+
+/** A JSON object, or a `ProtocolError`. */
+export function asObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ProtocolError(`${what} should be an object, got ${JSON.stringify(value)?.slice(0, 80)}`)
+  return value as Readonly<Record<string, unknown>>
+}
+
+export function asArray(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value))
+    throw new ProtocolError(`${what} should be a list, got ${JSON.stringify(value)?.slice(0, 80)}`)
+  return value
+}

@@ -1,0 +1,53 @@
+/** The first look at the servers: waits for one that is being started, refuses ones that do not fit together. */
+import type { Dialect } from './dialect.js'
+import { EngineError, TransportError } from './errors.js'
+import type { ResolvedRemoteOptions } from './options.js'
+import type { Replica } from './replica.js'
+
+const everyMs = 500
+
+export interface ConnectOptions {
+  readonly dialect: Dialect
+  readonly options: ResolvedRemoteOptions
+  readonly recover: (replica: Replica) => Promise<void>
+}
+
+/**
+ * Resolves when every server was looked at and one can be used at least. Those that cannot be reached are left to the pool; a
+ * server that answers, and lacks what is needed, is an error at once.
+ */
+export async function connectReplicas(replicas: readonly Replica[], options: ConnectOptions): Promise<void> {
+  const { onEvent, patienceMs } = options.options
+  const end = performance.now() + patienceMs
+  for (let first = true; ; first = false) {
+    const reasons = await Promise.all(replicas.map(replica => connectOne(replica, options)))
+    if (replicas.some(({ isConnected }) => isConnected)) break
+    const why = replicas.map(({ url }, i) => `${url}: ${reasons[i]}`).join('; ')
+    if (performance.now() + everyMs > end) throw new EngineError(`no server can be reached (${why})`)
+    if (first) for (const [i, { url }] of replicas.entries()) onEvent({ kind: 'waiting', url, message: reasons[i]! })
+    await new Promise(resolve => setTimeout(resolve, everyMs))
+  }
+  const connected = replicas.filter(({ isConnected }) => isConnected)
+  const other = connected.find(({ facts }) => facts.logprobs !== connected[0]!.facts.logprobs)
+  if (other)
+    throw new EngineError(
+      `${connected[0]!.url} gives ${connected[0]!.facts.logprobs} log-probabilities, ${other.url} ${other.facts.logprobs}: start all servers alike`,
+    )
+}
+
+/** Why it cannot be reached yet; undefined: it can. */
+async function connectOne(
+  replica: Replica,
+  { dialect, options, recover }: ConnectOptions,
+): Promise<string | undefined> {
+  try {
+    if (!(await dialect.isReady(replica.server))) return 'it answers, and is not ready'
+    await recover(replica)
+  } catch (error) {
+    if (error instanceof TransportError) return error.message
+    throw error
+  }
+  replica.state = 'up'
+  options.onEvent({ kind: 'connected', url: replica.url, message: `${dialect.type} ${replica.facts.software}` })
+  return undefined
+}

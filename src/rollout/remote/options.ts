@@ -1,0 +1,97 @@
+/** How engines behind a network are connected to. */
+import { isApiKey, parseServerUrl, type ServerUrl } from '../../http/index.js'
+import type { PolicyVersion } from '../../model/index.js'
+import type { Tokenizer } from '../../text/index.js'
+import { EngineError } from './errors.js'
+
+export interface RemoteOptions {
+  /** Of servers that serve the same model: one, or several that share the work. */
+  readonly urls: readonly string[]
+  /** Of the model: ids from here on are refused before a server sees them. */
+  readonly vocabSize: number
+  /** For text and stop strings. */
+  readonly tokenizer?: Tokenizer
+  /** The served model's name. Default: the first the server has. */
+  readonly model?: string
+  /** The model's directory: weights of an update must have its names and shapes. */
+  readonly modelDirectory?: string
+  /** Sent as `authorization: Bearer`. Never shown. */
+  readonly apiKey?: string
+  /** Generations at once on each server. Default 256. */
+  readonly maxInFlight?: number
+  /** For one request for a response. Default 30 minutes. */
+  readonly requestTimeoutMs?: number
+  /** For pausing, loading weights and the like. Default 10 minutes. */
+  readonly controlTimeoutMs?: number
+  /** How long no server may be reachable before samples fail. Default 10 minutes. */
+  readonly patienceMs?: number
+  /** Of the weights the servers have now. Default 0. */
+  readonly version?: PolicyVersion
+  /** Where a server finds a directory of ours. Default: at the same path. */
+  readonly serverPath?: (path: string) => string
+  /** How far the log-probabilities of a first proof may be from ours: the difference of two implementations. Default 0.05. */
+  readonly proofTolerance?: number
+  /** What happens to servers: for logs. */
+  readonly onEvent?: (event: EngineEvent) => void
+}
+
+/** Something that happened to a server; `message` says it in words. */
+export interface EngineEvent {
+  readonly kind: 'waiting' | 'connected' | 'drained' | 'back' | 'retried' | 'updated' | 'proved'
+  readonly url: string
+  readonly message: string
+}
+
+export type ResolvedRemoteOptions = Required<
+  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey'>
+> & {
+  readonly addresses: readonly ServerUrl[]
+  readonly tokenizer: Tokenizer | undefined
+  readonly model: string | undefined
+  readonly modelDirectory: string | undefined
+  readonly apiKey: string | undefined
+}
+
+const minute = 60_000
+
+export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOptions {
+  const { urls, apiKey } = options
+  const resolved: ResolvedRemoteOptions = {
+    addresses: urls.map(parseUrl),
+    vocabSize: options.vocabSize,
+    tokenizer: options.tokenizer,
+    model: options.model,
+    modelDirectory: options.modelDirectory,
+    apiKey,
+    maxInFlight: options.maxInFlight ?? 256,
+    requestTimeoutMs: options.requestTimeoutMs ?? 30 * minute,
+    controlTimeoutMs: options.controlTimeoutMs ?? 10 * minute,
+    patienceMs: options.patienceMs ?? 10 * minute,
+    version: options.version ?? 0,
+    serverPath: options.serverPath ?? (path => path),
+    proofTolerance: options.proofTolerance ?? 0.05,
+    onEvent: options.onEvent ?? (() => {}),
+  }
+  if (urls.length === 0) throw new EngineError('urls: at least one server is needed')
+  const seen = new Set(resolved.addresses.map(({ url }) => url.href))
+  if (seen.size < urls.length) throw new EngineError('urls: a server is named twice')
+  if (apiKey !== undefined && !isApiKey(apiKey))
+    throw new EngineError('apiKey: it is empty or has spaces, line ends or other characters that no header can hold')
+  for (const name of ['vocabSize', 'maxInFlight', 'requestTimeoutMs', 'controlTimeoutMs', 'patienceMs'] as const) {
+    const value = resolved[name]
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new RangeError(`${name} should be a positive integer, got ${value}`)
+  }
+  for (const name of ['requestTimeoutMs', 'controlTimeoutMs'] as const)
+    if (resolved[name] >= 2 ** 31) throw new RangeError(`${name} should be below 2^31, got ${resolved[name]}`)
+  if (!(resolved.proofTolerance > 0))
+    throw new RangeError(`proofTolerance should be above 0, got ${resolved.proofTolerance}`)
+  return resolved
+}
+
+function parseUrl(text: string, index: number): ServerUrl {
+  const parsed = parseServerUrl(text)
+  // The text itself is not shown: it may hold a password.
+  if (!parsed) throw new EngineError(`urls: expected http:// or https:// and a host in url ${index + 1}`)
+  return parsed
+}

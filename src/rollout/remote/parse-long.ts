@@ -1,0 +1,140 @@
+/**
+ * JSON that is too long for one go: parsed a little at a time, so that others have their turn. An answer of 32,000 tokens with
+ * log-probabilities has 4 MB, which `JSON.parse` takes 30 ms for, and hundreds of them may come at once.
+ */
+import { setImmediate as turn } from 'node:timers/promises'
+import { ProtocolError } from './errors.js'
+
+/** Characters that `JSON.parse` gets at once. */
+const slice = 128 << 10
+
+export function parseJson(text: string): unknown | Promise<unknown> {
+  return text.length <= 2 * slice ? parse(text) : parseLong(text)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    const hint = /\b(NaN|Infinity)\b/.test(text) ? '; it has numbers that are not finite' : ''
+    throw new ProtocolError(`the answer is not JSON (${text.length} characters)${hint}`)
+  }
+}
+
+/**
+ * Arrays and objects that are long themselves are taken apart; their items, and what is short, go to `JSON.parse` as they are,
+ * many at once.
+ */
+export async function parseLong(text: string, most = slice): Promise<unknown> {
+  const ends = await longEnds(text, most)
+  const parseValue = async (start: number, end: number): Promise<unknown> => {
+    const at = skipSpace(text, start)
+    const close = ends.get(at)
+    if (close === undefined) return parse(text.slice(start, end))
+    if (skipSpace(text, close + 1) < end) throw new ProtocolError('the answer is not JSON')
+    const isObject = text[at] === '{'
+    const open = isObject ? '{' : '['
+    const shut = isObject ? '}' : ']'
+    const list: unknown[] = []
+    const record: Record<string, unknown> = {}
+    const take = (part: unknown): void => {
+      if (isObject) Object.assign(record, part)
+      else for (const item of part as unknown[]) list.push(item)
+    }
+    // Items from `from` on that wait to be parsed together; `seek` is where the next one begins.
+    let from = at + 1
+    let seek = from
+    const flush = async (to: number): Promise<void> => {
+      const some = text.slice(from, to)
+      if (some.trim() !== '') take(parse(open + some + shut))
+      await turn()
+    }
+    while (seek < close) {
+      let stop = itemEnd(text, seek, close, ends)
+      const inner = innerStart(text, seek, stop, isObject)
+      if (ends.has(inner)) {
+        if (from < seek) await flush(seek - 1)
+        const value = await parseValue(inner, stop)
+        if (isObject) record[keyOf(text.slice(seek, inner))] = value
+        else list.push(value)
+        from = stop + 1
+      } else if (stop - from > most) {
+        await flush(stop)
+        from = stop + 1
+      }
+      if (stop >= close) {
+        if (from < close) await flush(close)
+        stop = close
+      }
+      seek = stop + 1
+    }
+    return isObject ? record : list
+  }
+  return parseValue(0, text.length)
+}
+
+/** Where arrays and objects of more than `most` characters begin and end. */
+async function longEnds(text: string, most: number): Promise<ReadonlyMap<number, number>> {
+  const ends = new Map<number, number>()
+  const starts: number[] = []
+  for (let i = 0, pause = most; i < text.length; i++) {
+    if (i >= pause) {
+      pause = i + 8 * most
+      await turn()
+    }
+    const code = text.charCodeAt(i)
+    if (code === 0x22) i = stringEnd(text, i)
+    else if (code === 0x5b || code === 0x7b) starts.push(i)
+    else if (code === 0x5d || code === 0x7d) {
+      const start = starts.pop()
+      if (start === undefined) break
+      if (i - start > most) ends.set(start, i)
+    }
+  }
+  return ends
+}
+
+/** The index of the quote that ends the string which begins at `start`. */
+function stringEnd(text: string, start: number): number {
+  for (let i = text.indexOf('"', start + 1); i >= 0; i = text.indexOf('"', i + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(i - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return i
+  }
+  return text.length
+}
+
+/** The comma after the item that begins at `start`, or the container's end. */
+function itemEnd(text: string, start: number, close: number, ends: ReadonlyMap<number, number>): number {
+  let depth = 0
+  for (let i = start; i < close; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) i = stringEnd(text, i)
+    else if (code === 0x5b || code === 0x7b) {
+      const known = ends.get(i)
+      if (known === undefined) depth++
+      else i = known
+    } else if (code === 0x5d || code === 0x7d) depth--
+    else if (code === 0x2c && depth === 0) return i
+  }
+  return close
+}
+
+/** Where an item's value begins: for an object after its key. */
+function innerStart(text: string, start: number, end: number, isObject: boolean): number {
+  const at = skipSpace(text, start)
+  if (!isObject || text[at] !== '"') return at
+  const colon = text.indexOf(':', stringEnd(text, at))
+  return colon < 0 || colon > end ? at : skipSpace(text, colon + 1)
+}
+
+function keyOf(text: string): string {
+  const [key] = Object.keys(parse(`{${text}0}`) as object)
+  return key ?? ''
+}
+
+function skipSpace(text: string, start: number): number {
+  let i = start
+  while (i < text.length && text.charCodeAt(i) <= 0x20) i++
+  return i
+}

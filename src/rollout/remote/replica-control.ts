@@ -1,0 +1,229 @@
+/**
+ * What is done to servers rather than asked of them: pauses, weights, sleep, and bringing one back that was away. One thing at
+ * a time, on all servers together; a server that cannot be reached meanwhile is drained, and made right when it is back.
+ */
+import type { PolicyVersion } from '../../model/index.js'
+import type { WeightsUpdate } from '../generator.js'
+import { checkWeights } from './check-weights.js'
+import type { Dialect } from './dialect.js'
+import { EngineError, TransportError } from './errors.js'
+import type { ResolvedRemoteOptions } from './options.js'
+import type { Replica } from './replica.js'
+import type { PoolHooks, ReplicaPool } from './replica-pool.js'
+import { ReplicaWeights } from './replica-weights.js'
+
+/** How long streams must say nothing to count as quiet, and how long that is waited for. */
+const quietMs = 30
+const quietDeadlineMs = 2000
+/** How long a server may take to answer requests that it was told to break off. */
+const breakOffMs = 5000
+
+const delay = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+export class ReplicaControl implements PoolHooks {
+  readonly weights: ReplicaWeights
+  private pauses = 0
+  private isPaused = false
+  private isAsleep = false
+  private last: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    private readonly pool: () => ReplicaPool,
+    private readonly dialect: Dialect,
+    private readonly options: ResolvedRemoteOptions,
+  ) {
+    this.weights = new ReplicaWeights(dialect, options, (kind, replica, message) => pool().tell(kind, replica, message))
+  }
+
+  get version(): PolicyVersion {
+    return this.weights.version
+  }
+
+  private get working(): readonly Replica[] {
+    return this.pool().replicas.filter(replica => replica.isConnected && replica.state !== 'down')
+  }
+
+  /** One after another, also after one that failed. */
+  private inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const done = this.last.then(action, action)
+    this.last = done.catch(() => {})
+    return done
+  }
+
+  pause(): Promise<void> {
+    this.pauses++
+    return this.inTurn(() => this.pauseServers())
+  }
+
+  resume(): void {
+    if (this.pauses === 0) throw new EngineError('resume without a pause')
+    this.pauses--
+    void this.inTurn(() => this.resumeServers()).catch(() => {})
+  }
+
+  private async pauseServers(mode?: 'break-off'): Promise<void> {
+    if (this.isPaused) {
+      if (mode) await Promise.all(this.working.map(replica => this.pool().breakOff(replica, 'paused')))
+      return
+    }
+    this.isPaused = true
+    this.pool().hold()
+    await this.each(replica => this.pauseOne(replica, mode ?? (replica.marksVersions ? 'keep' : 'break-off')))
+  }
+
+  private async pauseOne(replica: Replica, mode: 'keep' | 'break-off'): Promise<void> {
+    const pool = this.pool()
+    if (replica.facts.control !== 'full') return pool.breakOff(replica, 'paused')
+    await this.dialect.pause(replica.server, mode)
+    if (mode === 'keep') await streamsQuiet(replica)
+    else {
+      const late = delay(breakOffMs).then(() => {
+        for (const running of [...replica.running]) running.cancel('paused')
+      })
+      await Promise.race([pool.quiet(replica), late])
+      await pool.quiet(replica)
+    }
+  }
+
+  /** Where nothing holds them any more. What was updated meanwhile is proved before anything new is sent. */
+  private async resumeServers(): Promise<void> {
+    if (!this.isPaused || this.pauses > 0 || this.isAsleep) return
+    this.isPaused = false
+    try {
+      await this.each(async replica => {
+        if (replica.facts.control === 'full') await this.dialect.resume(replica.server)
+      })
+      await this.each(replica => this.weights.proveIfNew(replica))
+    } finally {
+      this.pool().release()
+    }
+  }
+
+  /** On every server that works; one that cannot be reached is drained, any other failure thrown when all are done. */
+  private async each(action: (replica: Replica) => Promise<void>): Promise<void> {
+    const results = await Promise.allSettled(
+      this.working.map(async replica => {
+        try {
+          await action(replica)
+        } catch (error) {
+          if (!(error instanceof TransportError)) throw error
+          this.pool().drain(replica, error.message)
+        }
+      }),
+    )
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+  }
+
+  updateWeights(update: WeightsUpdate): Promise<void> {
+    return this.inTurn(async () => {
+      const next = this.weights.plan(update, this.working)
+      if (!next) return
+      if (next.update?.kind === 'directory' && this.options.modelDirectory !== undefined)
+        await checkWeights(update.directory!, this.options.modelDirectory)
+      if (this.isAsleep) {
+        this.weights.remember(next, this.pool().replicas)
+        return
+      }
+      try {
+        await this.pauseServers(next.update?.kind === 'adapter' ? 'break-off' : undefined)
+        await this.apply(next)
+      } finally {
+        await this.resumeServers()
+      }
+    })
+  }
+
+  private async apply(next: Parameters<ReplicaWeights['remember']>[0]): Promise<void> {
+    const before = this.working
+    this.weights.remember(next, this.pool().replicas)
+    await this.each(async replica => {
+      try {
+        await this.weights.give(replica)
+      } catch (error) {
+        // What it has now is nothing to generate from, and on vLLM trying to ends it.
+        await this.pool().breakOff(replica, 'drained')
+        throw error
+      }
+    })
+    if (before.length > 0 && this.working.length === 0)
+      throw new EngineError(
+        `no server took the weights of version ${next.version}: ${before.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')}`,
+      )
+  }
+
+  sleep(): Promise<void> {
+    return this.inTurn(async () => {
+      if (this.isAsleep) return
+      this.isAsleep = true
+      this.pool().hold()
+      await this.each(async replica => {
+        // By the connection, and from the beginning when awake: so a sample does not depend on when others sleep.
+        for (const running of [...replica.running]) running.cancel('paused')
+        await this.pool().quiet(replica)
+        if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.sleep(replica.server)
+      })
+    })
+  }
+
+  wake(): Promise<void> {
+    return this.inTurn(async () => {
+      if (!this.isAsleep) return
+      try {
+        await this.each(async replica => {
+          if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.wake(replica.server)
+          if (replica.version === undefined) await this.giveAlone(replica)
+        })
+      } finally {
+        this.isAsleep = false
+        this.pool().release()
+        await this.resumeServers()
+      }
+    })
+  }
+
+  /** Weights for one server, while the others go on. */
+  private async giveAlone(replica: Replica): Promise<void> {
+    const controls = replica.facts.control === 'full'
+    if (controls) await this.dialect.pause(replica.server, 'break-off')
+    try {
+      await this.weights.give(replica)
+    } finally {
+      if (controls) await this.dialect.resume(replica.server)
+    }
+    await this.weights.proveIfNew(replica)
+  }
+
+  /** First looks whether it answers at all, then what it is and which weights it has. */
+  async recover(replica: Replica): Promise<void> {
+    if (this.isAsleep) throw new EngineError('it is looked at again when the engine is awake')
+    if (!(await this.dialect.isReady(replica.server))) throw new EngineError('not ready')
+    const facts = await this.dialect.probe(replica.server)
+    if (replica.isConnected && facts.logprobs !== replica.facts.logprobs)
+      throw new EngineError(`it gives ${facts.logprobs} log-probabilities now, and gave ${replica.facts.logprobs}`)
+    replica.facts = facts
+    replica.adapter = undefined
+    // It may be paused from before it was away.
+    if (facts.control === 'full') await this.dialect.resume(replica.server)
+    await this.weights.recognise(replica)
+    // Others may be given newer ones while this one gets its own.
+    while (replica.version !== this.weights.version) await this.giveAlone(replica)
+  }
+
+  verify(replica: Replica): Promise<void> | undefined {
+    if (!this.weights.isUpdated) return undefined
+    return (async () => {
+      await this.weights.recognise(replica)
+      if (replica.version !== this.weights.version) await this.giveAlone(replica)
+    })()
+  }
+}
+
+async function streamsQuiet(replica: Replica): Promise<void> {
+  for (const end = performance.now() + quietDeadlineMs; performance.now() < end; ) {
+    const streams = [...replica.running].some(({ attempt }) => attempt.transport === 'stream')
+    if (!streams) return
+    const before = replica.lastHeard
+    await delay(quietMs)
+    if (replica.lastHeard === before) return
+  }
+}

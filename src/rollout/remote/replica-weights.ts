@@ -1,0 +1,187 @@
+/** Which weights the servers should have, how each gets them, and the proof that it has them. */
+import type { PolicyVersion } from '../../model/index.js'
+import type { WeightsProof, WeightsUpdate } from '../generator.js'
+import { resolveSampling } from '../sampling.js'
+import type { Dialect, DialectUpdate, GenerationAttempt } from './dialect.js'
+import { EngineError, TransportError } from './errors.js'
+import type { EngineEvent, ResolvedRemoteOptions } from './options.js'
+import { parseJson } from './parse-long.js'
+import type { Replica } from './replica.js'
+import { serverWords } from './server-words.js'
+
+export interface PlannedWeights {
+  readonly version: PolicyVersion
+  /** Undefined: they are what the servers were started with. */
+  readonly update: DialectUpdate | undefined
+  readonly proof: WeightsProof | undefined
+}
+
+/** Two implementations of one model never agree better than this. */
+const leastTolerance = 1e-4
+/** How much worse than at first a proof may be. */
+const toleranceFactor = 4
+
+type Tell = (kind: EngineEvent['kind'], replica: Replica, message: string) => void
+
+export class ReplicaWeights {
+  private current: PlannedWeights
+  /** Some update was more than a name. */
+  isUpdated = false
+  private readonly unproved = new Set<Replica>()
+  private readonly firstDifference = new Map<Replica, number>()
+
+  constructor(
+    private readonly dialect: Dialect,
+    private readonly options: ResolvedRemoteOptions,
+    private readonly tell: Tell,
+  ) {
+    this.current = { version: options.version, update: undefined, proof: undefined }
+  }
+
+  get version(): PolicyVersion {
+    return this.current.version
+  }
+
+  /** How an update is done here; undefined where there is nothing to do. */
+  plan(update: WeightsUpdate, replicas: readonly Replica[]): PlannedWeights | undefined {
+    const { version, directory, adapter, proof } = update
+    const { serverPath } = this.options
+    const missing = replicas.find(({ facts }) => facts.control !== 'full')
+    const planned = (update: DialectUpdate): PlannedWeights => {
+      if (missing && missing.facts.control !== 'full')
+        throw new EngineError(`${missing.url}: weights cannot be changed: ${missing.facts.control.missing}`)
+      return { version, update, proof }
+    }
+    if (adapter !== undefined && replicas.every(({ facts }) => facts.adapters))
+      return planned({ kind: 'adapter', path: serverPath(adapter), name: `policy@${version}` })
+    if (directory !== undefined)
+      return planned({ kind: 'directory', path: serverPath(directory), marker: `${version}` })
+    if (adapter !== undefined) throw new EngineError('an adapter alone: the servers were started without adapters')
+    if (this.isUpdated && version !== this.version)
+      throw new EngineError(`version ${version}: a server needs a directory or an adapter to get the weights from`)
+    return version === this.version ? undefined : { version, update: undefined, proof }
+  }
+
+  /** From now on servers should have these. */
+  remember(next: PlannedWeights, replicas: readonly Replica[]): void {
+    this.current = next
+    if (next.update) this.isUpdated = true
+    for (const replica of replicas) replica.version = undefined
+  }
+
+  /** Gives a paused server the weights it should have. A refusal leaves it without work until an update succeeds. */
+  async give(replica: Replica): Promise<void> {
+    const { version, update, proof } = this.current
+    const { dialect } = this
+    const previous = replica.adapter
+    try {
+      if (update) await dialect.update(replica.server, update, replica.facts)
+      else if (replica.marksVersions)
+        await dialect.update(replica.server, { kind: 'name', marker: `${version}` }, replica.facts)
+      await this.checkMarker(replica)
+    } catch (error) {
+      replica.version = undefined
+      if (!(error instanceof TransportError)) replica.unusable = (error as Error).message
+      throw error
+    }
+    replica.markers.set(`${version}`, version)
+    replica.adapter = update?.kind === 'adapter' ? update.name : undefined
+    replica.version = version
+    replica.unusable = undefined
+    if (proof) this.unproved.add(replica)
+    this.tell('updated', replica, `has the weights of version ${version}`)
+    if (previous !== undefined && previous !== replica.adapter)
+      await dialect.unload(replica.server, previous).catch(() => {})
+  }
+
+  private async checkMarker(replica: Replica): Promise<void> {
+    const { version, update } = this.current
+    if (update?.kind === 'adapter' || !replica.marksVersions) return
+    const marker = await this.dialect.marker(replica.server, replica.facts)
+    if (marker !== undefined && marker !== `${version}`)
+      throw new EngineError(
+        `${replica.url}: it was given the weights of version ${version}, and calls those it has "${marker}"`,
+      )
+  }
+
+  /** What a server that may have been started anew has. Where that cannot be known, it gets its weights again. */
+  async recognise(replica: Replica): Promise<void> {
+    const { version, update, proof } = this.current
+    const { dialect } = this
+    const marker = await dialect.marker(replica.server, replica.facts)
+    if (!this.isUpdated) {
+      // Those it was started with; what it calls them is learnt here.
+      if (marker !== undefined) replica.markers.set(marker, version)
+      replica.version = version
+      return
+    }
+    const asBefore = replica.version === version && replica.state !== 'down'
+    replica.version = undefined
+    if (update?.kind === 'adapter') {
+      // A request that names an adapter the server does not have is refused by name.
+      if (asBefore) replica.version = version
+    } else if (marker !== undefined) {
+      if (replica.markers.get(marker) === version && marker === `${version}`) replica.version = version
+    } else if (asBefore && (!proof || (await this.differenceOf(replica, proof)) <= this.tolerance(replica)))
+      replica.version = version
+  }
+
+  /** The fixed text of an update, scored by the server: other weights give other numbers. */
+  async proveIfNew(replica: Replica): Promise<void> {
+    const { proof, version } = this.current
+    if (!proof || !this.unproved.delete(replica)) return
+    const difference = await this.differenceOf(replica, proof)
+    const limit = this.tolerance(replica)
+    if (difference <= limit) {
+      if (!this.firstDifference.has(replica)) this.firstDifference.set(replica, difference)
+      this.tell('proved', replica, `version ${version}: log-probabilities differ by ${difference.toExponential(1)}`)
+      return
+    }
+    const message =
+      `${replica.url}: the weights of version ${version} were loaded, but the server gives other log-probabilities ` +
+      `(mean difference ${difference.toPrecision(2)} over ${proof.logprobs.length} tokens, at most ${limit.toPrecision(2)} is expected)`
+    replica.version = undefined
+    replica.unusable = message
+    for (const running of [...replica.running]) running.cancel('drained')
+    throw new EngineError(message, {
+      remedy:
+        'vLLM 0.32 keeps the old output head of a model with tied embeddings: serve one with tie_word_embeddings false, or another version. ' +
+        'Otherwise see whether the server reads the directory that was written, and runs the same model in the same precision.',
+    })
+  }
+
+  private tolerance(replica: Replica): number {
+    const first = this.firstDifference.get(replica)
+    return first === undefined ? this.options.proofTolerance : Math.max(leastTolerance, toleranceFactor * first)
+  }
+
+  private async differenceOf(replica: Replica, { ids, logprobs }: WeightsProof): Promise<number> {
+    const found = await this.score(replica, ids)
+    if (found.length !== logprobs.length)
+      throw new EngineError(`${replica.url}: ${found.length} log-probabilities for a proof of ${ids.length} tokens`)
+    return found.reduce((sum, value, i) => sum + Math.abs(value - logprobs[i]!), 0) / found.length
+  }
+
+  private async score(replica: Replica, ids: Int32Array): Promise<Float32Array> {
+    const { vocabSize, controlTimeoutMs: timeoutMs } = this.options
+    const attempt: GenerationAttempt = {
+      id: `whetstone-proof-${process.pid}-${performance.now()}`,
+      ids,
+      idsJson: `[${ids.join(',')}]`,
+      maxNewTokens: 1,
+      minNewTokens: 0,
+      temperature: 0,
+      seed: 0,
+      sampling: resolveSampling({ seed: 0, maxNewTokens: 1, temperature: 0 }, { vocabSize, n: 1 }),
+      adapter: replica.adapter,
+      promptLogprobs: 0,
+      transport: 'whole',
+    }
+    const { path, body } = this.dialect.generation(attempt, replica.facts)
+    const { status, text } = await replica.server.exchange({ method: 'POST', path, body, timeoutMs }).reply
+    if (status !== 200) throw new EngineError(`${replica.url}: scoring the proof: ${status}: ${serverWords(text)}`)
+    const { promptLogprobs } = this.dialect.answer(await parseJson(text), attempt, replica.facts)
+    if (!promptLogprobs) throw new EngineError(`${replica.url}: it scored no prompt for the proof`)
+    return promptLogprobs.logprobs
+  }
+}

@@ -1,0 +1,95 @@
+/** One of the servers that share the work, and what is known of it. */
+import type { PolicyVersion } from '../../model/index.js'
+import type { ServerFacts } from './dialect.js'
+import type { HttpServer } from './http-server.js'
+import type { RunningAttempt } from './running-attempt.js'
+
+/** `up`: takes work. `trial`: one request, to see whether it does. `down`: nothing until it is looked at again. */
+export type ReplicaState = 'up' | 'trial' | 'down'
+
+const firstPauseMs = 1000
+const longestPauseMs = 30_000
+
+export class Replica {
+  state: ReplicaState = 'down'
+  readonly running = new Set<RunningAttempt>()
+  /** Of the weights it has; undefined: not known, or none that may be used. */
+  version: PolicyVersion | undefined
+  /** The loaded adapter that new requests name. */
+  adapter: string | undefined
+  /** What its answers call the weights it was given. */
+  readonly markers = new Map<string, PolicyVersion>()
+  /** Why it gets no work although it answers: an update that it refused, a proof that failed. */
+  unusable: string | undefined
+  /** Before this time it said not to be asked. */
+  notBefore = 0
+  /** Failures without a success between them. */
+  strikes = 0
+  /** Of attempts that ended, smoothed; how long a token takes a response, not the server. */
+  msPerToken: number | undefined
+  lastUsed = performance.now()
+  lastHeard = 0
+  /** It is being looked at: alive, and with which weights. */
+  checking: Promise<void> | undefined
+  downReason = 'not connected yet'
+  retryAt = 0
+  private pauseMs = firstPauseMs
+  private known: ServerFacts | undefined
+
+  constructor(
+    readonly server: HttpServer,
+    readonly maxInFlight: number,
+  ) {}
+
+  get url(): string {
+    return this.server.url
+  }
+
+  get facts(): ServerFacts {
+    return this.known!
+  }
+
+  set facts(facts: ServerFacts) {
+    this.known = facts
+  }
+
+  get isConnected(): boolean {
+    return this.known !== undefined
+  }
+
+  get marksVersions(): boolean {
+    return this.facts.marksVersions && this.facts.control === 'full'
+  }
+
+  /** Whether it can be given a request now. */
+  hasRoom(now: number): boolean {
+    const most = this.state === 'up' ? this.maxInFlight : this.state === 'trial' ? 1 : 0
+    return (
+      this.running.size < most &&
+      !this.checking &&
+      this.version !== undefined &&
+      !this.unusable &&
+      now >= this.notBefore
+    )
+  }
+
+  succeeded(running: RunningAttempt, tokens: number): void {
+    this.strikes = 0
+    this.pauseMs = firstPauseMs
+    this.state = 'up'
+    if (tokens === 0) return
+    const ms = (performance.now() - running.startedAt) / tokens
+    this.msPerToken = this.msPerToken === undefined ? ms : 0.8 * this.msPerToken + 0.2 * ms
+  }
+
+  /** Down for a while, longer each time; its attempts are ended, to be made elsewhere. */
+  drain(reason: string): void {
+    this.state = 'down'
+    this.downReason = reason
+    this.strikes = 0
+    this.msPerToken = undefined
+    this.retryAt = performance.now() + this.pauseMs
+    this.pauseMs = Math.min(longestPauseMs, 2 * this.pauseMs)
+    for (const attempt of [...this.running]) attempt.cancel('drained')
+  }
+}

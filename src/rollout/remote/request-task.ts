@@ -1,0 +1,109 @@
+/** A request as the client keeps it: checked, cut to length, and made into one task for each sample, or refused. */
+import type { Tokenizer } from '../../text/index.js'
+import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
+import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
+import { type ResolvedSampling, resolveSampling, type StructuredKind } from '../sampling.js'
+
+/** What the servers can take. */
+export interface RemoteLimits {
+  readonly vocabSize: number
+  readonly maxLength: number
+  readonly maxPromptLength: number
+  readonly topLogprobs: number
+  readonly maxTemperature: number
+  readonly structured: readonly StructuredKind[]
+  readonly logprobs: LogprobMeaning
+  readonly tokenizer: Tokenizer | undefined
+}
+
+export interface RequestListener {
+  readonly onToken: GenerateOptions['onToken']
+  readonly onOutcome: (outcome: Outcome) => void
+}
+
+export class RequestTask {
+  readonly arrived = performance.now()
+  /** The ways its samples' log-probabilities may be called. */
+  readonly meanings: ReturnType<typeof logprobsUnder>
+  private json: string | undefined
+
+  constructor(
+    readonly request: GenerationRequest,
+    readonly promptIds: Int32Array,
+    readonly sampling: ResolvedSampling,
+    readonly listener: RequestListener,
+    readonly limits: RemoteLimits,
+  ) {
+    this.meanings = logprobsUnder([limits.logprobs], sampling)
+  }
+
+  get promptId(): string {
+    return this.request.promptId ?? this.request.id
+  }
+
+  /** The prompt's ids as JSON, made once for all samples. */
+  get idsJson(): string {
+    this.json ??= `[${this.promptIds.join(',')}]`
+    return this.json
+  }
+
+  maxNewTokens(index: number): number {
+    const { maxNewTokens: asked } = this.sampling
+    return Math.min(typeof asked === 'number' ? asked : asked[index]!, this.limits.maxLength - this.promptIds.length)
+  }
+}
+
+/** A parameter that means nothing here is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
+export function admitRequest(
+  request: GenerationRequest,
+  listener: RequestListener,
+  limits: RemoteLimits,
+): RequestTask | Rejection[] {
+  const { n = 1, firstSample = 0 } = request
+  if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
+  const sampling = resolveSampling(request.sampling, { vocabSize: limits.vocabSize, n, structured: limits.structured })
+  checkSampling(sampling, limits)
+  const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
+  const refused = refuse(request, promptIds, limits)
+  if (!refused) return new RequestTask(request, promptIds, sampling, listener, limits)
+  const { id: requestId, promptId = requestId } = request
+  const { seed } = sampling
+  return Array.from({ length: n }, (_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed }))
+}
+
+function checkSampling(sampling: ResolvedSampling, limits: RemoteLimits): void {
+  if ((sampling.stop.length > 0 || sampling.text) && !limits.tokenizer)
+    throw new RangeError('stop strings and text need an engine with a tokenizer')
+  for (const name of ['topLogprobs', 'promptLogprobs'] as const)
+    if ((sampling[name] ?? 0) > limits.topLogprobs)
+      throw new RangeError(`${name}: the server gives at most ${limits.topLogprobs}, got ${sampling[name]}`)
+  for (const name of ['temperature', 'firstTemperature'] as const)
+    if (sampling[name] > limits.maxTemperature)
+      throw new RangeError(`${name}: the server takes at most ${limits.maxTemperature}, got ${sampling[name]}`)
+}
+
+function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {
+  if (!cut || ids.length <= cut.limit) return ids
+  return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
+}
+
+/** Before anything is sent: an id outside the vocabulary ends some servers, and with them everybody's requests. */
+function refuse(
+  { media = [] }: GenerationRequest,
+  promptIds: Int32Array,
+  { vocabSize, maxLength, maxPromptLength }: RemoteLimits,
+): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
+  const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
+  if (media.length > 0)
+    return rejected('media-unsupported', 'this engine generates from text alone, not from images or videos')
+  if (promptIds.length === 0) return rejected('empty-prompt', 'the prompt has no tokens')
+  const longest = Math.min(maxPromptLength, maxLength - 1)
+  if (promptIds.length > longest)
+    return rejected('prompt-too-long', `the prompt has ${promptIds.length} tokens; the server takes at most ${longest}`)
+  for (let i = 0; i < promptIds.length; i++) {
+    const id = promptIds[i]!
+    if (!(id >= 0 && id < vocabSize))
+      return rejected('token-out-of-range', `token id ${id}: the vocabulary ends at ${vocabSize - 1}`)
+  }
+  return undefined
+}

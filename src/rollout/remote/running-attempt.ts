@@ -1,0 +1,180 @@
+/** One request for a response, from its sending to its end. */
+import type { PolicyVersion } from '../../model/index.js'
+import type { VersionSpan } from '../generator.js'
+import { checkAnswer } from './check-answer.js'
+import type { Dialect, GenerationAnswer, GenerationAttempt, Refusal } from './dialect.js'
+import { EngineError, ProtocolError, RefusalError, TransportError } from './errors.js'
+import { EventLines } from './event-lines.js'
+import type { Exchange, Reply } from './http-server.js'
+import { parseJson } from './parse-long.js'
+import type { Replica } from './replica.js'
+import type { SampleTask } from './sample-task.js'
+
+/** Why an attempt was ended from here. */
+export type CancelReason = 'aborted' | 'drained' | 'paused' | 'closed'
+
+export type AttemptEnd =
+  /** All of its tokens are in the sample's record. */
+  | { readonly kind: 'ended'; readonly finish: NonNullable<GenerationAnswer['finish']>; readonly tokens: number }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly status: number }
+  /** The weights that answered are not those the server was given: nothing of it was taken. */
+  | { readonly kind: 'other-weights'; readonly message: string }
+  | { readonly kind: 'cancelled'; readonly reason: CancelReason }
+  /** What came before the failure, of a stream, is in the record. */
+  | { readonly kind: 'failed'; readonly error: TransportError | ProtocolError }
+
+export interface AttemptOptions {
+  readonly dialect: Dialect
+  readonly vocabSize: number
+  readonly timeoutMs: number
+  /** Called as tokens arrive. */
+  readonly onTokens: (count: number) => void
+}
+
+export class RunningAttempt {
+  readonly startedAt = performance.now()
+  /** Of the weights the server had when this was sent. */
+  readonly version: PolicyVersion
+  /** Tokens of the sample when this was sent. */
+  private readonly offset: number
+  /** Resolves when it has ended, however. */
+  done: Promise<void> = Promise.resolve()
+  private exchange: Exchange | undefined
+  private cancelled: CancelReason | undefined
+  private finish: GenerationAnswer['finish']
+
+  constructor(
+    readonly attempt: GenerationAttempt,
+    readonly task: SampleTask,
+    readonly replica: Replica,
+  ) {
+    this.version = replica.version!
+    this.offset = task.record.length
+  }
+
+  private get tokens(): number {
+    return this.task.record.length - this.offset
+  }
+
+  /** Ends the connection; by it the server notices. */
+  cancel(reason: CancelReason): void {
+    this.cancelled ??= reason
+    this.exchange?.cancel()
+  }
+
+  start(options: AttemptOptions, onEnd: (end: AttemptEnd) => void): void {
+    this.done = this.run(options).then(onEnd)
+  }
+
+  private async run({ dialect, vocabSize, timeoutMs, onTokens }: AttemptOptions): Promise<AttemptEnd> {
+    const { attempt, replica } = this
+    const { path, body } = dialect.generation(attempt, replica.facts)
+    const sent = { method: 'POST', path, body, timeoutMs } as const
+    try {
+      if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
+      else {
+        this.exchange = replica.server.exchange(sent)
+        const reply = checkStatus(await this.exchange.reply, dialect)
+        const parsed = parseJson(reply.text)
+        const answer = dialect.answer(parsed instanceof Promise ? await parsed : parsed, attempt, replica.facts)
+        if (!answer.finish) throw new ProtocolError('an answer without an end')
+        checkAnswer(answer, attempt, { vocabSize, before: 0 })
+        const spans = this.versionsOf(answer)
+        if (typeof spans === 'string') return { kind: 'other-weights', message: spans }
+        onTokens(answer.ids.length)
+        await this.task.append(answer, this.version)
+        if (spans) this.task.record.restamp(this.offset, spans)
+        this.finish = answer.finish
+      }
+    } catch (error) {
+      return this.ended(error)
+    }
+    return { kind: 'ended', finish: this.finish!, tokens: this.tokens }
+  }
+
+  private async stream(
+    dialect: Dialect,
+    { vocabSize, onTokens }: Pick<AttemptOptions, 'vocabSize' | 'onTokens'>,
+    sent: { method: 'POST'; path: string; body: string; timeoutMs: number },
+  ): Promise<void> {
+    const { attempt, replica, task } = this
+    const lines = new EventLines()
+    const read = dialect.reader(attempt, replica.facts)
+    const waiting: Promise<void>[] = []
+    const take = (answer: GenerationAnswer): void => {
+      checkAnswer(answer, attempt, { vocabSize, before: this.tokens })
+      const spans = this.versionsOf(answer)
+      // Tokens were told already: they cannot be taken back.
+      if (typeof spans === 'string') throw new ProtocolError(spans)
+      onTokens(answer.ids.length)
+      const waits = task.append(answer, replica.version ?? this.version)
+      if (waits) waiting.push(waits)
+      if (spans) task.record.restamp(this.offset, spans)
+      this.finish ??= answer.finish
+      replica.lastHeard = performance.now()
+    }
+    const onPiece = (piece: Buffer): void => {
+      for (const event of lines.push(piece)) {
+        const answer = this.finish || task.stopFound ? undefined : read(event)
+        if (answer) take(answer)
+      }
+      if (lines.pending > longestEvent) throw new ProtocolError(`an event of more than ${longestEvent} characters`)
+      if (task.stopFound) this.exchange!.cancel()
+    }
+    this.exchange = replica.server.exchange({ ...sent, onPiece })
+    try {
+      checkStatus(await this.exchange.reply, dialect)
+    } catch (error) {
+      if (!task.stopFound) throw error
+    } finally {
+      await Promise.all(waiting)
+    }
+    const { stopFound } = task
+    if (stopFound) {
+      task.record.truncate(stopFound.end)
+      this.finish = { reason: 'stop', stop: stopFound.stop }
+    }
+    if (!this.finish) throw new ProtocolError('a stream that ended before the response did')
+  }
+
+  /** In our versions, where the server marks them; a text says why they cannot be right. */
+  private versionsOf({ versions }: GenerationAnswer): VersionSpan[] | string | undefined {
+    const { replica, attempt } = this
+    if (!versions || !replica.marksVersions || attempt.adapter !== undefined) return undefined
+    const spans: VersionSpan[] = []
+    for (const { version: marker, start, end } of versions) {
+      const version = replica.markers.get(marker)
+      if (version === undefined || version < this.version)
+        return `the server answered with weights called "${marker}", which are not those it was given`
+      spans.push({ version, start, end })
+    }
+    return spans
+  }
+
+  private ended(error: unknown): AttemptEnd {
+    if (error instanceof RefusedReply) return { kind: 'refused', refusal: error.refusal, status: error.status }
+    if (error instanceof RefusalError) return { kind: 'refused', refusal: error.refusal, status: 200 }
+    if (this.cancelled) return { kind: 'cancelled', reason: this.cancelled }
+    if (error instanceof TransportError || error instanceof ProtocolError) return { kind: 'failed', error }
+    if (error instanceof EngineError) return { kind: 'failed', error: new ProtocolError(error.message) }
+    // A defect of ours, in a sample's own words rather than nowhere.
+    return { kind: 'failed', error: new ProtocolError(String((error as Error)?.stack ?? error)) }
+  }
+}
+
+const longestEvent = 64 << 20
+
+class RefusedReply extends RefusalError {
+  constructor(
+    refusal: Refusal,
+    readonly status: number,
+  ) {
+    super(refusal)
+  }
+}
+
+function checkStatus(reply: Reply, dialect: Dialect): Reply {
+  const { status, text, retryAfter } = reply
+  if (status >= 200 && status <= 299) return reply
+  throw new RefusedReply(dialect.refusal(status, text, retryAfter), status)
+}

@@ -1,0 +1,190 @@
+/**
+ * One sample on its way: one request to a server after another until it has its outcome, exactly once. Each asks for what is
+ * missing, after the prompt and what is there. So a server that breaks off, dies, or gets new weights costs time alone.
+ */
+import type { PolicyVersion } from '../../model/index.js'
+import type { Outcome, Sample, SampleLogprobs } from '../generator.js'
+import { attemptSeed } from './attempt-seed.js'
+import type { GenerationAnswer, GenerationAttempt, ServerFacts } from './dialect.js'
+import type { RequestTask } from './request-task.js'
+import { SampleRecord } from './sample-record.js'
+import { finalText, SampleText } from './sample-text.js'
+
+type FinishReason = Sample['finishReason']
+
+export class SampleTask {
+  readonly record = new SampleRecord()
+  readonly maxNewTokens: number
+  readonly transport: GenerationAttempt['transport']
+  /** How often an attempt of it failed, by kind: there is an end to trying. */
+  readonly failures = { protocol: 0, server: 0, timeout: 0, broken: 0, fruitless: 0 }
+  /** Ended by whoever asked for it: it takes what it has. */
+  isAborted = false
+  outcome: Outcome | undefined
+  private readonly text: SampleText | undefined
+  private promptLogprobs: Sample['promptLogprobs']
+  private started: number | undefined
+  private firstToken: number | undefined
+
+  constructor(
+    readonly request: RequestTask,
+    readonly sample: number,
+    index: number,
+  ) {
+    const { sampling, listener, limits } = request
+    this.maxNewTokens = request.maxNewTokens(index)
+    this.transport = listener.onToken ? 'stream' : 'whole'
+    if (listener.onToken && (sampling.text || sampling.stop.length > 0))
+      this.text = new SampleText(limits.tokenizer!, request.promptIds, sampling)
+  }
+
+  get identity(): { requestId: string; promptId: string; sample: number; seed: number } {
+    const { request, promptId, sampling } = this.request
+    return { requestId: request.id, promptId, sample: this.sample, seed: sampling.seed }
+  }
+
+  /** The next request: for all that is missing, or with a first token of its own temperature for that alone. */
+  nextAttempt(id: string, adapter: string | undefined, facts: ServerFacts): GenerationAttempt {
+    this.started ??= performance.now()
+    const { request, record } = this
+    const { sampling, promptIds, promptId } = request
+    const { temperature, firstTemperature, seed } = sampling
+    const offset = record.length
+    const isFirst = offset === 0
+    const maxNewTokens = isFirst && firstTemperature !== temperature ? 1 : this.maxNewTokens - offset
+    // Prompt log-probabilities come with whole answers alone; they are asked for once.
+    const wantsPrompt = sampling.promptLogprobs !== undefined && !this.promptLogprobs
+    return {
+      id,
+      ids: isFirst ? promptIds : joined(promptIds, record.ids),
+      idsJson: isFirst ? request.idsJson : `${request.idsJson.slice(0, -1)},${record.ids.join(',')}]`,
+      maxNewTokens: wantsPrompt && this.transport === 'stream' ? 1 : maxNewTokens,
+      minNewTokens: Math.min(maxNewTokens, Math.max(0, sampling.minNewTokens - offset)),
+      temperature: isFirst ? firstTemperature : temperature,
+      seed: attemptSeed(seed, promptId, this.sample, facts.seeds === 'position' ? 0 : offset),
+      sampling,
+      adapter,
+      promptLogprobs: wantsPrompt ? sampling.promptLogprobs : undefined,
+      transport: wantsPrompt ? 'whole' : this.transport,
+    }
+  }
+
+  /** Takes tokens, and tells who listens. A promise where text has to be waited for. */
+  append(answer: GenerationAnswer, version: PolicyVersion): void | Promise<void> {
+    const { record, request } = this
+    const { ids, logprobs, top } = answer
+    if (ids.length > 0) this.firstToken ??= performance.now()
+    if (answer.promptLogprobs) this.promptLogprobs = answer.promptLogprobs
+    const before = record.length
+    record.append({ ids, logprobs, top: request.sampling.topLogprobs === undefined ? undefined : top }, version)
+    const { onToken } = request.listener
+    if (onToken) return this.tell(before, answer)
+  }
+
+  private tell(before: number, { finish }: GenerationAnswer): void | Promise<void> {
+    const { record, text, request } = this
+    const { onToken } = request.listener
+    const count = record.length
+    const isLast = (i: number): boolean => i === count - 1 && (finish?.reason === 'stop' || count === this.maxNewTokens)
+    const event = (i: number, shown: string): void => {
+      const value = record.logprobs[i]!
+      const { meanings } = request
+      onToken!({
+        requestId: request.request.id,
+        sample: this.sample,
+        id: record.ids[i]!,
+        raw: meanings.includes('raw') ? value : undefined,
+        processed: meanings.includes('processed') ? value : undefined,
+        top: record.top[i],
+        text: shown,
+      })
+    }
+    if (!text) {
+      for (let i = before; i < count; i++) event(i, '')
+      return undefined
+    }
+    const stopId = finish?.reason === 'stop' && typeof finish.stop !== 'string'
+    return text.read(record.ids, before, { isLast, endsWithoutText: stopId }, event)
+  }
+
+  /** A stop string was found that no server could see: it spans two of its requests. */
+  get stopFound(): { end: number; stop: string } | undefined {
+    return this.text?.stopFound
+  }
+
+  /** What a sample becomes when it ends; text may have to be waited for. */
+  async finish(reason: FinishReason, stopReason: string | number | undefined, version: PolicyVersion): Promise<void> {
+    const { request } = this
+    const { sampling, limits } = request
+    let end: { reason: FinishReason; stop: string | number | undefined } = { reason, stop: stopReason }
+    let text: string | undefined
+    if (this.text) text = this.text.shown
+    else if (sampling.text || sampling.stop.length > 0) {
+      const found = await finalText(limits.tokenizer!, request.promptIds, this.record.ids, { sampling, ...end })
+      if (found.end < this.record.length) {
+        this.record.truncate(found.end)
+        end = { reason: 'stop', stop: found.stop }
+      }
+      text = found.text
+    }
+    this.settle(this.toSample(end.reason, end.stop, text, version))
+  }
+
+  private toSample(
+    finishReason: FinishReason,
+    stopReason: string | number | undefined,
+    text: string | undefined,
+    version: PolicyVersion,
+  ): Sample {
+    const { request, record } = this
+    const { versions } = record
+    return {
+      kind: 'completed',
+      ...this.identity,
+      promptIds: request.promptIds,
+      responseIds: Int32Array.from(record.ids),
+      finishReason,
+      stopReason,
+      logprobs: this.namedLogprobs(),
+      topLogprobs: request.sampling.topLogprobs === undefined ? undefined : record.top,
+      promptLogprobs: this.promptLogprobs,
+      text,
+      policyVersion: versions[0]?.version ?? version,
+      versions,
+      timings: {
+        startedMs: (this.started ?? performance.now()) - request.arrived,
+        firstTokenMs: this.firstToken === undefined ? undefined : this.firstToken - request.arrived,
+        finishedMs: performance.now() - request.arrived,
+        preemptions: 0,
+      },
+    }
+  }
+
+  private namedLogprobs(): SampleLogprobs {
+    const values = Float32Array.from(this.record.logprobs)
+    const named: SampleLogprobs = {}
+    for (const meaning of this.request.meanings) named[meaning] = values
+    return named
+  }
+
+  fail(reason: 'timeout' | 'unreachable' | 'protocol' | 'engine', message: string): void {
+    this.settle({ kind: 'failed', ...this.identity, reason, message })
+  }
+
+  reject(message: string): void {
+    this.settle({ kind: 'rejected', ...this.identity, reason: 'prompt-too-long', message })
+  }
+
+  private settle(outcome: Outcome): void {
+    if (this.outcome) return
+    this.outcome = outcome
+    this.request.listener.onOutcome(outcome)
+  }
+}
+
+function joined(promptIds: Int32Array, ids: readonly number[]): Int32Array {
+  const all = new Int32Array(promptIds.length + ids.length)
+  all.set(promptIds)
+  all.set(ids, promptIds.length)
+  return all
+}

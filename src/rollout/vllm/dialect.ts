@@ -1,0 +1,20 @@
+/** vLLM's words: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
+import type { Dialect } from '../remote/dialect.js'
+import { completionsAnswer, completionsReader, tokensAnswer, tokensReader } from './answers.js'
+import * as control from './control.js'
+import { generationBody } from './generation.js'
+import { probe } from './probe.js'
+import { refusal } from './refusal.js'
+
+export function vllmDialect({ model }: { model?: string | undefined } = {}): Dialect {
+  return {
+    type: 'vllm',
+    probe: server => probe(server, model),
+    generation: generationBody,
+    answer: (body, attempt, facts) =>
+      facts.route === 'tokens' ? tokensAnswer(body, attempt) : completionsAnswer(body, attempt),
+    reader: (attempt, facts) => (facts.route === 'tokens' ? tokensReader(attempt) : completionsReader(attempt)),
+    refusal,
+    ...control,
+  }
+}

@@ -1,0 +1,184 @@
+/** What a vLLM server is and can do, found by asking. */
+import type { LogprobMeaning } from '../logprob-meaning.js'
+import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
+import type { GenerationAttempt, ServerConnection, ServerFacts } from '../remote/dialect.js'
+import { EngineError, ProtocolError } from '../remote/errors.js'
+import { resolveSampling, type StructuredKind } from '../sampling.js'
+import { completionsAnswer, tokensAnswer } from './answers.js'
+import { generationBody } from './generation.js'
+
+/** vLLM gives that many alternatives unless it is told otherwise, and takes no hotter temperature. */
+const mostAlternatives = 20
+const maxTemperature = 2
+const probeMs = 60_000
+
+type Route = 'tokens' | 'completions'
+
+export async function probe(server: ServerConnection, wanted: string | undefined): Promise<ServerFacts> {
+  const software = await versionOf(server)
+  const { model, maxLength, isOurs } = await modelOf(server, wanted)
+  const isThere = async (path: string): Promise<boolean> => {
+    const { status } = await server.request('GET', path, { timeoutMs: probeMs })
+    return status === 200
+  }
+  const hasControl = await isThere('/is_paused')
+  if (hasControl) await letGo(server)
+  const { route, marks } = await routeOf(server, model, software)
+  const namesWeights = hasControl && (await isThere('/weight_info'))
+  return {
+    software,
+    model,
+    maxLength,
+    maxPromptLength: maxLength - 1,
+    logprobs: await meaningOf(server, model, route),
+    topLogprobs: mostAlternatives,
+    maxTemperature,
+    control: hasControl ? 'full' : { missing: missingControl(isOurs ? 'whetstone' : 'vllm') },
+    marksVersions: marks && namesWeights,
+    seeds: isOurs ? 'position' : 'request',
+    sleep: hasControl && (await isThere('/is_sleeping')),
+    adapters: hasControl && (await takesAdapters(server)),
+    structured: isOurs ? [] : structuredOf(software),
+    route,
+    namesWeights,
+  }
+}
+
+const missingControl = (software: 'whetstone' | 'vllm'): string =>
+  software === 'whetstone'
+    ? 'the server was started without --control'
+    : 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.16 or later)'
+
+async function versionOf(server: ServerConnection): Promise<string> {
+  const { status, text } = await server.request('GET', '/version', { timeoutMs: probeMs })
+  if (status === 401 || status === 403) throw stepError(server, 'asking for its version', status, text)
+  const found = /"version"\s*:\s*"([^"]+)"/.exec(text)
+  return status === 200 && found ? found[1]! : 'of an unknown version'
+}
+
+async function modelOf(
+  server: ServerConnection,
+  wanted: string | undefined,
+): Promise<{ model: string; maxLength: number; isOurs: boolean }> {
+  const step = 'asking for its models'
+  const answer = await callServer(server, { step, method: 'GET', path: '/v1/models', timeoutMs: probeMs })
+  const models = asArray(asObject(answer, 'its models').data, 'its models').map(one => asObject(one, 'a model'))
+  const found = models.find(({ id, parent }) => (wanted === undefined ? !parent : id === wanted))
+  if (!found || typeof found.id !== 'string')
+    throw new EngineError(
+      `${server.url}: it serves no model ${wanted ?? ''}; it has ${models.map(({ id }) => id).join(', ') || 'none'}`,
+    )
+  const { max_model_len: maxLength } = found
+  if (typeof maxLength !== 'number' || !Number.isSafeInteger(maxLength) || maxLength < 2)
+    throw new EngineError(`${server.url}: it does not say how long a context its model has (max_model_len)`)
+  return { model: found.id, maxLength, isOurs: found.owned_by === 'whetstone' }
+}
+
+/** One that is still paused from an earlier run would answer nothing. */
+async function letGo(server: ServerConnection): Promise<void> {
+  const answer = await callServer(server, { step: 'asking whether it is paused', method: 'GET', path: '/is_paused' })
+  if (asObject(answer, 'the answer').is_paused === true) await callServer(server, { step: 'resuming', path: '/resume' })
+}
+
+interface Question {
+  readonly prompt: readonly number[]
+  readonly temperature: number
+  readonly topK: number
+}
+
+function attemptFor({ prompt, temperature, topK }: Question): GenerationAttempt {
+  const sampling = { seed: 0, maxNewTokens: 1, temperature, topK, ignoreEos: true }
+  return {
+    id: `whetstone-probe-${process.pid}-${Math.random().toString(36).slice(2)}`,
+    ids: Int32Array.from(prompt),
+    idsJson: JSON.stringify(prompt),
+    maxNewTokens: 1,
+    minNewTokens: 0,
+    temperature,
+    seed: 0,
+    sampling: resolveSampling(sampling, { vocabSize: Number.MAX_SAFE_INTEGER, n: 1 }),
+    adapter: undefined,
+    promptLogprobs: undefined,
+    transport: 'whole',
+  }
+}
+
+function ask(server: ServerConnection, model: string, route: Route, question: Question) {
+  const { path, body } = generationBody(attemptFor(question), { model, route } as unknown as ServerFacts)
+  return server.request('POST', path, { body: JSON.parse(body), timeoutMs: probeMs })
+}
+
+const first: Question = { prompt: [1], temperature: 0, topK: -1 }
+
+/** The richer route where the server has it in the form that names tokens by their ids; older ones have it without that. */
+async function routeOf(
+  server: ServerConnection,
+  model: string,
+  software: string,
+): Promise<{ route: Route; marks: boolean }> {
+  const tokens = await ask(server, model, 'tokens', first)
+  if (tokens.status === 200) {
+    try {
+      const { versions } = tokensAnswer(JSON.parse(tokens.text), attemptFor(first))
+      return { route: 'tokens', marks: versions !== undefined }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+    }
+  }
+  const plain = await ask(server, model, 'completions', first)
+  if (plain.status !== 200) throw stepError(server, 'asking for a first token', plain.status, plain.text)
+  try {
+    completionsAnswer(JSON.parse(plain.text), attemptFor(first))
+  } catch (error) {
+    throw new EngineError(
+      `${server.url}: ${(error as Error).message}. The server is ${software}; vLLM 0.10.2 or later is needed.`,
+      { cause: error },
+    )
+  }
+  return { route: 'completions', marks: false }
+}
+
+/**
+ * What its log-probabilities mean, which it does not say. A token that is certain, because it is the only candidate, tells: of the
+ * model's own distribution it has what it had without that, of the one drawn from 0.
+ */
+async function meaningOf(server: ServerConnection, model: string, route: Route): Promise<LogprobMeaning> {
+  const logprobOf = async (question: Question): Promise<number> => {
+    const { status, text } = await ask(server, model, route, question)
+    if (status !== 200) throw stepError(server, 'asking what its log-probabilities mean', status, text)
+    const attempt = attemptFor(question)
+    const read = route === 'tokens' ? tokensAnswer : completionsAnswer
+    return read(JSON.parse(text), attempt).logprobs[0]!
+  }
+  for (let id = 1; id <= 16; id++) {
+    const greedy = await logprobOf({ prompt: [id, id], temperature: 0, topK: -1 })
+    if (greedy > 1e-6)
+      throw new EngineError(`${server.url}: it gives logits, not log-probabilities`, {
+        remedy: 'Start vLLM with --logprobs-mode processed_logprobs or raw_logprobs.',
+      })
+    if (greedy > -1e-3) continue
+    const only = await logprobOf({ prompt: [id, id], temperature: maxTemperature, topK: 1 })
+    if (Math.abs(only) < 1e-3 * Math.abs(greedy)) return 'processed'
+    if (Math.abs(only - greedy) < 0.02 * Math.abs(greedy)) return 'raw'
+    return 'scaled'
+  }
+  throw new EngineError(
+    `${server.url}: what its log-probabilities mean cannot be found: its model is certain of everything`,
+  )
+}
+
+/** The route is there where adapters can be loaded; without names it refuses. */
+async function takesAdapters(server: ServerConnection): Promise<boolean> {
+  const { status } = await server.request('POST', '/v1/load_lora_adapter', {
+    body: { lora_name: '', lora_path: '' },
+    timeoutMs: probeMs,
+  })
+  return status !== 404 && status !== 405
+}
+
+/** `structured_outputs` came with 0.11. */
+function structuredOf(software: string): readonly StructuredKind[] {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(software) ?? []
+  const known = major !== undefined && (Number(major) > 0 || Number(minor) >= 11)
+  return known ? ['regex', 'json-schema', 'ebnf'] : []
+}
