@@ -1,10 +1,10 @@
 import { basename, resolve } from 'node:path'
 import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
-import { openEngine } from '../rollout/index.js'
-import { ModelServer } from '../serve/index.js'
+import { type OpenedEngine, openEngine } from '../rollout/index.js'
+import { type ControlOptions, logprobsModes, ModelServer } from '../serve/index.js'
 import { checkDevice, engineFlags, engineOptions, several } from './engine-flags.js'
-import { flagHelp, integer, readFlags, text, UsageError } from './flags.js'
+import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
 
 const isKey = /^[\x21-\x7e]+$/
@@ -45,6 +45,15 @@ const flags = engineFlags.extend({
   maxBodyMb: integer('the largest body of a request (default 16)', { min: 1 }).optional(),
   maxRequestMb: integer('what a request and its answer may take; more gets 400 (default 256)', { min: 1 }).optional(),
   maxTotalMb: integer('what all requests may take at once; more get 429 (default 1024)', { min: 1 }).optional(),
+  logprobsMode: choice(
+    logprobsModes,
+    'MODE',
+    "raw_logprobs: of the model's own distribution; processed_logprobs: of the one tokens are drawn from",
+  ).default('raw_logprobs'),
+  control: toggle('clients may pause it, put it to sleep, and have it read other weights; needs a key'),
+  weightsRoot: directory('with --control: the directory that weights and adapters are read from').optional(),
+  enableLora: toggle("with --control: adapters can be loaded; takes another copy of the layers' matrices"),
+  maxLoras: integer('with --enable-lora: adapters loaded at once (default 8)', { min: 1 }).optional(),
   drainSeconds: integer('how long requests in flight may take after SIGTERM', { min: 0 }).default(30),
 })
 
@@ -52,6 +61,7 @@ export const help = `Usage: whetstone serve --model DIR [options]
 
 Serves a model over HTTP, as OpenAI's API with vLLM's further fields: /v1/completions, /v1/chat/completions, /v1/models,
 /inference/v1/generate, /tokenize, /detokenize, /health, /metrics. Ctrl-C or SIGTERM lets the requests in flight end.
+With --control it is a rollout server: a training on another machine drives it by vLLM's control routes.
 
 ${flagHelp(flags)}
 `
@@ -60,6 +70,7 @@ export async function run(args: string[]): Promise<number> {
   const { host, port, drainSeconds, allowHost, allowOrigin, ...values } = readFlags(args, flags)
   const apiKey = values.apiKey ?? process.env.WHETSTONE_API_KEY
   if (apiKey !== undefined && !isKey.test(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
+  checkControl(values, apiKey)
   checkDevice(values.device)
   const limits = {
     maxRequests: values.maxRequests,
@@ -72,6 +83,7 @@ export async function run(args: string[]): Promise<number> {
   const loading = report.transfer('loading')
   const opened = await openEngine(values.model, {
     ...engineOptions(values),
+    ...(values.enableLora ? { adapters: 'exchangeable' as const } : {}),
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   try {
@@ -84,6 +96,8 @@ export async function run(args: string[]): Promise<number> {
       port,
       allowHosts: allowHost,
       allowOrigins: allowOrigin,
+      logprobsMode: values.logprobsMode,
+      ...(values.control ? { control: controlOptions(values, opened) } : {}),
       ...(apiKey === undefined ? {} : { apiKey }),
       ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
     }).catch((error: NodeJS.ErrnoException) => {
@@ -101,6 +115,28 @@ export async function run(args: string[]): Promise<number> {
     await opened.close()
   }
 }
+
+type Flags = Pick<z.output<typeof flags>, 'control' | 'weightsRoot' | 'enableLora' | 'maxLoras'>
+
+/** Said before anything is loaded. */
+function checkControl({ control, weightsRoot, enableLora, maxLoras }: Flags, apiKey: string | undefined): void {
+  if (control && apiKey === undefined)
+    throw new UsageError(
+      '--control needs a key (--api-key, or better WHETSTONE_API_KEY): it lets clients change what is served',
+    )
+  const given = { weightsRoot, enableLora, maxLoras }
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && !control) throw new UsageError(`${flagName(name)} goes with --control`)
+  if (enableLora && weightsRoot === undefined)
+    throw new UsageError('--enable-lora needs --weights-root, where adapters are read from')
+  if (maxLoras !== undefined && !enableLora) throw new UsageError('--max-loras goes with --enable-lora')
+}
+
+const controlOptions = ({ weightsRoot, maxLoras }: Flags, { weights }: OpenedEngine): ControlOptions => ({
+  weights,
+  ...(weightsRoot === undefined ? {} : { weightsRoot }),
+  ...(maxLoras === undefined ? {} : { maxAdapters: maxLoras }),
+})
 
 const bytes = (megabytes: number | undefined): number | undefined =>
   megabytes === undefined ? undefined : megabytes * 2 ** 20

@@ -2,8 +2,9 @@
 import type { Sample } from '../rollout/index.js'
 import { encodeMessages } from './encode-prompts.js'
 import { badRequest } from './errors.js'
-import { checkModel, type Exchange, type Served } from './exchange.js'
+import { type Exchange, type Served, weightsOf } from './exchange.js'
 import { chatFields } from './field-tables.js'
+import { tellingOf } from './logprobs-mode.js'
 import { type FieldsOf, RequestShape } from './request-shape.js'
 import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
@@ -30,7 +31,6 @@ interface ChatRequest extends StreamRequest {
 
 export async function chatCompletions(served: Served, exchange: Exchange): Promise<void> {
   const fields = shape.read(exchange.body)
-  checkModel(served, fields.model)
   const request = await readRequest(served, fields, exchange)
   checkPrompts(request, served.limits)
   if (fields.stream) await stream(served, exchange, request)
@@ -39,6 +39,7 @@ export async function chatCompletions(served: Served, exchange: Exchange): Promi
 
 async function readRequest(served: Served, fields: Fields, exchange: Exchange): Promise<ChatRequest> {
   const { engine, limits, texts } = served
+  const weights = weightsOf(served, fields.model)
   const maxTokens = fields.max_completion_tokens ?? fields.max_tokens
   const sampling = readSampling(fields, { ...limits, maxTokens, capabilities: engine.capabilities })
   checkStream(fields, sampling)
@@ -52,12 +53,14 @@ async function readRequest(served: Served, fields: Fields, exchange: Exchange): 
   const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
   return {
     id: `chatcmpl-${exchange.id(fields.request_id)}`,
+    weights,
     prompts: [await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)],
     sampling,
     maxTokens,
     logprobs,
     // Of 0 only the token's own is shown.
     topLogprobs: logprobs || undefined,
+    told: tellingOf(served.logprobsMode, { sampling, alternatives: logprobs ?? 0, eosIds: limits.eosIds }),
     returnIds: fields.return_token_ids ?? false,
     show: texts.show(fields.return_tokens_as_token_ids ?? false),
     streamOptions: fields.stream_options,
@@ -70,8 +73,8 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
   const onSample = (_: number, sample: Sample): void => {
     found[sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onSample }, exchange.signal)
-  const { returnIds, logprobs, sampling, show } = request
+  await runGeneration(served, request, { onSample }, exchange.signal)
+  const { returnIds, logprobs, told, sampling, show } = request
   const choice = async (sample: Sample, index: number): Promise<object> => ({
     index,
     message: {
@@ -79,7 +82,7 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
       content: (sample.text ?? '') + (await stopText(served.tokenizer, sample, sampling)),
       refusal: null,
     },
-    logprobs: logprobs === undefined ? null : chatLogprobs(rowsLater(scoresOf(sample), show)),
+    logprobs: logprobs === undefined ? null : chatLogprobs(rowsLater(scoresOf(sample, told), show)),
     finish_reason: sample.finishReason,
     stop_reason: sample.stopReason ?? null,
     token_ids: returnIds ? Array.from(sample.responseIds) : null,
@@ -88,7 +91,7 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
     id: request.id,
     object: 'chat.completion',
     created: exchange.created,
-    model: served.name,
+    model: request.weights.name,
     choices: new LazyList(async function* () {
       for (const [index, sample] of found.entries()) yield [await choice(sample, index)]
     }),
@@ -99,8 +102,13 @@ async function answer(served: Served, exchange: Exchange, request: ChatRequest):
 }
 
 async function stream(served: Served, exchange: Exchange, request: ChatRequest): Promise<void> {
-  const { returnIds, logprobs, sampling, show } = request
-  const head = { id: request.id, object: 'chat.completion.chunk', created: exchange.created, model: served.name }
+  const { returnIds, logprobs, told, sampling, show } = request
+  const head = {
+    id: request.id,
+    object: 'chat.completion.chunk',
+    created: exchange.created,
+    model: request.weights.name,
+  }
   await streamChoices(served, exchange, request, {
     head,
     opening: Array.from({ length: sampling.n }, (_, index) => ({
@@ -109,7 +117,7 @@ async function stream(served: Served, exchange: Exchange, request: ChatRequest):
       logprobs: null,
       finish_reason: null,
     })),
-    choice: ({ index, events, sample, first }, promptIds) => {
+    choice: ({ index, events, sample, first, start }, promptIds) => {
       const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
       const shown = (tail: string, scores: object | null): object => ({
         index,
@@ -124,7 +132,9 @@ async function stream(served: Served, exchange: Exchange, request: ChatRequest):
       const tail = sample && sampling.includeStop ? stopText(served.tokenizer, sample, sampling) : ''
       if (logprobs === undefined || events.length === 0)
         return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
-      return rowsNow(scoresOfEvents(events), show).then(async rows => shown(await tail, chatLogprobs(rows)))
+      return rowsNow(scoresOfEvents(events, start, told), show).then(async rows =>
+        shown(await tail, chatLogprobs(rows)),
+      )
     },
   })
 }

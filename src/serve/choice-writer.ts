@@ -13,6 +13,8 @@ export interface Chunk {
   sample: Sample | undefined
   /** Of this choice. */
   first: boolean
+  /** How many tokens of this choice came before. */
+  start: number
 }
 
 /** Tokens of one event at most. */
@@ -25,7 +27,8 @@ interface Said {
 
 export class ChoiceWriter {
   private readonly said = new Map<number, Said>()
-  private readonly started = new Set<number>()
+  /** Tokens written of each choice. */
+  private readonly written = new Map<number, number>()
   /** From the first thing said to the end of its writing. */
   private isBusy = false
   private readonly whenIdle: (() => void)[] = []
@@ -110,9 +113,10 @@ export class ChoiceWriter {
   }
 
   private writeOne(index: number, { events, sample }: Said): Promise<void> | undefined {
-    const first = !this.started.has(index)
-    if (first) this.started.add(index)
-    const shown = this.show({ index, events, sample, first })
+    const before = this.written.get(index)
+    const start = before ?? 0
+    this.written.set(index, start + events.length)
+    const shown = this.show({ index, events, sample, first: before === undefined, start })
     if (shown instanceof Promise) return shown.then(event => this.stream.add(event))
     this.stream.add(shown)
     return undefined

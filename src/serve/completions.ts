@@ -2,9 +2,10 @@
 import type { Sample } from '../rollout/index.js'
 import { encodeText } from './encode-prompts.js'
 import { badRequest } from './errors.js'
-import { checkModel, type Exchange, type Served } from './exchange.js'
+import { type Exchange, type Served, weightsOf } from './exchange.js'
 import type { GivenPrompt } from './field-schemas.js'
 import { completionFields } from './field-tables.js'
+import { tellingOf } from './logprobs-mode.js'
 import { type FieldsOf, RequestShape } from './request-shape.js'
 import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
@@ -36,7 +37,6 @@ interface CompletionRequest extends StreamRequest {
 
 export async function completions(served: Served, exchange: Exchange): Promise<void> {
   const fields = shape.read(exchange.body)
-  checkModel(served, fields.model)
   const request = await readRequest(served, fields, exchange)
   checkPrompts(request, served.limits)
   if (fields.stream) await stream(served, exchange, request)
@@ -45,6 +45,7 @@ export async function completions(served: Served, exchange: Exchange): Promise<v
 
 async function readRequest(served: Served, fields: Fields, exchange: Exchange): Promise<CompletionRequest> {
   const { engine, limits, texts } = served
+  const weights = weightsOf(served, fields.model)
   const echo = fields.echo ?? false
   const asked = fields.max_tokens ?? 16
   const dropped = echo && asked === 0
@@ -57,12 +58,14 @@ async function readRequest(served: Served, fields: Fields, exchange: Exchange): 
   if (echo && logprobs !== undefined) sampling.params.promptLogprobs = Math.max(logprobs, sampling.promptLogprobs ?? 0)
   return {
     id: `cmpl-${exchange.id(fields.request_id)}`,
+    weights,
     prompts: await readPrompts(served, fields, exchange),
     sampling,
     maxTokens,
     logprobs,
     // Of 0 only the token's own is shown.
     topLogprobs: logprobs || undefined,
+    told: tellingOf(served.logprobsMode, { sampling, alternatives: logprobs ?? 0, eosIds: limits.eosIds }),
     echo,
     dropped,
     returnIds: fields.return_token_ids ?? false,
@@ -107,12 +110,12 @@ async function answer(served: Served, exchange: Exchange, request: CompletionReq
   const onSample = (prompt: number, sample: Sample): void => {
     found[prompt * n + sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onSample }, exchange.signal)
+  await runGeneration(served, request, { onSample }, exchange.signal)
   await exchange.answer({
     id: request.id,
     object: 'text_completion',
     created: exchange.created,
-    model: served.name,
+    model: request.weights.name,
     choices: new LazyList(async function* () {
       for (const [index, sample] of found.entries()) yield [await choice(served, request, sample, index)]
     }),
@@ -122,13 +125,13 @@ async function answer(served: Served, exchange: Exchange, request: CompletionReq
 
 async function choice(
   { tokenizer }: Served,
-  { sampling, logprobs, returnIds, echo, dropped, show }: CompletionRequest,
+  { sampling, logprobs, told, returnIds, echo, dropped, show }: CompletionRequest,
   sample: Sample,
   index: number,
 ): Promise<object> {
   const { promptIds, responseIds, finishReason, stopReason } = sample
   let text = dropped ? '' : (sample.text ?? '') + (await stopText(tokenizer, sample, sampling))
-  let scores = dropped ? { ...scoresOf(sample), length: 0 } : scoresOf(sample)
+  let scores = dropped ? { ...scoresOf(sample, told), length: 0 } : scoresOf(sample, told)
   if (echo) {
     const { skipSpecialTokens } = sampling
     text = (await tokenizer!.decode(promptIds, { skipSpecialTokens })) + text
@@ -147,12 +150,12 @@ async function choice(
 }
 
 async function stream(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
-  const { returnIds, logprobs, sampling, show } = request
-  const head = { id: request.id, object: 'text_completion', created: exchange.created, model: served.name }
+  const { returnIds, logprobs, told, sampling, show } = request
+  const head = { id: request.id, object: 'text_completion', created: exchange.created, model: request.weights.name }
   const offsets = new Map<number, number>()
   await streamChoices(served, exchange, request, {
     head,
-    choice: ({ index, events, sample, first }, promptIds) => {
+    choice: ({ index, events, sample, first, start }, promptIds) => {
       const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
       const offset = offsets.get(index) ?? 0
       offsets.set(index, offset + text.length)
@@ -168,7 +171,7 @@ async function stream(served: Served, exchange: Exchange, request: CompletionReq
       })
       const tail = sample && sampling.includeStop ? stopText(served.tokenizer, sample, sampling) : ''
       if (logprobs === undefined) return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
-      return rowsNow(scoresOfEvents(events), show).then(async rows =>
+      return rowsNow(scoresOfEvents(events, start, told), show).then(async rows =>
         shown(await tail, completionLogprobs(rows, offset)),
       )
     },

@@ -21,6 +21,7 @@ const types: Readonly<Record<number, string>> = {
   403: 'PermissionDeniedError',
   404: 'NotFoundError',
   408: 'RequestTimeoutError',
+  409: 'ConflictError',
   413: 'PayloadTooLargeError',
   429: 'TooManyRequestsError',
   500: 'InternalServerError',
@@ -32,6 +33,9 @@ const types: Readonly<Record<number, string>> = {
 
 export const badRequest = (message: string, param?: string): ApiError =>
   new ApiError(400, message, param === undefined ? {} : { param })
+
+export const unknownModel = (name: string): ApiError =>
+  new ApiError(404, `The model \`${name}\` does not exist.`, { param: 'model' })
 
 /** A body whose shape is wrong, as opposed to one whose values are. */
 export const malformed = (message: string, param?: string): ApiError =>

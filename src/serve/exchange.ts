@@ -1,32 +1,39 @@
 /** What a route gets: what is served, and one request with its answer. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Generator } from '../rollout/index.js'
+import type { PolicyVersion } from '../model/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { Ticket } from './admission.js'
 import type { EncodeQueue } from './encode-queue.js'
-import { ApiError } from './errors.js'
+import { unknownModel } from './errors.js'
+import type { LogprobsMode } from './logprobs-mode.js'
 import type { JsonObject } from './request-shape.js'
-import { costOf, type Generation, type Limits } from './run-request.js'
+import { costOf, type Generation, type Limits, type Runner } from './run-request.js'
 import type { TokenTexts } from './token-text.js'
+import type { WeightSet } from './weight-turns.js'
 import { type WriteOptions, writeJson } from './write-json.js'
 
-export interface Served {
+export interface Served extends Runner {
   /** The model's name in requests and answers. */
   name: string
-  engine: Generator
+  /** What requests may ask for by name: the model, and the adapters that are loaded. */
+  sets: ReadonlyMap<string, WeightSet>
+  /** What clients call a version of the weights. */
+  versionName: (version: PolicyVersion) => string
   tokenizer: Tokenizer | undefined
   /** Of the tokenizer, where there is one. */
   encoder: EncodeQueue | undefined
   texts: TokenTexts
+  logprobsMode: LogprobsMode
   limits: Limits
   started: number
 }
 
-/** A request for another model than the one that is served. */
-export function checkModel({ name }: Served, asked: string | undefined): void {
-  if (asked !== undefined && asked !== name)
-    throw new ApiError(404, `The model \`${asked}\` does not exist.`, { param: 'model' })
+/** The weights a request asks for by name; without one, the model's own. */
+export function weightsOf({ name, sets }: Served, asked: string | undefined): WeightSet {
+  const found = sets.get(asked ?? name)
+  if (!found) throw unknownModel(asked ?? name)
+  return found
 }
 
 export interface ExchangeOptions {
@@ -54,6 +61,11 @@ export class Exchange implements WriteOptions {
       if (!response.writableFinished) gone.abort()
     })
     this.signal = gone.signal
+  }
+
+  /** What stands after the path. */
+  get query(): URLSearchParams {
+    return new URLSearchParams((this.request.url ?? '').split('?')[1] ?? '')
   }
 
   /** The request's name: the client's, where it gave one. */

@@ -1,8 +1,9 @@
 /** `POST /inference/v1/generate`: tokens in, tokens out, no text, and which weights made them. */
 import type { Sample } from '../rollout/index.js'
 import { badRequest, malformed } from './errors.js'
-import { checkModel, type Exchange, type Served } from './exchange.js'
+import { type Exchange, type Served, weightsOf } from './exchange.js'
 import { generateFields, samplingParamsFields } from './field-tables.js'
+import { tellingOf } from './logprobs-mode.js'
 import { RequestShape } from './request-shape.js'
 import { checkPrompts, runGeneration, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
@@ -19,7 +20,7 @@ interface TokensRequest extends StreamRequest {
 
 export async function generateTokens(served: Served, exchange: Exchange): Promise<void> {
   const fields = shape.read(exchange.body)
-  checkModel(served, fields.model)
+  const weights = weightsOf(served, fields.model)
   const { token_ids: ids } = fields
   if (!ids) throw malformed('token_ids: Field required', 'body.token_ids')
   if (ids.length === 0) throw badRequest('token_ids must not be empty.', 'token_ids')
@@ -35,11 +36,13 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
   const logprobs = logprobCount('logprobs', asked.logprobs, capabilities)
   const request: TokensRequest = {
     id: `generate-tokens-${exchange.id(fields.request_id)}`,
+    weights,
     prompts: [Int32Array.from(ids)],
     sampling,
     maxTokens,
     logprobs,
     topLogprobs: logprobs,
+    told: tellingOf(served.logprobsMode, { sampling, alternatives: logprobs ?? 0, eosIds: served.limits.eosIds }),
     returnIds: fields.return_token_ids ?? false,
     streamOptions: fields.stream_options,
   }
@@ -54,11 +57,11 @@ async function answer(served: Served, exchange: Exchange, request: TokensRequest
   const onSample = (_: number, sample: Sample): void => {
     found[sample.sample] = sample
   }
-  await runGeneration(served.engine, request, { onSample }, exchange.signal)
-  const { sampling, logprobs, returnIds } = request
+  await runGeneration(served, request, { onSample }, exchange.signal)
+  const { sampling, logprobs, told, returnIds } = request
   await exchange.answer({
     request_id: request.id,
-    model: served.name,
+    model: request.weights.name,
     created: exchange.created,
     choices: new LazyList(function* () {
       for (const [index, sample] of found.entries())
@@ -68,8 +71,8 @@ async function answer(served: Served, exchange: Exchange, request: TokensRequest
             token_ids: Array.from(sample.responseIds),
             finish_reason: sample.finishReason,
             stop_reason: sample.stopReason ?? null,
-            weight_versions: versions(sample),
-            logprobs: logprobs === undefined ? null : { content: rowsLater(scoresOf(sample), noTexts)(entry) },
+            weight_versions: versions(served, sample),
+            logprobs: logprobs === undefined ? null : { content: rowsLater(scoresOf(sample, told), noTexts)(entry) },
           },
         ]
     }),
@@ -80,26 +83,26 @@ async function answer(served: Served, exchange: Exchange, request: TokensRequest
 }
 
 async function stream(served: Served, exchange: Exchange, request: TokensRequest): Promise<void> {
-  const { logprobs, returnIds } = request
+  const { logprobs, told, returnIds } = request
   await streamChoices(served, exchange, request, {
-    head: { request_id: request.id, model: served.name, created: exchange.created },
-    choice: ({ index, events, sample, first }, promptIds) => ({
+    head: { request_id: request.id, model: request.weights.name, created: exchange.created },
+    choice: ({ index, events, sample, first, start }, promptIds) => ({
       index,
       token_ids: events.map(({ id }) => id),
       logprobs:
         logprobs === undefined || events.length === 0
           ? null
-          : { content: events.map(({ id, raw, top }) => entry({ id, logprob: raw, top })) },
+          : { content: events.map(({ id, ...event }, i) => entry({ id, ...told({ index: start + i, ...event }) })) },
       finish_reason: sample?.finishReason ?? null,
       stop_reason: sample?.stopReason ?? null,
-      ...(sample ? { weight_versions: versions(sample) } : {}),
+      ...(sample ? { weight_versions: versions(served, sample) } : {}),
       ...(returnIds && first ? { prompt_token_ids: Array.from(promptIds) } : {}),
     }),
   })
 }
 
-const versions = (sample: Sample): object[] =>
-  sample.versions.map(({ version, start, end }) => ({ version: `${version}`, start, end }))
+const versions = ({ versionName }: Served, sample: Sample): object[] =>
+  sample.versions.map(({ version, start, end }) => ({ version: versionName(version), start, end }))
 
 const noTexts: TokenShow = async () => String
 

@@ -2,12 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import type { FailureReason, GenerationRequest, Generator, Sample, TokenEvent } from '../rollout/index.js'
 import { ApiError, badRequest } from './errors.js'
+import type { Flight, InFlight } from './in-flight.js'
+import type { Told } from './logprobs-mode.js'
 import { type RequestCost, requestCost } from './request-cost.js'
 import { anySeed, type SamplingRequest } from './sampling-fields.js'
+import type { WeightSet, WeightTurns } from './weight-turns.js'
 
 export interface Generation {
   /** Names the answer. */
   id: string
+  /** What it is sampled from. */
+  weights: WeightSet
   prompts: readonly Int32Array[]
   sampling: SamplingRequest
   /** Of each prompt, clamped to what the context leaves. */
@@ -16,6 +21,8 @@ export interface Generation {
   logprobs: number | undefined
   /** Those the engine is asked for; with 0 it gives the token's rank. */
   topLogprobs: number | undefined
+  /** What is told of each token. */
+  told: Told
 }
 
 /** What a prompt becomes where it is to be truncated. */
@@ -106,47 +113,112 @@ const failureStatus: Readonly<Record<FailureReason, number>> = {
   timeout: 504,
 }
 
+/** What generations run with. */
+export interface Runner {
+  engine: Generator
+  inFlight: InFlight
+  /** Where requests may ask for several sets of weights. */
+  turns: WeightTurns | undefined
+}
+
 /** Resolves when every sample has ended; a signal cancels them. Throws where a sample failed. */
 export async function runGeneration(
-  engine: Generator,
-  { prompts, sampling, maxTokens, topLogprobs }: Generation,
-  { onToken, onSample }: Progress,
+  { engine, inFlight, turns }: Runner,
+  request: Generation,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
+  signal.throwIfAborted()
+  const requests = requestsOf(request, engine)
+  const flight = inFlight.add(
+    request.id,
+    requests.map(({ id }) => id),
+  )
+  const cancel = (): void => flight.abort()
+  signal.addEventListener('abort', cancel)
+  let leave: (() => void) | undefined
+  try {
+    leave = await turns?.enter(request.weights, flight.signal).catch(error => {
+      // Ended before its turn came.
+      if (!flight.signal.aborted) throw error
+      return undefined
+    })
+    const ended = await follow(engine, requests, flight, progress)
+    for (const [prompt, { n = 1 }] of requests.entries())
+      for (let sample = 0; sample < n; sample++)
+        if (!ended.has(`${prompt}/${sample}`)) progress.onSample(prompt, unsampled(requests[prompt]!, sample, engine))
+  } catch (error) {
+    throw error instanceof RangeError ? badRequest(error.message) : error
+  } finally {
+    leave?.()
+    signal.removeEventListener('abort', cancel)
+    flight.land()
+  }
+  signal.throwIfAborted()
+}
+
+function requestsOf({ prompts, sampling, maxTokens, topLogprobs }: Generation, engine: Generator): GenerationRequest[] {
   const { params, n, seed } = sampling
   // A client may give two requests one name; in the engine each has its own.
   const name = randomUUID()
-  const indexOf = new Map(prompts.map((_, i) => [`${name}-${i}`, i]))
-  const requests = prompts.map(
-    (promptIds, i): GenerationRequest => ({
-      id: `${name}-${i}`,
-      // With a seed of the client's own nothing else names the stream: the same request gives the same tokens.
-      promptId: '',
-      promptIds,
-      n,
-      sampling: {
-        ...params,
-        seed: seed ?? anySeed(),
-        maxNewTokens: maxTokens ?? engine.maxLength,
-        ...(topLogprobs === undefined ? {} : { topLogprobs }),
-      },
-    }),
-  )
-  signal.throwIfAborted()
-  try {
-    const options = {
-      signal,
-      ...(onToken ? { onToken: (event: TokenEvent) => onToken(indexOf.get(event.requestId)!, event) } : {}),
-    }
-    for await (const outcome of engine.generate(requests, options)) {
-      if (outcome.kind === 'rejected') throw badRequest(outcome.message)
-      if (outcome.kind === 'failed') throw new ApiError(failureStatus[outcome.reason], outcome.message)
-      onSample(indexOf.get(outcome.requestId)!, outcome)
-    }
-  } catch (error) {
-    throw error instanceof RangeError ? badRequest(error.message) : error
+  return prompts.map((promptIds, i) => ({
+    id: `${name}-${i}`,
+    // With a seed of the client's own nothing else names the stream: the same request gives the same tokens.
+    promptId: '',
+    promptIds,
+    n,
+    sampling: {
+      ...params,
+      seed: seed ?? anySeed(),
+      maxNewTokens: maxTokens ?? engine.maxLength,
+      ...(topLogprobs === undefined ? {} : { topLogprobs }),
+    },
+  }))
+}
+
+/** Gives what the engine says to whom it concerns, and answers with the samples that have an outcome. */
+async function follow(
+  engine: Generator,
+  requests: readonly GenerationRequest[],
+  flight: Flight,
+  { onToken, onSample }: Progress,
+): Promise<Set<string>> {
+  const ended = new Set<string>()
+  if (flight.signal.aborted) return ended
+  const indexOf = new Map(requests.map(({ id }, i) => [id, i]))
+  function* source(): Iterable<GenerationRequest> & Iterator<GenerationRequest> {
+    for (const [i, request] of requests.entries()) if (!flight.isAborted(i)) yield request
   }
-  signal.throwIfAborted()
+  const options = {
+    signal: flight.signal,
+    ...(onToken ? { onToken: (event: TokenEvent) => onToken(indexOf.get(event.requestId)!, event) } : {}),
+  }
+  for await (const outcome of engine.generate(source(), options)) {
+    if (outcome.kind === 'rejected') throw badRequest(outcome.message)
+    if (outcome.kind === 'failed') throw new ApiError(failureStatus[outcome.reason], outcome.message)
+    const prompt = indexOf.get(outcome.requestId)!
+    ended.add(`${prompt}/${outcome.sample}`)
+    onSample(prompt, outcome)
+  }
+  return ended
+}
+
+/** A sample that was ended before the engine had taken it. */
+function unsampled({ id, promptIds, sampling }: GenerationRequest, sample: number, engine: Generator): Sample {
+  return {
+    kind: 'completed',
+    ...{ requestId: id, promptId: '', sample, seed: sampling.seed, promptIds },
+    responseIds: new Int32Array(0),
+    finishReason: 'abort',
+    stopReason: undefined,
+    logprobs: {},
+    topLogprobs: undefined,
+    promptLogprobs: sampling.promptLogprobs === undefined ? undefined : { logprobs: new Float32Array(0), top: [] },
+    text: sampling.text === undefined ? undefined : '',
+    policyVersion: engine.policyVersion,
+    versions: [],
+    timings: { startedMs: 0, firstTokenMs: undefined, finishedMs: 0, preemptions: 0 },
+  }
 }
 
 /** A prompt counts once, however many samples it has. */

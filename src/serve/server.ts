@@ -5,16 +5,21 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Generator } from '../rollout/index.js'
+import type { Generator, ReplaceableWeights } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { Access, preflightHeaders } from './access.js'
 import { Admission, type Ticket } from './admission.js'
 import { chatCompletions } from './chat.js'
 import { completions } from './completions.js'
+import { adapterRoutes, type ControlRoute, controlRoutes } from './control/control-routes.js'
+import { ServerControl } from './control/server-control.js'
+import { WeightsRoot } from './control/weights-root.js'
 import { EncodeQueue } from './encode-queue.js'
 import { ApiError } from './errors.js'
 import { Exchange, type Served } from './exchange.js'
 import { generateTokens } from './generate-tokens.js'
+import { InFlight } from './in-flight.js'
+import type { LogprobsMode } from './logprobs-mode.js'
 import { metricsText } from './metrics.js'
 import { type BodyLimits, parseBody, readBody } from './read-body.js'
 import { detokenize, model, models, tokenize } from './small-routes.js'
@@ -45,10 +50,23 @@ export interface ServeOptions {
   maxRequestBytes?: number
   /** What all requests may take together; more is refused with 429. Default 1 GiB. */
   maxTotalBytes?: number
+  /** What log-probabilities of sampled tokens mean. Default `raw_logprobs`; those of prompts are always raw. */
+  logprobsMode?: LogprobsMode
+  /** Clients may pause it, put it to sleep, and have it read other weights. Needs `apiKey`. */
+  control?: ControlOptions
   /** How slowly a body may come. Default: 4 KiB in a second, from 5 seconds on. */
   bodyRate?: Pick<BodyLimits, 'graceMs' | 'minBytesPerSecond'>
   /** How long a client may leave its answer untaken. Default 2 minutes. */
   stallMs?: number
+}
+
+/** What clients may do to the server; see `docs/serve.md`. */
+export interface ControlOptions {
+  weights: ReplaceableWeights
+  /** The directory that weights and adapters are read from; undefined: none are. */
+  weightsRoot?: string
+  /** Adapters loaded at once, where the engine has room for them. Default 8. */
+  maxAdapters?: number
 }
 
 type Route = (served: Served, exchange: Exchange) => void | Promise<void>
@@ -62,6 +80,8 @@ export class ModelServer {
   private readonly access: Access
   private readonly admission: Admission
   private readonly body: BodyLimits
+  private readonly control: ServerControl | undefined
+  private readonly controlRoutes: Readonly<Record<string, ControlRoute>>
   private readonly answered = new Map<string, number>()
   private active = 0
   private draining = false
@@ -85,7 +105,10 @@ export class ModelServer {
     '/detokenize': { POST: detokenize },
   }
 
-  private constructor(private readonly options: ServeOptions) {
+  private constructor(
+    private readonly options: ServeOptions,
+    root: WeightsRoot | undefined,
+  ) {
     const { engine, tokenizer, name, host = '127.0.0.1', apiKey, allowHosts = [], allowOrigins = [] } = options
     const maxBytes = options.maxBodyBytes ?? 16 << 20
     this.access = new Access({ apiKey, hosts: [host, ...allowHosts], origins: allowOrigins })
@@ -97,12 +120,24 @@ export class ModelServer {
       maxTotalBytes: options.maxTotalBytes ?? 2 ** 30,
       maxBodyBytes: 16 * maxBytes,
     })
+    const inFlight = new InFlight(engine)
+    const { control } = options
+    if (control) {
+      const { weights, maxAdapters = 8 } = control
+      this.control = new ServerControl({ engine, weights, root, maxAdapters, name, inFlight })
+    }
+    this.controlRoutes = control ? { ...controlRoutes, ...(control.weights.takesAdapters ? adapterRoutes : {}) } : {}
     this.served = {
       name,
       engine,
+      inFlight,
+      turns: this.control?.turns,
+      sets: this.control?.sets ?? new Map([[name, { name, adapter: undefined, source: undefined }]]),
+      versionName: version => this.control?.versions.of(version) ?? `${version}`,
       tokenizer,
       encoder: tokenizer && new EncodeQueue(tokenizer),
       texts: new TokenTexts(tokenizer),
+      logprobsMode: checkMode(options.logprobsMode ?? 'raw_logprobs', engine),
       limits: { vocabSize: engine.vocabSize, maxLength: engine.maxLength, eosIds: tokenizer?.stopIds ?? [] },
       started: Math.floor(Date.now() / 1000),
     }
@@ -114,7 +149,11 @@ export class ModelServer {
 
   /** Resolves when it listens. */
   static async start(options: ServeOptions): Promise<ModelServer> {
-    const server = new ModelServer(options)
+    const { control, apiKey } = options
+    if (control && apiKey === undefined)
+      throw new RangeError('control needs an API key: whoever reaches the server could change what it serves')
+    const root = control?.weightsRoot === undefined ? undefined : await WeightsRoot.open(control.weightsRoot)
+    const server = new ModelServer(options, root)
     const { http } = server
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject)
@@ -148,19 +187,20 @@ export class ModelServer {
       clearTimeout(timer)
     }
     if (this.active > 0) {
-      this.served.engine.abortAll()
+      this.served.inFlight.abortAll()
       // Answers that are ready get out; a client that does not read is not waited for.
       await new Promise(resolve => setTimeout(resolve, 250))
     }
     this.http.closeAllConnections()
     await closed
+    await this.control?.close()
   }
 
   private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { authority, path } = targetOf(request)
     const ticket = this.admission.ticket()
     const exchange = new Exchange(request, response, { stallMs: this.options.stallMs ?? 120_000, ticket })
-    const known = path.startsWith(modelPrefix) ? modelPrefix : Object.hasOwn(this.routes, path) ? path : 'other'
+    const known = path.startsWith(modelPrefix) ? modelPrefix : this.isKnown(path) ? path : 'other'
     this.active++
     response.on('close', () => {
       this.active--
@@ -176,6 +216,7 @@ export class ModelServer {
       const shared = this.access.check(request, authority)
       for (const [name, value] of Object.entries(shared)) response.setHeader(name, value)
       if (request.method === 'OPTIONS' && shared.vary) return exchange.text(204, '', preflightHeaders)
+      if (Object.hasOwn(this.controlRoutes, path)) return await this.obey(this.controlRoutes[path]!, exchange, ticket)
       const route = this.routeOf(path)
       if (!route) return exchange.json(404, { detail: 'Not Found' })
       const action = route[request.method === 'HEAD' ? 'GET' : (request.method ?? '')]
@@ -186,6 +227,19 @@ export class ModelServer {
     } catch (error) {
       this.refuse(exchange, error)
     }
+  }
+
+  private isKnown(path: string): boolean {
+    return Object.hasOwn(this.routes, path) || Object.hasOwn(this.controlRoutes, path)
+  }
+
+  /** A control route takes no place among requests: a server that is full of them can still be paused. */
+  private async obey({ method, body, run }: ControlRoute, exchange: Exchange, ticket: Ticket): Promise<void> {
+    const { request } = exchange
+    if (request.method !== method) return exchange.json(405, { detail: 'Method Not Allowed' }, { allow: method })
+    if (!this.access.authorized(request)) return exchange.json(401, { error: 'Unauthorized' })
+    if (body === 'json') exchange.body = parseBody(await readBody(request, { ...this.body, maxBytes: 1 << 20 }, ticket))
+    await run(this.control!, exchange, this.served.inFlight)
   }
 
   private routeOf(path: string): Readonly<Record<string, Route>> | undefined {
@@ -231,6 +285,12 @@ function decoded(text: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function checkMode(mode: LogprobsMode, { capabilities }: Generator): LogprobsMode {
+  if (mode === 'processed_logprobs' && !capabilities.logprobs.includes('processed'))
+    throw new RangeError('logprobsMode processed_logprobs: this engine does not give processed log-probabilities')
+  return mode
 }
 
 function packageVersion(): string {

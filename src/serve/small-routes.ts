@@ -1,36 +1,37 @@
 /** `GET /v1/models`, `GET /v1/models/{id}`, `POST /tokenize`, `POST /detokenize`. */
 import { encodeMessages, encodeText } from './encode-prompts.js'
 import { badRequest } from './errors.js'
-import { checkModel, type Exchange, type Served } from './exchange.js'
+import { type Exchange, type Served, weightsOf } from './exchange.js'
 import { detokenizeFields, tokenizeFields } from './field-tables.js'
 import { RequestShape } from './request-shape.js'
+import type { WeightSet } from './weight-turns.js'
 
 const tokenizeShape = new RequestShape(tokenizeFields)
 const detokenizeShape = new RequestShape(detokenizeFields)
 
-const modelEntry = ({ name, started, limits }: Served): object => ({
-  id: name,
+/** An adapter has the model as its parent. */
+const modelEntry = ({ name, started, limits }: Served, set: WeightSet): object => ({
+  id: set.name,
   object: 'model',
   created: started,
   owned_by: 'whetstone',
-  root: name,
-  parent: null,
+  root: set.source ?? set.name,
+  parent: set.name === name ? null : name,
   max_model_len: limits.maxLength,
 })
 
 export function models(served: Served, exchange: Exchange): void {
-  exchange.json(200, { object: 'list', data: [modelEntry(served)] })
+  exchange.json(200, { object: 'list', data: [...served.sets.values()].map(set => modelEntry(served, set)) })
 }
 
 /** The model of a path; names may have slashes in them. */
 export function model(served: Served, exchange: Exchange, name: string): void {
-  checkModel(served, name)
-  exchange.json(200, modelEntry(served))
+  exchange.json(200, modelEntry(served, weightsOf(served, name)))
 }
 
 export async function tokenize(served: Served, exchange: Exchange): Promise<void> {
   const fields = tokenizeShape.read(exchange.body)
-  checkModel(served, fields.model)
+  weightsOf(served, fields.model)
   const { tokenizer } = served
   if (!tokenizer) throw badRequest('this model has no tokenizer.')
   const { prompt, messages } = fields
@@ -53,7 +54,7 @@ const mostContexts = 8
 
 export async function detokenize(served: Served, exchange: Exchange): Promise<void> {
   const fields = detokenizeShape.read(exchange.body)
-  checkModel(served, fields.model)
+  weightsOf(served, fields.model)
   if (!served.tokenizer) throw badRequest('this model has no tokenizer.')
   const { tokens } = fields
   if (!tokens) throw badRequest('tokens is needed.', 'tokens')

@@ -36,11 +36,12 @@ export function checkStream(
 }
 
 export async function streamChoices(
-  { engine, limits }: Served,
+  served: Served,
   exchange: Exchange,
   request: StreamRequest,
   { head, opening = [], choice }: StreamShape,
 ): Promise<void> {
+  const { engine, limits } = served
   const { n } = request.sampling
   const wantsUsage = streamOptions.read(request.streamOptions ?? {}).include_usage ?? false
   exchange.admit(request, limits)
@@ -54,7 +55,7 @@ export async function streamChoices(
   })
   try {
     await runGeneration(
-      engine,
+      served,
       request,
       {
         onToken: (prompt, token) => writer.add(prompt * n + token.sample, { events: [token] }),

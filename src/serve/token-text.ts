@@ -1,6 +1,7 @@
 /** Tokens and log-probabilities as the API writes them. */
 import type { Sample, TokenEvent, TopLogprobs } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
+import type { Told } from './logprobs-mode.js'
 import { LazyList } from './write-json.js'
 
 /** How tokens read, once all of these are known. */
@@ -42,9 +43,12 @@ export interface Scores {
   at(index: number): TokenScore
 }
 
-export const scoresOf = ({ responseIds, logprobs, topLogprobs }: Sample): Scores => ({
+export const scoresOf = ({ responseIds, logprobs, topLogprobs }: Sample, told: Told): Scores => ({
   length: responseIds.length,
-  at: i => ({ id: responseIds[i]!, logprob: logprobs.raw![i]!, top: topLogprobs?.[i] }),
+  at: index => ({
+    id: responseIds[index]!,
+    ...told({ index, raw: logprobs.raw?.[index], processed: logprobs.processed?.[index], top: topLogprobs?.[index] }),
+  }),
 })
 
 /** Of the prompt; the engine was asked for them. */
@@ -57,11 +61,12 @@ export const promptScoresOf = ({ promptIds, promptLogprobs }: Sample): Scores =>
   }),
 })
 
-export const scoresOfEvents = (events: readonly TokenEvent[]): Scores => ({
+/** `start`: how many tokens of the response came before them. */
+export const scoresOfEvents = (events: readonly TokenEvent[], start: number, told: Told): Scores => ({
   length: events.length,
   at: i => {
-    const { id, raw, top } = events[i]!
-    return { id, logprob: raw!, top }
+    const { id, raw, processed, top } = events[i]!
+    return { id, ...told({ index: start + i, raw, processed, top }) }
   },
 })
 

@@ -226,7 +226,12 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ["import { Run } from 'whetstone/run'", compile],
     ],
   },
-  'docs/serve.md': { blocks: [['whetstone serve --model DIR', serves]] },
+  'docs/serve.md': {
+    blocks: [
+      ['whetstone serve --model DIR', serves],
+      ['WHETSTONE_API_KEY=... whetstone serve', serves],
+    ],
+  },
   'docs/sft.md': {
     given: ['model', 'conversations.jsonl'],
     smaller,

@@ -91,6 +91,39 @@ test('serve: a key that was given but is empty is a misuse, before anything is l
   expect(host.said.err).toContain('--allow-host: expected a name')
 })
 
+test('serve --control: without a key, or with half of its flags, it is a misuse', async () => {
+  const at = ['serve', '--model', tiny.directory, '--port', '0']
+  const wrongs: [string[], string][] = [
+    [['--control'], '--control needs a key'],
+    [['--weights-root', tiny.directory], '--weights-root goes with --control'],
+    [['--control', '--api-key', 'k', '--enable-lora'], '--enable-lora needs --weights-root'],
+    [['--control', '--api-key', 'k', '--max-loras', '2'], '--max-loras goes with --enable-lora'],
+    [['--logprobs-mode', 'raw_logits'], '--logprobs-mode: expected raw_logprobs or processed_logprobs'],
+  ]
+  const started = wrongs.map(([flags, words]) => ({ ...start([...at, ...flags]), words }))
+  for (const { ended, said, words } of started) {
+    expect(await ended).toBe(2)
+    expect(said.err).toContain(words)
+  }
+  const root = start([...at, '--control', '--api-key', 'k', '--weights-root', `${tiny.directory}/nowhere`])
+  expect(await root.ended).not.toBe(0)
+  expect(root.said.err).toContain('is not a directory')
+})
+
+test('serve --control: weights are replaced while it runs', async () => {
+  const flags = ['--control', '--weights-root', tiny.directory, '--enable-lora']
+  const variables = { WHETSTONE_API_KEY: 'secret' }
+  const { child, ended, waitFor } = start(['serve', '--model', tiny.directory, '--port', '0', ...flags], variables)
+  const port = Number((await waitFor(/:(\d+)\/v1/))[1])
+  const headers = { authorization: 'Bearer secret' }
+  const body = { method: 'reload_weights', kwargs: { weights_path: tiny.directory } }
+  expect((await send(port, '/collective_rpc', body)).status).toBe(401)
+  const { status, text } = await send(port, '/collective_rpc', body, { headers })
+  expect([status, text]).toEqual([200, '{"results":[null]}'])
+  child.kill('SIGTERM')
+  expect(await ended).toBe(0)
+})
+
 test('chat: answers lines, forgets on /new, ends on /quit', async () => {
   const { child, said, ended } = start([
     'chat',

@@ -1,5 +1,13 @@
 /** The page of the docs that lists every field, made from the tables. */
 import {
+  abortFields,
+  collectiveRpcFields,
+  loadAdapterFields,
+  reloadWeightsFields,
+  unloadAdapterFields,
+  weightVersionFields,
+} from '../../src/serve/control/control-fields.js'
+import {
   chatFields,
   completionFields,
   detokenizeFields,
@@ -18,6 +26,12 @@ const sections: readonly (readonly [title: string, table: FieldTable])[] = [
   ['`sampling_params` of `/inference/v1/generate`', samplingParamsFields],
   ['`POST /tokenize`', tokenizeFields],
   ['`POST /detokenize`', detokenizeFields],
+  ['`POST /collective_rpc`, with `--control`', collectiveRpcFields],
+  ['`kwargs` of its `reload_weights`', reloadWeightsFields],
+  ['`POST /update_weight_version`, with `--control`', weightVersionFields],
+  ['`POST /abort_requests`, with `--control`', abortFields],
+  ['`POST /v1/load_lora_adapter`, with `--enable-lora`', loadAdapterFields],
+  ['`POST /v1/unload_lora_adapter`, with `--enable-lora`', unloadAdapterFields],
 ]
 
 const intro = `# Fields of requests

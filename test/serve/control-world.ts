@@ -1,0 +1,136 @@
+/** A server with control over a tiny model, and what else its clients need: other weights, adapters, a root with both. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { LocalModel } from '../../src/model/index.js'
+import { LocalEngine, type OpenedEngine, type OpenOptions, openEngine } from '../../src/rollout/index.js'
+import { type ControlOptions, ModelServer, type ServeOptions } from '../../src/serve/index.js'
+import { numbers, randomIds } from '../rollout/models.js'
+import { tinyModel } from '../rollout/tiny.js'
+import { type Answer, send } from './world.js'
+
+export const apiKey = 'secret'
+export const prompt = [...randomIds(numbers(4), 9)]
+/** Tokens of the greedy answers below. */
+export const length = 40
+
+/** Weights in a directory, and what they answer to `prompt` without chance. */
+export interface Weights {
+  path: string
+  ids: number[]
+}
+
+export interface ControlFiles {
+  /** Of the models below, and the root that a server reads from. */
+  root: string
+  /** Beside the root. */
+  outside: string
+  model: Weights
+  other: Weights
+  adapters: readonly [Weights, Weights]
+  remove(): void
+}
+
+async function greedy(model: LocalModel<'language'>): Promise<number[]> {
+  const engine = new LocalEngine(model)
+  const sampling = { seed: 1, temperature: 0, maxNewTokens: length, ignoreEos: true }
+  const { value } = await engine.generate([{ id: 'a', promptIds: Int32Array.from(prompt), sampling }]).next()
+  await engine.close()
+  if (value?.kind !== 'completed') throw new Error(`not completed: ${JSON.stringify(value)}`)
+  return [...value.responseIds]
+}
+
+async function train(model: LocalModel<'language'>, seed: number): Promise<void> {
+  await model.forwardBackward([randomIds(numbers(seed), 30)], outputs =>
+    outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1) })),
+  )
+  await model.step({ lr: 0.05 })
+}
+
+export async function controlFiles(): Promise<ControlFiles> {
+  const folder = mkdtempSync(join(tmpdir(), 'whetstone-control-'))
+  const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
+  for (const path of [root, outside]) mkdirSync(path)
+  const tiny = await tinyModel()
+  const base = await LocalModel.load(tiny.directory, { role: 'language' })
+  const model = { path: join(root, 'model'), ids: await greedy(base) }
+  await base.export(model.path, { what: 'model' })
+  await train(base, 9)
+  const other = { path: join(root, 'other'), ids: await greedy(base) }
+  await base.export(other.path, { what: 'model' })
+  await base.export(join(outside, 'other'), { what: 'model' })
+  base.dispose()
+  const adapters: Weights[] = []
+  for (const seed of [3, 4]) {
+    const adapter = { rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'v_proj', 'down_proj'] as const, seed }
+    const adapted = await LocalModel.load(tiny.directory, { role: 'language', adapter })
+    await train(adapted, seed)
+    const path = join(root, `adapter-${seed}`)
+    await adapted.export(path, { what: 'adapter' })
+    adapters.push({ path, ids: await greedy(adapted) })
+    adapted.dispose()
+  }
+  tiny.remove()
+  const [first, second] = adapters
+  return {
+    ...{ root, outside, model, other },
+    adapters: [first!, second!],
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+export interface Controlled {
+  opened: OpenedEngine
+  server: ModelServer
+  /** Without a body a GET, or a POST where `method` says so; with the key, unless headers say otherwise. */
+  ask(path: string, body?: unknown, options?: { method?: string; headers?: Record<string, string> }): Promise<Answer>
+  /** A greedy answer by `/inference/v1/generate`. */
+  generate(body?: object): Promise<Generated>
+  close(): Promise<void>
+}
+
+export interface Generated {
+  model: string
+  choices: {
+    token_ids: number[]
+    finish_reason: string
+    weight_versions: { version: string; start: number; end: number }[]
+    logprobs: { content: { logprob: number }[] } | null
+  }[]
+}
+
+export async function controlled(
+  files: ControlFiles,
+  given: { engine?: OpenOptions; serve?: Partial<ServeOptions>; control?: Partial<ControlOptions> } = {},
+): Promise<Controlled> {
+  const opened = await openEngine(files.model.path, { maxSequences: 16, adapters: 'exchangeable', ...given.engine })
+  const server = await ModelServer.start({
+    engine: opened.engine,
+    tokenizer: opened.tokenizer,
+    name: 'tiny',
+    port: 0,
+    apiKey,
+    control: { weights: opened.weights, ...(given.control ?? { weightsRoot: files.root }) },
+    ...given.serve,
+  })
+  const ask: Controlled['ask'] = (path, body, { method, headers } = {}) =>
+    send(server.port, path, body, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { authorization: `Bearer ${apiKey}`, ...headers },
+    })
+  return {
+    opened,
+    server,
+    ask,
+    async generate(body = {}) {
+      const sampling_params = { temperature: 0, max_tokens: length, ignore_eos: true, logprobs: 0 }
+      const answer = await ask('/inference/v1/generate', { token_ids: prompt, sampling_params, ...body })
+      if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`)
+      return JSON.parse(answer.text) as Generated
+    },
+    async close() {
+      await server.close({ graceMs: 0 })
+      await opened.close()
+    },
+  }
+}
