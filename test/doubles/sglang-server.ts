@@ -326,6 +326,7 @@ export class SglangServer extends EngineServer {
     if (!this.known.has(name))
       return this.adapterReply(`LoRA with name ${name} does not exist. Loaded LoRAs: odict_keys([])`, false)
     this.engine.adapters.delete(name)
+    this.engine.flush()
     return this.adapterReply('')
   }
 

@@ -1,0 +1,24 @@
+/** SGLang's own interface (`/generate` and its control routes), tried on 0.5.23. */
+import type { Dialect } from '../remote/dialect.js'
+import { eventReader, readAnswer, refusalOf } from './answer.js'
+import { abort, isReady, marker, pause, resume, sleep, unload, update, wake } from './control.js'
+import { probe } from './probe.js'
+import { generationRequest } from './request.js'
+
+export const sglangDialect: Dialect = {
+  type: 'sglang',
+  probe,
+  isReady,
+  generation: generationRequest,
+  answer: readAnswer,
+  reader: eventReader,
+  refusal: refusalOf,
+  abort,
+  pause,
+  resume,
+  update,
+  unload,
+  marker,
+  sleep,
+  wake,
+}
