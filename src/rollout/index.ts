@@ -42,4 +42,5 @@ export {
   type StructuredKind,
   type StructuredOutput,
 } from './sampling.js'
+export { connectSglang } from './sglang/connect.js'
 export { connectVllm } from './vllm/connect.js'

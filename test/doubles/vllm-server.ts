@@ -59,9 +59,10 @@ export class VllmServer extends EngineServer {
     'GET /is_sleeping': () => ({ status: 200, json: { is_sleeping: this.engine.asleep } }),
     'POST /collective_rpc': ({ body }) => this.reload(record<unknown>(body) ?? {}),
     'POST /reset_prefix_cache': () => {
-      const idle = this.engine.running === 0
-      if (idle) this.engine.flush()
-      return { status: 200, json: { success: idle } }
+      // Blocks that a request holds cannot be given up.
+      const success = !this.engine.keepsStates
+      if (success) this.engine.flush()
+      return { status: 200, json: { success } }
     },
     'POST /update_weight_version': ({ body }) => {
       this.engine.marker = String(record<unknown>(body)?.new_version)

@@ -4,10 +4,13 @@ import type { DialectUpdate, ServerConnection } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { serverInfo } from './probe.js'
 
-/** `/health` would generate a token: it takes a second, and while paused declares the server ill. */
+/**
+ * Paused, it is up and says at `/ready` that it is not. `/health` would generate a token: it takes a second, and while paused
+ * declares the server ill.
+ */
 export async function isReady(server: ServerConnection): Promise<boolean> {
-  const { status } = await server.request('GET', '/ready')
-  return status === 200
+  if ((await server.request('GET', '/ready')).status === 200) return true
+  return (await server.request('GET', '/model_info')).status === 200
 }
 
 /** By name, one call each: the server answers the same whether it knew the name or not. */
@@ -68,16 +71,19 @@ export async function marker(server: ServerConnection): Promise<string | undefin
 
 /**
  * Keys and values are given back always, weights only where the server keeps a copy of them (`--enable-weights-cpu-backup`): else
- * what comes back is whatever was left in that memory.
+ * what comes back is whatever was left in that memory. Paused, for a request that is under way would end the server; one whose
+ * client has gone is, for seconds.
  */
 export async function sleep(server: ServerConnection): Promise<void> {
   const body = { tags: await releasable(server) }
+  await pause(server, 'break-off')
   await callServer(server, { step: 'giving its memory back', path: '/release_memory_occupation', body })
 }
 
 export async function wake(server: ServerConnection): Promise<void> {
   const body = { tags: await releasable(server) }
   await callServer(server, { step: 'taking its memory again', path: '/resume_memory_occupation', body })
+  await resume(server)
 }
 
 async function releasable(server: ServerConnection): Promise<readonly string[]> {
