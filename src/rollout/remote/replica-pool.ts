@@ -20,6 +20,8 @@ const slowFactor = 8
 const idleMs = 1000
 /** How long an attempt that was told to end may take for it. */
 const abortMs = 2000
+/** and when it is told again. */
+const abortAgainMs = 100
 const readinessMs = 2000
 const strikesToDrain = 3
 
@@ -126,13 +128,22 @@ export class ReplicaPool {
     setTimeout(() => running.cancel(reason), abortMs).unref()
   }
 
+  /** Until they have ended: a call to end a request may overtake the request itself. */
   private sendAborts(replica: Replica): void {
-    const ids = this.aborting.get(replica) ?? []
+    const ids = new Set(this.aborting.get(replica))
     this.aborting.delete(replica)
-    this.dialect.abort(replica.server, ids).catch(() => {
-      for (const running of replica.running)
-        if (ids.includes(running.attempt.id)) running.cancel(running.task.isAborted ? 'aborted' : 'paused')
-    })
+    const send = (): void => {
+      const left = [...replica.running].filter(({ attempt }) => ids.has(attempt.id))
+      if (left.length === 0) return
+      const names = left.map(({ attempt }) => attempt.id)
+      this.dialect.abort(replica.server, names).then(
+        () => setTimeout(send, abortAgainMs).unref(),
+        () => {
+          for (const running of left) running.cancel(running.task.isAborted ? 'aborted' : 'paused')
+        },
+      )
+    }
+    send()
   }
 
   close(): void {
