@@ -3,6 +3,7 @@ import type { Tokenizer } from '../../text/index.js'
 import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
 import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
 import { type ResolvedSampling, resolveSampling, type StructuredKind } from '../sampling.js'
+import { checkHot } from './hot-first-token.js'
 
 /** What the servers can take. */
 export interface RemoteLimits {
@@ -34,7 +35,10 @@ export class RequestTask {
     readonly listener: RequestListener,
     readonly limits: RemoteLimits,
   ) {
-    this.meanings = logprobsUnder([limits.logprobs], sampling)
+    // A form is held to by taking logits away before anything is computed from them: what is raw elsewhere is not here.
+    this.meanings = logprobsUnder([limits.logprobs], sampling).filter(
+      meaning => meaning !== 'raw' || sampling.structured === undefined,
+    )
   }
 
   get promptId(): string {
@@ -77,9 +81,9 @@ function checkSampling(sampling: ResolvedSampling, limits: RemoteLimits): void {
   for (const name of ['topLogprobs', 'promptLogprobs'] as const)
     if ((sampling[name] ?? 0) > limits.topLogprobs)
       throw new RangeError(`${name}: the server gives at most ${limits.topLogprobs}, got ${sampling[name]}`)
-  for (const name of ['temperature', 'firstTemperature'] as const)
-    if (sampling[name] > limits.maxTemperature)
-      throw new RangeError(`${name}: the server takes at most ${limits.maxTemperature}, got ${sampling[name]}`)
+  if (sampling.temperature > limits.maxTemperature)
+    throw new RangeError(`temperature: the server takes at most ${limits.maxTemperature}, got ${sampling.temperature}`)
+  checkHot(sampling, limits)
 }
 
 function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {

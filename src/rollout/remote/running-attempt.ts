@@ -76,9 +76,10 @@ export class RunningAttempt {
         this.exchange = replica.server.exchange(sent)
         const reply = checkStatus(await this.exchange.reply, dialect)
         const parsed = parseJson(reply.text)
-        const answer = dialect.answer(parsed instanceof Promise ? await parsed : parsed, attempt, replica.facts)
-        if (!answer.finish) throw new ProtocolError('an answer without an end')
-        checkAnswer(answer, attempt, { vocabSize, before: 0 })
+        const given = dialect.answer(parsed instanceof Promise ? await parsed : parsed, attempt, replica.facts)
+        if (!given.finish) throw new ProtocolError('an answer without an end')
+        checkAnswer(given, attempt, { vocabSize, before: 0 })
+        const answer = this.task.read(given)
         const spans = this.versionsOf(answer)
         if (typeof spans === 'string') return { kind: 'other-weights', message: spans }
         onTokens(answer.ids.length)

@@ -6,6 +6,7 @@ import type { PolicyVersion } from '../../model/index.js'
 import type { Outcome, Sample, SampleLogprobs } from '../generator.js'
 import { attemptSeed } from './attempt-seed.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from './dialect.js'
+import { drawHot, hotQuestion, isHot } from './hot-first-token.js'
 import type { RequestTask } from './request-task.js'
 import { SampleRecord } from './sample-record.js'
 import { finalText, SampleText } from './sample-text.js'
@@ -54,19 +55,27 @@ export class SampleTask {
     const maxNewTokens = isFirst && firstTemperature !== temperature ? 1 : this.maxNewTokens - offset
     // Prompt log-probabilities come with whole answers alone; they are asked for once.
     const wantsPrompt = sampling.promptLogprobs !== undefined && !this.promptLogprobs
+    const drawsHere = isFirst && isHot(sampling, request.limits)
     return {
       id,
       ids: isFirst ? promptIds : joined(promptIds, record.ids),
       idsJson: isFirst ? request.idsJson : `${request.idsJson.slice(0, -1)},${record.ids.join(',')}]`,
       maxNewTokens: wantsPrompt && this.transport === 'stream' ? 1 : maxNewTokens,
       minNewTokens: Math.min(maxNewTokens, Math.max(0, sampling.minNewTokens - offset)),
-      temperature: isFirst ? firstTemperature : temperature,
+      temperature: drawsHere ? 1 : isFirst ? firstTemperature : temperature,
       seed: attemptSeed(seed, promptId, this.sample, facts.seeds === 'position' ? 0 : offset),
-      sampling,
+      sampling: drawsHere ? hotQuestion(sampling, request.limits) : sampling,
       adapter,
       promptLogprobs: wantsPrompt ? sampling.promptLogprobs : undefined,
-      transport: wantsPrompt ? 'whole' : this.transport,
+      transport: wantsPrompt || drawsHere ? 'whole' : this.transport,
     }
+  }
+
+  /** What an answer means for this sample: its first token may have to be drawn from what the server gave. */
+  read(answer: GenerationAnswer): GenerationAnswer {
+    const { sampling, limits, promptId } = this.request
+    if (this.record.length > 0 || !isHot(sampling, limits)) return answer
+    return drawHot(answer, { sampling, limits, promptId, sample: this.sample })
   }
 
   /** Takes tokens, and tells who listens. A promise where text has to be waited for. */

@@ -7,9 +7,11 @@ import { resolveSampling, type StructuredKind } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
 import { generationBody } from './generation.js'
 
-/** vLLM gives that many alternatives unless it is told otherwise, and takes no hotter temperature. */
-const mostAlternatives = 20
+/** vLLM takes no hotter temperature. */
 const maxTemperature = 2
+/** What vLLM gives unless it is told otherwise, and the most that is worth asking for. */
+const usualAlternatives = 20
+const mostAlternatives = 256
 const probeMs = 60_000
 
 type Route = 'tokens' | 'completions'
@@ -31,7 +33,7 @@ export async function probe(server: ServerConnection, wanted: string | undefined
     maxLength,
     maxPromptLength: maxLength - 1,
     logprobs: await meaningOf(server, model, route),
-    topLogprobs: mostAlternatives,
+    topLogprobs: await alternativesOf(server, model, route),
     maxTemperature,
     control: hasControl ? 'full' : { missing: missingControl(isOurs ? 'whetstone' : 'vllm') },
     marksVersions: marks && namesWeights,
@@ -84,10 +86,18 @@ interface Question {
   readonly prompt: readonly number[]
   readonly temperature: number
   readonly topK: number
+  readonly topLogprobs?: number
 }
 
-function attemptFor({ prompt, temperature, topK }: Question): GenerationAttempt {
-  const sampling = { seed: 0, maxNewTokens: 1, temperature, topK, ignoreEos: true }
+function attemptFor({ prompt, temperature, topK, topLogprobs }: Question): GenerationAttempt {
+  const sampling = {
+    seed: 0,
+    maxNewTokens: 1,
+    temperature,
+    topK,
+    ignoreEos: true,
+    ...(topLogprobs === undefined ? {} : { topLogprobs }),
+  }
   return {
     id: `whetstone-probe-${process.pid}-${Math.random().toString(36).slice(2)}`,
     ids: Int32Array.from(prompt),
@@ -165,6 +175,14 @@ async function meaningOf(server: ServerConnection, model: string, route: Route):
   throw new EngineError(
     `${server.url}: what its log-probabilities mean cannot be found: its model is certain of everything`,
   )
+}
+
+/** How many alternatives it gives (`--max-logprobs`): asked for too many, it says so. */
+async function alternativesOf(server: ServerConnection, model: string, route: Route): Promise<number> {
+  const { status, text } = await ask(server, model, route, { ...first, topLogprobs: mostAlternatives })
+  if (status === 200) return mostAlternatives
+  const [, most] = /max(?:imum)? allowed:? (\d+)|between 0 and (\d+)/.exec(text)?.filter(Boolean) ?? []
+  return most === undefined ? usualAlternatives : Math.min(Number(most), mostAlternatives)
 }
 
 /** The route is there where adapters can be loaded; without names it refuses. */
