@@ -41,7 +41,6 @@ async function connectOne(
   { dialect, options, recover }: ConnectOptions,
 ): Promise<string | undefined> {
   try {
-    if (!(await dialect.isReady(replica.server))) return 'it answers, and is not ready'
     await recover(replica)
   } catch (error) {
     if (error instanceof TransportError) return error.message

@@ -6,8 +6,11 @@ export type Move =
   | { kind: 'finish'; reason: Sample['finishReason']; stop: string | number | undefined }
   | { kind: 'fail'; reason: Exclude<Failure['reason'], 'non-finite'>; message: string }
   | { kind: 'reject'; message: string }
-  /** `elsewhere`: not on the same server, where there is another. A message where it is worth a line in a log. */
-  | { kind: 'again'; elsewhere: boolean; message?: string }
+  /**
+   * `elsewhere`: not on the same server, where there is another. `message`: where it is worth a line in a log. `busy`: the
+   * server's words, where it has no room now.
+   */
+  | { kind: 'again'; elsewhere: boolean; message?: string; busy?: string }
 
 /** How many attempts of a kind may fail before the sample does. */
 const most = { protocol: 3, server: 5, timeout: 2, broken: 8, fruitless: 20 }
@@ -51,7 +54,7 @@ export function nextMove(running: RunningAttempt, end: AttemptEnd): Move {
       if (refusal.kind === 'refused') return { kind: 'fail', reason: 'engine', message }
       if (refusal.kind === 'unknown-weights') return { kind: 'again', elsewhere: true, message }
       // Busy is no failure; how long one waits for that is the pool's matter.
-      if (status === 429 || refusal.afterMs !== undefined) return { kind: 'again', elsewhere: true }
+      if (status === 429 || refusal.afterMs !== undefined) return { kind: 'again', elsewhere: true, busy: message }
       return failed('server', 'engine', message)
     }
     case 'failed': {

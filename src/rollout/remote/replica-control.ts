@@ -10,7 +10,7 @@ import { EngineError, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
 import type { PoolHooks, ReplicaPool } from './replica-pool.js'
-import { ReplicaWeights } from './replica-weights.js'
+import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
 
 /** How long streams must say nothing to count as quiet, and how long that is waited for. */
 const quietMs = 30
@@ -68,6 +68,8 @@ export class ReplicaControl implements PoolHooks {
     }
     this.isPaused = true
     this.pool().hold()
+    // One that is being looked at may be given weights by that.
+    await Promise.all(this.working.map(({ checking }) => checking))
     await this.each(replica => this.pauseOne(replica, mode ?? (replica.marksVersions ? 'keep' : 'break-off')))
   }
 
@@ -127,28 +129,36 @@ export class ReplicaControl implements PoolHooks {
       try {
         await this.pauseServers(next.update?.kind === 'adapter' ? 'break-off' : undefined)
         await this.apply(next)
-      } finally {
-        await this.resumeServers()
+      } catch (error) {
+        await this.resumeServers().catch(() => {})
+        throw error
       }
+      await this.resumeServers()
     })
   }
 
-  private async apply(next: Parameters<ReplicaWeights['remember']>[0]): Promise<void> {
-    const before = this.working
-    this.weights.remember(next, this.pool().replicas)
-    await this.each(async replica => {
-      try {
-        await this.weights.give(replica)
-      } catch (error) {
-        // What it has now is nothing to generate from, and on vLLM trying to ends it.
-        await this.pool().breakOff(replica, 'drained')
-        throw error
+  private async apply(next: PlannedWeights): Promise<void> {
+    const { replicas } = this.pool()
+    const previous = this.weights.remember(next, replicas)
+    try {
+      await this.each(async replica => {
+        try {
+          await this.weights.give(replica)
+        } catch (error) {
+          // What it has now is nothing to generate from, and on vLLM trying to ends it.
+          await this.pool().breakOff(replica, 'drained')
+          throw error
+        }
+      })
+      if (!replicas.some(({ version }) => version === next.version)) {
+        const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')
+        throw new EngineError(`no server took the weights of version ${next.version} (${why})`)
       }
-    })
-    if (before.length > 0 && this.working.length === 0)
-      throw new EngineError(
-        `no server took the weights of version ${next.version}: ${before.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')}`,
-      )
+    } catch (error) {
+      // With nobody to serve them, those before are what a server that comes back should have.
+      if (!replicas.some(({ version }) => version === next.version)) this.weights.remember(previous, replicas)
+      throw error
+    }
   }
 
   sleep(): Promise<void> {
@@ -196,7 +206,8 @@ export class ReplicaControl implements PoolHooks {
   /** First looks whether it answers at all, then what it is and which weights it has. */
   async recover(replica: Replica): Promise<void> {
     if (this.isAsleep) throw new EngineError('it is looked at again when the engine is awake')
-    if (!(await this.dialect.isReady(replica.server))) throw new EngineError('not ready')
+    if (!(await this.dialect.isReady(replica.server)))
+      throw new TransportError('unreachable', `${replica.url}: it answers, and is not ready`)
     const facts = await this.dialect.probe(replica.server)
     if (replica.isConnected && facts.logprobs !== replica.facts.logprobs)
       throw new EngineError(`it gives ${facts.logprobs} log-probabilities now, and gave ${replica.facts.logprobs}`)
@@ -204,15 +215,15 @@ export class ReplicaControl implements PoolHooks {
     replica.adapter = undefined
     // It may be paused from before it was away.
     if (facts.control === 'full') await this.dialect.resume(replica.server)
-    await this.weights.recognise(replica)
+    await this.weights.recognise(replica, 'down')
     // Others may be given newer ones while this one gets its own.
     while (replica.version !== this.weights.version) await this.giveAlone(replica)
   }
 
-  verify(replica: Replica): Promise<void> | undefined {
+  verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined {
     if (!this.weights.isUpdated) return undefined
     return (async () => {
-      await this.weights.recognise(replica)
+      await this.weights.recognise(replica, after)
       if (replica.version !== this.weights.version) await this.giveAlone(replica)
     })()
   }

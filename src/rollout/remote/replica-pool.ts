@@ -28,17 +28,21 @@ const strikesToDrain = 3
 export interface PoolHooks {
   /** Makes a server that was down, or may have been started anew, ready for work: with the weights it should have. */
   recover(replica: Replica): Promise<void>
-  /** Whether a server that was idle has the weights it should have, and gives them to it. Undefined: it needs no look. */
-  verify(replica: Replica): Promise<void> | undefined
+  /**
+   * Whether a server that was idle, or whose connection broke, has the weights it should have, and gives them to it. Undefined: it
+   * needs no look.
+   */
+  verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined
 }
 
 export class ReplicaPool {
   private readonly waiting: SampleTask[] = []
-  private readonly avoided = new Map<SampleTask, Replica>()
+  private readonly avoided = new WeakMap<SampleTask, Replica>()
   private readonly sticky = new StickyReplicas()
   private timer: NodeJS.Timeout | undefined
   /** Why nothing is sent: pauses, sleep, updates. */
   private holds = 0
+  private heldSince = 0
   private isClosed = false
   private attempts = 0
   /** Since when no server could be given work. */
@@ -77,12 +81,14 @@ export class ReplicaPool {
 
   /** Nothing is sent until as many `release`s. */
   hold(): void {
-    this.holds++
+    if (this.holds++ === 0) this.heldSince = performance.now()
   }
 
   release(): void {
-    this.holds--
-    this.stuckSince = undefined
+    if (--this.holds > 0) return
+    // Whoever was held is not slow.
+    const heldMs = performance.now() - this.heldSince
+    for (const replica of this.replicas) for (const running of replica.running) running.excuse(heldMs)
     this.pump()
   }
 
@@ -182,7 +188,7 @@ export class ReplicaPool {
   /** Starts the look, and answers that there is one. */
   private needsLook(replica: Replica, now: number): boolean {
     if (replica.running.size > 0 || now - replica.lastUsed < idleMs) return false
-    const look = this.hooks.verify(replica)
+    const look = this.hooks.verify(replica, 'idle')
     if (!look) return false
     this.check(replica, look)
     return true
@@ -239,6 +245,7 @@ export class ReplicaPool {
         return
       case 'again':
         if (this.isClosed || task.isAborted) this.end(task)
+        else if (move.busy && task.isBusyTooLong(this.options.patienceMs)) task.fail('unreachable', move.busy)
         else {
           if (move.elsewhere) this.avoided.set(task, replica)
           if (move.message !== undefined) this.tell('retried', replica, move.message)
@@ -280,7 +287,7 @@ export class ReplicaPool {
     else this.backOff(replica, 100 * 2 ** replica.strikes)
   }
 
-  /** A connection broke. One that was idle too long is no sign; a server that does not answer is. */
+  /** A connection broke. One that was idle too long is no sign; a server that does not answer is, and one that was started anew. */
   private suspect(replica: Replica, reason: string): void {
     if (++replica.strikes >= 2 * strikesToDrain || replica.state === 'trial') this.drain(replica, reason)
     if (replica.state === 'down' || replica.checking) return
@@ -288,6 +295,7 @@ export class ReplicaPool {
       const asked = this.dialect.isReady(replica.server)
       const late = new Promise<false>(resolve => setTimeout(() => resolve(false), readinessMs).unref())
       if (!(await Promise.race([asked, late]))) throw new Error(reason)
+      await this.hooks.verify(replica, 'broken')
     }
     this.check(replica, look())
   }
@@ -301,6 +309,10 @@ export class ReplicaPool {
   private tick(): void {
     const now = performance.now()
     for (const replica of this.replicas) {
+      // An update came between its coming back and its first work.
+      const { version, unusable, checking } = replica
+      if (replica.state !== 'down' && version === undefined && !unusable && !checking && this.holds === 0)
+        this.drain(replica, 'it may not have the weights it should have')
       if (replica.state === 'down' && !replica.checking && now >= replica.retryAt) this.bringBack(replica)
       if (replica.state !== 'down') this.drainIfSlow(replica, now)
     }

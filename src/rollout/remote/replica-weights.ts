@@ -62,11 +62,13 @@ export class ReplicaWeights {
     return version === this.version ? undefined : { version, update: undefined, proof }
   }
 
-  /** From now on servers should have these. */
-  remember(next: PlannedWeights, replicas: readonly Replica[]): void {
+  /** From now on servers should have these. Answers with those they should have had before. */
+  remember(next: PlannedWeights, replicas: readonly Replica[]): PlannedWeights {
+    const previous = this.current
     this.current = next
     if (next.update) this.isUpdated = true
     for (const replica of replicas) replica.version = undefined
+    return previous
   }
 
   /** Gives a paused server the weights it should have. A refusal leaves it without work until an update succeeds. */
@@ -105,7 +107,7 @@ export class ReplicaWeights {
   }
 
   /** What a server that may have been started anew has. Where that cannot be known, it gets its weights again. */
-  async recognise(replica: Replica): Promise<void> {
+  async recognise(replica: Replica, after: 'idle' | 'broken' | 'down'): Promise<void> {
     const { version, update, proof } = this.current
     const { dialect } = this
     const marker = await dialect.marker(replica.server, replica.facts)
@@ -115,15 +117,16 @@ export class ReplicaWeights {
       replica.version = version
       return
     }
-    const asBefore = replica.version === version && replica.state !== 'down'
+    const had = replica.version === version
     replica.version = undefined
-    if (update?.kind === 'adapter') {
-      // A request that names an adapter the server does not have is refused by name.
-      if (asBefore) replica.version = version
-    } else if (marker !== undefined) {
-      if (replica.markers.get(marker) === version && marker === `${version}`) replica.version = version
-    } else if (asBefore && (!proof || (await this.differenceOf(replica, proof)) <= this.tolerance(replica)))
-      replica.version = version
+    const hasThem = async (): Promise<boolean> => {
+      // A request that names an adapter the server does not have is refused by that name.
+      if (update?.kind === 'adapter') return had && after !== 'down'
+      if (marker !== undefined) return marker === `${version}`
+      if (!had || after === 'down') return false
+      return proof ? (await this.differenceOf(replica, proof)) <= this.tolerance(replica) : after === 'idle'
+    }
+    if (await hasThem()) replica.version = version
   }
 
   /** The fixed text of an update, scored by the server: other weights give other numbers. */
@@ -142,6 +145,7 @@ export class ReplicaWeights {
       `(mean difference ${difference.toPrecision(2)} over ${proof.logprobs.length} tokens, at most ${limit.toPrecision(2)} is expected)`
     replica.version = undefined
     replica.unusable = message
+    this.tell('drained', replica, message)
     for (const running of [...replica.running]) running.cancel('drained')
     throw new EngineError(message, {
       remedy:

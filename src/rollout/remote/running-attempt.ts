@@ -32,7 +32,7 @@ export interface AttemptOptions {
 }
 
 export class RunningAttempt {
-  readonly startedAt = performance.now()
+  startedAt = performance.now()
   /** Of the weights the server had when this was sent. */
   readonly version: PolicyVersion
   /** Tokens of the sample when this was sent. */
@@ -56,6 +56,11 @@ export class RunningAttempt {
     return this.task.record.length - this.offset
   }
 
+  /** It was held for so long, which is no time it took. */
+  excuse(heldMs: number): void {
+    this.startedAt = Math.min(performance.now(), this.startedAt + heldMs)
+  }
+
   /** Ends the connection; by it the server notices. */
   cancel(reason: CancelReason): void {
     this.cancelled ??= reason
@@ -74,7 +79,7 @@ export class RunningAttempt {
       if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
       else {
         this.exchange = replica.server.exchange(sent)
-        const reply = checkStatus(await this.exchange.reply, dialect)
+        const reply = checkStatus(await this.exchange.reply, dialect, replica)
         const parsed = parseJson(reply.text)
         const given = dialect.answer(parsed instanceof Promise ? await parsed : parsed, attempt, replica.facts)
         if (!given.finish) throw new ProtocolError('an answer without an end')
@@ -124,7 +129,7 @@ export class RunningAttempt {
     }
     this.exchange = replica.server.exchange({ ...sent, onPiece })
     try {
-      checkStatus(await this.exchange.reply, dialect)
+      checkStatus(await this.exchange.reply, dialect, replica)
     } catch (error) {
       if (!task.stopFound) throw error
     } finally {
@@ -174,8 +179,8 @@ class RefusedReply extends RefusalError {
   }
 }
 
-function checkStatus(reply: Reply, dialect: Dialect): Reply {
+function checkStatus(reply: Reply, dialect: Dialect, { server }: Replica): Reply {
   const { status, text, retryAfter } = reply
   if (status >= 200 && status <= 299) return reply
-  throw new RefusedReply(dialect.refusal(status, text, retryAfter), status)
+  throw new RefusedReply(dialect.refusal(status, server.hide(text), retryAfter), status)
 }

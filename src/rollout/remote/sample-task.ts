@@ -24,6 +24,7 @@ export class SampleTask {
   outcome: Outcome | undefined
   private readonly text: SampleText | undefined
   private promptLogprobs: Sample['promptLogprobs']
+  private busySince: number | undefined
   private started: number | undefined
   private firstToken: number | undefined
 
@@ -71,6 +72,13 @@ export class SampleTask {
     }
   }
 
+  /** Whether servers have refused it for lack of room for so long. */
+  isBusyTooLong(patienceMs: number): boolean {
+    const now = performance.now()
+    this.busySince ??= now
+    return now - this.busySince > patienceMs
+  }
+
   /** What an answer means for this sample: its first token may have to be drawn from what the server gave. */
   read(answer: GenerationAnswer): GenerationAnswer {
     const { sampling, limits, promptId } = this.request
@@ -82,6 +90,7 @@ export class SampleTask {
   append(answer: GenerationAnswer, version: PolicyVersion): void | Promise<void> {
     const { record, request } = this
     const { ids, logprobs, top } = answer
+    this.busySince = undefined
     if (ids.length > 0) this.firstToken ??= performance.now()
     if (answer.promptLogprobs) this.promptLogprobs = answer.promptLogprobs
     const before = record.length
@@ -129,12 +138,17 @@ export class SampleTask {
     let text: string | undefined
     if (this.text) text = this.text.shown
     else if (sampling.text || sampling.stop.length > 0) {
-      const found = await finalText(limits.tokenizer!, request.promptIds, this.record.ids, { sampling, ...end })
-      if (found.end < this.record.length) {
-        this.record.truncate(found.end)
-        end = { reason: 'stop', stop: found.stop }
+      try {
+        const found = await finalText(limits.tokenizer!, request.promptIds, this.record.ids, { sampling, ...end })
+        if (found.end < this.record.length) {
+          this.record.truncate(found.end)
+          end = { reason: 'stop', stop: found.stop }
+        }
+        text = found.text
+      } catch (error) {
+        this.fail('engine', `the text of the response: ${(error as Error).message}`)
+        return
       }
-      text = found.text
     }
     this.settle(this.toSample(end.reason, end.stop, text, version))
   }

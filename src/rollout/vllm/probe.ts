@@ -185,13 +185,13 @@ async function alternativesOf(server: ServerConnection, model: string, route: Ro
   return most === undefined ? usualAlternatives : Math.min(Number(most), mostAlternatives)
 }
 
-/** The route is there where adapters can be loaded; without names it refuses. */
+/** The route is there where adapters can be loaded, and refuses what has no name; where it is not, nothing answers by that path. */
 async function takesAdapters(server: ServerConnection): Promise<boolean> {
-  const { status } = await server.request('POST', '/v1/load_lora_adapter', {
+  const { status, text } = await server.request('POST', '/v1/load_lora_adapter', {
     body: { lora_name: '', lora_path: '' },
     timeoutMs: probeMs,
   })
-  return status !== 404 && status !== 405
+  return status !== 405 && !(status === 404 && /"detail"/.test(text))
 }
 
 /** `structured_outputs` came with 0.11. */

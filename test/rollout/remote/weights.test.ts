@@ -1,0 +1,208 @@
+/** New weights for servers: each sample says which made it, a server that has others than it should is found out. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { EngineEvent, Generator, Outcome, WeightsProof } from '../../../src/rollout/index.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
+import { adapted, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
+import { VllmServer } from '../../doubles/vllm-server.js'
+import { completed } from '../models.js'
+import { connected, greedy, kinds, outcomesOf, prompt, world } from './engines.js'
+
+const proofIds = Int32Array.from({ length: 24 }, (_, i) => 3 + ((i * 71) % 300))
+const proofOf = (version: number): WeightsProof => ({
+  ids: proofIds,
+  logprobs: toyLogprobs(proofIds, toyWeights(version)),
+})
+const said = async (generator: Generator, id = 'said'): Promise<number[]> => [
+  ...completed((await outcomesOf(generator, [greedy(id)]))[0]).responseIds,
+]
+const told = (events: readonly EngineEvent[]): string[] =>
+  events.map(({ kind }) => kind).filter(kind => kind !== 'connected')
+const expected = (version: number, count = 12): number[] => toyGreedy(prompt, count, toyWeights(version))
+
+/** A long request under way, and its outcome. */
+async function underWay(generator: Generator, tokens = 200): Promise<{ outcome: Promise<Outcome | undefined> }> {
+  const outcome = outcomesOf(generator, [greedy('long', { maxNewTokens: tokens })]).then(([found]) => found)
+  await delay(60)
+  return { outcome }
+}
+
+describe.each(kinds)('$name: weights', kind => {
+  test('a directory: requests under way go on with it, and say where it began', async () => {
+    const { generator, server, events } = await world(kind)
+    server.engine.msPerToken = 1
+    const { outcome } = await underWay(generator)
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
+    expect(generator.policyVersion).toBe(7)
+    const { versions, responseIds } = completed(await outcome)
+    expect(versions.map(({ version }) => version)).toEqual([0, 7])
+    const border = versions[0]!.end
+    const before = [...responseIds.subarray(0, border)]
+    expect(before).toEqual(expected(0, border))
+    const rest = toyGreedy([...prompt, ...before], responseIds.length - border, toyWeights(7))
+    expect([...responseIds.subarray(border)]).toEqual(rest)
+    expect(await said(generator)).toEqual(expected(7))
+    expect(told(events)).toEqual(['updated', 'proved'])
+  })
+
+  test('again and again; each sample has the version it was made by', async () => {
+    const { generator } = await world(kind)
+    for (const version of [3, 4, 9]) {
+      await generator.updateWeights({ version, directory: writeToyCheckpoint(version), proof: proofOf(version) })
+      const sample = completed((await outcomesOf(generator, [greedy('a')]))[0])
+      expect([...sample.responseIds]).toEqual(expected(version))
+      expect(sample.policyVersion).toBe(version)
+    }
+  })
+
+  test('a directory that is not there: the server’s words, nothing paused, and the next update helps', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 1
+    const { outcome } = await underWay(generator)
+    const update = generator.updateWeights({ version: 5, directory: '/no/such/checkpoint' })
+    await expect(update).rejects.toThrow(new RegExp(`${server.url}: .*/no/such/checkpoint`))
+    expect(server.engine.paused).toBe(false)
+    expect(generator.policyVersion).toBe(0)
+    await generator.updateWeights({ version: 6, directory: writeToyCheckpoint(6), proof: proofOf(6) })
+    expect(completed(await outcome).responseIds).toHaveLength(200)
+    expect(await said(generator)).toEqual(expected(6))
+  })
+
+  test('weights that are not what was written are found out by the proof', async () => {
+    const { generator, server } = await world(kind)
+    const directory = writeToyCheckpoint(7, { lacks: 'head' })
+    const update = generator.updateWeights({ version: 7, directory, proof: proofOf(7) })
+    await expect(update).rejects.toThrow(/weights of version 7 were loaded, but the server gives other log-prob/)
+    await expect(update).rejects.toMatchObject({ remedy: expect.stringContaining('tie_word_embeddings') })
+    // It gets no work with them.
+    const before = server.count(kind.path)
+    const waiting = outcomesOf(generator, [greedy('a')])
+    await delay(300)
+    expect(server.count(kind.path)).toBe(before)
+    await generator.updateWeights({ version: 8, directory: writeToyCheckpoint(8), proof: proofOf(8) })
+    expect([...completed((await waiting)[0]).responseIds]).toEqual(expected(8))
+  })
+
+  test('between pause and resume: proved when it goes on', async () => {
+    const { generator, server, events } = await world(kind)
+    server.engine.msPerToken = 1
+    const { outcome } = await underWay(generator)
+    await generator.pause()
+    await generator.updateWeights({ version: 2, directory: writeToyCheckpoint(2), proof: proofOf(2) })
+    expect(told(events)).toEqual(['updated'])
+    generator.resume()
+    expect(completed(await outcome).versions.map(({ version }) => version)).toEqual([0, 2])
+    expect(told(events)).toEqual(['updated', 'proved'])
+  })
+
+  test('asleep: remembered, and given before anything is generated', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 1
+    const { outcome } = await underWay(generator, 100)
+    await generator.sleep()
+    await generator.updateWeights({ version: 4, directory: writeToyCheckpoint(4), proof: proofOf(4) })
+    expect(server.count(kind.updatePath)).toBe(0)
+    await generator.wake()
+    const sample = completed(await outcome)
+    expect(sample.versions.at(-1)).toMatchObject({ version: 4, end: 100 })
+    expect(await said(generator)).toEqual(expected(4))
+  })
+
+  test('started anew with the weights of its first day, it gets the current ones before it gets work', async () => {
+    const { generator, server, events } = await world(kind)
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
+    server.engine.msPerToken = 1
+    const outcome = outcomesOf(generator, [greedy('a', { maxNewTokens: 200 })])
+    await delay(60)
+    await server.restart()
+    const sample = completed((await outcome)[0])
+    expect(sample.versions).toEqual([{ version: 7, start: 0, end: 200 }])
+    expect([...sample.responseIds]).toEqual(expected(7, 200))
+    expect(told(events)).toContain('updated')
+  })
+
+  test('started anew while nobody looked: noticed before the next work', async () => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
+    expect(await said(generator)).toEqual(expected(7))
+    await server.restart()
+    await delay(1100)
+    expect(await said(generator)).toEqual(expected(7))
+  })
+
+  test('an update that one of two servers misses, it gets when it is back', async () => {
+    const { generator, servers } = await world(kind, { servers: 2 })
+    await servers[1]!.stop()
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
+    expect(await said(generator)).toEqual(expected(7))
+    await servers[1]!.restart()
+    await expect.poll(() => servers[1]!.engine.weights, { timeout: 10_000 }).toEqual(toyWeights(7))
+  })
+
+  test('a step that takes too long ends at its deadline', async () => {
+    const { generator, server } = await world(kind, { controlTimeoutMs: 400 })
+    server.fault({ kind: 'hang' }, { on: kind.updatePath })
+    const update = generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7) })
+    await expect(update).rejects.toThrow(/no server took the weights of version 7.*no answer within 0.4 s/)
+  })
+
+  test('a version without weights: a name where nothing was changed, an error after', async () => {
+    const { generator } = await world(kind)
+    await generator.updateWeights({ version: 3 })
+    expect(completed((await outcomesOf(generator, [greedy('a')]))[0]).policyVersion).toBe(3)
+    await generator.updateWeights({ version: 4, directory: writeToyCheckpoint(4) })
+    await generator.updateWeights({ version: 4 })
+    await expect(generator.updateWeights({ version: 5 })).rejects.toThrow(/version 5: a server needs a directory/)
+  })
+})
+
+describe('adapters', () => {
+  const kind = kinds[0]!
+
+  test('by versioned names; requests under way go on with the new one, the old one is unloaded', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 1
+    const weights = (version: number) => adapted(toyWeights(0), version)
+    await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1) })
+    expect(await said(generator)).toEqual(toyGreedy(prompt, 12, weights(1)))
+    const { outcome } = await underWay(generator)
+    await generator.updateWeights({ version: 2, adapter: writeToyAdapter(2) })
+    const { versions, responseIds } = completed(await outcome)
+    expect(versions.map(({ version }) => version)).toEqual([1, 2])
+    const before = [...responseIds.subarray(0, versions[0]!.end)]
+    const rest = toyGreedy([...prompt, ...before], 200 - before.length, weights(2))
+    expect([...responseIds]).toEqual([...before, ...rest])
+    expect([...server.engine.adapters.keys()]).toEqual(['policy@2'])
+  })
+
+  test('a server that was started anew is given the adapter again', async () => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1) })
+    await server.restart()
+    await delay(1100)
+    expect(await said(generator)).toEqual(toyGreedy(prompt, 12, adapted(toyWeights(0), 1)))
+  })
+
+  test('without them on the server: the directory, or an error', async () => {
+    const server = await new VllmServer({ without: ['lora'] }).start()
+    const generator = await connected(kind, { urls: [server.url] })
+    await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1), directory: writeToyCheckpoint(1) })
+    expect(await said(generator)).toEqual(expected(1))
+    const alone = generator.updateWeights({ version: 2, adapter: writeToyAdapter(2) })
+    await expect(alone).rejects.toThrow(/started without adapters/)
+    await generator.close()
+    await server.stop()
+  })
+})
+
+test('a server without control routes: nothing but a name, and why', async () => {
+  const server = await new VllmServer({ without: ['dev-mode'] }).start()
+  const generator = await connected(kinds[0]!, { urls: [server.url] })
+  expect(generator.capabilities.weights).toEqual([])
+  const update = generator.updateWeights({ version: 1, directory: writeToyCheckpoint(1) })
+  await expect(update).rejects.toThrow(/weights cannot be changed: .*VLLM_SERVER_DEV_MODE=1/)
+  await generator.updateWeights({ version: 1 })
+  expect(generator.policyVersion).toBe(1)
+  await generator.close()
+  await server.stop()
+})
