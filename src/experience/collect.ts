@@ -2,6 +2,8 @@
  * From prompts to groups of scored samples: generation and rewards, at the same time, until every group is whole and the batch has
  * as many groups as were asked for.
  */
+import { WhetstoneError } from '../errors/index.js'
+import type { PolicyVersion } from '../model/index.js'
 import {
   type CombinedReward,
   decodeRewardInput,
@@ -35,7 +37,7 @@ export interface Collected {
   readonly dropped: readonly Dropped[]
   readonly rounds: number
   readonly missingGroups: number
-  readonly seconds: { generation: number; reward: number }
+  readonly seconds: { readonly encoding: number; readonly generation: number; readonly reward: number }
   readonly rewardOverlap: number
 }
 
@@ -66,6 +68,38 @@ export function samplingParams(config: ExperienceConfig): SamplingParams {
   }
 }
 
+/** Nobody generates any more. What was finished before is in the journal. */
+export class EngineLostError extends WhetstoneError {
+  override readonly name = 'EngineLostError'
+}
+
+/** Without the groups of which a sample began with weights older than `oldest`. */
+export function withoutStale(collected: Collected, oldest: PolicyVersion | undefined): Collected {
+  if (oldest === undefined) return collected
+  const groups: ScoredGroup[] = []
+  const dropped: Dropped[] = []
+  for (const group of collected.groups) {
+    const age = Math.min(...group.map(({ sample }) => sample.policyVersion))
+    if (age >= oldest) groups.push(group)
+    else
+      for (const { prompt, sample } of group)
+        dropped.push({
+          group: prompt.group,
+          sample: sample.sample,
+          stage: 'generation',
+          reason: 'stale',
+          message: `its group began with version ${age} of the policy, and ${oldest} is the oldest that may be trained on`,
+        })
+  }
+  if (dropped.length === 0) return collected
+  return {
+    ...collected,
+    groups,
+    dropped: [...collected.dropped, ...dropped],
+    missingGroups: collected.missingGroups + collected.groups.length - groups.length,
+  }
+}
+
 /** One attempt at a group: a prompt and the samples asked for, from `first` on. */
 interface Attempt {
   readonly prompt: EncodedPrompt
@@ -80,7 +114,7 @@ const samplesPerPlace = 2
 
 export class Collector {
   private readonly dropped: Dropped[] = []
-  private readonly seconds = { generation: 0, reward: 0 }
+  private readonly seconds = { encoding: 0, generation: 0, reward: 0 }
   private rewardMs = 0
   private overlappedMs = 0
   private requests = 0
@@ -226,6 +260,8 @@ export class Collector {
       for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
         signal?.throwIfAborted()
         if (failure) break
+        // Nothing was wrong with the sample, and the others will fare no better: what is finished is kept, and the rest waits.
+        if (outcome.kind === 'failed' && outcome.reason === 'unreachable') throw new EngineLostError(outcome.message)
         // One that was broken off is no outcome to remember: whoever takes the rollout up again has it made.
         const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort'
         if (journal && !broken) begin(journal.keepOutcome(outcome))

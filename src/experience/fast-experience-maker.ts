@@ -2,7 +2,7 @@
  * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
  * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
  */
-import type { MediaItem } from '../model/index.js'
+import type { MediaItem, PolicyVersion } from '../model/index.js'
 import {
   RewardComputationEngine,
   type RewardEngineOptions,
@@ -14,7 +14,7 @@ import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { pickAdvantageOptions, type ResolvedAdvantageOptions } from './advantage-options.js'
 import { batchInfo } from './batch-info.js'
-import { type Collected, Collector, type ScoredSample } from './collect.js'
+import { type Collected, Collector, type ScoredSample, withoutStale } from './collect.js'
 import {
   type ExperienceConfig,
   ExperienceConfigError,
@@ -82,6 +82,8 @@ export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, Genera
    * numbers, nothing is weighed by them, and KL is not part of the rewards. KL is then measured by whoever trains. Default `score`.
    */
   readonly oldLogprobs?: 'score' | 'skip'
+  /** Groups with a sample whose first token came from older weights are dropped as stale. Default: of any age. */
+  readonly oldestVersion?: PolicyVersion
   readonly journal?: RolloutJournal
   readonly signal?: AbortSignal
 }
@@ -146,12 +148,29 @@ export class FastExperienceMaker {
     prompts: readonly Prompt[],
     options: MakeOptions<Row> = {},
   ): Promise<ExperienceBatch<Row>> {
+    this.checkOldLogprobs(options)
+    return this.completeExperiences(await this.generateSamples(prompts, options), options)
+  }
+
+  /** Stages 1 and 5's selection: samples with their rewards, in whole groups. No weight of actor, critic or reference is read. */
+  async generateSamples<Row = RewardRow>(
+    prompts: readonly Prompt[],
+    options: MakeOptions<Row> = {},
+  ): Promise<Collected> {
+    return this.collect(prompts, options)
+  }
+
+  /** Stages 2 to 7, of samples that were generated before under the same options. */
+  async completeExperiences<Row = RewardRow>(
+    generated: Collected,
+    options: MakeOptions<Row> = {},
+  ): Promise<ExperienceBatch<Row>> {
+    this.checkOldLogprobs(options)
     const started = performance.now()
-    if (options.oldLogprobs === 'skip' && this.klCoef > 0 && !this.config.useKlLoss)
-      throw new RangeError("oldLogprobs: KL is part of the rewards, and needs the actor's log-probabilities")
-    const { collected, config, encoding } = await this.collect(prompts, options)
+    const { config } = this.settingsOf(options)
+    const collected = withoutStale(generated, options.oldestVersion)
     const samples = collected.groups.flat()
-    const seconds = { ...noSeconds, encoding, ...collected.seconds }
+    const seconds = { ...noSeconds, ...collected.seconds }
     const inferences = await this.inferences(samples, config, seconds, options)
     await this.turns.end()
     const deriving = performance.now()
@@ -161,7 +180,8 @@ export class FastExperienceMaker {
     const experiences = samples.map((sample, i) => this.experience<Row>(sample, inferences[i]!, derived, i, config))
     const now = performance.now()
     seconds.advantages = (now - deriving) / 1000
-    seconds.total = (now - started) / 1000
+    const { encoding, generation, reward } = collected.seconds
+    seconds.total = encoding + generation + reward + (now - started) / 1000
     const info = batchInfo({
       advantages: derived.info,
       samples,
@@ -174,12 +194,9 @@ export class FastExperienceMaker {
     return { experiences, info, dropped: collected.dropped }
   }
 
-  /** Stages 1 and 5's selection: samples with their rewards, in whole groups. */
-  async generateSamples<Row = RewardRow>(
-    prompts: readonly Prompt[],
-    options: MakeOptions<Row> = {},
-  ): Promise<Collected> {
-    return (await this.collect(prompts, options)).collected
+  private checkOldLogprobs({ oldLogprobs }: Pick<MakeOptions, 'oldLogprobs'>): void {
+    if (oldLogprobs === 'skip' && this.klCoef > 0 && !this.config.useKlLoss)
+      throw new RangeError("oldLogprobs: KL is part of the rewards, and needs the actor's log-probabilities")
   }
 
   /** Stages 2 to 4: what actor, reference and critic say of samples. */
@@ -238,15 +255,19 @@ export class FastExperienceMaker {
     )
   }
 
-  private async collect<Row>(
-    prompts: readonly Prompt[],
-    options: MakeOptions<Row>,
-  ): Promise<{ collected: Collected; config: ExperienceConfig; encoding: number }> {
+  /** Which prompts, and how they are sampled. */
+  private settingsOf<Row>(options: MakeOptions<Row>) {
     const { ids, references, labels, rows, images, videos, morePrompts, signal, journal, ...more } = options
-    const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, ...generation } = more
+    const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, oldestVersion: __, ...generation } = more
     const usual = this.configFor(generation)
     const config =
       purpose === 'training' ? usual : { ...usual, dynamicSampling: false, nSamplesPerPrompt: evaluationSamples }
+    const columns = { ids, references, labels, rows, images, videos } as PromptColumns<Row>
+    return { config, columns, morePrompts, signal, journal }
+  }
+
+  private async collect<Row>(prompts: readonly Prompt[], options: MakeOptions<Row>): Promise<Collected> {
+    const { config, columns, morePrompts, signal, journal } = this.settingsOf(options)
     const started = performance.now()
     signal?.throwIfAborted()
     const call = this.calls++
@@ -258,7 +279,6 @@ export class FastExperienceMaker {
         limit: Math.min(config.promptMaxLen ?? Number.POSITIVE_INFINITY, this.options.generator.maxLength - 1),
         group: `${call}.${place++}`,
       })
-    const columns = { ids, references, labels, rows, images, videos } as PromptColumns<Row>
     const given = promptRows(prompts, columns)
     this.rewards.checkLabels(given.map(({ label }) => label))
     const encoded = await Promise.all(given.map(encode))
@@ -284,7 +304,8 @@ export class FastExperienceMaker {
       signal,
     })
     const encoding = (performance.now() - started) / 1000
-    return { collected: await collector.collect(encoded), config, encoding }
+    const collected = await collector.collect(encoded)
+    return { ...collected, seconds: { ...collected.seconds, encoding } }
   }
 
   /** As the journal has them, or of the models; never some of each, as the models see the samples in batches. */

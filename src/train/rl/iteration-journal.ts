@@ -11,6 +11,7 @@ import type {
   RolloutJournal,
   SampleKey,
 } from '../../experience/index.js'
+import type { PolicyVersion } from '../../model/index.js'
 import type { RewardOutcome } from '../../reward/index.js'
 import type { Outcome } from '../../rollout/index.js'
 import { type Journal, type JournalRecord, RunError } from '../../run/index.js'
@@ -26,6 +27,8 @@ export interface JournalledPrompt {
 export interface RolloutRecord {
   readonly samples: readonly (SampleKey & SampleDigest)[]
   readonly klCoef: number
+  /** Samples of an older policy were left out. */
+  readonly oldestVersion?: PolicyVersion | undefined
 }
 
 export interface UpdateRecord {
@@ -148,7 +151,7 @@ export class IterationJournal implements RolloutJournal {
         for (const { inference, ...key } of one.inferences) this.inferences.set(nameOf(key), withAll(inference))
         return
       case 'rollout':
-        this.rollout = { samples: one.samples, klCoef: one.klCoef }
+        this.rollout = { samples: one.samples, klCoef: one.klCoef, oldestVersion: one.oldestVersion }
         return
       case 'update': {
         const { kind: _, ...update } = one

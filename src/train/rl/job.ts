@@ -5,7 +5,6 @@ import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
 import { type LocalModel, readConfig } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
-import { LocalEngine } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { harmlessKeys } from '../config/common.js'
@@ -17,7 +16,9 @@ import { trainProgress } from '../progress.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
 import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { type RlLoopResult, trainRl } from './loop.js'
+import { type OpenedGenerator, openGenerator, weightsDirectoryOf } from './open-generator.js'
 import type { RlParts } from './parts.js'
+import { proofIdsOf, weightSync } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
@@ -129,7 +130,7 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
     ({ schedule, warmupSteps, warmupRatio }) =>
       schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0),
   )
-  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery']
+  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery', 'generator']
   return spread ? keys : [...keys, 'iterations', 'epochs']
 }
 
@@ -181,9 +182,9 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
     loaded.push(model)
     return model
   }
-  let engine: LocalEngine | undefined
+  let opened: OpenedGenerator | undefined
   const close = async (): Promise<void> => {
-    await engine?.close()
+    await opened?.close()
     for (const model of loaded) model.dispose()
   }
   try {
@@ -204,14 +205,14 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
               context,
             ),
           )
-    // Most of a GPU is the training's: its activations come and go beside the cache.
-    engine = new LocalEngine(actor, { tokenizer, ...(actor.device === 'cpu' ? {} : { cacheShare: 0.2 }) })
+    opened = await openGenerator({ config, actor, tokenizer })
+    const { generator } = opened
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
       ...(rewards as RewardEngineOptions),
       actor,
       tokenizer,
-      generator: engine,
+      generator,
       klController: config.klController,
       ...(reference === undefined ? {} : { initialModel: reference }),
       ...(critic ? { critic } : {}),
@@ -220,7 +221,15 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
       actor,
       critic,
       ema: average && { model: average, follow: () => average.average(actor, { decay: decay! }) },
-      generator: engine,
+      generator,
+      syncWeights: weightSync({
+        actor,
+        generator,
+        maker,
+        directory: weightsDirectoryOf(config),
+        weights: config.generator.weights,
+        proofIds: await proofIdsOf(tokenizer, generator.maxLength),
+      }),
       maker,
       prompts: dataset.train(tokenizer),
       heldOut: dataset.validation(tokenizer),

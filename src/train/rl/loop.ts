@@ -23,7 +23,8 @@ import {
 } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
-import { makeRollout } from './rollout.js'
+import { completeRollout, generateRollout } from './rollout.js'
+import { RolloutsAhead } from './rollouts-ahead.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { updateCritic, updatePolicy } from './update.js'
 
@@ -51,7 +52,7 @@ export interface RlLoopResult {
 
 export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const { config, iterations, parts, run, progress, harmless, signal } = options
-  const { actor, critic, ema, generator, maker, prompts, ptx } = parts
+  const { actor, critic, ema, maker, prompts, ptx, syncWeights } = parts
   const packing = config.packingSamples ? 'on' : 'off'
   const perIteration = updatesPerIteration(config)
   const policyRates = stepRates(config.optimizer, iterations * perIteration)
@@ -76,103 +77,122 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   // What was sampled for later iterations came from a policy that a changed config will not make again.
   if (run.changes.some(({ allow }) => !harmless.includes(allow)))
     await run.journal.discardFrom(state.iteration + (state.updates.length > 0 ? 1 : 0))
-  await generator.updateWeights({ version: actor.version })
+  await syncWeights()
   await evaluateIfDue()
   if (signal.aborted && state.evaluationDue) return stopped()
+  const rollouts = new RolloutsAhead({
+    first: state.iteration,
+    end: iterations,
+    ahead: config.maxStaleness,
+    // What an interrupted attempt at it finished is taken from the journal.
+    begin: async (iteration, ended) => {
+      const journal = await IterationJournal.open(run.journal, iteration)
+      await journal.keepResumed(state.step)
+      const { rolloutBatchSize } = config
+      return generateRollout({ maker, prompts, rolloutBatchSize, journal, signal: AbortSignal.any([signal, ended]) })
+    },
+  })
+  try {
+    return await iterate()
+  } finally {
+    await rollouts.stop()
+  }
 
-  while (!isLast(state)) {
-    const { iteration } = state
-    const journal = await IterationJournal.open(run.journal, iteration)
-    await journal.keepResumed(state.step)
-    const reused = journal.samples
-    const clock = new Clock()
+  async function iterate(): Promise<RlLoopResult> {
+    while (!isLast(state)) {
+      const { iteration } = state
+      const clock = new Clock()
+      const policyVersion = actor.version - doneBy(state.updates, 'policy')
 
-    // A rollout. What an interrupted attempt at it finished is taken from the journal.
-    progress.stage('generating')
-    const klCoef = maker.klCoef
-    const batch = await unlessStopped(
-      makeRollout({
-        maker,
-        prompts,
-        rolloutBatchSize: config.rolloutBatchSize,
-        oldLogprobs: oldLogprobsOf(config),
-        journal,
-        signal,
-      }),
-    )
-    if (!batch) return stopped()
-    clock.takeRollout(batch)
-    for (const { group, sample, ...why } of batch.dropped)
-      run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
+      // A rollout.
+      progress.stage('generating')
+      const klCoef = maker.klCoef
+      const rollout = await unlessStopped(rollouts.take(iteration))
+      if (!rollout) return stopped()
+      clock.lap('generation')
+      const { journal, reused, cursor } = rollout
+      const batch = await unlessStopped(
+        completeRollout(rollout, {
+          maker,
+          oldLogprobs: oldLogprobsOf(config),
+          oldestVersion: policyVersion - config.maxStaleness * perIteration,
+          signal,
+        }),
+      )
+      if (!batch) return stopped()
+      clock.takeRollout(batch)
+      for (const { group, sample, ...why } of batch.dropped)
+        run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
 
-    // Its updates, from where they were left off.
-    progress.stage('updating')
-    const { experiences } = batch
-    if (experiences.length === 0) warnOfNothing(batch, iteration)
-    const plan = iterationPlan(config, { iteration, samples: experiences.length })
-    const logprobs = experiences.map(one => one.logprobs)
-    const policyVersion = actor.version - doneBy(state.updates, 'policy')
-    for (const [place, planned] of plan.entries()) {
-      if (place < state.updates.length) {
-        if (planned.model === 'policy' && config.ptx) await ptx?.take(config.ptx.batchSize)
-        continue
+      // Its updates, from where they were left off.
+      progress.stage('updating')
+      const { experiences } = batch
+      if (experiences.length === 0) warnOfNothing(batch, iteration)
+      const plan = iterationPlan(config, { iteration, samples: experiences.length })
+      const logprobs = experiences.map(one => one.logprobs)
+      for (const [place, planned] of plan.entries()) {
+        if (place < state.updates.length) {
+          if (planned.model === 'policy' && config.ptx) await ptx?.take(config.ptx.batchSize)
+          continue
+        }
+        if (haltedBy(state.updates, planned)) continue
+        const update = await makeUpdate(planned, batch, klCoef, logprobs)
+        const advanced = update.outcome === 'done' ? 1 : 0
+        state = {
+          ...state,
+          updates: [...state.updates, update],
+          step: state.step + advanced,
+          policySteps: state.policySteps + (planned.model === 'policy' ? advanced : 0),
+          criticSteps: state.criticSteps + (planned.model === 'critic' ? advanced : 0),
+        }
+        await journal.keepUpdate({ ...planned, step: state.step, outcome: update.outcome })
+        if (signal.aborted && place + 1 < plan.length) return stopped()
       }
-      if (haltedBy(state.updates, planned)) continue
-      const update = await makeUpdate(planned, batch, klCoef, logprobs)
-      const advanced = update.outcome === 'done' ? 1 : 0
+      clock.lap('update')
+      await syncWeights()
+      clock.lap('sync')
+
+      // What it came to, and where the next one begins.
+      const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config }) : undefined
+      if (measured) maker.observeKl(measured)
+      await journal.keepEnd(measured ? { measuredKl: measured } : {})
+      const { updates } = state
+      const { epoch, position } = cursor
+      metrics = {
+        ...iterationMetrics({
+          batch,
+          updates,
+          klCoef,
+          logprobs,
+          config,
+          policyVersion,
+          reused,
+          epoch: epoch + position / prompts.size,
+          seconds: clock.seconds,
+        }),
+        ...options.memory(),
+      }
+      const last = isLast({ ...state, iteration: iteration + 1 })
       state = {
         ...state,
-        updates: [...state.updates, update],
-        step: state.step + advanced,
-        policySteps: state.policySteps + (planned.model === 'policy' ? advanced : 0),
-        criticSteps: state.criticSteps + (planned.model === 'critic' ? advanced : 0),
+        iteration: iteration + 1,
+        evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % config.evaluation.every === 0),
+        updates: [],
+        cursor,
+        ptxCursor: ptx?.cursor,
+        maker: maker.state,
       }
-      await journal.keepUpdate({ ...planned, step: state.step, outcome: update.outcome })
-      if (signal.aborted && place + 1 < plan.length) return stopped()
-    }
-    await generator.updateWeights({ version: actor.version })
-    clock.lap('update')
+      if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
+      log(metrics)
+      await evaluateIfDue()
 
-    // What it came to, and where the next one begins.
-    const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config }) : undefined
-    if (measured) maker.observeKl(measured)
-    await journal.keepEnd(measured ? { measuredKl: measured } : {})
-    const { updates } = state
-    const { epoch, position } = prompts.cursor
-    metrics = {
-      ...iterationMetrics({
-        batch,
-        updates,
-        klCoef,
-        logprobs,
-        config,
-        policyVersion,
-        reused,
-        epoch: epoch + position / prompts.size,
-        seconds: clock.seconds,
-      }),
-      ...options.memory(),
+      if (config.exportEvery && state.iteration % config.exportEvery === 0) await exportIteration(state.iteration)
+      if (last || Math.floor(state.step / config.saveSteps) > Math.floor((saved?.step ?? 0) / config.saveSteps))
+        await save()
+      if (signal.aborted && (!last || state.evaluationDue)) return stopped()
     }
-    const last = isLast({ ...state, iteration: iteration + 1 })
-    state = {
-      ...state,
-      iteration: iteration + 1,
-      evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % config.evaluation.every === 0),
-      updates: [],
-      cursor: prompts.cursor,
-      ptxCursor: ptx?.cursor,
-      maker: maker.state,
-    }
-    if (iteration % config.sampleEvery === 0) logSamples(batch, iteration)
-    log(metrics)
-    await evaluateIfDue()
-
-    if (config.exportEvery && state.iteration % config.exportEvery === 0) await exportIteration(state.iteration)
-    if (last || Math.floor(state.step / config.saveSteps) > Math.floor((saved?.step ?? 0) / config.saveSteps))
-      await save()
-    if (signal.aborted && (!last || state.evaluationDue)) return stopped()
+    return { outcome: 'finished', state, metrics, summary: summaries.all }
   }
-  return { outcome: 'finished', state, metrics, summary: summaries.all }
 
   function isLast({ iteration, policySteps }: RlState): boolean {
     return iteration >= iterations || policySteps >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
@@ -297,7 +317,7 @@ function haltedBy(updates: readonly UpdateSummary[], { model }: PlannedUpdate): 
   return updates.some(update => update.model === model && update.outcome === 'stopped')
 }
 
-/** Seconds of an iteration's stages. */
+/** Seconds of an iteration's stages, one after another: of a rollout begun before its turn, what was still waited for. */
 class Clock {
   readonly seconds: Record<string, number> = {}
   private last = performance.now()
@@ -311,8 +331,12 @@ class Clock {
   /** The rollout's own stages; what it took beyond them (the journal, digests) is `other`. */
   takeRollout({ info }: ExperienceBatch): void {
     this.lap('other')
-    const { total, ...stages } = info.seconds
-    Object.assign(this.seconds, stages)
-    this.seconds.other = Math.max(0, this.seconds.other! - total)
+    const { encoding, generation, reward, actor, reference, critic, advantages } = info.seconds
+    const waited = this.seconds.generation!
+    const before = encoding + generation + reward
+    const after = actor + reference + critic + advantages
+    if (waited >= before) Object.assign(this.seconds, { encoding, generation, reward })
+    Object.assign(this.seconds, { actor, reference, critic, advantages })
+    this.seconds.other = Math.max(0, this.seconds.other! - after) + Math.max(0, waited - before)
   }
 }

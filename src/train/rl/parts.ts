@@ -16,6 +16,8 @@ export interface RlParts {
   readonly critic: TokenModel<'value'> | undefined
   readonly ema: PolicyAverage | undefined
   readonly generator: Generator
+  /** Gives the engine the policy's weights of now; returns when the next token is sampled from them. */
+  readonly syncWeights: () => Promise<void>
   readonly maker: FastExperienceMaker
   readonly prompts: ExampleStream<PromptExample>
   readonly heldOut: ExampleSet<PromptExample> | undefined

@@ -68,6 +68,7 @@ async function replayIteration(options: {
       ids: first.map(({ group }) => group),
       morePrompts: further.map(({ group, ids }) => ({ prompt: ids, id: group })),
       oldLogprobs: oldLogprobsOf(config),
+      ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
       journal: recorded,
     },
   )

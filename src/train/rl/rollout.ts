@@ -1,7 +1,8 @@
 /** The experiences of one iteration: from the prompts' stream, with everything it finishes kept in the journal. */
 import { setImmediate as pause } from 'node:timers/promises'
-import type { ExampleStream, PromptExample } from '../../data/index.js'
-import type { ExperienceBatch, FastExperienceMaker, PromptRow } from '../../experience/index.js'
+import type { DataCursor, ExampleStream, PromptExample } from '../../data/index.js'
+import type { Collected, ExperienceBatch, FastExperienceMaker, PromptRow } from '../../experience/index.js'
+import type { PolicyVersion } from '../../model/index.js'
 import { RunError } from '../../run/index.js'
 import { sampleDigest } from './batch-digest.js'
 import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
@@ -10,19 +11,29 @@ export interface RolloutOptions {
   readonly maker: FastExperienceMaker
   readonly prompts: ExampleStream<PromptExample>
   readonly rolloutBatchSize: number
-  readonly oldLogprobs: 'score' | 'skip'
   readonly journal: IterationJournal
   readonly signal: AbortSignal
 }
 
-export async function makeRollout(options: RolloutOptions): Promise<ExperienceBatch> {
-  const { maker, prompts, rolloutBatchSize, oldLogprobs, journal, signal } = options
+/** Samples with their rewards. */
+export interface GeneratedRollout {
+  readonly generated: Collected
+  readonly journal: IterationJournal
+  /** How many samples the journal had before. */
+  readonly reused: number
+  /** Of the first prompt after it. */
+  readonly cursor: DataCursor
+}
+
+/** Takes prompts, and has them answered and rewarded. */
+export async function generateRollout(options: RolloutOptions): Promise<GeneratedRollout> {
+  const { maker, prompts, rolloutBatchSize, journal, signal } = options
   const named = new Names()
+  const reused = journal.samples
   const taken: PromptRow[] = []
   while (taken.length < rolloutBatchSize)
     taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named)))
-  const klCoef = maker.klCoef
-  const batch = await maker.makeExperienceList(
+  const generated = await maker.generateSamples(
     taken.map(({ prompt }) => prompt),
     {
       ids: taken.map(({ id }) => id!),
@@ -30,18 +41,33 @@ export async function makeRollout(options: RolloutOptions): Promise<ExperienceBa
       references: taken.map(({ reference }) => reference),
       rows: taken.map(({ row }) => row ?? {}),
       morePrompts: furtherPrompts(prompts, named),
-      oldLogprobs,
       journal,
       signal,
     },
   )
+  return { generated, journal, reused, cursor: prompts.cursor }
+}
+
+/** What training needs of a rollout. The journal has what it was, from now on. */
+export async function completeRollout(
+  { generated, journal }: GeneratedRollout,
+  options: {
+    readonly maker: FastExperienceMaker
+    readonly oldLogprobs: 'score' | 'skip'
+    readonly oldestVersion: PolicyVersion
+    readonly signal: AbortSignal
+  },
+): Promise<ExperienceBatch> {
+  const { maker, oldLogprobs, oldestVersion, signal } = options
+  const klCoef = maker.klCoef
+  const batch = await maker.completeExperiences(generated, { oldLogprobs, oldestVersion, journal, signal })
   const samples: RolloutRecord['samples'][number][] = []
   for (const [i, one] of batch.experiences.entries()) {
     samples.push({ group: one.group, sample: one.sample, ...sampleDigest(one) })
     if (i % 32 === 31) await pause()
   }
   if (journal.rollout) refuseAnother(journal.rollout.samples, samples, journal.iteration)
-  else await journal.keepRollout({ samples, klCoef })
+  else await journal.keepRollout({ samples, klCoef, oldestVersion })
   return batch
 }
 

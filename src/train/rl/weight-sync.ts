@@ -1,0 +1,73 @@
+/** How an engine gets the policy's weights: it has them, or they are written where it reads them. */
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { InputError } from '../../errors/index.js'
+import type { FastExperienceMaker } from '../../experience/index.js'
+import type { PolicyVersion, TokenModel } from '../../model/index.js'
+import type { Generator, WeightsProof } from '../../rollout/index.js'
+import type { Tokenizer } from '../../text/index.js'
+
+export interface WeightSyncOptions {
+  readonly actor: TokenModel<'language'>
+  readonly generator: Generator
+  readonly maker: Pick<FastExperienceMaker, 'withModel'>
+  /** Where weights are written for engines that read them. */
+  readonly directory: string
+  readonly weights: 'auto' | 'directory' | 'adapter'
+  /** A text that both sides score. */
+  readonly proofIds: Int32Array
+}
+
+/** Answers with what gives the engine the weights of now. */
+export function weightSync(options: WeightSyncOptions): () => Promise<void> {
+  const { actor, generator, maker, directory, proofIds } = options
+  if (generator.capabilities.weights.includes('shared'))
+    return () => generator.updateWeights({ version: actor.version })
+  const what = writtenAs(options)
+  let given: PolicyVersion | undefined
+  return async () => {
+    const { version } = actor
+    if (given === version) return
+    const path = join(directory, `${what}-${version}`)
+    await mkdir(directory, { recursive: true })
+    const proof = await maker.withModel(actor, async (): Promise<WeightsProof> => {
+      await actor.export(path, { what })
+      const [scored] = await actor.score([proofIds])
+      return { ids: proofIds, logprobs: scored!.logprobs }
+    })
+    await generator.updateWeights({ version, proof, ...(what === 'adapter' ? { adapter: path } : { directory: path }) })
+    // Not before: a server that is started anew is given what the others have.
+    await removeOthers(directory, basename(path))
+    given = version
+  }
+}
+
+/** Those of earlier versions, an interrupted run's too. */
+async function removeOthers(directory: string, kept: string): Promise<void> {
+  for (const name of await readdir(directory))
+    if (name !== kept) await rm(join(directory, name), { recursive: true, force: true })
+}
+
+function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 'adapter' {
+  const { weights: ways } = generator.capabilities
+  const adapter = actor.capabilities.exports.includes('adapter') && ways.includes('adapter')
+  if (weights === 'adapter' && !adapter)
+    throw new InputError('generator.weights: the servers were not started to load adapters', {
+      remedy:
+        'Start them with LoRA enabled (`whetstone engine start --lora-rank N`), or set generator.weights to directory.',
+    })
+  if (weights !== 'directory' && adapter) return 'adapter'
+  if (ways.includes('directory')) return 'model'
+  throw new InputError('generator: the servers can load neither checkpoints nor adapters, so they would never learn', {
+    remedy: 'Start them with their control routes on; `whetstone engine start` does.',
+  })
+}
+
+const proofText =
+  'Whetstone asks both sides what they think of this sentence, of 3 + 4 = 7, of "quotes", and of f(x) = x ** 2; then it compares.'
+
+/** The text of proofs in tokens, as many as an engine takes. */
+export async function proofIdsOf(tokenizer: Tokenizer, maxLength: number): Promise<Int32Array> {
+  const ids = await tokenizer.encode(proofText)
+  return Int32Array.from(ids).slice(0, Math.min(64, maxLength - 1))
+}
