@@ -1,9 +1,10 @@
 /**
- * The peak memory of two training steps on the CPU, with one option changed at a time, beside what a dry run estimates. Every
+ * The peak memory of two training steps, with one option changed at a time, beside what a dry run estimates. Every
  * line is a process of its own, and its peak resident memory less what it held before the model was loaded. The second step is
  * the first that holds gradients, moments and activations together.
  *
  *   npm run bench:memory [-- --only sft,rl]
+ *   npm run bench:memory -- --device cuda      a model of 0.5B parameters, and the peak of the card's memory
  *
  * docs/out-of-memory.md has a table of it.
  */
@@ -33,12 +34,30 @@ import {
  * @typedef {{ peak: number, estimate: number }} Measured
  */
 
-const { values: options } = parseArgs({ options: { only: { type: 'string' }, child: { type: 'string' } } })
+const { values: options } = parseArgs({
+  options: { only: { type: 'string' }, device: { type: 'string', default: 'cpu' }, child: { type: 'string' } },
+})
 
 /** @type {Record<'sft' | 'rl', readonly Record<string, unknown>[]>} */
-const changes = {
+const onCuda = {
+  sft: [{}, { dtype: 'float32' }, { tokenBudget: 4096 }, { gradientCheckpointing: true }, { lora: {} }],
+  rl: [
+    {},
+    { tokenBudget: 4096 },
+    { gradientCheckpointing: true },
+    { lora: {} },
+    { enableEngineSleep: true },
+    { microRolloutBatchSize: 4 },
+    { maxNewTokens: 128 },
+    { nSamplesPerPrompt: 32 },
+  ],
+}
+
+/** @type {Record<'sft' | 'rl', readonly Record<string, unknown>[]>} */
+const onCpu = {
   sft: [
     {},
+    { dtype: 'bfloat16' },
     { tokenBudget: 1024 },
     { tokenBudget: 512 },
     { gradientCheckpointing: true },
@@ -47,6 +66,7 @@ const changes = {
   ],
   rl: [
     {},
+    { dtype: 'bfloat16' },
     { tokenBudget: 512 },
     { gradientCheckpointing: true },
     { lora: {} },
@@ -58,6 +78,9 @@ const changes = {
     { maxNewTokens: 32 },
   ],
 }
+
+const isCuda = options.device === 'cuda'
+const changes = isCuda ? onCuda : onCpu
 
 async function measureAll() {
   const scratch = mkdtempSync(join(tmpdir(), 'whetstone-memory-'))
@@ -93,23 +116,40 @@ async function makeWorld(scratch) {
   await trainTokenizer({ files: [corpus], vocabSize: 1024, minFrequency: 2, out })
   const tokenizer = await Tokenizer.load(out)
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  const config = newConfig('qwen2', { ...sizes['26m'], vocabSize: embeddingRows(tokenizer) }, tokens)
+  const config = newConfig('qwen2', { ...sizes[isCuda ? '0.5b' : '26m'], vocabSize: embeddingRows(tokenizer) }, tokens)
   await initModel({
     config,
     seed: 0,
-    dtype: 'float32',
+    dtype: isCuda ? 'bfloat16' : 'float32',
     tokenizer: out,
     tokens,
     out: join(scratch, 'model'),
   })
-  const rows = Array.from({ length: 16 }, (_, i) => ({ prompt: text(i * 7, 10), completion: text(i * 31, 400) }))
+  const rows = Array.from({ length: isCuda ? 128 : 16 }, (_, i) => ({
+    prompt: text(i * 7, 10),
+    completion: text(i * 31, 400),
+  }))
   writeFileSync(join(scratch, 'rows.jsonl'), rows.map(row => JSON.stringify(row)).join('\n'))
   writeFileSync(join(scratch, 'reward.mjs'), 'export default ({ response }) => response.length % 7')
 }
 
 /** @param {string} scratch @param {'sft' | 'rl'} kind */
 function common(scratch, kind) {
-  const shared = { model: join(scratch, 'model'), data: join(scratch, 'rows.jsonl'), device: 'cpu', maxSteps: 2 }
+  const files = { model: join(scratch, 'model'), data: join(scratch, 'rows.jsonl') }
+  const shared = { ...files, device: options.device, maxSteps: 2 }
+  if (isCuda)
+    return kind === 'sft'
+      ? { ...shared, batchSize: 64, maxLength: 512, overlong: 'truncate', tokenBudget: 16384 }
+      : {
+          ...shared,
+          rewards: join(scratch, 'reward.mjs'),
+          iterations: 2,
+          rolloutBatchSize: 8,
+          nSamplesPerPrompt: 8,
+          maxNewTokens: 512,
+          promptMaxLen: 64,
+          tokenBudget: 16384,
+        }
   return kind === 'sft'
     ? { ...shared, batchSize: 8, maxLength: 256, overlong: 'truncate', tokenBudget: 2048 }
     : {
@@ -152,12 +192,20 @@ async function measure({ kind, values }) {
   }
 }
 
-/** @param {import('whetstone/train').TrainingPlan} plan @param {() => Promise<unknown>} training */
+/** @param {import('whetstone/train').TrainingPlan} plan @param {() => Promise<{ directory: string }>} training */
 async function measured(plan, training) {
   const { models, cache } = await checkModels(plan)
   const estimate = models.reduce((sum, { memory }) => sum + memory.total, cache)
   const before = process.memoryUsage.rss()
-  await training()
+  const { directory } = await training()
+  if (plan.device === 'cuda') {
+    const lines = readFileSync(join(directory, 'logs', 'metrics.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+    const peaks = lines.map(line => JSON.parse(line).values['memory/device_peak'] ?? 0)
+    console.log(JSON.stringify({ peak: Math.max(...peaks), estimate }))
+    return
+  }
   // In KiB. What was held before is code and the interpreter, which another model would not change.
   const peak = process.resourceUsage().maxRSS * 1024 - before
   console.log(JSON.stringify({ peak, estimate }))

@@ -6,7 +6,8 @@ import { replayRl } from '../../../src/train/rl/index.js'
 import { device } from '../../device.js'
 import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
 
-const model = await modelDirectory(1)
+// A head of 64: what the GPU's attention has kernels for.
+const model = await modelDirectory(1, { hidden: 64, headDim: 64 })
 const base = quickly({ model, data: promptFile(6), rewards: letterReward, device, iterations: 2 })
 
 test.each([

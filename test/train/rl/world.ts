@@ -30,15 +30,15 @@ export function written(name: string, text: string): string {
 }
 
 const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 64, tied: true }
-const tinyConfig = (layers: number): ModelConfig => {
-  const config = newConfig('qwen2', { ...shape, layers, vocabSize: tokenizer.vocabSize })
+const tinyConfig = (changes: Partial<typeof shape>): ModelConfig => {
+  const config = newConfig('qwen2', { ...shape, ...changes, vocabSize: tokenizer.vocabSize })
   return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
 }
 
-export async function modelDirectory(seed: number, { layers = 2 }: { layers?: number } = {}): Promise<string> {
+export async function modelDirectory(seed: number, changes: Partial<typeof shape> = {}): Promise<string> {
   const out = fresh('model')
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  await initModel({ config: tinyConfig(layers), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  await initModel({ config: tinyConfig(changes), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
   return out
 }
 

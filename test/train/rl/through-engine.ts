@@ -1,0 +1,83 @@
+/** A short GRPO training through any engine: the same task for all of them, so that their rises can be compared. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { Journal } from '../../../src/run/index.js'
+import { replayRl } from '../../../src/train/rl/index.js'
+import { fresh, letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './world.js'
+
+/** Of a reward between 0 and 1: what the last five iterations earn more than the first. */
+export const margin = 0.25
+
+export interface ThroughOptions {
+  readonly model: string
+  readonly generator: Readonly<Record<string, unknown>>
+  readonly output?: string
+  readonly more?: Readonly<Record<string, unknown>>
+}
+
+export interface Trained {
+  readonly output: string
+  readonly lines: readonly MetricLine[]
+  readonly rise: number
+}
+
+const iterations = 16
+const rolloutBatchSize = 8
+const nSamplesPerPrompt = 8
+
+export async function trainThrough({
+  model,
+  generator,
+  output = fresh('run'),
+  more = {},
+}: ThroughOptions): Promise<Trained> {
+  const options = quickly({
+    algorithm: 'grpo',
+    model,
+    generator,
+    output,
+    data: promptFile(16),
+    rewards: letterReward,
+    iterations,
+    rolloutBatchSize,
+    nSamplesPerPrompt,
+    trainBatchSize: 16,
+    maxNewTokens: 6,
+    saveSteps: 1000,
+    optimizer: { lr: 1e-2 },
+    klController: { kind: 'fixed', coef: 0.001 },
+    ...more,
+  })
+  expect((await start(options)).outcome).toBe('finished')
+  const lines = await metricLines(output)
+  const rewards = lines.map(({ values }) => values['reward/mean']!)
+  const last = rewards.slice(-5)
+  return { output, lines, rise: last.reduce((a, b) => a + b, 0) / last.length - rewards[0]! }
+}
+
+/** Every sample of every iteration was finished once and trained on once, and the journal gives the same batches again. */
+export async function expectEachOnce(output: string): Promise<void> {
+  const journal = new Journal(join(output, 'journal'))
+  const places = await journal.iterations()
+  expect(places).toHaveLength(iterations)
+  for (const iteration of places) {
+    const records = (await journal.read(iteration)).map(({ record }) => record as Record<string, unknown>)
+    const outcomes = records.filter(({ kind }) => kind === 'outcome')
+    const names = outcomes.map(({ group, sample }) => `${group}/${sample}`)
+    expect(new Set(names).size, `iteration ${iteration}`).toBe(names.length)
+    expect(outcomes.every(({ of }) => of === 'completed')).toBe(true)
+    expect(names).toHaveLength(rolloutBatchSize * nSamplesPerPrompt)
+    const trained = records.filter(({ kind }) => kind === 'update').flatMap(({ places }) => places as number[])
+    expect(trained.toSorted((a, b) => a - b)).toEqual(names.map((_, place) => place))
+  }
+  expect((await replayRl(output)).mismatches).toEqual([])
+}
+
+export async function eventLines(output: string): Promise<Record<string, unknown>[]> {
+  const text = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
+  return text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+}
