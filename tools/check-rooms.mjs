@@ -22,6 +22,7 @@ export const arrows = {
   reward: ['errors', 'files', 'http', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward'],
   run: ['errors', 'files'],
+  launch: ['errors'],
   train: [
     'errors',
     'files',
@@ -35,6 +36,7 @@ export const arrows = {
     'reward',
     'experience',
     'run',
+    'launch',
   ],
   evaluate: ['errors', 'files', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'experience', 'run', 'train'],
   pipeline: [
@@ -54,7 +56,6 @@ export const arrows = {
   ],
   demo: ['errors', 'files', 'progress', 'tensor', 'model', 'text', 'rollout', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
-  launch: ['errors'],
   cli: [
     'errors',
     'files',

@@ -5,20 +5,23 @@ import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
 import { type LocalModel, readConfig } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
+import { type Generator, logprobsUnder, resolveSampling } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { harmlessKeys } from '../config/common.js'
 import { exportModel } from '../export-model.js'
 import { type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
+import { importanceProblems } from '../losses/index.js'
 import { memoryMetrics } from '../memory-metrics.js'
+import { type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
 import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
+import { samplingOf } from './iteration-metrics.js'
 import { type RlLoopResult, trainRl } from './loop.js'
-import { type OpenedGenerator, openGenerator, weightsDirectoryOf } from './open-generator.js'
 import type { RlParts } from './parts.js'
-import { proofIdsOf, weightSync } from './weight-sync.js'
+import { proofIdsOf, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
@@ -138,7 +141,7 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   const { config, tokenizer, iterations, skipped } = prepared
   await keepTokenizer(tokenizer.dir, run.directory)
   if (!run.resumed) for (const row of skipped) run.skipped({ ...row })
-  const { parts, device, close } = await loadParts(job, prepared)
+  const { parts, device, close } = await loadParts(job, prepared, run)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
   if (device !== 'cpu')
     progress.note('The first iteration on a GPU also makes its CUDA graphs, which takes about ten seconds.')
@@ -174,7 +177,7 @@ async function exportAll({ actor, critic, ema, maker }: RlParts, run: Run, { sta
   await ema?.model.export(join(directory, 'ema_model'), { what: 'model' })
 }
 
-async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
+async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run) {
   const { config, tokenizer, rewards, dataset, ptx } = prepared
   const context: LoadContext = job
   const loaded: { dispose(): void }[] = []
@@ -205,8 +208,19 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
               context,
             ),
           )
-    opened = await openGenerator({ config, actor, tokenizer })
+    opened = await openGenerator({
+      config: config.generator,
+      actor,
+      model: config.model,
+      tokenizer,
+      loraRank: config.lora?.rank,
+      logDirectory: join(run.directory, 'logs'),
+      report: job.report,
+      signal: job.signal,
+      onEvent: event => run.event('engine', { ...event }),
+    })
     const { generator } = opened
+    checkImportance(config, generator)
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
       ...(rewards as RewardEngineOptions),
@@ -240,6 +254,20 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl) {
     await close()
     throw error
   }
+}
+
+/** Importance weights of two meanings of "probability" would be noise: such a run does not start. */
+function checkImportance(config: RlConfig, generator: Generator): void {
+  if (config.tisCap === undefined) return
+  const { topP, topK, seed, maxNewTokens } = config
+  const params = { seed, maxNewTokens, topP, topK, ...samplingOf(config) }
+  const sampling = resolveSampling(params, { vocabSize: generator.vocabSize, n: 1 })
+  const problems = importanceProblems({ ...config, logprobs: logprobsUnder(generator.capabilities.logprobs, sampling) })
+  if (problems.length > 0)
+    throw new InputError(problems.join('\n'), {
+      remedy:
+        'Start vLLM with --logprobs-mode processed_logprobs, as `whetstone engine start` does; or sample at temperature 1.',
+    })
 }
 
 async function loadReference(

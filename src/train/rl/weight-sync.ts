@@ -6,6 +6,7 @@ import type { FastExperienceMaker } from '../../experience/index.js'
 import type { PolicyVersion, TokenModel } from '../../model/index.js'
 import type { Generator, WeightsProof } from '../../rollout/index.js'
 import type { Tokenizer } from '../../text/index.js'
+import type { RlConfig } from './config.js'
 
 export interface WeightSyncOptions {
   readonly actor: TokenModel<'language'>
@@ -61,6 +62,11 @@ function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 
   throw new InputError('generator: the servers can load neither checkpoints nor adapters, so they would never learn', {
     remedy: 'Start them with their control routes on; `whetstone engine start` does.',
   })
+}
+
+/** Where weights are written for servers to read. */
+export function weightsDirectoryOf({ output, generator: { weightsDirectory } }: RlConfig): string {
+  return weightsDirectory === undefined ? join(output, 'weights') : join(weightsDirectory, basename(output))
 }
 
 const proofText =

@@ -1,0 +1,106 @@
+/** What generates samples: the engine in this process, servers that are there, or one that is started for it. */
+import { join, relative } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { type StartedEngine, startEngine } from '../launch/index.js'
+import type { LocalModel } from '../model/index.js'
+import type { Report } from '../progress/index.js'
+import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
+import type { Tokenizer } from '../text/index.js'
+import type { GeneratorConfig } from './config/generator.js'
+
+export interface OpenGeneratorOptions {
+  readonly config: GeneratorConfig
+  /** Whose weights a local engine samples from; what servers must agree with. */
+  readonly actor: LocalModel<'language'>
+  /** The directory it was loaded from: what a server is started with, and has the shapes of. */
+  readonly model: string
+  readonly tokenizer: Tokenizer
+  /** The rank of the adapter that is trained: a server is started to load such ones. */
+  readonly loraRank?: number | undefined
+  /** Where the log of a server that is started goes. */
+  readonly logDirectory: string
+  readonly report: Report
+  readonly signal: AbortSignal
+  /** Told what happens to servers. */
+  readonly onEvent: (event: EngineEvent) => void
+}
+
+export interface OpenedGenerator {
+  readonly generator: Generator
+  /** Ends it, and the server that was started. */
+  close(): Promise<void>
+}
+
+export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
+  const { config, actor, tokenizer } = options
+  if (config.type === 'local') {
+    // Most of a GPU is the training's: its activations come and go beside the cache.
+    const engine = new LocalEngine(actor, { tokenizer, ...(actor.device === 'cpu' ? {} : { cacheShare: 0.2 }) })
+    return { generator: engine, close: () => engine.close() }
+  }
+  const started = config.urls ? undefined : await start(options, config.type)
+  try {
+    const generator = await connect(options, config.urls ?? [started!.url])
+    const close = async (): Promise<void> => {
+      await generator.close()
+      await started?.stop()
+    }
+    return { generator, close }
+  } catch (error) {
+    await started?.stop()
+    throw error
+  }
+}
+
+function connect(
+  { config, actor, model, tokenizer, onEvent }: OpenGeneratorOptions,
+  urls: readonly string[],
+): Promise<Generator> {
+  const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName } = config
+  const { weightsDirectory, serverWeightsDirectory: seen } = config
+  const apiKey = keyOf(config)
+  const open = type === 'vllm' ? connectVllm : connectSglang
+  return open({
+    urls,
+    vocabSize: actor.vocabSize,
+    tokenizer,
+    modelDirectory: model,
+    maxInFlight,
+    requestTimeoutMs: Math.round(requestMinutes * 60_000),
+    patienceMs: Math.round(patienceMinutes * 60_000),
+    version: actor.version,
+    onEvent,
+    ...(servedModelName === undefined ? {} : { model: servedModelName }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(seen === undefined ? {} : { serverPath: path => join(seen, relative(weightsDirectory!, path)) }),
+  })
+}
+
+async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Promise<StartedEngine> {
+  const { config, model, loraRank, logDirectory, report, signal } = options
+  const { command, flags } = config
+  const apiKey = keyOf(config)
+  const working = report.live()
+  try {
+    return await startEngine({
+      type,
+      model,
+      logFile: join(logDirectory, `${type}.log`),
+      flags,
+      signal,
+      onProgress: ({ seconds, lastLine }) => working.show(`starting ${type}, ${seconds.toFixed(0)} s: ${lastLine}`),
+      ...(command === undefined ? {} : { command: [command] }),
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(loraRank === undefined ? {} : { loraRank }),
+    })
+  } finally {
+    working.end()
+  }
+}
+
+function keyOf({ apiKeyEnv }: GeneratorConfig): string | undefined {
+  if (apiKeyEnv === undefined) return undefined
+  const key = process.env[apiKeyEnv]
+  if (!key) throw new InputError(`generator.apiKeyEnv: the environment variable ${apiKeyEnv} is not set`)
+  return key
+}
