@@ -4,6 +4,8 @@ import { type Device, memoryUse } from '../tensor/index.js'
 export function memoryMetrics(device: Device): Record<string, number> {
   const rss = { 'memory/rss': process.memoryUsage.rss() }
   if (device === 'cpu') return rss
-  const { bytes, peakBytes } = memoryUse(device, { resetPeak: true })
+  const { bytes, peakBytes } = memoryUse(device)
+  // From here on; what it answers is the peak after the reset.
+  memoryUse(device, { resetPeak: true })
   return { ...rss, 'memory/device': bytes, 'memory/device_peak': peakBytes }
 }

@@ -2,6 +2,7 @@
 import { type Experience, type ExperienceBatch, meanKl, tokenKl } from '../../experience/index.js'
 import { alteredTokens, explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
 import type { RlConfig } from './config.js'
+import { comparableLogprobs } from './engine-logprobs.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'
 
 /** What an optimiser step gave. Plain JSON, to survive an interruption within an iteration. */
@@ -134,7 +135,7 @@ function gap({ batch, logprobs, config }: IterationNumbers): Record<string, numb
   let [sum, count, max] = [0, 0, 0]
   for (const [i, { engineLogprobs, responseIds }] of batch.experiences.entries()) {
     const own = logprobs[i]
-    const engine = engineLogprobs.processed
+    const engine = comparableLogprobs(engineLogprobs, config.temperature)
     if (!own || !engine) continue
     const altered = alteredTokens({ length: responseIds.length, ...samplingOf(config) })
     for (let t = 0; t < own.length; t++) {

@@ -5,20 +5,18 @@ import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
 import { type LocalModel, readConfig } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
-import { type Generator, logprobsUnder, resolveSampling } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { harmlessKeys } from '../config/common.js'
 import { exportModel } from '../export-model.js'
 import { type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
-import { importanceProblems } from '../losses/index.js'
 import { memoryMetrics } from '../memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
 import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
-import { samplingOf } from './iteration-metrics.js'
+import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
 import { proofIdsOf, weightSync, weightsDirectoryOf } from './weight-sync.js'
@@ -217,7 +215,10 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
       logDirectory: join(run.directory, 'logs'),
       report: job.report,
       signal: job.signal,
-      onEvent: event => run.event('engine', { ...event }),
+      onEvent: ({ kind, url, message }) => {
+        run.event('engine', { what: kind, url, message })
+        if (kind === 'drained' || kind === 'back' || kind === 'waiting') job.report.line(message)
+      },
     })
     const { generator } = opened
     checkImportance(config, generator)
@@ -254,20 +255,6 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
     await close()
     throw error
   }
-}
-
-/** Importance weights of two meanings of "probability" would be noise: such a run does not start. */
-function checkImportance(config: RlConfig, generator: Generator): void {
-  if (config.tisCap === undefined) return
-  const { topP, topK, seed, maxNewTokens } = config
-  const params = { seed, maxNewTokens, topP, topK, ...samplingOf(config) }
-  const sampling = resolveSampling(params, { vocabSize: generator.vocabSize, n: 1 })
-  const problems = importanceProblems({ ...config, logprobs: logprobsUnder(generator.capabilities.logprobs, sampling) })
-  if (problems.length > 0)
-    throw new InputError(problems.join('\n'), {
-      remedy:
-        'Start vLLM with --logprobs-mode processed_logprobs, as `whetstone engine start` does; or sample at temperature 1.',
-    })
 }
 
 async function loadReference(

@@ -18,6 +18,7 @@ import {
   type ValueStatistics,
   valueLoss,
 } from '../losses/index.js'
+import { comparableLogprobs } from './engine-logprobs.js'
 
 /** A row of mixed-in supervised data. */
 export interface PtxExample {
@@ -148,7 +149,7 @@ function objectiveSample(
     ...(tisCap == null
       ? {}
       : {
-          engineLogprobs: one.engineLogprobs.processed,
+          engineLogprobs: comparableLogprobs(one.engineLogprobs, sampling.temperature),
           altered: alteredTokens({ length: one.responseIds.length, ...sampling }),
         }),
   }

@@ -7,7 +7,7 @@ import { replayRl } from '../../../src/train/rl/index.js'
 import { fresh, letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './world.js'
 
 /** Of a reward between 0 and 1: what the last five iterations earn more than the first. */
-export const margin = 0.25
+export const margin = 0.15
 
 export interface ThroughOptions {
   readonly model: string

@@ -1,0 +1,149 @@
+/** GRPO whose samples come from our own rollout server, a process of its own that knows nothing of the training. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Binary, buildBinary } from '../../cli/binary.js'
+import { eventLines, expectEachOnce, margin, trainThrough } from './through-engine.js'
+import { fresh, modelDirectory } from './world.js'
+
+const keyVariable = 'WHETSTONE_TEST_ENGINE_KEY'
+process.env[keyVariable] = 'a-key-of-the-test'
+
+let binary: Binary
+let model: string
+/** What training and servers both see. */
+const root = fresh('weights')
+mkdirSync(root)
+const children = new Set<ChildProcess>()
+beforeAll(async () => {
+  binary = buildBinary()
+  model = await modelDirectory(1)
+})
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  binary.remove()
+})
+
+interface Server {
+  readonly port: number
+  kill(): Promise<void>
+}
+
+async function startServer({ port = 0, flags = [] as string[] } = {}): Promise<Server> {
+  const script = join(dirname(binary.folder), 'install/whetstone.mjs')
+  const given = ['serve', '--model', model, '--control', '--weights-root', root, '--port', String(port), ...flags]
+  const child = spawn(process.execPath, [script, ...given], {
+    env: { ...process.env, OMP_NUM_THREADS: '1', WHETSTONE_API_KEY: process.env[keyVariable] },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  children.add(child)
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const gone = new Promise<void>(resolve => child.on('close', () => resolve()))
+  for (;;) {
+    const found = /at http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(said)
+    if (found)
+      return {
+        port: Number(found[1]),
+        kill: async () => {
+          child.kill('SIGKILL')
+          await gone
+          children.delete(child)
+        },
+      }
+    if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const generatorAt = (...servers: readonly Server[]) => ({
+  type: 'vllm',
+  urls: servers.map(({ port }) => `http://127.0.0.1:${port}`),
+  apiKeyEnv: keyVariable,
+  weightsDirectory: root,
+})
+
+const written = (output: string): string[] => readdirSync(join(root, basename(output)))
+
+const metricCount = (output: string): number => {
+  const path = join(output, 'logs', 'metrics.jsonl')
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0
+}
+
+test('the reward rises as it does on the local engine, and the gap to the trainer is reported', async () => {
+  const output = fresh('run')
+  const server = await startServer()
+  const local = await trainThrough({ model, generator: { type: 'local' } })
+  const through = await trainThrough({ model, generator: generatorAt(server), output })
+  await server.kill()
+  expect(local.rise).toBeGreaterThan(margin)
+  expect(through.rise).toBeGreaterThan(margin)
+  for (const { values } of through.lines) {
+    expect(values['gap/mean']).toBeLessThan(1e-4)
+    expect(values['staleness/mean']).toBe(0)
+  }
+  await expectEachOnce(output)
+  // One version's weights are kept: what a server that comes back is given.
+  expect(written(output)).toHaveLength(1)
+}, 300_000)
+
+test('a server killed and started anew in the middle costs time and nothing else', async () => {
+  const output = fresh('run')
+  let server = await startServer()
+  const training = trainThrough({ model, generator: generatorAt(server), output })
+  const killed: number[] = []
+  for (const after of [3, 7]) {
+    await expect.poll(() => metricCount(output), { timeout: 120_000, interval: 5 }).toBeGreaterThanOrEqual(after)
+    const { port } = server
+    await server.kill()
+    killed.push(metricCount(output))
+    server = await startServer({ port })
+  }
+  const { rise, lines } = await training
+  await server.kill()
+  expect(killed.every(count => count < lines.length)).toBe(true)
+  expect(rise).toBeGreaterThan(margin)
+  for (const { values } of lines) expect(values['gap/mean']).toBeLessThan(1e-4)
+  await expectEachOnce(output)
+  const happened = (await eventLines(output)).map(({ what }) => what)
+  expect(happened).toContain('drained')
+  expect(happened).toContain('back')
+}, 300_000)
+
+test('adapters: the server gets them alone, by name', async () => {
+  const output = fresh('run')
+  const server = await startServer({ flags: ['--enable-lora'] })
+  const { lines } = await trainThrough({
+    model,
+    generator: generatorAt(server),
+    output,
+    more: { lora: { rank: 8, alpha: 32 }, optimizer: { lr: 3e-2 } },
+  })
+  await server.kill()
+  // A small adapter of a random model learns little; what it learned is what was sampled from.
+  for (const { values } of lines) expect(values['gap/mean']).toBeLessThan(1e-4)
+  expect(lines.at(-1)!.values['kl/mean']).toBeGreaterThan(1e-3)
+  expect(written(output)[0]).toMatch(/^adapter-/)
+  await expectEachOnce(output)
+}, 300_000)
+
+test('two servers; the next rollout is generated while the last is trained on', async () => {
+  const output = fresh('run')
+  const servers = await Promise.all([startServer(), startServer()])
+  const { rise, lines } = await trainThrough({
+    model,
+    generator: generatorAt(...servers),
+    output,
+    more: { maxStaleness: 1, tisCap: 2 },
+  })
+  for (const server of servers) await server.kill()
+  expect(rise).toBeGreaterThan(margin)
+  const staleness = lines.map(({ values }) => values['staleness/mean']!)
+  // Four optimiser steps an iteration: at most one iteration old.
+  expect(Math.max(...staleness)).toBeLessThanOrEqual(4)
+  expect(Math.max(...staleness)).toBeGreaterThan(0)
+  await expectEachOnce(output)
+}, 300_000)
