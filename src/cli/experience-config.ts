@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
+import { engineTypes, generatorOptionProblems, generatorSchema } from '../train/index.js'
 import { UsageError } from './flags.js'
 
 const path = z.string().min(1)
@@ -27,6 +28,8 @@ export const experienceFileShape = {
   rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
   output: path.describe('a file for the experiences, one line of JSON each'),
   rolloutBatchSize: z.int().min(1).default(128).describe('prompts of a batch; advantages are normalised over it'),
+  generator: generatorSchema.prefault({}).describe('what generates: type local, vllm or sglang, and urls of servers'),
+  engineType: z.enum(engineTypes).optional().describe('another name of generator.type'),
   klController: klControllerSchema.optional().describe('fixed (coef), or adaptive (coef, target, horizon)'),
 }
 
@@ -47,8 +50,11 @@ export async function readExperienceFile(file: string, settings: readonly string
     const problems = schemaProblems(result.error, { known: Object.keys(schema.shape), describe })
     throw new InputError(`${file}: ${problems.join(`\n${file}: `)}`)
   }
+  const wrong = generatorOptionProblems(result.data.generator, result.data.engineType)
+  if (wrong.length > 0) throw new InputError(`${file}: ${wrong.join(`\n${file}: `)}`)
   const folder = dirname(resolve(file))
   const resolved = { ...result.data }
+  resolved.generator = { ...resolved.generator, type: resolved.engineType ?? resolved.generator.type }
   for (const name of pathNames) {
     const value = resolved[name]
     if (value !== undefined) resolved[name] = resolve(folder, value)

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { type PromptRow, readPrompts } from '../data/index.js'
@@ -12,9 +13,9 @@ import { type Output, openOutput } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
-import { LocalEngine } from '../rollout/index.js'
 import type { Device } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
+import { openGenerator } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -140,7 +141,19 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
       ? await load('language', reference, 'the reference')
       : reference && ('adapter-off' as const)
     const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic')
-    const generator = new LocalEngine(actor, { tokenizer })
+    const opened = await openGenerator({
+      config: config.generator,
+      actor,
+      model: config.model,
+      tokenizer,
+      logDirectory: tmpdir(),
+      report,
+      signal,
+      onEvent: ({ kind, message }) => {
+        if (kind !== 'updated' && kind !== 'proved') report.line(message)
+      },
+    })
+    const { generator } = opened
     return {
       parts: {
         actor,
@@ -151,7 +164,7 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
         ...(klController ? { klController } : {}),
       },
       close: async (): Promise<void> => {
-        await generator.close()
+        await opened.close()
         dispose()
       },
     }

@@ -32,6 +32,7 @@ const elsewhere = (test: string): Check => ({ kind: 'elsewhere', test })
 const shown = (why: string): Check => ({ kind: 'shown', why })
 const output = shown('output')
 const installs = shown('installs')
+const engines = shown('needs an engine that is installed; npm run test:vllm and test:sglang have its tests')
 const serves = shown('serves until it is stopped; test/serve has its tests')
 
 const rows = ['maxSteps=1', 'epochs=1', 'batchSize=2', 'device=cpu']
@@ -232,6 +233,14 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['WHETSTONE_API_KEY=... whetstone serve', serves],
     ],
   },
+  'docs/sglang.md': {
+    given: ['model', 'prompts.jsonl', 'reward.mjs'],
+    blocks: [
+      ['# grpo-sglang.yaml', config('rl')],
+      ['npx whetstone rl --config grpo-sglang.yaml', engines],
+      ['npx whetstone engine start --type sglang', engines],
+    ],
+  },
   'docs/sft.md': {
     given: ['model', 'conversations.jsonl'],
     smaller,
@@ -265,6 +274,15 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['# yaml-language-server', config('sft')],
       ['$ whetstone rl --config grpo.yaml', run],
       ['$ whetstone replay runs/grpo', shown('replays 200 iterations; test/train/rl replays small ones')],
+    ],
+  },
+  'docs/vllm.md': {
+    given: ['model', 'prompts.jsonl', 'reward.mjs'],
+    blocks: [
+      ['# grpo-vllm.yaml', config('rl')],
+      ['npx whetstone rl --config grpo-vllm.yaml', engines],
+      ['npx whetstone engine start --type vllm', engines],
+      ['# grpo-servers.yaml', config('rl')],
     ],
   },
 }

@@ -55,12 +55,12 @@ test.each(
   pages.flatMap(page =>
     [
       ...readFileSync(join(docs, page), 'utf8').matchAll(
-        /^```yaml\n(?:# yaml-language-server.*\n)?(?:# (\w+)\.yaml\n)?(.*?)^```/gms,
+        /^```yaml\n(?:# yaml-language-server.*\n)?(?:# ([\w-]+)\.yaml\n)?(.*?)^```/gms,
       ),
     ].flatMap(([, name, text]) => (/^output: runs\//m.test(text!) ? [{ page, name: name ?? 'sft', text: text! }] : [])),
   ),
 )('$page: the config $name is one', ({ name, text }) => {
-  const kind = { grpo: 'rl', ppo: 'rl', kto: 'dpo', rm: 'reward' }[name] ?? name
+  const kind = { grpo: 'rl', ppo: 'rl', kto: 'dpo', rm: 'reward' }[name.split('-')[0]!] ?? name
   const training = trainings[kind]
   expect(training, `the first line of the block names no kind of config: ${name}`).toBeDefined()
   expect(() => training!.resolve([fileLayer(`${name}.yaml`, parse(text))])).not.toThrow()

@@ -310,6 +310,51 @@ const cases: readonly Case[] = [
   ],
   [
     'rl',
+    { ...rl, generator: { type: 'vlm' } },
+    [],
+    'config.yaml: generator.type: expected one of local, vllm, sglang, got "vlm"; did you mean vllm?',
+  ],
+  [
+    'rl',
+    { ...rl, generator: { type: 'vllm', urls: ['10.0.0.7:8000'] } },
+    [],
+    'config.yaml: generator.urls.0: expected http:// or https:// and a host, got "10.0.0.7:8000"',
+  ],
+  [
+    'rl',
+    { ...rl, generator: { urls: ['http://10.0.0.7:8000'] } },
+    [],
+    'config.yaml: generator.urls: is for servers, and generator.type is local',
+  ],
+  [
+    'rl',
+    { ...rl, engineType: 'vllm', generator: { type: 'sglang' } },
+    [],
+    'config.yaml: engineType: vllm is not generator.type, sglang; give one of the two',
+  ],
+  [
+    'rl',
+    { ...rl, engineType: 'vllm', generator: { weights: 'adapter' } },
+    [],
+    'config.yaml: generator.weights: adapter needs lora or adapter; this run trains all weights',
+  ],
+  [
+    'rl',
+    { ...rl, maxStaleness: 1, tisCap: 2 },
+    [],
+    'config.yaml: maxStaleness: the local engine samples from the very weights that are trained; it needs servers',
+  ],
+  [
+    'rl',
+    { ...rl, engineType: 'sglang', maxStaleness: 1, enableEngineSleep: true },
+    [],
+    [
+      'config.yaml: maxStaleness: samples of an older policy are weighed by tisCap; set it, as to 2',
+      'config.yaml: maxStaleness: an engine that sleeps while models train cannot generate meanwhile',
+    ],
+  ],
+  [
+    'rl',
     { ...rl, tisCap: 2, topP: 0.9 },
     [],
     'config.yaml: tisCap: needs sampling without filters, and topP is 0.9; leave out one of them',
