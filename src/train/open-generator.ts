@@ -4,7 +4,7 @@ import { InputError } from '../errors/index.js'
 import { type StartedEngine, startEngine } from '../launch/index.js'
 import type { LocalModel } from '../model/index.js'
 import type { Report } from '../progress/index.js'
-import { connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
+import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { GeneratorConfig } from './config/generator.js'
 
@@ -59,8 +59,7 @@ function connect(
   const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName } = config
   const { weightsDirectory, serverWeightsDirectory: seen } = config
   const apiKey = keyOf(config)
-  const open = connectVllm
-  void type
+  const open = type === 'vllm' ? connectVllm : connectSglang
   return open({
     urls,
     vocabSize: actor.vocabSize,
