@@ -1,4 +1,5 @@
 /** Which weights the servers should have, how each gets them, and the proof that it has them. */
+import { randomUUID } from 'node:crypto'
 import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsProof, WeightsUpdate } from '../generator.js'
 import { resolveSampling } from '../sampling.js'
@@ -27,6 +28,8 @@ export class ReplicaWeights {
   private current: PlannedWeights
   /** Some update was more than a name. */
   isUpdated = false
+  /** Tells our names of weights from those that an earlier run left on a server that is still up. */
+  private readonly mark = randomUUID().slice(0, 8)
   private readonly unproved = new Set<Replica>()
   private readonly firstDifference = new Map<Replica, number>()
 
@@ -42,6 +45,11 @@ export class ReplicaWeights {
     return this.current.version
   }
 
+  /** What servers call the weights of a version. */
+  private markerOf(version: PolicyVersion): string {
+    return `${version}-${this.mark}`
+  }
+
   /** How an update is done here; undefined where there is nothing to do. */
   plan(update: WeightsUpdate, replicas: readonly Replica[]): PlannedWeights | undefined {
     const { version, directory, adapter, proof } = update
@@ -55,7 +63,7 @@ export class ReplicaWeights {
     if (adapter !== undefined && replicas.every(({ facts }) => facts.adapters))
       return planned({ kind: 'adapter', path: serverPath(adapter), name: `policy@${version}` })
     if (directory !== undefined)
-      return planned({ kind: 'directory', path: serverPath(directory), marker: `${version}` })
+      return planned({ kind: 'directory', path: serverPath(directory), marker: this.markerOf(version) })
     if (adapter !== undefined) throw new EngineError('an adapter alone: the servers were started without adapters')
     if (this.isUpdated && version !== this.version)
       throw new EngineError(`version ${version}: a server needs a directory or an adapter to get the weights from`)
@@ -79,14 +87,14 @@ export class ReplicaWeights {
     try {
       if (update) await dialect.update(replica.server, update, replica.facts)
       else if (replica.marksVersions)
-        await dialect.update(replica.server, { kind: 'name', marker: `${version}` }, replica.facts)
+        await dialect.update(replica.server, { kind: 'name', marker: this.markerOf(version) }, replica.facts)
       await this.checkMarker(replica)
     } catch (error) {
       replica.version = undefined
       if (!(error instanceof TransportError)) replica.unusable = (error as Error).message
       throw error
     }
-    replica.markers.set(`${version}`, version)
+    replica.markers.set(this.markerOf(version), version)
     replica.adapter = update?.kind === 'adapter' ? update.name : undefined
     replica.version = version
     replica.unusable = undefined
@@ -100,7 +108,7 @@ export class ReplicaWeights {
     const { version, update } = this.current
     if (update?.kind === 'adapter' || !replica.marksVersions) return
     const marker = await this.dialect.marker(replica.server, replica.facts)
-    if (marker !== undefined && marker !== `${version}`)
+    if (marker !== undefined && marker !== this.markerOf(version))
       throw new EngineError(
         `${replica.url}: it was given the weights of version ${version}, and calls those it has "${marker}"`,
       )
@@ -122,7 +130,7 @@ export class ReplicaWeights {
     const hasThem = async (): Promise<boolean> => {
       // A request that names an adapter the server does not have is refused by that name.
       if (update?.kind === 'adapter') return had && after !== 'down'
-      if (marker !== undefined) return marker === `${version}`
+      if (marker !== undefined) return marker === this.markerOf(version)
       if (!had || after === 'down') return false
       return proof ? (await this.differenceOf(replica, proof)) <= this.tolerance(replica) : after === 'idle'
     }

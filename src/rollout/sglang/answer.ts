@@ -75,7 +75,11 @@ function readFinish(reason: unknown, { sampling }: GenerationAttempt): Generatio
     return { reason: 'abort', stop: undefined }
   }
   if (type !== 'stop') throw new ProtocolError(`finish_reason ${JSON.stringify(type)} is not known`)
-  const named = typeof matched === 'string' || (typeof matched === 'number' && sampling.stopIds.includes(matched))
+  // It could not be told to ignore the end of sequence: what it ended there goes on.
+  const { stopIds, ignoreEos } = sampling
+  if (ignoreEos && stopIds.length > 0 && typeof matched === 'number' && !stopIds.includes(matched))
+    return { reason: 'abort', stop: undefined }
+  const named = typeof matched === 'string' || (typeof matched === 'number' && stopIds.includes(matched))
   return { reason: 'stop', stop: named ? matched : undefined }
 }
 

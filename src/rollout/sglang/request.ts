@@ -40,7 +40,8 @@ function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonl
     presence_penalty: 0,
     repetition_penalty: 1,
     n: 1,
-    ignore_eos: ignoreEos,
+    // It would also ignore `stop_token_ids`: with them the end of sequence ends a request, which is then asked to go on.
+    ignore_eos: ignoreEos && stopIds.length === 0,
     stop_token_ids: stopIds,
     // Found once more on our side: here it ends the request in time.
     ...(facts.tokenizer === true && stop.length > 0 ? { stop, skip_special_tokens: text !== 'with-special' } : {}),

@@ -6,7 +6,7 @@ import type { StructuredOutput } from '../sampling.js'
 const forbids = -100
 
 /** The fields that both routes have. */
-function samplingFields(attempt: GenerationAttempt): Record<string, unknown> {
+function samplingFields(attempt: GenerationAttempt, route: unknown): Record<string, unknown> {
   const { sampling, promptLogprobs } = attempt
   const { topK, topP, minP, stop, stopIds, ignoreEos, forbiddenIds, topLogprobs = 0, structured } = sampling
   return {
@@ -26,7 +26,8 @@ function samplingFields(attempt: GenerationAttempt): Record<string, unknown> {
     presence_penalty: 0,
     frequency_penalty: 0,
     repetition_penalty: 1,
-    logprobs: topLogprobs,
+    // The route of tokens counts the sampled one among them.
+    logprobs: topLogprobs > 0 && route === 'tokens' ? topLogprobs + 1 : topLogprobs,
     ...(promptLogprobs === undefined ? {} : { prompt_logprobs: promptLogprobs }),
     ...(forbiddenIds.length === 0 ? {} : { logit_bias: Object.fromEntries(forbiddenIds.map(id => [id, forbids])) }),
     ...(structured ? { structured_outputs: structuredFields(structured) } : {}),
@@ -51,7 +52,7 @@ export function generationBody(attempt: GenerationAttempt, facts: ServerFacts): 
     request_id: attempt.id,
     ...(attempt.transport === 'stream' ? { stream: true } : {}),
   }).slice(0, -1)
-  const fields = samplingFields(attempt)
+  const fields = samplingFields(attempt, facts.route)
   if (facts.route === 'tokens') {
     const params = JSON.stringify({ ...fields, detokenize: attempt.sampling.stop.length > 0 })
     return {

@@ -177,12 +177,13 @@ async function meaningOf(server: ServerConnection, model: string, route: Route):
   )
 }
 
-/** How many alternatives it gives (`--max-logprobs`): asked for too many, it says so. */
+/** How many alternatives it gives (`--max-logprobs`): asked for too many, it says so. The route of tokens counts the sampled one too. */
 async function alternativesOf(server: ServerConnection, model: string, route: Route): Promise<number> {
   const { status, text } = await ask(server, model, route, { ...first, topLogprobs: mostAlternatives })
   if (status === 200) return mostAlternatives
   const [, most] = /max(?:imum)? allowed:? (\d+)|between 0 and (\d+)/.exec(text)?.filter(Boolean) ?? []
-  return most === undefined ? usualAlternatives : Math.min(Number(most), mostAlternatives)
+  const own = route === 'tokens' ? 1 : 0
+  return Math.min(most === undefined ? usualAlternatives : Number(most), mostAlternatives) - own
 }
 
 /** The route is there where adapters can be loaded, and refuses what has no name; where it is not, nothing answers by that path. */
