@@ -228,9 +228,11 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     ],
   },
   'docs/serve.md': {
+    given: ['model', 'prompts.jsonl', 'reward.mjs'],
     blocks: [
       ['whetstone serve --model DIR', serves],
       ['WHETSTONE_API_KEY=... whetstone serve', serves],
+      ['# grpo-served.yaml', config('rl')],
     ],
   },
   'docs/sglang.md': {
