@@ -134,7 +134,21 @@ export class ReplicaControl implements PoolHooks {
         throw error
       }
       await this.resumeServers()
+      await this.taken(next)
     })
+  }
+
+  /** With no server in reach the first that is back is given them, and is waited for. */
+  private async taken({ version }: PlannedWeights): Promise<void> {
+    const { replicas } = this.pool()
+    const { patienceMs } = this.options
+    for (const end = performance.now() + patienceMs; !replicas.some(replica => replica.version === version); ) {
+      if (performance.now() < end && !this.pool().isClosed) await delay(50)
+      else {
+        const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')
+        throw new EngineError(`no server took the weights of version ${version} (${why})`)
+      }
+    }
   }
 
   private async apply(next: PlannedWeights): Promise<void> {
@@ -150,10 +164,6 @@ export class ReplicaControl implements PoolHooks {
           throw error
         }
       })
-      if (!replicas.some(({ version }) => version === next.version)) {
-        const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')
-        throw new EngineError(`no server took the weights of version ${next.version} (${why})`)
-      }
     } catch (error) {
       // With nobody to serve them, those before are what a server that comes back should have.
       if (!replicas.some(({ version }) => version === next.version)) this.weights.remember(previous, replicas)

@@ -43,7 +43,7 @@ export class ReplicaPool {
   /** Why nothing is sent: pauses, sleep, updates. */
   private holds = 0
   private heldSince = 0
-  private isClosed = false
+  isClosed = false
   private attempts = 0
   /** Since when no server could be given work. */
   private stuckSince: number | undefined

@@ -140,10 +140,20 @@ describe.each(kinds)('$name: weights', kind => {
   })
 
   test('a step that takes too long ends at its deadline', async () => {
-    const { generator, server } = await world(kind, { controlTimeoutMs: 400 })
-    server.fault({ kind: 'hang' }, { on: kind.updatePath })
+    const { generator, server } = await world(kind, { controlTimeoutMs: 400, patienceMs: 1000 })
+    server.fault({ kind: 'hang' }, { on: kind.updatePath, times: 1000 })
     const update = generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7) })
     await expect(update).rejects.toThrow(/no server took the weights of version 7.*no answer within 0.4 s/)
+  })
+
+  test('with no server in reach the update waits for one that is back', async () => {
+    const { generator, server } = await world(kind)
+    await server.stop()
+    const update = generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
+    await delay(300)
+    await server.restart()
+    await update
+    expect(await said(generator)).toEqual(expected(7))
   })
 
   test('a version without weights: a name where nothing was changed, an error after', async () => {
