@@ -27,6 +27,8 @@ export interface PlannedFault {
   fault: Fault
   /** The path it falls on; default: those that generate. */
   on?: string
+  /** Of the requests there, those with such a body. Default: all. */
+  when?: (body: unknown) => boolean
   /** How many requests it falls on. Default 1. */
   times?: number
 }
@@ -43,8 +45,10 @@ export class FaultPlan {
     this.planned = []
   }
 
-  take(path: string, generates: boolean): Fault | undefined {
-    const found = this.planned.find(({ on }) => (on === undefined ? generates : path === on))
+  take({ path, body, generates }: { path: string; body: unknown; generates: boolean }): Fault | undefined {
+    const found = this.planned.find(
+      ({ on, when = () => true }) => (on === undefined ? generates : path === on) && when(body),
+    )
     if (found && --found.left === 0) this.planned.splice(this.planned.indexOf(found), 1)
     return found?.fault
   }

@@ -128,7 +128,7 @@ export abstract class EngineServer {
     const body = parsed(text)
     const { method = 'GET' } = request
     this.received.push({ method, path: url.pathname, body })
-    const fault = this.faults.take(url.pathname, this.generating.includes(url.pathname))
+    const fault = this.faults.take({ path: url.pathname, body, generates: this.generating.includes(url.pathname) })
     const { headers } = request
     const exchange = { method, path: url.pathname, query: url.searchParams, body, headers, fault, gone: gone.signal }
     if (fault?.kind === 'hang') return

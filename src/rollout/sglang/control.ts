@@ -4,19 +4,25 @@ import type { DialectUpdate, ServerConnection } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { serverInfo } from './probe.js'
 
+const readyMs = 5000
+const abortMs = 5000
+
 /**
- * Paused, it is up and says at `/ready` that it is not. `/health` would generate a token: it takes a second, and while paused
- * declares the server ill.
+ * Paused, it is up and says at `/ready` that it is not. What refuses us is there too: the probe then says why. `/health` would
+ * generate a token: it takes a second, and while paused declares the server ill.
  */
 export async function isReady(server: ServerConnection): Promise<boolean> {
-  if ((await server.request('GET', '/ready')).status === 200) return true
-  return (await server.request('GET', '/model_info')).status === 200
+  const { status } = await server.request('GET', '/ready', { timeoutMs: readyMs })
+  if (status < 500) return true
+  return (await server.request('GET', '/model_info', { timeoutMs: readyMs })).status === 200
 }
 
 /** By name, one call each: the server answers the same whether it knew the name or not. */
 export async function abort(server: ServerConnection, attemptIds: readonly string[]): Promise<void> {
   await Promise.all(
-    attemptIds.map(rid => callServer(server, { step: 'ending a request', path: '/abort_request', body: { rid } })),
+    attemptIds.map(rid =>
+      callServer(server, { step: 'ending a request', path: '/abort_request', body: { rid }, timeoutMs: abortMs }),
+    ),
   )
 }
 

@@ -1,5 +1,5 @@
 /** Both servers' doubles, and the clients that connect to them: what tests of engines behind a network are run over. */
-import { afterEach } from 'vitest'
+import { afterAll, vi } from 'vitest'
 import {
   connectSglang,
   connectVllm,
@@ -50,8 +50,12 @@ export const kinds: readonly EngineKind[] = [
   },
 ]
 
+// Most of what they do is waiting.
+vi.setConfig({ maxConcurrency: 16 })
+
 const opened: (() => Promise<void>)[] = []
-afterEach(async () => {
+// At the end of all: tests run beside each other.
+afterAll(async () => {
   for (const close of opened.splice(0).reverse()) await close()
 })
 

@@ -1,0 +1,106 @@
+/** Several servers as one engine, over both dialects: shared work, and what becomes of it when one of them does not do its part. */
+import { describe, expect, test } from 'vitest'
+import type { GenerationRequest, Outcome } from '../../../src/rollout/index.js'
+import { writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
+import { toyGreedy, toyWeights } from '../../doubles/toy-model.js'
+import { completed } from '../models.js'
+import { greedy, kinds, outcomesOf, world } from './engines.js'
+
+const many = (count: number, n = 1): GenerationRequest[] =>
+  Array.from({ length: count }, (_, i) => greedy(`r${i}`, { promptIds: [9, 8, 7 + i], n }))
+
+function expectAll(outcomes: readonly Outcome[], count: number, version = 0): void {
+  expect(outcomes).toHaveLength(count)
+  expect(new Set(outcomes.map(({ requestId, sample }) => `${requestId}/${sample}`)).size).toBe(count)
+  for (const outcome of outcomes) {
+    const { promptIds, responseIds } = completed(outcome)
+    expect([...responseIds]).toEqual(toyGreedy(promptIds, responseIds.length, toyWeights(version)))
+  }
+}
+
+describe.concurrent.each(kinds)('$name', kind => {
+  test('all of them work, and a prompt’s samples stay together', async () => {
+    const { generator, servers } = await world(kind, { servers: 3 })
+    for (const { engine } of servers) engine.msPerToken = 2
+    expectAll(await outcomesOf(generator, many(24, 4)), 96)
+    const shares = servers.map(server => server.count(kind.path))
+    for (const share of shares) expect(share).toBeGreaterThan(12)
+    const prompts = servers.map(
+      ({ received }) =>
+        new Set(received.filter(({ path }) => path === kind.path).map(({ body }) => JSON.stringify(promptOf(body))))
+          .size,
+    )
+    // Most prompts are computed by one of them alone.
+    expect(prompts.reduce((a, b) => a + b)).toBeLessThan(48)
+  })
+
+  test('one that dies midway: its requests are made elsewhere, each sample once', async () => {
+    const { generator, servers, events } = await world(kind, { servers: 3 })
+    for (const { engine } of servers) engine.msPerToken = 4
+    const collecting = outcomesOf(generator, many(60))
+    await expect.poll(() => servers[1]!.engine.generated).toBeGreaterThan(30)
+    await servers[1]!.stop()
+    expectAll(await collecting, 60)
+    expect(events.filter(({ kind: what, url }) => what === 'drained' && url === servers[1]!.url)).not.toHaveLength(0)
+    // And it is given work again when it is back.
+    await servers[1]!.restart()
+    servers[1]!.received.length = 0
+    await expect
+      .poll(
+        async () => {
+          expectAll(await outcomesOf(generator, many(12)), 12)
+          return servers[1]!.count(kind.path)
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(2)
+  })
+
+  test('one that is much slower than the others is drained', async () => {
+    const { generator, servers, events } = await world(kind, { servers: 2 })
+    for (const { engine } of servers) engine.msPerToken = 1
+    expectAll(await outcomesOf(generator, many(8)), 8)
+    servers[0]!.engine.msPerToken = 2000
+    expectAll(await outcomesOf(generator, many(12)), 12)
+    const told = events.find(({ kind: what, message }) => what === 'drained' && message.includes('too slow'))
+    expect(told?.url).toBe(servers[0]!.url)
+  })
+
+  test('one that never answers does not hold the others up', async () => {
+    const { generator, servers } = await world(kind, { servers: 2, requestTimeoutMs: 1000 })
+    servers[0]!.fault({ kind: 'hang' }, { times: 4 })
+    expectAll(await outcomesOf(generator, many(12)), 12)
+  })
+
+  test('all get new weights; one that is away meanwhile gets them when it is back', async () => {
+    const { generator, servers } = await world(kind, { servers: 2 })
+    await servers[1]!.stop()
+    const update = { version: 3, directory: writeToyCheckpoint(3) }
+    await generator.updateWeights(update)
+    expectAll(await outcomesOf(generator, many(6)), 6, 3)
+    await servers[1]!.restart()
+    await expect
+      .poll(
+        async () => {
+          expectAll(await outcomesOf(generator, many(12)), 12, 3)
+          return servers[1]!.engine.generated
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(20)
+    expect(servers[1]!.engine.weights).toEqual(toyWeights(3))
+  })
+
+  test('where none takes the weights, it is told', async () => {
+    const { generator, servers } = await world(kind, { servers: 2 })
+    for (const server of servers) await server.stop()
+    await expect(generator.updateWeights({ version: 3, directory: writeToyCheckpoint(3) })).rejects.toThrow(
+      /no server took the weights of version 3/,
+    )
+  })
+})
+
+function promptOf(body: unknown): unknown {
+  const { prompt, token_ids, input_ids } = body as Readonly<Record<string, unknown>>
+  return prompt ?? token_ids ?? input_ids
+}
