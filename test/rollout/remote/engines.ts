@@ -1,4 +1,5 @@
 /** Both servers' doubles, and the clients that connect to them: what tests of engines behind a network are run over. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, vi } from 'vitest'
 import {
   connectSglang,
@@ -93,6 +94,12 @@ export async function connected(kind: EngineKind, options: Omit<RemoteOptions, '
   const generator = await kind.connect({ vocabSize: toyVocabSize, ...options })
   opened.push(() => generator.close())
   return generator
+}
+
+/** Waits for something to become true: `expect.poll` is not for tests that run beside each other. */
+export async function until(what: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+  for (const end = performance.now() + timeoutMs; !(await what()); await delay(5))
+    if (performance.now() > end) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`)
 }
 
 export const prompt = [58, 185, 41, 110, 227]

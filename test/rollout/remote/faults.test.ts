@@ -5,7 +5,7 @@ import type { Outcome, Sample } from '../../../src/rollout/index.js'
 import type { Spoiling } from '../../doubles/engine-faults.js'
 import { toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
 import { completed } from '../models.js'
-import { connected, greedy, kinds, outcomesOf, prompt, started, world } from './engines.js'
+import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from './engines.js'
 
 const first = toyWeights(0)
 
@@ -58,7 +58,7 @@ describe.concurrent.each(kinds)('$name', kind => {
     server.engine.msPerToken = 5
     const requests = Array.from({ length: 10 }, (_, i) => greedy(`r${i}`, { promptIds: [5, 6, 7 + i], n: 2 }))
     const collecting = outcomesOf(generator, requests)
-    await expect.poll(() => server.engine.generated).toBeGreaterThan(60)
+    await until(() => server.engine.generated > 60)
     await server.stop()
     await delay(100)
     await server.restart()

@@ -4,7 +4,7 @@ import type { GenerationRequest, Outcome } from '../../../src/rollout/index.js'
 import { writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
 import { toyGreedy, toyWeights } from '../../doubles/toy-model.js'
 import { completed } from '../models.js'
-import { greedy, kinds, outcomesOf, world } from './engines.js'
+import { greedy, kinds, outcomesOf, until, world } from './engines.js'
 
 const many = (count: number, n = 1): GenerationRequest[] =>
   Array.from({ length: count }, (_, i) => greedy(`r${i}`, { promptIds: [9, 8, 7 + i], n }))
@@ -38,22 +38,17 @@ describe.concurrent.each(kinds)('$name', kind => {
     const { generator, servers, events } = await world(kind, { servers: 3 })
     for (const { engine } of servers) engine.msPerToken = 4
     const collecting = outcomesOf(generator, many(60))
-    await expect.poll(() => servers[1]!.engine.generated).toBeGreaterThan(30)
+    await until(() => servers[1]!.engine.generated > 30)
     await servers[1]!.stop()
     expectAll(await collecting, 60)
     expect(events.filter(({ kind: what, url }) => what === 'drained' && url === servers[1]!.url)).not.toHaveLength(0)
     // And it is given work again when it is back.
     await servers[1]!.restart()
     servers[1]!.received.length = 0
-    await expect
-      .poll(
-        async () => {
-          expectAll(await outcomesOf(generator, many(12)), 12)
-          return servers[1]!.count(kind.path)
-        },
-        { timeout: 20_000 },
-      )
-      .toBeGreaterThan(2)
+    await until(async () => {
+      expectAll(await outcomesOf(generator, many(12)), 12)
+      return servers[1]!.count(kind.path) > 2
+    })
   })
 
   test('one that is much slower than the others is drained', async () => {
@@ -79,15 +74,10 @@ describe.concurrent.each(kinds)('$name', kind => {
     await generator.updateWeights(update)
     expectAll(await outcomesOf(generator, many(6)), 6, 3)
     await servers[1]!.restart()
-    await expect
-      .poll(
-        async () => {
-          expectAll(await outcomesOf(generator, many(12)), 12, 3)
-          return servers[1]!.engine.generated
-        },
-        { timeout: 20_000 },
-      )
-      .toBeGreaterThan(20)
+    await until(async () => {
+      expectAll(await outcomesOf(generator, many(12)), 12, 3)
+      return servers[1]!.engine.generated > 20
+    })
     expect(servers[1]!.engine.weights).toEqual(toyWeights(3))
   })
 

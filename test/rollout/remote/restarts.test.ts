@@ -1,0 +1,112 @@
+/** Weights and servers that come and go while samples are made, over both dialects: every token is its version's. */
+import { describe, expect, test } from 'vitest'
+import type { Generator, Outcome, WeightsProof, WeightsUpdate } from '../../../src/rollout/index.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
+import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
+import { completed } from '../models.js'
+import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from './engines.js'
+
+const proofOf = (weights: ToyWeights): WeightsProof => {
+  const ids = Int32Array.from({ length: 40 }, (_, i) => 3 + ((i * 37) % 300))
+  return { ids, logprobs: toyLogprobs(ids, weights) }
+}
+const updateTo = (version: number, given: { lacks?: 'head' } = {}): WeightsUpdate => ({
+  version,
+  directory: writeToyCheckpoint(version, given),
+  proof: proofOf(toyWeights(version)),
+})
+const adapterOf = (version: number): WeightsUpdate => ({
+  version,
+  adapter: writeToyAdapter(version),
+  proof: proofOf(adapted(toyWeights(0), version)),
+})
+const one = async (generator: Generator, id: string): Promise<Outcome | undefined> =>
+  (await outcomesOf(generator, [greedy(id)]))[0]
+
+function expectFrom(outcome: Outcome | undefined, version: number, weights: ToyWeights): void {
+  const sample = completed(outcome)
+  expect([...sample.responseIds]).toEqual(toyGreedy(prompt, 12, weights))
+  expect(sample).toMatchObject({ policyVersion: version, versions: [{ version, start: 0, end: 12 }] })
+}
+
+describe.concurrent.each(kinds)('$name', kind => {
+  test('with requests under way, each token is its version’s', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 3
+    const requests = Array.from({ length: 6 }, (_, i) =>
+      greedy(`r${i}`, { promptIds: [9, 8, 7 + i], maxNewTokens: 80 }),
+    )
+    const collecting = outcomesOf(generator, requests)
+    await until(() => server.engine.generated > 100)
+    await generator.updateWeights(updateTo(4))
+    for (const outcome of await collecting) {
+      const { promptIds, responseIds, versions } = completed(outcome)
+      const border = versions[0]!.end
+      expect(versions).toEqual([
+        { version: 0, start: 0, end: border },
+        { version: 4, start: border, end: 80 },
+      ])
+      const before = toyGreedy(promptIds, border, toyWeights(0))
+      expect([...responseIds.subarray(0, border)]).toEqual(before)
+      // Nothing of the old weights is in what the rest was computed from.
+      const rest = toyGreedy([...promptIds, ...before], 80 - border, toyWeights(4))
+      expect([...responseIds.subarray(border)]).toEqual(rest)
+    }
+  })
+
+  test('a mixture of two models is found out by the proof', async () => {
+    const { generator, events } = await world(kind, { patienceMs: 300 })
+    await generator.updateWeights(updateTo(2))
+    await expect(generator.updateWeights(updateTo(3, { lacks: 'head' }))).rejects.toThrow(
+      /version 3 were loaded, but the server gives other log-probabilities/,
+    )
+    expect(await one(generator, 'a')).toMatchObject({ kind: 'failed', reason: 'unreachable' })
+    expect(events.filter(event => event.kind === 'proved')).toHaveLength(1)
+    await generator.updateWeights(updateTo(4))
+    expectFrom(await one(generator, 'b'), 4, toyWeights(4))
+  })
+
+  test.each(['whole', 'stream'] as const)('and so when it happens with requests under way: %s', async transport => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights(updateTo(6))
+    server.engine.msPerToken = 4
+    const requests = Array.from({ length: 8 }, (_, i) =>
+      greedy(`r${i}`, { promptIds: [9, 8, 7 + i], maxNewTokens: 60 }),
+    )
+    const collecting = outcomesOf(generator, requests, transport === 'stream' ? { onToken: () => {} } : {})
+    await until(() => server.engine.generated > 150)
+    await server.restart()
+    const outcomes = await collecting
+    expect(outcomes).toHaveLength(8)
+    for (const outcome of outcomes) {
+      const { promptIds, responseIds, versions } = completed(outcome)
+      expect([...responseIds]).toEqual(toyGreedy(promptIds, 60, toyWeights(6)))
+      expect(versions).toEqual([{ version: 6, start: 0, end: 60 }])
+    }
+  })
+
+  test('an adapter that was lost with its server is loaded again', async () => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights(adapterOf(3))
+    await server.restart()
+    expectFrom(await one(generator, 'a'), 3, adapted(toyWeights(0), 3))
+  })
+
+  test('a second run over a server that has other weights than its own', async () => {
+    const server = await started(kind)
+    const before = await connected(kind, { urls: [server.url] })
+    await before.updateWeights(updateTo(40))
+    await before.close()
+    const generator = await connected(kind, { urls: [server.url], version: 12 })
+    await generator.updateWeights(updateTo(12))
+    expectFrom(await one(generator, 'a'), 12, toyWeights(12))
+  })
+
+  test('the way of a run that ended while it had paused the server', async () => {
+    const server = await started(kind)
+    const before = await connected(kind, { urls: [server.url] })
+    await before.pause()
+    await before.close()
+    expectFrom(await one(await connected(kind, { urls: [server.url] }), 'a'), 0, toyWeights(0))
+  })
+})
