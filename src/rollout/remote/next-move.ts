@@ -34,7 +34,7 @@ export function nextMove(running: RunningAttempt, end: AttemptEnd): Move {
         return end.tokens < attempt.maxNewTokens
           ? { kind: 'finish', reason: 'length', stop: undefined }
           : { kind: 'again', elsewhere: false }
-      if (end.tokens > 0) return { kind: 'again', elsewhere: false }
+      if (end.tokens > 0 || running.isBrokenOff) return { kind: 'again', elsewhere: false }
       return failed('fruitless', 'engine', `${replica.url}: the server ended the request without a token`)
     }
     case 'cancelled':

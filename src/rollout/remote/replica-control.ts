@@ -76,14 +76,17 @@ export class ReplicaControl implements PoolHooks {
   private async pauseOne(replica: Replica, mode: 'keep' | 'break-off'): Promise<void> {
     const pool = this.pool()
     if (replica.facts.control !== 'full') return pool.breakOff(replica, 'paused')
+    if (mode === 'break-off') for (const running of replica.running) running.isBrokenOff = true
     await this.dialect.pause(replica.server, mode)
     if (mode === 'keep') await streamsQuiet(replica)
     else {
-      const late = delay(breakOffMs).then(() => {
-        for (const running of [...replica.running]) running.cancel('paused')
-      })
-      await Promise.race([pool.quiet(replica), late])
+      // Those alone: others may be under way when the time is over.
+      const asked = [...replica.running]
+      const late = setTimeout(() => {
+        for (const running of asked) running.cancel('paused')
+      }, breakOffMs)
       await pool.quiet(replica)
+      clearTimeout(late)
     }
   }
 

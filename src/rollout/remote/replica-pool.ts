@@ -131,6 +131,7 @@ export class ReplicaPool {
       setImmediate(() => this.sendAborts(replica))
     }
     ids.push(attempt.id)
+    running.isBrokenOff = true
     setTimeout(() => running.cancel(reason), abortMs).unref()
   }
 

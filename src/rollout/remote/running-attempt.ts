@@ -37,6 +37,8 @@ export class RunningAttempt {
   readonly version: PolicyVersion
   /** Tokens of the sample when this was sent. */
   private readonly offset: number
+  /** The server was told to end it: that it has no token yet is nobody's fault. */
+  isBrokenOff = false
   /** Resolves when it has ended, however. */
   done: Promise<void> = Promise.resolve()
   private exchange: Exchange | undefined

@@ -97,8 +97,11 @@ export async function connected(kind: EngineKind, options: Omit<RemoteOptions, '
 }
 
 /** Waits for something to become true: `expect.poll` is not for tests that run beside each other. */
-export async function until(what: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
-  for (const end = performance.now() + timeoutMs; !(await what()); await delay(5))
+export async function until(
+  what: () => boolean | Promise<boolean>,
+  { timeoutMs = 30_000, everyMs = 5 }: { timeoutMs?: number; everyMs?: number } = {},
+): Promise<void> {
+  for (const end = performance.now() + timeoutMs; !(await what()); await delay(everyMs))
     if (performance.now() > end) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`)
 }
 

@@ -45,10 +45,13 @@ describe.concurrent.each(kinds)('$name', kind => {
     // And it is given work again when it is back.
     await servers[1]!.restart()
     servers[1]!.received.length = 0
-    await until(async () => {
-      expectAll(await outcomesOf(generator, many(12)), 12)
-      return servers[1]!.count(kind.path) > 2
-    })
+    await until(
+      async () => {
+        expectAll(await outcomesOf(generator, many(12)), 12)
+        return servers[1]!.count(kind.path) > 2
+      },
+      { everyMs: 300 },
+    )
   })
 
   test('one that is much slower than the others is drained', async () => {
@@ -62,7 +65,7 @@ describe.concurrent.each(kinds)('$name', kind => {
   })
 
   test('one that never answers does not hold the others up', async () => {
-    const { generator, servers } = await world(kind, { servers: 2, requestTimeoutMs: 1000 })
+    const { generator, servers } = await world(kind, { servers: 2, requestTimeoutMs: 3000 })
     servers[0]!.fault({ kind: 'hang' }, { times: 4 })
     expectAll(await outcomesOf(generator, many(12)), 12)
   })
@@ -74,10 +77,13 @@ describe.concurrent.each(kinds)('$name', kind => {
     await generator.updateWeights(update)
     expectAll(await outcomesOf(generator, many(6)), 6, 3)
     await servers[1]!.restart()
-    await until(async () => {
-      expectAll(await outcomesOf(generator, many(12)), 12, 3)
-      return servers[1]!.engine.generated > 20
-    })
+    await until(
+      async () => {
+        expectAll(await outcomesOf(generator, many(12)), 12, 3)
+        return servers[1]!.engine.generated > 20
+      },
+      { everyMs: 300 },
+    )
     expect(servers[1]!.engine.weights).toEqual(toyWeights(3))
   })
 

@@ -109,4 +109,17 @@ describe.concurrent.each(kinds)('$name', kind => {
     await before.close()
     expectFrom(await one(await connected(kind, { urls: [server.url] }), 'a'), 0, toyWeights(0))
   })
+
+  test('an update does not break off what was begun after it', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 30
+    const early = outcomesOf(generator, [greedy('a', { maxNewTokens: 20 })])
+    await until(() => server.engine.generated > 2)
+    await generator.updateWeights(updateTo(2))
+    await early
+    server.received.length = 0
+    const [late] = await outcomesOf(generator, [greedy('b', { maxNewTokens: 240 })])
+    expect(completed(late).responseIds).toHaveLength(240)
+    expect(server.count(kind.path)).toBe(1)
+  })
 })
