@@ -4,8 +4,14 @@
  */
 import type { Generator } from '../rollout/index.js'
 
+/** How long an unknown name is remembered: a call that ends a request may overtake it on its way. */
+const earlyMs = 2000
+const mostEarly = 20_000
+
 export class InFlight {
   private readonly flights = new Map<string, Set<Flight>>()
+  /** Names that were to end before they came, and until when that counts; the oldest first. */
+  private readonly early = new Map<string, number>()
 
   constructor(private readonly engine: Pick<Generator, 'abort'>) {}
 
@@ -19,14 +25,37 @@ export class InFlight {
     const known = this.flights.get(id)
     if (known) known.add(flight)
     else this.flights.set(id, new Set([flight]))
+    if (this.early.size > 0) {
+      if (this.cameEarly(id)) flight.abort()
+      for (const prompt of prompts.keys()) if (this.cameEarly(`${id}-${prompt}`)) flight.abortPrompt(prompt)
+    }
     return flight
   }
 
   /** Ends a request by its answer's id, or prompt k of it by `id-k`. */
   abort(name: string): void {
-    for (const flight of this.flights.get(name) ?? []) flight.abort()
-    const [, id, prompt] = /^(.*)-(\d+)$/.exec(name) ?? []
-    if (id !== undefined) for (const flight of this.flights.get(id) ?? []) flight.abortPrompt(Number(prompt))
+    const whole = this.flights.get(name)
+    for (const flight of whole ?? []) flight.abort()
+    const [, id = '', prompt] = /^(.*)-(\d+)$/.exec(name) ?? []
+    const partly = this.flights.get(id)
+    for (const flight of partly ?? []) flight.abortPrompt(Number(prompt))
+    if (!whole && !partly) this.remember(name)
+  }
+
+  private remember(name: string): void {
+    const now = performance.now()
+    this.early.delete(name)
+    this.early.set(name, now + earlyMs)
+    for (const [oldest, until] of this.early) {
+      if (until > now && this.early.size <= mostEarly) break
+      this.early.delete(oldest)
+    }
+  }
+
+  private cameEarly(name: string): boolean {
+    const until = this.early.get(name)
+    this.early.delete(name)
+    return until !== undefined && until > performance.now()
   }
 
   /** Answers with how many there were. */

@@ -198,6 +198,18 @@ describe('abort_requests', () => {
     expect((await b).finish_reason).toBe('abort')
   })
 
+  test('a call that overtakes its request ends it when it comes; one that is long past does not', async () => {
+    await said('/abort_requests', { request_ids: ['generate-tokens-late', 'cmpl-late-1'] })
+    expect(await first({ ...long, request_id: 'late' })).toMatchObject({ finish_reason: 'abort', token_ids: [] })
+    expect((await first({ request_id: 'late' })).finish_reason).toBe('length')
+    const body = { prompt: [prompt, prompt], max_tokens: 2, ignore_eos: true, request_id: 'late' }
+    const { choices } = JSON.parse((await it.ask('/v1/completions', body)).text)
+    expect(choices.map((one: { finish_reason: string }) => one.finish_reason)).toEqual(['length', 'abort'])
+    await said('/abort_requests', { request_ids: ['generate-tokens-past'] })
+    await new Promise(resolve => setTimeout(resolve, 2050))
+    expect((await first({ request_id: 'past' })).finish_reason).toBe('length')
+  })
+
   test('a prompt of several, also before its turn; of a stream', async () => {
     await tell('/pause?mode=wait')
     const ask = (request_id: string, body: object = {}) =>

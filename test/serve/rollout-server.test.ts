@@ -84,7 +84,7 @@ describe('updates by directory', () => {
     const { responseIds, versions } = await one(engine)
     expect([...responseIds]).toEqual(files.other.ids)
     expect(versions).toEqual([{ version: 7, start: 0, end: length }])
-    expect(JSON.parse((await it.ask('/weight_info')).text)).toEqual({ weight_version: '7' })
+    expect(JSON.parse((await it.ask('/weight_info')).text).weight_version).toMatch(/^7/)
     expect(engine.policyVersion).toBe(7)
   })
 
