@@ -112,6 +112,8 @@ export interface Dialect {
   generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
   /** Reads a whole answer, already parsed: long ones are parsed a little at a time. What is not as agreed is a `ProtocolError`. */
   answer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer
+  /** The same of a text, where a dialect can do so with less than parsing all of it; undefined: not this one. */
+  quickAnswer?(text: string, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer | undefined
   /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added; an error event is a `RefusalError`. */
   reader(attempt: GenerationAttempt, facts: ServerFacts): (event: string) => GenerationAnswer | undefined
   refusal(status: number, text: string, retryAfter: string | undefined): Refusal

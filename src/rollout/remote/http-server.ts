@@ -6,6 +6,7 @@ import { Pool } from 'undici'
 import { redactor, type ServerUrl, shownUrl } from '../../http/index.js'
 import type { ServerConnection } from './dialect.js'
 import { ProtocolError, TransportError } from './errors.js'
+import { whenRoom } from './in-turn.js'
 
 export interface HttpServerOptions {
   readonly address: ServerUrl
@@ -126,8 +127,9 @@ export class HttpServer implements ServerConnection {
             if (isSettled) started.abort(new Error('settled'))
             else controller = started
           },
-          onResponseStart: (_, code, headers) => {
+          onResponseStart: (answering, code, headers) => {
             status = code
+            if (!onPiece && whenRoom(() => answering.resume())) answering.pause()
             const header = headers['retry-after']
             retryAfter = Array.isArray(header) ? header[0] : header
           },
@@ -145,8 +147,11 @@ export class HttpServer implements ServerConnection {
           },
           onResponseEnd: () => {
             if (!settle()) return
-            const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
-            resolve({ status, retryAfter, text: whole.toString('utf8') })
+            const text =
+              pieces.length === 1 ? pieces[0]!.toString('utf8') : Buffer.concat(pieces, bytes).toString('utf8')
+            // The connection keeps this handler until its next request.
+            pieces.length = 0
+            resolve({ status, retryAfter, text })
           },
           onResponseError: (_, error) => fail(this.broken(path, error)),
         },

@@ -2,17 +2,22 @@
  * JSON that is too long for one go: parsed a little at a time, so that others have their turn. An answer of 32,000 tokens with
  * log-probabilities has 4 MB, which `JSON.parse` takes 30 ms for, and hundreds of them may come at once.
  */
-import { setImmediate as turn } from 'node:timers/promises'
 import { ProtocolError } from './errors.js'
+import { inTurn } from './in-turn.js'
 
 /** Characters that `JSON.parse` gets at once. */
 const slice = 128 << 10
 
-export function parseJson(text: string): unknown | Promise<unknown> {
-  return text.length <= 2 * slice ? parse(text) : parseLong(text)
+const turn = (): Promise<void> => inTurn(() => {})
+
+/** Whatever its length; `JSON.parse` at once where that is short. */
+export function parseJson(text: string): Promise<unknown> {
+  return isLong(text) ? parseLong(text) : inTurn(() => parseShort(text))
 }
 
-function parse(text: string): unknown {
+export const isLong = (text: string): boolean => text.length > 2 * slice
+
+export function parseShort(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -30,7 +35,7 @@ export async function parseLong(text: string, most = slice): Promise<unknown> {
   const parseValue = async (start: number, end: number): Promise<unknown> => {
     const at = skipSpace(text, start)
     const close = ends.get(at)
-    if (close === undefined) return parse(text.slice(start, end))
+    if (close === undefined) return parseShort(text.slice(start, end))
     if (skipSpace(text, close + 1) < end) throw new ProtocolError('the answer is not JSON')
     const isObject = text[at] === '{'
     const open = isObject ? '{' : '['
@@ -46,12 +51,12 @@ export async function parseLong(text: string, most = slice): Promise<unknown> {
     let seek = from
     const flush = async (to: number): Promise<void> => {
       const some = text.slice(from, to)
-      if (some.trim() !== '') take(parse(open + some + shut))
+      if (some.trim() !== '') take(parseShort(open + some + shut))
       await turn()
     }
     while (seek < close) {
       let stop = itemEnd(text, seek, close, ends)
-      const inner = innerStart(text, seek, stop, isObject)
+      const inner = isObject ? valueStart(text, seek, stop) : skipSpace(text, seek)
       if (ends.has(inner)) {
         if (from < seek) await flush(seek - 1)
         const value = await parseValue(inner, stop)
@@ -120,16 +125,16 @@ function itemEnd(text: string, start: number, close: number, ends: ReadonlyMap<n
   return close
 }
 
-/** Where an item's value begins: for an object after its key. */
-function innerStart(text: string, start: number, end: number, isObject: boolean): number {
+/** Where the value of an object's item begins: after its key. */
+function valueStart(text: string, start: number, end: number): number {
   const at = skipSpace(text, start)
-  if (!isObject || text[at] !== '"') return at
+  if (text[at] !== '"') return at
   const colon = text.indexOf(':', stringEnd(text, at))
   return colon < 0 || colon > end ? at : skipSpace(text, colon + 1)
 }
 
 function keyOf(text: string): string {
-  const [key] = Object.keys(parse(`{${text}0}`) as object)
+  const [key] = Object.keys(parseShort(`{${text}0}`) as object)
   return key ?? ''
 }
 

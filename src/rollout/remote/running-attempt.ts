@@ -6,7 +6,8 @@ import type { Dialect, GenerationAnswer, GenerationAttempt, Refusal } from './di
 import { EngineError, ProtocolError, RefusalError, TransportError } from './errors.js'
 import { EventLines } from './event-lines.js'
 import type { Exchange, Reply } from './http-server.js'
-import { parseJson } from './parse-long.js'
+import { inTurn } from './in-turn.js'
+import { isLong, parseLong, parseShort } from './parse-long.js'
 import type { Replica } from './replica.js'
 import type { SampleTask } from './sample-task.js'
 
@@ -82,8 +83,7 @@ export class RunningAttempt {
       else {
         this.exchange = replica.server.exchange(sent)
         const reply = checkStatus(await this.exchange.reply, dialect, replica)
-        const parsed = parseJson(reply.text)
-        const given = dialect.answer(parsed instanceof Promise ? await parsed : parsed, attempt, replica.facts)
+        const given = await readAnswer(reply.text, dialect, attempt, replica)
         if (!given.finish) throw new ProtocolError('an answer without an end')
         checkAnswer(given, attempt, { vocabSize, before: 0 })
         const answer = this.task.read(given)
@@ -171,6 +171,16 @@ export class RunningAttempt {
 }
 
 const longestEvent = 64 << 20
+
+async function readAnswer(
+  text: string,
+  dialect: Dialect,
+  attempt: GenerationAttempt,
+  { facts }: Replica,
+): Promise<GenerationAnswer> {
+  if (isLong(text)) return dialect.answer(await parseLong(text), attempt, facts)
+  return inTurn(() => dialect.quickAnswer?.(text, attempt, facts) ?? dialect.answer(parseShort(text), attempt, facts))
+}
 
 class RefusedReply extends RefusalError {
   constructor(

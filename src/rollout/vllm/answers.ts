@@ -4,6 +4,7 @@ import { asArray, asObject } from '../remote/call-server.js'
 import type { GenerationAnswer, GenerationAttempt } from '../remote/dialect.js'
 import { ProtocolError, RefusalError } from '../remote/errors.js'
 import { refusal } from './refusal.js'
+import { scanAnswer } from './scan-logprobs.js'
 
 type Fields = Readonly<Record<string, unknown>>
 type Read = (event: string) => GenerationAnswer | undefined
@@ -11,6 +12,27 @@ type Read = (event: string) => GenerationAnswer | undefined
 export function tokensAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {
   const answer = asObject(body, 'the answer')
   return tokensChoice(onlyChoice(answer), attempt, answer.prompt_logprobs)
+}
+
+/** The same, without parsing alternatives that nobody asked for. */
+export function quickTokensAnswer(text: string, attempt: GenerationAttempt): GenerationAnswer | undefined {
+  if (attempt.sampling.topLogprobs !== undefined || attempt.promptLogprobs !== undefined) return undefined
+  const scanned = scanAnswer(text)
+  if (!scanned) return undefined
+  const { body, ids, logprobs } = scanned
+  const choice = onlyChoice(asObject(body, 'the answer'))
+  const given = tokenIds(choice)
+  if (given.length !== ids.length) throw new ProtocolError(`${ids.length} log-probabilities for ${given.length} tokens`)
+  const wrong = given.findIndex((id, i) => id !== ids[i])
+  if (wrong >= 0) throw new ProtocolError(`the log-probability of token ${ids[wrong]} for ${given[wrong]}`)
+  return {
+    ids: given,
+    logprobs,
+    top: undefined,
+    finish: finishOf(choice),
+    versions: versionsOf(choice.weight_versions),
+    promptLogprobs: undefined,
+  }
 }
 
 export function completionsAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {

@@ -1,6 +1,6 @@
 /** vLLM's words: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
 import type { Dialect } from '../remote/dialect.js'
-import { completionsAnswer, completionsReader, tokensAnswer, tokensReader } from './answers.js'
+import { completionsAnswer, completionsReader, quickTokensAnswer, tokensAnswer, tokensReader } from './answers.js'
 import * as control from './control.js'
 import { generationBody } from './generation.js'
 import { probe } from './probe.js'
@@ -13,6 +13,7 @@ export function vllmDialect({ model }: { model?: string | undefined } = {}): Dia
     generation: generationBody,
     answer: (body, attempt, facts) =>
       facts.route === 'tokens' ? tokensAnswer(body, attempt) : completionsAnswer(body, attempt),
+    quickAnswer: (text, attempt, facts) => (facts.route === 'tokens' ? quickTokensAnswer(text, attempt) : undefined),
     reader: (attempt, facts) => (facts.route === 'tokens' ? tokensReader(attempt) : completionsReader(attempt)),
     refusal,
     ...control,
