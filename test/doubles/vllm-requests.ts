@@ -20,6 +20,9 @@ const invalid = (where: string, type: string, msg: string, input: string): Reply
     where,
   )
 
+/** `--max-logprobs`, as it is where nobody sets it. */
+const mostLogprobs = 20
+
 /** `prompt` and the sampling parameters of either route. */
 export function readVllmRequest(
   ids: unknown,
@@ -51,6 +54,16 @@ export function readVllmRequest(
   if (temperature < 0 || temperature > 2) {
     const message = `temperature must be in [0, 2], got ${temperature}. (parameter=temperature, value=${temperature})`
     return badRequest(message, 'temperature')
+  }
+  for (const [name, what] of [
+    ['logprobs', 'sample'],
+    ['prompt_logprobs', 'prompt'],
+  ] as const) {
+    const asked = number(params[name], 0)
+    if (asked > mostLogprobs) {
+      const message = `Requested ${what} logprobs of ${asked}, which is greater than max allowed: ${mostLogprobs}`
+      return badRequest(`${message} (parameter=${name}, value=${asked})`, name)
+    }
   }
   if (temperature === 0 && n > 1) return badRequest(`n must be 1 when using greedy sampling, got ${n}.`)
   const tooLong =

@@ -43,7 +43,7 @@ export async function parseLong(text: string, most = slice): Promise<unknown> {
     const list: unknown[] = []
     const record: Record<string, unknown> = {}
     const take = (part: unknown): void => {
-      if (isObject) Object.assign(record, part)
+      if (isObject) for (const [key, value] of Object.entries(part as object)) put(record, key, value)
       else for (const item of part as unknown[]) list.push(item)
     }
     // Items from `from` on that wait to be parsed together; `seek` is where the next one begins.
@@ -60,7 +60,7 @@ export async function parseLong(text: string, most = slice): Promise<unknown> {
       if (ends.has(inner)) {
         if (from < seek) await flush(seek - 1)
         const value = await parseValue(inner, stop)
-        if (isObject) record[keyOf(text.slice(seek, inner))] = value
+        if (isObject) put(record, keyOf(text.slice(seek, inner)), value)
         else list.push(value)
         from = stop + 1
       } else if (stop - from > most) {
@@ -131,6 +131,13 @@ function valueStart(text: string, start: number, end: number): number {
   if (text[at] !== '"') return at
   const colon = text.indexOf(':', stringEnd(text, at))
   return colon < 0 || colon > end ? at : skipSpace(text, colon + 1)
+}
+
+/** Also a key that means something else in an assignment. */
+function put(record: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true })
+  else record[key] = value
 }
 
 function keyOf(text: string): string {

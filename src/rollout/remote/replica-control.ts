@@ -225,9 +225,9 @@ export class ReplicaControl implements PoolHooks {
     if (replica.isConnected && facts.logprobs !== replica.facts.logprobs)
       throw new EngineError(`it gives ${facts.logprobs} log-probabilities now, and gave ${replica.facts.logprobs}`)
     replica.facts = facts
-    replica.adapter = undefined
     // It may be paused from before it was away.
     if (facts.control === 'full') await this.dialect.resume(replica.server)
+    await this.weights.forgetAdapter(replica)
     await this.weights.recognise(replica, 'down')
     // Others may be given newer ones while this one gets its own.
     while (replica.version !== this.weights.version) await this.giveAlone(replica)

@@ -61,7 +61,7 @@ export class ReplicaWeights {
       return { version, update, proof }
     }
     if (adapter !== undefined && replicas.every(({ facts }) => facts.adapters))
-      return planned({ kind: 'adapter', path: serverPath(adapter), name: `policy@${version}` })
+      return planned({ kind: 'adapter', path: serverPath(adapter), name: `policy@${this.markerOf(version)}` })
     if (directory !== undefined)
       return planned({ kind: 'directory', path: serverPath(directory), marker: this.markerOf(version) })
     if (adapter !== undefined) throw new EngineError('an adapter alone: the servers were started without adapters')
@@ -102,6 +102,13 @@ export class ReplicaWeights {
     this.tell('updated', replica, `has the weights of version ${version}`)
     if (previous !== undefined && previous !== replica.adapter)
       await dialect.unload(replica.server, previous).catch(() => {})
+  }
+
+  /** A server that was away, and not started anew, may still have the adapter that it is about to be given. */
+  async forgetAdapter(replica: Replica): Promise<void> {
+    const { update } = this.current
+    replica.adapter = undefined
+    if (update?.kind === 'adapter') await this.dialect.unload(replica.server, update.name).catch(() => {})
   }
 
   private async checkMarker(replica: Replica): Promise<void> {

@@ -94,8 +94,8 @@ test('what cannot be drawn here is refused', async () => {
   const generator = await connected(kinds[0]!, { urls: [server.url] })
   const asked = (given: Partial<SamplingParams>) =>
     outcomesOf(generator, [greedy('a', { firstTemperature: 30, temperature: 1, topK: 10, ...given })])
-  await expect(asked({ topK: -1 })).rejects.toThrow(/firstTemperature 30: .* 20 likeliest .* set topK/)
-  await expect(asked({ topK: 21 })).rejects.toThrow(RangeError)
+  await expect(asked({ topK: -1 })).rejects.toThrow(/firstTemperature 30: .* 19 likeliest .* set topK/)
+  await expect(asked({ topK: 20 })).rejects.toThrow(RangeError)
   await expect(asked({ ignoreEos: false })).rejects.toThrow(/give the engine a tokenizer/)
   await expect(asked({ temperature: 2.5 })).rejects.toThrow(/temperature: the server takes at most 2/)
   await server.stop()

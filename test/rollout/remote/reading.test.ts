@@ -19,6 +19,13 @@ test('any JSON, in slices of any size, is what JSON.parse makes of it', async ()
   )
 })
 
+test('names that mean something else in an assignment are names', async () => {
+  const text = '{"a":[1,2,3,4,5],"__proto__":{"x":[1,2,3,4,5,6]},"b":{"__proto__":1}}'
+  const parsed = await parseLong(text, 6)
+  expect(JSON.stringify(parsed)).toBe(text)
+  expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype)
+})
+
 test('what is no JSON is refused, at once or in slices', async () => {
   const cut = fc.tuple(fc.jsonValue(), fc.nat()).map(([value, at]) => {
     const text = JSON.stringify({ value })
