@@ -40,6 +40,8 @@ export interface ExchangeOptions {
   readonly path: string
   readonly body?: string
   readonly timeoutMs: number
+  /** `in turn`: it is not read while many others wait to be; for answers that are large. */
+  readonly reads?: 'in turn'
   /** Takes the body of a 200 piece by piece. */
   readonly onPiece?: (piece: Buffer) => void
 }
@@ -89,7 +91,7 @@ export class HttpServer implements ServerConnection {
   }
 
   /** Without promises but one: a rollout makes very many of these. */
-  exchange({ method, path, body, timeoutMs, onPiece }: ExchangeOptions): Exchange {
+  exchange({ method, path, body, timeoutMs, reads, onPiece }: ExchangeOptions): Exchange {
     let cancel: Exchange['cancel'] = () => {}
     const reply = new Promise<Reply>((resolve, reject) => {
       let controller: { abort(reason: Error): void } | undefined
@@ -129,7 +131,7 @@ export class HttpServer implements ServerConnection {
           },
           onResponseStart: (answering, code, headers) => {
             status = code
-            if (!onPiece && whenRoom(() => answering.resume())) answering.pause()
+            if (reads && whenRoom(() => answering.resume())) answering.pause()
             const header = headers['retry-after']
             retryAfter = Array.isArray(header) ? header[0] : header
           },

@@ -11,6 +11,7 @@ const mostWaiting = 32
 const queue: (() => void)[] = []
 const readers: (() => void)[] = []
 let first = 0
+let isScheduled = false
 
 export function inTurn<T>(work: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -21,7 +22,7 @@ export function inTurn<T>(work: () => T): Promise<T> {
         reject(error)
       }
     })
-    if (queue.length === 1) setImmediate(drain)
+    schedule()
   })
 }
 
@@ -32,12 +33,20 @@ export function whenRoom(read: () => void): 'later' | undefined {
   return 'later'
 }
 
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(drain)
+}
+
 function drain(): void {
+  isScheduled = false
   for (const end = performance.now() + sliceMs; first < queue.length && performance.now() < end; ) queue[first++]!()
-  if (first < queue.length) setImmediate(drain)
-  else {
+  if (first === queue.length) {
     queue.length = 0
     first = 0
   }
   for (let room = mostWaiting - (queue.length - first); room > 0 && readers.length > 0; room--) readers.shift()!()
+  // Those that were let in may have nothing to be done: the others are not to wait for them.
+  if (queue.length > 0 || readers.length > 0) schedule()
 }

@@ -81,7 +81,7 @@ export class RunningAttempt {
     try {
       if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
       else {
-        this.exchange = replica.server.exchange(sent)
+        this.exchange = replica.server.exchange({ ...sent, reads: 'in turn' })
         const reply = checkStatus(await this.exchange.reply, dialect, replica)
         const given = await readAnswer(reply.text, dialect, attempt, replica)
         if (!given.finish) throw new ProtocolError('an answer without an end')

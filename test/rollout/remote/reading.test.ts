@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventLines } from '../../../src/rollout/remote/event-lines.js'
-import { inTurn } from '../../../src/rollout/remote/in-turn.js'
+import { inTurn, whenRoom } from '../../../src/rollout/remote/in-turn.js'
 import { parseJson, parseLong } from '../../../src/rollout/remote/parse-long.js'
 import { SampleRecord } from '../../../src/rollout/remote/sample-record.js'
 import { serverWords } from '../../../src/rollout/remote/server-words.js'
@@ -72,6 +72,16 @@ test('work in turn: in order, each with its own result, others in between', asyn
   expect(results[7]).toMatchObject({ status: 'rejected' })
   expect(results[8]).toMatchObject({ value: 8 })
   expect(ticks).toBeGreaterThan(3)
+})
+
+test('answers wait to be read while many are; none is forgotten, whatever becomes of the others', async () => {
+  const work = Array.from({ length: 40 }, () => inTurn(() => {}))
+  let read = 0
+  const asked = Array.from({ length: 200 }, () => whenRoom(() => read++))
+  expect(asked.every(answer => answer === 'later')).toBe(true)
+  await Promise.all(work)
+  await expect.poll(() => read).toBe(200)
+  expect(whenRoom(() => {})).toBeUndefined()
 })
 
 test('events from pieces that end anywhere', () => {

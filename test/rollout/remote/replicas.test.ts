@@ -88,7 +88,7 @@ describe.concurrent.each(kinds)('$name', kind => {
   })
 
   test('where none takes the weights, it is told', async () => {
-    const { generator, servers } = await world(kind, { servers: 2 })
+    const { generator, servers } = await world(kind, { servers: 2, patienceMs: 1500 })
     for (const server of servers) await server.stop()
     await expect(generator.updateWeights({ version: 3, directory: writeToyCheckpoint(3) })).rejects.toThrow(
       /no server took the weights of version 3/,
