@@ -17,6 +17,8 @@ export interface OpenGeneratorOptions {
   readonly tokenizer: Tokenizer
   /** The rank of the adapter that is trained: a server is started to load such ones. */
   readonly loraRank?: number | undefined
+  /** Whether a server that is started shall be able to give its memory to models on the same card. */
+  readonly sleep?: 'enabled' | undefined
   /** Where the log of a server that is started goes. */
   readonly logDirectory: string
   readonly report: Report
@@ -77,7 +79,7 @@ function connect(
 }
 
 async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Promise<StartedEngine> {
-  const { config, model, loraRank, logDirectory, report, signal } = options
+  const { config, actor, model, loraRank, sleep, logDirectory, report, signal } = options
   const { command, flags } = config
   const apiKey = keyOf(config)
   const working = report.live()
@@ -88,6 +90,9 @@ async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Pr
       logFile: join(logDirectory, `${type}.log`),
       flags,
       signal,
+      sleep,
+      dtype: actor.dtype,
+      ...(actor.device === 'cpu' ? { device: 'cpu' } : {}),
       onProgress: ({ seconds, lastLine }) => working.show(`starting ${type}, ${seconds.toFixed(0)} s: ${lastLine}`),
       ...(command === undefined ? {} : { command: [command] }),
       ...(apiKey === undefined ? {} : { apiKey }),

@@ -212,6 +212,7 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
       model: config.model,
       tokenizer,
       loraRank: config.lora?.rank,
+      sleep: config.enableEngineSleep ? 'enabled' : undefined,
       logDirectory: join(run.directory, 'logs'),
       report: job.report,
       signal: job.signal,
@@ -222,8 +223,11 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
     })
     const { generator } = opened
     checkImportance(config, generator)
+    // Where none was asked for: servers may take less than the model.
+    const promptMaxLen = job.config.promptMaxLen ?? Math.min(config.promptMaxLen, generator.maxLength - 1)
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
+      promptMaxLen,
       ...(rewards as RewardEngineOptions),
       actor,
       tokenizer,

@@ -1,0 +1,3 @@
+import { describeGrpo } from './grpo.js'
+
+describeGrpo('sglang')
