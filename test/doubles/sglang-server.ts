@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AnswerSpoiling } from './engine-faults.js'
 import { EngineServer, type Exchange, nextName, type Reply, type Route } from './engine-server.js'
 import { type SglangShape, sglangAnswer, sglangWhole } from './sglang-answers.js'
+import { modelInfo, modelList, type SglangFlag, serverInfo } from './sglang-info.js'
 import { badBody, badField, badValue, readSglangRequest, type SglangRequest } from './sglang-requests.js'
 import { loaded, readToyCheckpoint } from './toy-checkpoint.js'
 import { ToyEngine, type ToySequence } from './toy-engine.js'
@@ -12,14 +13,7 @@ export interface SglangServerOptions {
   readonly version?: string
   readonly context?: number
   /** What it was started with; `lora` is on by default, as `--enable-lora` is in a run. */
-  readonly flags?: readonly (
-    | 'enable-deterministic-inference'
-    | 'enable-memory-saver'
-    | 'enable-weights-cpu-backup'
-    | 'incremental-streaming-output'
-    | 'skip-tokenizer-init'
-    | 'disable-lora'
-  )[]
+  readonly flags?: readonly SglangFlag[]
   /** `SGLANG_RETURN_ORIGINAL_LOGPROB`. */
   readonly logprobs?: 'raw' | 'scaled'
   readonly apiKey?: string
@@ -39,7 +33,7 @@ export class SglangServer extends EngineServer {
     this.context = context
   }
 
-  private has(flag: NonNullable<SglangServerOptions['flags']>[number]): boolean {
+  private has(flag: SglangFlag): boolean {
     return this.options.flags?.includes(flag) ?? false
   }
 
@@ -48,10 +42,10 @@ export class SglangServer extends EngineServer {
   protected readonly routes: Readonly<Record<string, Route>> = {
     'GET /ready': () => ({ status: this.engine.paused ? 503 : 200, text: '' }),
     'GET /health': () => ({ status: this.engine.paused ? 503 : 200, text: '' }),
-    'GET /model_info': () => this.modelInfo(),
-    'GET /get_model_info': () => this.modelInfo(),
-    'GET /server_info': () => this.serverInfo(),
-    'GET /v1/models': () => this.models(),
+    'GET /model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
+    'GET /get_model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
+    'GET /server_info': () => ({ status: 200, json: this.serverInfo() }),
+    'GET /v1/models': () => ({ status: 200, json: modelList(this.modelPath, this.context, this.engine.adapters) }),
     'POST /generate': exchange => this.generate(exchange),
     'POST /abort_request': ({ body }) => {
       const { rid, abort_all } = record<unknown>(body) ?? {}
@@ -114,59 +108,9 @@ export class SglangServer extends EngineServer {
     'nan-logprobs': answer => withLogprobs(answer, triples => triples.map(([, id, text]) => ['NaN', id, text])),
   }
 
-  private modelInfo(): Reply {
-    const info = {
-      model_path: this.modelPath,
-      served_model_name: this.modelPath,
-      tokenizer_path: '/models/toy',
-      is_generation: true,
-      preferred_sampling_params: null,
-      weight_version: this.engine.marker,
-      load_format: 'auto',
-      reasoning_parser: null,
-      tool_call_parser: null,
-      disaggregation_mode: 'null',
-      has_image_understanding: false,
-      has_audio_understanding: false,
-      model_type: 'qwen2',
-      architectures: ['Qwen2ForCausalLM'],
-    }
-    return { status: 200, json: info }
-  }
-
-  private serverInfo(): Reply {
-    const info = {
-      model_path: this.modelPath,
-      tokenizer_path: '/models/toy',
-      skip_tokenizer_init: this.has('skip-tokenizer-init'),
-      disable_overlap_schedule: true,
-      random_seed: 1,
-      served_model_name: this.modelPath,
-      weight_version: this.engine.marker,
-      sampling_defaults: 'model',
-      incremental_streaming_output: this.has('incremental-streaming-output'),
-      grammar_backend: 'xgrammar',
-      enable_lora: !this.has('disable-lora'),
-      max_lora_rank: 8,
-      enable_deterministic_inference: this.has('enable-deterministic-inference'),
-      enable_memory_saver: this.has('enable-memory-saver'),
-      enable_weights_cpu_backup: this.has('enable-weights-cpu-backup'),
-      status: 'ready',
-      max_total_num_tokens: 8192,
-      max_req_input_len: this.context - 6,
-      version: this.options.version ?? '0.5.23',
-    }
-    return { status: 200, json: info }
-  }
-
-  private models(): Reply {
-    const created = Math.floor(Date.now() / 1000)
-    const model = (id: string, root: string, parent: string | null, max: number | null): object => ({
-      ...{ id, object: 'model', created, owned_by: 'sglang', root, parent, max_model_len: max },
-    })
-    const adapters = [...this.engine.adapters].map(([name, { path }]) => model(name, path, this.modelPath, null))
-    const data = [model(this.modelPath, this.modelPath, null, this.context), ...adapters]
-    return { status: 200, json: { object: 'list', data } }
+  private serverInfo(): unknown {
+    const { version = '0.5.23', flags = [] } = this.options
+    return serverInfo({ path: this.modelPath, marker: this.engine.marker, context: this.context, version, flags })
   }
 
   private async generate(exchange: Exchange): Promise<Reply> {

@@ -13,7 +13,7 @@ import type { PoolHooks, ReplicaPool } from './replica-pool.js'
 import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
 
 /** How long streams must say nothing to count as quiet, and how long that is waited for. */
-const quietMs = 30
+const quietMs = 100
 const quietDeadlineMs = 2000
 /** How long a server may take to answer requests that it was told to break off. */
 const breakOffMs = 5000

@@ -60,7 +60,7 @@ async function continueGeneration(server: ServerConnection): Promise<ServerFacts
   if (status === 404) return { missing: `pausing (it needs SGLang ${oldest} or later)` }
   if (status !== 401 && status !== 403) return 'full'
   return {
-    missing: 'the right to control it (it was started with --admin-api-key, which must be left out: one key for both)',
+    missing: 'the right to control it (start it with an --admin-api-key that is the --api-key, or without one)',
   }
 }
 

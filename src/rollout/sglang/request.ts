@@ -29,6 +29,8 @@ export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts
 function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonly<Record<string, unknown>> {
   const { maxNewTokens, minNewTokens, temperature, seed, sampling } = attempt
   const { topK, topP, minP, stop, stopIds, ignoreEos, forbiddenIds, structured, text } = sampling
+  // Found once more on our side: here they end the request in time. Before the least of tokens they would end it too.
+  const endsByText = facts.tokenizer === true && stop.length > 0 && minNewTokens === 0
   return {
     max_new_tokens: maxNewTokens,
     min_new_tokens: Math.min(minNewTokens, maxNewTokens),
@@ -43,8 +45,7 @@ function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonl
     // It would also ignore `stop_token_ids`: with them the end of sequence ends a request, which is then asked to go on.
     ignore_eos: ignoreEos && stopIds.length === 0,
     stop_token_ids: stopIds,
-    // Found once more on our side: here it ends the request in time.
-    ...(facts.tokenizer === true && stop.length > 0 ? { stop, skip_special_tokens: text !== 'with-special' } : {}),
+    ...(endsByText ? { stop, skip_special_tokens: text !== 'with-special' } : {}),
     ...(forbiddenIds.length > 0 ? { logit_bias: Object.fromEntries(forbiddenIds.map(id => [id, never])) } : {}),
     // Without deterministic inference a seed is taken and forgotten, and older servers do not know the word.
     ...(facts.seeds === 'position' ? { sampling_seed: seed } : {}),
