@@ -9,7 +9,8 @@ import type { Dialect } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
-import type { PoolHooks, ReplicaPool } from './replica-pool.js'
+import type { HealthHooks } from './replica-health.js'
+import type { ReplicaPool } from './replica-pool.js'
 import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
 
 /** How long streams must say nothing to count as quiet, and how long that is waited for. */
@@ -20,7 +21,7 @@ const breakOffMs = 5000
 
 const delay = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-export class ReplicaControl implements PoolHooks {
+export class ReplicaControl implements HealthHooks {
   readonly weights: ReplicaWeights
   private pauses = 0
   private isPaused = false
@@ -39,8 +40,12 @@ export class ReplicaControl implements PoolHooks {
     return this.weights.version
   }
 
+  private get connected(): readonly Replica[] {
+    return this.pool().replicas.filter(({ isConnected }) => isConnected)
+  }
+
   private get working(): readonly Replica[] {
-    return this.pool().replicas.filter(replica => replica.isConnected && replica.state !== 'down')
+    return this.connected.filter(({ state }) => state !== 'down')
   }
 
   /** One after another, also after one that failed. */
@@ -52,7 +57,15 @@ export class ReplicaControl implements PoolHooks {
 
   pause(): Promise<void> {
     this.pauses++
-    return this.inTurn(() => this.pauseServers())
+    return this.inTurn(async () => {
+      try {
+        await this.pauseServers()
+      } catch (error) {
+        this.pauses--
+        await this.resumeServers().catch(() => {})
+        throw error
+      }
+    })
   }
 
   resume(): void {
@@ -85,7 +98,7 @@ export class ReplicaControl implements PoolHooks {
       const late = setTimeout(() => {
         for (const running of asked) running.cancel('paused')
       }, breakOffMs)
-      await pool.quiet(replica)
+      await replica.quiet()
       clearTimeout(late)
     }
   }
@@ -95,12 +108,20 @@ export class ReplicaControl implements PoolHooks {
     if (!this.isPaused || this.pauses > 0 || this.isAsleep) return
     this.isPaused = false
     try {
-      await this.each(async replica => {
-        if (replica.facts.control === 'full') await this.dialect.resume(replica.server)
-      })
+      await this.each(replica => this.resumeOne(replica))
       await this.each(replica => this.weights.proveIfNew(replica))
     } finally {
       this.pool().release()
+    }
+  }
+
+  /** One that refuses would never answer: it is drained, and told again when it is looked at. */
+  private async resumeOne(replica: Replica): Promise<void> {
+    if (replica.facts.control !== 'full') return
+    try {
+      await this.dialect.resume(replica.server)
+    } catch (error) {
+      this.pool().drain(replica, (error as Error).message)
     }
   }
 
@@ -121,7 +142,7 @@ export class ReplicaControl implements PoolHooks {
 
   updateWeights(update: WeightsUpdate): Promise<void> {
     return this.inTurn(async () => {
-      const next = this.weights.plan(update, this.working)
+      const next = this.weights.plan(update, this.connected)
       if (!next) return
       if (next.update?.kind === 'directory' && this.options.modelDirectory !== undefined)
         await checkWeights(update.directory!, this.options.modelDirectory)
@@ -182,26 +203,32 @@ export class ReplicaControl implements PoolHooks {
       await this.each(async replica => {
         // By the connection, and from the beginning when awake: so a sample does not depend on when others sleep.
         for (const running of [...replica.running]) running.cancel('paused')
-        await this.pool().quiet(replica)
+        await replica.quiet()
         if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.sleep(replica.server)
+      }).catch(async error => {
+        await this.wakeServers().catch(() => {})
+        throw error
       })
     })
   }
 
   wake(): Promise<void> {
-    return this.inTurn(async () => {
-      if (!this.isAsleep) return
-      try {
-        await this.each(async replica => {
-          if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.wake(replica.server)
-          if (replica.version === undefined) await this.giveAlone(replica)
-        })
-      } finally {
-        this.isAsleep = false
-        this.pool().release()
-        await this.resumeServers()
-      }
-    })
+    return this.inTurn(() => this.wakeServers())
+  }
+
+  /** What was to be loaded meanwhile is, before anything is generated. */
+  private async wakeServers(): Promise<void> {
+    if (!this.isAsleep) return
+    try {
+      await this.each(async replica => {
+        if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.wake(replica.server)
+        if (replica.version === undefined) await this.giveAlone(replica)
+      })
+    } finally {
+      this.isAsleep = false
+      this.pool().release()
+      await this.resumeServers()
+    }
   }
 
   /** Weights for one server, while the others go on. */

@@ -2,38 +2,19 @@
  * The servers and the samples that wait for them. Least loaded first, the samples of a prompt together where that costs no
  * waiting; a server that is dead or slow is drained, looked at again after a while, tried with one request, and back.
  */
+
+import { AttemptBreaking } from './attempt-breaking.js'
 import type { Dialect } from './dialect.js'
 import { nextMove } from './next-move.js'
-import type { ResolvedRemoteOptions } from './options.js'
+import type { EngineEvent, ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
+import { type HealthHooks, ReplicaHealth } from './replica-health.js'
 import { type AttemptEnd, type CancelReason, RunningAttempt } from './running-attempt.js'
 import type { SampleTask } from './sample-task.js'
 import { StickyReplicas } from './sticky-replicas.js'
 
 /** How often what takes too long is looked for. */
 const tickMs = 250
-/** An attempt is never too slow before this, */
-const slowestMs = 5000
-/** and not before it takes this many times as long as it would elsewhere. */
-const slowFactor = 8
-/** After this long without work a server may be another than it was. */
-const idleMs = 1000
-/** How long an attempt that was told to end may take for it. */
-const abortMs = 2000
-/** and when it is told again. */
-const abortAgainMs = 100
-const readinessMs = 2000
-const strikesToDrain = 3
-
-export interface PoolHooks {
-  /** Makes a server that was down, or may have been started anew, ready for work: with the weights it should have. */
-  recover(replica: Replica): Promise<void>
-  /**
-   * Whether a server that was idle, or whose connection broke, has the weights it should have, and gives them to it. Undefined: it
-   * needs no look.
-   */
-  verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined
-}
 
 export class ReplicaPool {
   private readonly waiting: SampleTask[] = []
@@ -47,7 +28,8 @@ export class ReplicaPool {
   private attempts = 0
   /** Since when no server could be given work. */
   private stuckSince: number | undefined
-  private readonly aborting = new Map<Replica, string[]>()
+  private readonly health: ReplicaHealth
+  private readonly breaking: AttemptBreaking
   promptTokens = 0
   generatedTokens = 0
 
@@ -55,8 +37,12 @@ export class ReplicaPool {
     readonly replicas: readonly Replica[],
     private readonly dialect: Dialect,
     private readonly options: ResolvedRemoteOptions,
-    private readonly hooks: PoolHooks,
-  ) {}
+    hooks: HealthHooks,
+  ) {
+    const { onEvent } = options
+    this.breaking = new AttemptBreaking(dialect)
+    this.health = new ReplicaHealth(replicas, { dialect, hooks, onEvent, onChange: () => this.pump() })
+  }
 
   /** From now on servers are looked after. */
   start(): void {
@@ -103,54 +89,16 @@ export class ReplicaPool {
       return
     }
     for (const replica of this.replicas)
-      for (const running of replica.running) if (running.task === task) this.breakOffOne(running, 'aborted')
+      for (const running of replica.running) if (running.task === task) this.breaking.one(running, 'aborted')
   }
 
   /** Ends attempts on a server so that what they have comes back, as far as the server can; resolves when all have ended. */
-  async breakOff(replica: Replica, reason: CancelReason): Promise<void> {
-    for (const running of replica.running) this.breakOffOne(running, reason)
-    await this.quiet(replica)
+  breakOff(replica: Replica, reason: CancelReason): Promise<void> {
+    return this.breaking.all(replica, reason)
   }
 
-  /** Resolves when nothing is under way on a server. */
-  async quiet(replica: Replica): Promise<void> {
-    while (replica.running.size > 0) await Promise.race([...replica.running].map(({ done }) => done))
-  }
-
-  private breakOffOne(running: RunningAttempt, reason: CancelReason): void {
-    const { replica, attempt } = running
-    // A stream has given us what there is. A server without control routes notices the connection alone.
-    if (attempt.transport === 'stream' || replica.facts.control !== 'full' || replica.state === 'down') {
-      running.cancel(reason)
-      return
-    }
-    let ids = this.aborting.get(replica)
-    if (!ids) {
-      ids = []
-      this.aborting.set(replica, ids)
-      setImmediate(() => this.sendAborts(replica))
-    }
-    ids.push(attempt.id)
-    running.isBrokenOff = true
-    setTimeout(() => running.cancel(reason), abortMs).unref()
-  }
-
-  /** Until they have ended: a call to end a request may overtake the request itself. */
-  private sendAborts(replica: Replica): void {
-    const ids = new Set(this.aborting.get(replica))
-    this.aborting.delete(replica)
-    const send = (): void => {
-      const left = [...replica.running].filter(({ attempt }) => ids.has(attempt.id))
-      if (left.length === 0) return
-      const names = left.map(({ attempt }) => attempt.id)
-      this.dialect.abort(replica.server, names).then(
-        () => setTimeout(send, abortAgainMs).unref(),
-        () => {
-          for (const running of left) running.cancel(running.task.isAborted ? 'aborted' : 'paused')
-        },
-      )
-    }
-    send()
+  drain(replica: Replica, reason: string): void {
+    this.health.drain(replica, reason)
   }
 
   close(): void {
@@ -179,31 +127,11 @@ export class ReplicaPool {
 
   private choose(task: SampleTask): Replica | undefined {
     const now = performance.now()
-    const free = this.replicas.filter(replica => replica.hasRoom(now) && !this.needsLook(replica, now))
+    const free = this.replicas.filter(replica => replica.hasRoom(now) && !this.health.needsLook(replica, now))
     const avoided = this.avoided.get(task)
     const usable = this.replicas.some(replica => replica !== avoided && replica.state === 'up' && !replica.unusable)
     const candidates = usable ? free.filter(replica => replica !== avoided) : free
     return this.sticky.choose(task.request.promptId, candidates)
-  }
-
-  /** Starts the look, and answers that there is one. */
-  private needsLook(replica: Replica, now: number): boolean {
-    if (replica.running.size > 0 || now - replica.lastUsed < idleMs) return false
-    const look = this.hooks.verify(replica, 'idle')
-    if (!look) return false
-    this.check(replica, look)
-    return true
-  }
-
-  private check(replica: Replica, look: Promise<void>): void {
-    const checking = look
-      .catch((error: Error) => this.drain(replica, error.message))
-      .finally(() => {
-        replica.checking = undefined
-        replica.lastUsed = performance.now()
-        this.pump()
-      })
-    replica.checking = checking
   }
 
   private send(task: SampleTask, replica: Replica): void {
@@ -232,7 +160,7 @@ export class ReplicaPool {
   private settle(running: RunningAttempt, end: AttemptEnd): void {
     const { task, replica } = running
     this.avoided.delete(task)
-    this.judge(running, end)
+    this.health.judge(running, end)
     const move = nextMove(running, end)
     switch (move.kind) {
       case 'finish':
@@ -256,98 +184,12 @@ export class ReplicaPool {
     }
   }
 
-  /** What it says about the server. */
-  private judge(running: RunningAttempt, end: AttemptEnd): void {
-    const { replica } = running
-    if (replica.state === 'down') return
-    if (end.kind === 'ended') {
-      if (replica.state === 'trial') this.tell('back', replica, 'takes work again')
-      replica.succeeded(running, end.tokens)
-    } else if (end.kind === 'other-weights') this.drain(replica, end.message)
-    else if (end.kind === 'refused') {
-      const { refusal } = end
-      if (refusal.kind === 'unknown-weights') this.drain(replica, refusal.message)
-      if (refusal.kind !== 'retry') return
-      if (refusal.afterMs !== undefined || end.status === 429) this.backOff(replica, refusal.afterMs)
-      else this.strike(replica, refusal.message)
-    } else if (end.kind === 'failed') {
-      const { error } = end
-      if ('kind' in error && error.kind === 'unreachable') this.suspect(replica, error.message)
-      else this.strike(replica, error.message)
-    }
-  }
-
-  private backOff(replica: Replica, afterMs = 1000): void {
-    const wait = Math.min(Math.max(afterMs, 50), 60_000)
-    replica.notBefore = Math.max(replica.notBefore, performance.now() + wait)
-    setTimeout(() => this.pump(), wait + 1).unref()
-  }
-
-  private strike(replica: Replica, reason: string): void {
-    if (++replica.strikes >= strikesToDrain || replica.state === 'trial') this.drain(replica, reason)
-    else this.backOff(replica, 100 * 2 ** replica.strikes)
-  }
-
-  /** A connection broke. One that was idle too long is no sign; a server that does not answer is, and one that was started anew. */
-  private suspect(replica: Replica, reason: string): void {
-    if (++replica.strikes >= 2 * strikesToDrain || replica.state === 'trial') this.drain(replica, reason)
-    if (replica.state === 'down' || replica.checking) return
-    const look = async (): Promise<void> => {
-      const asked = this.dialect.isReady(replica.server)
-      const late = new Promise<false>(resolve => setTimeout(() => resolve(false), readinessMs).unref())
-      if (!(await Promise.race([asked, late]))) throw new Error(reason)
-      await this.hooks.verify(replica, 'broken')
-    }
-    this.check(replica, look())
-  }
-
-  drain(replica: Replica, reason: string): void {
-    if (replica.state === 'down') return
-    replica.drain(reason)
-    this.tell('drained', replica, reason)
-  }
-
   private tick(): void {
     const now = performance.now()
-    for (const replica of this.replicas) {
-      // An update came between its coming back and its first work.
-      const { version, unusable, checking } = replica
-      if (replica.state !== 'down' && version === undefined && !unusable && !checking && this.holds === 0)
-        this.drain(replica, 'it may not have the weights it should have')
-      if (replica.state === 'down' && !replica.checking && now >= replica.retryAt) this.bringBack(replica)
-      if (replica.state !== 'down') this.drainIfSlow(replica, now)
-    }
+    if (this.holds === 0) this.health.drainUnfit(now)
+    this.health.bringBackDown(now)
     this.giveUpIfStuck(now)
     this.pump()
-  }
-
-  private bringBack(replica: Replica): void {
-    const look = async (): Promise<void> => {
-      try {
-        await this.hooks.recover(replica)
-        replica.state = 'trial'
-      } catch (error) {
-        replica.drain((error as Error).message)
-      }
-    }
-    this.check(replica, look())
-  }
-
-  private drainIfSlow(replica: Replica, now: number): void {
-    if (this.holds > 0) return
-    const others = this.replicas.filter(other => other !== replica && other.state === 'up' && !other.unusable)
-    const best = Math.min(...others.map(({ msPerToken = Number.POSITIVE_INFINITY }) => msPerToken))
-    if (!Number.isFinite(best)) return
-    for (const { startedAt, attempt } of replica.running) {
-      const limit = Math.max(slowestMs, slowFactor * best * attempt.maxNewTokens)
-      if (now - startedAt <= limit) continue
-      const took = ((now - startedAt) / 1000).toFixed(1)
-      this.drain(
-        replica,
-        `too slow: an answer takes more than ${took} s, elsewhere ${((best * attempt.maxNewTokens) / 1000).toFixed(1)} s`,
-      )
-      return
-    }
   }
 
   /** With no server to be had for too long, those that wait are told. */
@@ -370,7 +212,7 @@ export class ReplicaPool {
     void task.finish('abort', undefined, version)
   }
 
-  tell(kind: Parameters<ResolvedRemoteOptions['onEvent']>[0]['kind'], { url }: Replica, message: string): void {
+  tell(kind: EngineEvent['kind'], { url }: Replica, message: string): void {
     this.options.onEvent({ kind, url, message })
   }
 }

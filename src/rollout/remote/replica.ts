@@ -73,6 +73,11 @@ export class Replica {
     )
   }
 
+  /** Resolves when nothing is under way on it. */
+  async quiet(): Promise<void> {
+    while (this.running.size > 0) await Promise.race([...this.running].map(({ done }) => done))
+  }
+
   succeeded(running: RunningAttempt, tokens: number): void {
     this.strikes = 0
     this.pauseMs = firstPauseMs

@@ -76,10 +76,14 @@ async function modelOf(
   return { model: found.id, maxLength, isOurs: found.owned_by === 'whetstone' }
 }
 
-/** One that is still paused from an earlier run would answer nothing. */
+/** One that is still asleep or paused from an earlier run would answer nothing. */
 async function letGo(server: ServerConnection): Promise<void> {
-  const answer = await callServer(server, { step: 'asking whether it is paused', method: 'GET', path: '/is_paused' })
-  if (asObject(answer, 'the answer').is_paused === true) await callServer(server, { step: 'resuming', path: '/resume' })
+  const says = async (path: string, name: string): Promise<boolean> => {
+    const { status, text } = await server.request('GET', path, { timeoutMs: probeMs })
+    return status === 200 && new RegExp(`"${name}"\\s*:\\s*true`).test(text)
+  }
+  if (await says('/is_sleeping', 'is_sleeping')) await callServer(server, { step: 'waking up', path: '/wake_up' })
+  if (await says('/is_paused', 'is_paused')) await callServer(server, { step: 'resuming', path: '/resume' })
 }
 
 interface Question {
