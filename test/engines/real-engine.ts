@@ -88,7 +88,11 @@ export function describeRealEngine(real: RealEngine): void {
   const connected = async (options: Partial<RemoteOptions> = {}): Promise<Generator> => {
     const { tokenizer, vocabSize } = world
     const onEvent = (event: EngineEvent) => events.push(event)
-    const generator = await connect({ urls: [engine.url], vocabSize, tokenizer, version, onEvent, ...options })
+    const patienceMs = 120_000
+    const generator = await connect({
+      ...{ urls: [engine.url], vocabSize, tokenizer, version, patienceMs, onEvent },
+      ...options,
+    })
     made.push(generator)
     return generator
   }

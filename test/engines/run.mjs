@@ -22,7 +22,8 @@ if (!(type in programs)) {
 const { variable, path } = programs[type]
 const env = { ...process.env, [variable]: process.env[variable] ?? join(install(), path) }
 const vitest = join(project, 'node_modules/vitest/vitest.mjs')
-const args = [vitest, 'run', '--config', 'vitest.engines.config.ts', `test/engines/${type}`, ...further]
+const files = further.some(word => word.startsWith('test/')) ? [] : [`test/engines/${type}`]
+const args = [vitest, 'run', '--config', 'vitest.engines.config.ts', ...files, ...further]
 process.exit(spawnSync(process.execPath, args, { cwd: project, stdio: 'inherit', env }).status ?? 1)
 
 function install() {
