@@ -45,6 +45,7 @@ export class SglangServer extends EngineServer {
     'GET /model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
     'GET /get_model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
     'GET /server_info': () => ({ status: 200, json: this.serverInfo() }),
+    'GET /get_server_info': () => ({ status: 200, json: this.serverInfo() }),
     'GET /v1/models': () => ({ status: 200, json: modelList(this.modelPath, this.context, this.engine.adapters) }),
     'POST /generate': exchange => this.generate(exchange),
     'POST /abort_request': ({ body }) => {

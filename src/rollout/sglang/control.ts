@@ -2,7 +2,7 @@
 import { asObject, callServer } from '../remote/call-server.js'
 import type { DialectUpdate, ServerConnection } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
-import { serverInfo } from './probe.js'
+import { modelInfo, serverInfo } from './probe.js'
 
 const readyMs = 5000
 const abortMs = 5000
@@ -70,8 +70,7 @@ export async function unload(server: ServerConnection, name: string): Promise<vo
 }
 
 export async function marker(server: ServerConnection): Promise<string | undefined> {
-  const found = await callServer(server, { step: 'asking for the model', method: 'GET', path: '/model_info' })
-  const { weight_version } = asObject(found, 'the model info')
+  const { weight_version } = await modelInfo(server)
   return typeof weight_version === 'string' ? weight_version : undefined
 }
 

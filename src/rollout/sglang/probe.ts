@@ -1,7 +1,8 @@
 /** What an SGLang server is and can do. */
-import { asArray, asObject, callServer } from '../remote/call-server.js'
+import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
 import type { ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
+import { parseJson } from '../remote/parse-long.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -38,18 +39,19 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
   }
 }
 
-export async function serverInfo(server: ServerConnection): Promise<Fields> {
-  const found = await server.request('GET', '/server_info')
-  // As it was called before.
-  const path = found.status === 404 ? '/get_server_info' : '/server_info'
-  return asObject(await callServer(server, { step: 'asking what it is', method: 'GET', path }), 'the server info')
+export const serverInfo = (server: ServerConnection): Promise<Fields> => ask(server, 'server_info')
+export const modelInfo = (server: ServerConnection): Promise<Fields> => ask(server, 'model_info')
+
+/** Older servers know it by another name. */
+async function ask(server: ServerConnection, name: 'server_info' | 'model_info'): Promise<Fields> {
+  let answer = await server.request('GET', `/${name}`)
+  if (answer.status === 404) answer = await server.request('GET', `/get_${name}`)
+  if (answer.status !== 200) throw stepError(server, 'asking what it is', answer.status, answer.text)
+  return asObject(await parseJson(answer.text), name)
 }
 
 async function checkModel(server: ServerConnection): Promise<void> {
-  const found = await server.request('GET', '/model_info')
-  const path = found.status === 404 ? '/get_model_info' : '/model_info'
-  const call = { step: 'asking for the model', method: 'GET', path } as const
-  const { is_generation } = asObject(await callServer(server, call), 'the model info')
+  const { is_generation } = await modelInfo(server)
   if (is_generation === false)
     throw new EngineError(`${server.url}: the server was started for embeddings or rewards, and does not generate`)
 }

@@ -128,8 +128,16 @@ describe('the probe', () => {
   test('a wrong key, and a model that does not generate, are errors in words', async () => {
     const { server } = await serve({ apiKey: 'sesame' })
     await expect(dialect.probe(connectionTo(server, 'other'))).rejects.toThrow(/401: Unauthorized.*API key/)
-    server.fault({ kind: 'status', status: 200, body: { is_generation: false } }, { on: '/model_info', times: 2 })
+    server.fault({ kind: 'status', status: 200, body: { is_generation: false } }, { on: '/model_info' })
     await expect(dialect.probe(connectionTo(server, 'sesame'))).rejects.toThrow(/does not generate/)
+  })
+
+  test('by the names that older servers have for it', async () => {
+    const { server, connection } = await serve()
+    for (const on of ['/server_info', '/model_info', '/ready'])
+      server.fault({ kind: 'status', status: 404, body: { detail: 'Not Found' } }, { on })
+    expect(await dialect.isReady(connection)).toBe(true)
+    expect(await dialect.probe(connection)).toMatchObject({ software: '0.5.23', maxLength: 510 })
   })
 
   test('a key of its own for control is named, and a server without ids says which version has them', async () => {
@@ -209,6 +217,10 @@ test('the other forms, seeds, adapters and names are sent as the server knows th
   const { server, facts } = await serve({ flags: ['enable-deterministic-inference'] })
   const bodyOf = (attempt: GenerationAttempt): Record<string, unknown> =>
     JSON.parse(dialect.generation(attempt, facts).body) as Record<string, unknown>
+  // The server would end a response by its text before the least of tokens: then we look alone.
+  const stop = { stop: ['end'], maxNewTokens: 8 }
+  expect(bodyOf(attemptOf(P, { params: stop }))).toMatchObject({ sampling_params: { stop: ['end'] } })
+  expect(bodyOf(attemptOf(P, { params: { ...stop, minNewTokens: 3 } })).sampling_params).not.toHaveProperty('stop')
   const schema = { type: 'integer' }
   expect(bodyOf(attemptOf(P, { params: { structured: { kind: 'json-schema', schema } } }))).toMatchObject({
     sampling_params: { json_schema: '{"type":"integer"}' },
