@@ -38,6 +38,7 @@ export class ModelTurns implements Turns {
   private readonly models: ReadonlySet<Resident>
   /** The one that is on the device; undefined at first: all may be. */
   private current: Resident | undefined
+  /** Undefined before the first generation: models may work, as they did when they were loaded. */
   private phase: 'generation' | 'scoring' | undefined
   private waiting: { model: Resident; run: () => Promise<void> }[] = []
   private running: Promise<void> | undefined
@@ -79,7 +80,7 @@ export class ModelTurns implements Turns {
   }
 
   private start(): void {
-    if (this.phase !== 'scoring' || this.running || this.waiting.length === 0) return
+    if (this.phase === 'generation' || this.running || this.waiting.length === 0) return
     this.running = this.serve().finally(() => {
       this.running = undefined
       this.start()
@@ -88,7 +89,7 @@ export class ModelTurns implements Turns {
 
   /** The calls of the model that has the device first, then those of the others in the order they came. */
   private async serve(): Promise<void> {
-    while (this.waiting.length > 0 && this.phase === 'scoring') {
+    while (this.waiting.length > 0 && this.phase !== 'generation') {
       const at = Math.max(
         0,
         this.waiting.findIndex(({ model }) => model === this.current),

@@ -148,3 +148,21 @@ test('two servers; the next rollout is generated while the last is trained on', 
   expect(Math.max(...staleness)).toBeGreaterThan(0)
   await expectEachOnce(output)
 }, 300_000)
+
+test('an engine that sleeps while models train gets its weights when it wakes', async () => {
+  const output = fresh('run')
+  const server = await startServer()
+  const { rise, lines } = await trainThrough({
+    model,
+    generator: generatorAt(server),
+    output,
+    more: { enableEngineSleep: true },
+  })
+  await server.kill()
+  expect(rise).toBeGreaterThan(margin)
+  for (const { values } of lines) {
+    expect(values['gap/mean']).toBeLessThan(1e-4)
+    expect(values['staleness/mean']).toBe(0)
+  }
+  await expectEachOnce(output)
+}, 300_000)
