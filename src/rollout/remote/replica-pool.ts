@@ -110,7 +110,13 @@ export class ReplicaPool {
 
   /** Gives work to whoever has room. Called whenever that may have changed. */
   pump(): void {
-    if (this.holds > 0 || this.isClosed) return
+    if (this.holds === 0 && !this.isClosed) this.sendWaiting()
+    // The process lives as long as a sample waits: with all servers away nothing else would hold it.
+    if (this.waiting.length > 0) this.timer?.ref()
+    else this.timer?.unref()
+  }
+
+  private sendWaiting(): void {
     for (let i = 0; i < this.waiting.length; ) {
       const task = this.waiting[i]!
       const replica = this.choose(task)
