@@ -183,7 +183,8 @@ export class ReplicaControl implements HealthHooks {
         try {
           await this.weights.give(replica)
         } catch (error) {
-          // What it has now is nothing to generate from, and on vLLM trying to ends it.
+          // What it has now is nothing to generate from, and on vLLM trying to ends it: nothing may be left that resuming wakes.
+          await this.dialect.pause(replica.server, 'break-off').catch(() => {})
           await this.pool().breakOff(replica, 'drained')
           throw error
         }

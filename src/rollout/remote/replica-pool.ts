@@ -3,6 +3,7 @@
  * waiting; a server that is dead or slow is drained, looked at again after a while, tried with one request, and back.
  */
 
+import { randomUUID } from 'node:crypto'
 import { AttemptBreaking } from './attempt-breaking.js'
 import type { Dialect } from './dialect.js'
 import { nextMove } from './next-move.js'
@@ -25,6 +26,8 @@ export class ReplicaPool {
   private holds = 0
   private heldSince = 0
   isClosed = false
+  /** Names of attempts are not used twice, by no other engine that asks the same server. */
+  private readonly name = randomUUID().slice(0, 8)
   private attempts = 0
   /** Since when no server could be given work. */
   private stuckSince: number | undefined
@@ -143,7 +146,7 @@ export class ReplicaPool {
   private send(task: SampleTask, replica: Replica): void {
     const { dialect, options } = this
     const attempt = task.nextAttempt(
-      `whetstone-${process.pid}-${runId}-${this.attempts++}`,
+      `whetstone-${process.pid}-${this.name}-${this.attempts++}`,
       replica.adapter,
       replica.facts,
     )
@@ -222,6 +225,3 @@ export class ReplicaPool {
     this.options.onEvent({ kind, url, message })
   }
 }
-
-/** Names of attempts are not used twice, by no process that asks the same server. */
-const runId = Math.floor(Math.random() * 2 ** 40).toString(36)

@@ -46,12 +46,7 @@ export function planRl(config: RlConfig): TrainingPlan {
     gradientCheckpointing,
     tokenBudget,
     sequences: config.trainBatchSize ?? samples,
-    generation: {
-      samples,
-      promptMaxLen,
-      maxNewTokens,
-      engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
-    },
+    generation: { samples, promptMaxLen, maxNewTokens },
     seed,
   }
 }
