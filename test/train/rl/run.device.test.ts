@@ -27,5 +27,9 @@ test.each([
       .filter(line => line.includes('"rollout"'))
   expect(await batches(parts)).toEqual(await batches(whole))
   expect(finalWeights(parts).equals(finalWeights(whole))).toBe(true)
-  for (const { values } of await metricLines(whole)) expect(values['gap/mean']).toBeLessThan(0.05)
+  for (const { values } of await metricLines(whole)) {
+    expect(values['gap/mean']).toBeLessThan(0.05)
+    // Activations come and go between two readings.
+    if (device !== 'cpu') expect(values['memory/device_peak']).toBeGreaterThan(values['memory/device']!)
+  }
 })
