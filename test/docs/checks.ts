@@ -285,6 +285,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['npx whetstone rl --config grpo-vllm.yaml', engines],
       ['npx whetstone engine start --type vllm', engines],
       ['# grpo-servers.yaml', config('rl')],
+      ["import { connectVllm } from 'whetstone/rollout'", compile],
     ],
   },
 }

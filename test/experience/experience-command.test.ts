@@ -13,6 +13,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { main } from '../../src/cli/main.js'
+import { openEngine } from '../../src/rollout/index.js'
+import { ModelServer } from '../../src/serve/index.js'
 import { expectClose } from './close.js'
 import { makeModel, tokenizerPath } from './world.js'
 
@@ -183,4 +185,20 @@ describe('whetstone experience', () => {
     expect((await experience(base, ['--set', 'temperature'])).code).toBe(2)
     expect(err).toContain('--set: expected key=value, got "temperature"')
   })
+})
+
+test('samples of a server, by the names of the config and of the seeds', async () => {
+  const opened = await openEngine(at('model'))
+  const server = await ModelServer.start({ engine: opened.engine, tokenizer: opened.tokenizer, name: 'model', port: 0 })
+  try {
+    const generator = { urls: [`http://127.0.0.1:${server.port}`] }
+    const { code, lines } = await experience({ ...base, engineType: 'vllm', generator })
+    expect(code, err).toBe(0)
+    expect(lines).toHaveLength(6)
+    for (const { logprobs, engine_logprobs } of lines as { logprobs: number[]; engine_logprobs: { raw: number[] } }[])
+      for (const [t, raw] of engine_logprobs.raw.entries()) expect(raw).toBeCloseTo(logprobs[t]!, 4)
+  } finally {
+    await server.close({ graceMs: 0 })
+    await opened.close()
+  }
 })
