@@ -11,6 +11,7 @@ import { cudaDevice, type Device, type DType } from '../tensor/index.js'
 import { Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { resolveDevice } from './load-model.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
+import { generationCacheShare } from './open-generator.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
 
 /** A model that fits. */
@@ -181,12 +182,12 @@ function cacheOf(
   { decoder }: ModelConfig,
   on: { device: Device; dtype: DType; longest: number; taken: number },
 ): number {
-  if (!generation) return 0
+  if (!generation || generation.engine === 'elsewhere') return 0
   const { device, dtype, longest, taken } = on
-  const sequences = Math.min(generation.samples, device === 'cpu' ? 128 : 256)
-  const full = cacheBytes(decoder, { tokens: sequences * longest, dtype })
-  const bound = device === 'cpu' ? 2 ** 30 : 0.4 * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
-  return Math.min(full, bound)
+  // On a GPU the engine takes its share of what is free, whether it needs it or not.
+  if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
+  const sequences = Math.min(generation.samples, 128)
+  return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
 
 /** Reads every row, and loads the rewards: what is wrong with them is an error. */

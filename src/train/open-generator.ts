@@ -8,6 +8,9 @@ import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngi
 import type { Tokenizer } from '../text/index.js'
 import type { GeneratorConfig } from './config/generator.js'
 
+/** Most of a GPU is the training's: its activations come and go beside the engine's cache. */
+export const generationCacheShare = 0.2
+
 export interface OpenGeneratorOptions {
   readonly config: GeneratorConfig
   /** Whose weights a local engine samples from; what servers must agree with. */
@@ -36,8 +39,8 @@ export interface OpenedGenerator {
 export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
   const { config, actor, tokenizer } = options
   if (config.type === 'local') {
-    // Most of a GPU is the training's: its activations come and go beside the cache.
-    const engine = new LocalEngine(actor, { tokenizer, ...(actor.device === 'cpu' ? {} : { cacheShare: 0.2 }) })
+    const share = actor.device === 'cpu' ? {} : { cacheShare: generationCacheShare }
+    const engine = new LocalEngine(actor, { tokenizer, ...share })
     return { generator: engine, close: () => engine.close() }
   }
   const started = config.urls ? undefined : await start(options, config.type)

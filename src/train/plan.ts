@@ -41,11 +41,16 @@ export interface TrainingPlan {
   readonly sequences: number
   /** Tokens of a sequence, where the config bounds them. */
   readonly maxLength?: number | undefined
-  /** Samples of a rollout, and tokens a prompt and a response may have. */
-  readonly generation?:
-    | { readonly samples: number; readonly promptMaxLen: number | undefined; readonly maxNewTokens: number }
-    | undefined
+  readonly generation?: PlannedGeneration | undefined
   readonly seed: number
+}
+
+/** Samples of a rollout, tokens a prompt and a response may have, and whose memory generates. */
+export interface PlannedGeneration {
+  readonly samples: number
+  readonly promptMaxLen: number | undefined
+  readonly maxNewTokens: number
+  readonly engine: 'here' | 'elsewhere'
 }
 
 /** What the configs of trainings on rows have in common. */

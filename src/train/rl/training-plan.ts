@@ -46,7 +46,12 @@ export function planRl(config: RlConfig): TrainingPlan {
     gradientCheckpointing,
     tokenBudget,
     sequences: config.trainBatchSize ?? samples,
-    generation: { samples, promptMaxLen, maxNewTokens },
+    generation: {
+      samples,
+      promptMaxLen,
+      maxNewTokens,
+      engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
+    },
     seed,
   }
 }
