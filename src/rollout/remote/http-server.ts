@@ -6,7 +6,7 @@ import { Pool } from 'undici'
 import { redactor, type ServerUrl, shownUrl } from '../../http/index.js'
 import type { ServerConnection } from './dialect.js'
 import { ProtocolError, TransportError } from './errors.js'
-import { whenRoom } from './in-turn.js'
+import { type ReadingSlot, readingSlot } from './reading-slots.js'
 
 export interface HttpServerOptions {
   readonly address: ServerUrl
@@ -21,12 +21,15 @@ const maxAnswerBytes = 256 << 20
 /** Servers close idle connections after 5 seconds; one that is closed while we send is an error we need not have. */
 const keepAliveTimeout = 4000
 const spareConnections = 8
+const nothing = (): void => {}
 
 export interface Reply {
   readonly status: number
   readonly retryAfter: string | undefined
   /** Empty where pieces were wanted, and came. */
   readonly text: string
+  /** Of an answer that was read in turn: it has been used, and the next may be read. */
+  readonly release: () => void
 }
 
 export interface Exchange {
@@ -100,6 +103,7 @@ export class HttpServer implements ServerConnection {
       let retryAfter: string | undefined
       let bytes = 0
       const pieces: Buffer[] = []
+      let slot: ReadingSlot | undefined
       const settle = (): boolean => {
         if (isSettled) return false
         isSettled = true
@@ -108,6 +112,7 @@ export class HttpServer implements ServerConnection {
       }
       const fail = (error: Error): void => {
         if (!settle()) return
+        slot?.release()
         reject(error)
         controller?.abort(error)
       }
@@ -131,7 +136,8 @@ export class HttpServer implements ServerConnection {
           },
           onResponseStart: (answering, code, headers) => {
             status = code
-            if (reads && whenRoom(() => answering.resume())) answering.pause()
+            if (reads) slot = readingSlot(() => answering.resume())
+            if (slot?.waits) answering.pause()
             const header = headers['retry-after']
             retryAfter = Array.isArray(header) ? header[0] : header
           },
@@ -153,7 +159,7 @@ export class HttpServer implements ServerConnection {
               pieces.length === 1 ? pieces[0]!.toString('utf8') : Buffer.concat(pieces, bytes).toString('utf8')
             // The connection keeps this handler until its next request.
             pieces.length = 0
-            resolve({ status, retryAfter, text })
+            resolve({ status, retryAfter, text, release: slot?.release ?? nothing })
           },
           onResponseError: (_, error) => fail(this.broken(path, error)),
         },

@@ -82,8 +82,7 @@ export class RunningAttempt {
       if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
       else {
         this.exchange = replica.server.exchange({ ...sent, reads: 'in turn' })
-        const reply = checkStatus(await this.exchange.reply, dialect, replica)
-        const given = await readAnswer(reply.text, dialect, attempt, replica)
+        const given = await readAnswer(await this.exchange.reply, dialect, attempt, replica)
         if (!given.finish) throw new ProtocolError('an answer without an end')
         checkAnswer(given, attempt, { vocabSize, before: 0 })
         const answer = this.task.read(given)
@@ -173,13 +172,21 @@ export class RunningAttempt {
 const longestEvent = 64 << 20
 
 async function readAnswer(
-  text: string,
+  reply: Reply,
   dialect: Dialect,
   attempt: GenerationAttempt,
-  { facts }: Replica,
+  replica: Replica,
 ): Promise<GenerationAnswer> {
-  if (isLong(text)) return dialect.answer(await parseLong(text), attempt, facts)
-  return inTurn(() => dialect.quickAnswer?.(text, attempt, facts) ?? dialect.answer(parseShort(text), attempt, facts))
+  const { facts } = replica
+  try {
+    const { text } = checkStatus(reply, dialect, replica)
+    if (isLong(text)) return dialect.answer(await parseLong(text), attempt, facts)
+    return await inTurn(
+      () => dialect.quickAnswer?.(text, attempt, facts) ?? dialect.answer(parseShort(text), attempt, facts),
+    )
+  } finally {
+    reply.release()
+  }
 }
 
 class RefusedReply extends RefusalError {

@@ -1,12 +1,18 @@
 /** How what servers send is read: long answers a little at a time, events from any pieces, log-probabilities without the rest. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventLines } from '../../../src/rollout/remote/event-lines.js'
-import { inTurn, whenRoom } from '../../../src/rollout/remote/in-turn.js'
+import { inTurn } from '../../../src/rollout/remote/in-turn.js'
 import { parseJson, parseLong } from '../../../src/rollout/remote/parse-long.js'
+import { readingSlot } from '../../../src/rollout/remote/reading-slots.js'
 import { SampleRecord } from '../../../src/rollout/remote/sample-record.js'
 import { serverWords } from '../../../src/rollout/remote/server-words.js'
 import { scanAnswer } from '../../../src/rollout/vllm/scan-logprobs.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 test('any JSON, in slices of any size, is what JSON.parse makes of it', async () => {
   const spaces = fc.constantFrom(undefined, 1, '\t')
@@ -74,14 +80,57 @@ test('work in turn: in order, each with its own result, others in between', asyn
   expect(ticks).toBeGreaterThan(3)
 })
 
-test('answers wait to be read while many are; none is forgotten, whatever becomes of the others', async () => {
-  const work = Array.from({ length: 40 }, () => inTurn(() => {}))
-  let read = 0
-  const asked = Array.from({ length: 200 }, () => whenRoom(() => read++))
-  expect(asked.every(answer => answer === 'later')).toBe(true)
-  await Promise.all(work)
-  await expect.poll(() => read).toBe(200)
-  expect(whenRoom(() => {})).toBeUndefined()
+test('work that is done is let go, however much follows', async () => {
+  let alive = 0
+  const gone = new FinalizationRegistry(() => alive--)
+  const spin = (): void => {
+    for (const end = performance.now() + 1; performance.now() < end; );
+  }
+  let isOver = false
+  // There is always more to do.
+  const refill = (): void => {
+    if (!isOver) void inTurn(spin).then(refill)
+  }
+  for (let i = 0; i < 20; i++) refill()
+  for (let i = 0; i < 50; i++) {
+    const text = { long: 'x'.repeat(1000) }
+    gone.register(text, undefined)
+    alive++
+    await inTurn(() => text.long.length)
+  }
+  await expect
+    .poll(
+      () => {
+        collectGarbage()
+        return alive
+      },
+      { timeout: 10_000 },
+    )
+    .toBeLessThan(10)
+  isOver = true
+})
+
+test('so many answers are read at once, and none is forgotten, whatever becomes of the others', async () => {
+  const begun: number[] = []
+  const slots = Array.from({ length: 500 }, (_, i) => readingSlot(() => begun.push(i)))
+  const atOnce = slots.filter(({ waits }) => !waits).length
+  expect(atOnce).toBeLessThan(100)
+  // Those that began end one by one, some that wait are given up; nobody overtakes.
+  for (const [i, slot] of slots.entries()) if (i % 7 === 0) slot.release()
+  for (const slot of slots) slot.release()
+  expect(begun).toEqual([...begun].sort((a, b) => a - b))
+  expect(readingSlot(() => {}).waits).toBe(false)
+})
+
+test('an answer that never ends holds nobody up for long', async () => {
+  const stuck = Array.from({ length: 200 }, () => readingSlot(() => {}))
+  let begun = false
+  const late = readingSlot(() => {
+    begun = true
+  })
+  expect(late.waits).toBe(true)
+  await expect.poll(() => begun).toBe(true)
+  for (const slot of [...stuck, late]) slot.release()
 })
 
 test('events from pieces that end anywhere', () => {
