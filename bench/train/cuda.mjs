@@ -119,6 +119,7 @@ async function measure(size) {
     parts: {
       ...{ actor, critic: undefined, ema: undefined, generator: engine, maker },
       ...{ prompts: dataset.train(tokenizer), heldOut: undefined, ptx: undefined },
+      syncWeights: () => engine.updateWeights({ version: actor.version }),
     },
     progress: {
       step(_, values) {

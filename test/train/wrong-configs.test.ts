@@ -340,6 +340,12 @@ const cases: readonly Case[] = [
   ],
   [
     'rl',
+    { ...rl, engineType: 'vllm', useFire: true },
+    [],
+    'config.yaml: useFire: vLLM samples at temperatures up to 2; a hotter first token is drawn here from the likeliest: set topK, as to 16',
+  ],
+  [
+    'rl',
     { ...rl, maxStaleness: 1, tisCap: 2 },
     [],
     'config.yaml: maxStaleness: the local engine samples from the very weights that are trained; it needs servers',

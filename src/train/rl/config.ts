@@ -227,6 +227,10 @@ function generatorProblems(config: RlConfig): string[] {
   const problems = generatorOptionProblems(generator, engineType)
   if (generator.weights === 'adapter' && !lora && adapter === undefined)
     problems.push('generator.weights: adapter needs lora or adapter; this run trains all weights')
+  if (type === 'vllm' && config.useFire && config.firstTokenTemperature > 2 && config.topK <= 0)
+    problems.push(
+      'useFire: vLLM samples at temperatures up to 2; a hotter first token is drawn here from the likeliest: set topK, as to 16',
+    )
   if (maxStaleness > 0 && type === 'local')
     problems.push('maxStaleness: the local engine samples from the very weights that are trained; it needs servers')
   if (maxStaleness > 0 && config.tisCap === undefined)
