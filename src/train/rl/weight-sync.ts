@@ -57,11 +57,8 @@ function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 
       remedy:
         'Start them with LoRA enabled (`whetstone engine start --lora-rank N`), or set generator.weights to directory.',
     })
-  if (weights !== 'directory' && adapter) return 'adapter'
-  if (ways.includes('directory')) return 'model'
-  throw new InputError('generator: the servers can load neither checkpoints nor adapters, so they would never learn', {
-    remedy: 'Start them with their control routes on; `whetstone engine start` does.',
-  })
+  // Servers that can load neither say why when they are told to.
+  return weights !== 'directory' && adapter ? 'adapter' : 'model'
 }
 
 /** Where weights are written for servers to read. */

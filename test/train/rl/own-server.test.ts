@@ -3,6 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openEngine } from '../../../src/rollout/index.js'
+import { ModelServer } from '../../../src/serve/index.js'
 import { type Binary, buildBinary } from '../../cli/binary.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from './through-engine.js'
 import { fresh, modelDirectory } from './world.js'
@@ -166,3 +168,21 @@ test('an engine that sleeps while models train gets its weights when it wakes', 
   }
   await expectEachOnce(output)
 }, 300_000)
+
+test('a server whose weights cannot be changed is refused before anything is generated', async () => {
+  const opened = await openEngine(model)
+  const { engine, tokenizer } = opened
+  const server = await ModelServer.start({ engine, tokenizer, name: 'model', port: 0 })
+  try {
+    const generator = { type: 'vllm', urls: [`http://127.0.0.1:${server.port}`] }
+    await expect(trainThrough({ model, generator })).rejects.toThrow(
+      /weights cannot be changed: the server was started without --control/,
+    )
+    await expect(trainThrough({ model, generator, more: { tisCap: 2, temperature: 0.7 } })).rejects.toThrow(
+      /tisCap: needs log-probabilities of the distribution that was sampled from \(processed\); this engine reports raw/,
+    )
+  } finally {
+    await server.close({ graceMs: 0 })
+    await opened.close()
+  }
+})
