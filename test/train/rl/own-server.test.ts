@@ -123,50 +123,48 @@ test('adapters: the server gets them alone, by name', async () => {
     model,
     generator: generatorAt(server),
     output,
-    more: { lora: { rank: 8, alpha: 32 }, optimizer: { lr: 3e-2 } },
+    more: { lora: { rank: 8, alpha: 32 }, optimizer: { lr: 3e-2 }, iterations: 5 },
   })
   await server.kill()
   // A small adapter of a random model learns little; what it learned is what was sampled from.
   for (const { values } of lines) expect(values['gap/mean']).toBeLessThan(1e-4)
   expect(lines.at(-1)!.values['kl/mean']).toBeGreaterThan(1e-3)
   expect(written(output)[0]).toMatch(/^adapter-/)
-  await expectEachOnce(output)
+  await expectEachOnce(output, 5)
 }, 300_000)
 
 test('two servers; the next rollout is generated while the last is trained on', async () => {
   const output = fresh('run')
   const servers = await Promise.all([startServer(), startServer()])
-  const { rise, lines } = await trainThrough({
+  const { lines } = await trainThrough({
     model,
     generator: generatorAt(...servers),
     output,
-    more: { maxStaleness: 1, tisCap: 2 },
+    more: { maxStaleness: 1, tisCap: 2, iterations: 8 },
   })
   for (const server of servers) await server.kill()
-  expect(rise).toBeGreaterThan(margin)
   const staleness = lines.map(({ values }) => values['staleness/mean']!)
   // Four optimiser steps an iteration: at most one iteration old.
   expect(Math.max(...staleness)).toBeLessThanOrEqual(4)
   expect(Math.max(...staleness)).toBeGreaterThan(0)
-  await expectEachOnce(output)
+  await expectEachOnce(output, 8)
 }, 300_000)
 
 test('an engine that sleeps while models train gets its weights when it wakes', async () => {
   const output = fresh('run')
   const server = await startServer()
-  const { rise, lines } = await trainThrough({
+  const { lines } = await trainThrough({
     model,
     generator: generatorAt(server),
     output,
-    more: { enableEngineSleep: true },
+    more: { enableEngineSleep: true, iterations: 5 },
   })
   await server.kill()
-  expect(rise).toBeGreaterThan(margin)
   for (const { values } of lines) {
     expect(values['gap/mean']).toBeLessThan(1e-4)
     expect(values['staleness/mean']).toBe(0)
   }
-  await expectEachOnce(output)
+  await expectEachOnce(output, 5)
 }, 300_000)
 
 test('a server whose weights cannot be changed is refused before anything is generated', async () => {
