@@ -1,19 +1,14 @@
 /** A small world for evaluations: tiny models that know the fixtures' tokenizer, and files of rows and rewards. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { initModel, LocalModel, newConfig } from '../../src/model/index.js'
-import { threads } from '../../src/tensor/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-
-threads(1)
 
 const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 export const folder = mkdtempSync(join(tmpdir(), 'whetstone-evaluate-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let count = 0
 /** A path that nothing is at yet. */

@@ -2,16 +2,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { parseConfig } from '../../src/decoder/index.js'
 import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
 import { LocalModel, type Role } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { LocalEngine, type LocalEngineOptions } from '../../src/rollout/index.js'
-import { threads } from '../../src/tensor/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-
-threads(1)
+import { atEnd } from '../at-end.js'
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
@@ -41,13 +38,6 @@ export async function llamaStyle(): Promise<Tokenizer> {
   }
 }
 
-const made: { dispose(): void }[] = []
-const engines: LocalEngine[] = []
-afterAll(async () => {
-  for (const engine of engines) await engine.close()
-  for (const model of made) model.dispose()
-})
-
 export async function makeModel<R extends Role>(
   role: R,
   options: { seed?: number; adapter?: boolean; context?: number } = {},
@@ -72,7 +62,7 @@ export async function makeModel<R extends Role>(
     ? { adapter: { rank: 2, alpha: 4, dropout: 0, targets: ['q_proj', 'v_proj'] as const, seed: 3 } }
     : {}
   const model = await LocalModel.create(config, { role, seed: options.seed ?? 5, ...adapter })
-  made.push(model)
+  atEnd(() => model.dispose())
   return model
 }
 
@@ -81,7 +71,7 @@ export function engineOver(
   options: Omit<LocalEngineOptions, 'tokenizer'> = {},
 ): LocalEngine {
   const engine = new LocalEngine(actor, { tokenizer, ...options })
-  engines.push(engine)
+  atEnd(() => engine.close())
   return engine
 }
 

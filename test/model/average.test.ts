@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { LocalModel, newConfig } from '../../src/model/index.js'
-import { keep, scope, threads } from '../../src/tensor/index.js'
-
-threads(1)
+import { keep, scope } from '../../src/tensor/index.js'
 
 const config = newConfig('qwen2', {
   ...{ hidden: 16, intermediate: 32, layers: 1, heads: 2, kvHeads: 1, headDim: 8 },

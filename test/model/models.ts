@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import {
   type Family,
   type LocalModel,
@@ -11,10 +11,7 @@ import {
   newConfig,
   parseConfig,
 } from '../../src/model/index.js'
-import { threads } from '../../src/tensor/index.js'
-
-// Models this small gain nothing from a second thread, and test files run side by side.
-threads(1)
+import { atEnd } from '../at-end.js'
 
 // Small random models written by transformers, with the numbers it computes from them.
 const fixtures = new URL('../fixtures/models/', import.meta.url)
@@ -25,12 +22,18 @@ export const readCase = <T>(name: string): T =>
 let made: string | undefined
 /** A directory of the test file's own, removed after its tests. */
 export function temporary(name: string): string {
-  made ??= mkdtempSync(join(tmpdir(), 'whetstone-model-'))
+  made ??= temporaryFolder()
   return join(made, name)
 }
-afterAll(() => {
-  if (made) rmSync(made, { recursive: true, force: true })
-})
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'whetstone-model-'))
+  atEnd(() => {
+    made = undefined
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return folder
+}
 
 export function tinyConfig(family: Family, shape: Partial<ModelShape & { vocabSize: number }> = {}): ModelConfig {
   let config = newConfig(family, {

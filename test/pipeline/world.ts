@@ -1,21 +1,16 @@
 /** A small world for the pipeline: a tiny model, a few rows of each kind in files, and configs that take seconds. */
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { initModel, newConfig } from '../../src/model/index.js'
 import { createRlhfPipeline, type PipelineOptions, type PipelineSettings } from '../../src/pipeline/index.js'
-import { threads } from '../../src/tensor/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-
-threads(1)
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 export const folder = mkdtempSync(join(tmpdir(), 'whetstone-pipeline-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let count = 0
 /** A path that nothing is at yet. */

@@ -15,20 +15,14 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
-import { afterAll } from 'vitest'
 import { type Report, silentReport as silent } from '../../src/progress/report.js'
-
-const folders: string[] = []
+import { atEnd } from '../at-end.js'
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'whetstone-test-'))
-  folders.push(folder)
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-
-afterAll(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
 
 export function writeTree(root: string, files: Record<string, string>): string {
   for (const [path, text] of Object.entries(files)) {

@@ -20,12 +20,8 @@ import {
   scaledDotProductAttention,
   scope,
   Tensor,
-  threads,
   where,
 } from '../../src/tensor/index.js'
-
-// Small tensors: handing them to a second thread takes longer than the work.
-threads(1)
 
 const float64 = { dtype: 'float64' } as const
 const leaf = (shape: readonly number[], generator: RandomGenerator) => randn(shape, { ...float64, generator }).detach()

@@ -3,8 +3,8 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
 import type { ChatMessage } from '../../src/text/index.js'
+import { atEnd } from '../at-end.js'
 
 export const FIXTURE = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
 
@@ -60,13 +60,10 @@ export const golden = read('case.json') as Golden
 /** What transformers 5.17 answers; written by make_oracle.py. */
 export const oracle = read('oracle.json') as Oracle
 
-const temporary: string[] = []
-afterAll(() => Promise.all(temporary.map(dir => rm(dir, { recursive: true }))))
-
 /** An empty directory that goes away with the test file that asked for it. */
 export async function temporaryDirectory(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'whetstone-text-'))
-  temporary.push(dir)
+  atEnd(() => rm(dir, { recursive: true }))
   return dir
 }
 

@@ -1,6 +1,5 @@
 /** Both servers' doubles, and the clients that connect to them: what tests of engines behind a network are run over. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, vi } from 'vitest'
 import {
   connectSglang,
   connectVllm,
@@ -12,6 +11,7 @@ import {
   type RemoteOptions,
   type SamplingParams,
 } from '../../../src/rollout/index.js'
+import { atEnd } from '../../at-end.js'
 import type { EngineServer } from '../../doubles/engine-server.js'
 import { SglangServer } from '../../doubles/sglang-server.js'
 import { toyVocabSize } from '../../doubles/toy-model.js'
@@ -51,15 +51,6 @@ export const kinds: readonly EngineKind[] = [
   },
 ]
 
-// Most of what they do is waiting.
-vi.setConfig({ maxConcurrency: 16 })
-
-const opened: (() => Promise<void>)[] = []
-// At the end of all: tests run beside each other.
-afterAll(async () => {
-  for (const close of opened.splice(0).reverse()) await close()
-})
-
 export interface World {
   readonly servers: readonly EngineServer[]
   readonly server: EngineServer
@@ -86,13 +77,13 @@ export async function world(
 
 export async function started(kind: EngineKind, apiKey?: string): Promise<EngineServer> {
   const server = await kind.serve(apiKey === undefined ? {} : { apiKey }).start()
-  opened.push(() => server.stop())
+  atEnd(() => server.stop())
   return server
 }
 
 export async function connected(kind: EngineKind, options: Omit<RemoteOptions, 'vocabSize'>): Promise<Generator> {
   const generator = await kind.connect({ vocabSize: toyVocabSize, ...options })
-  opened.push(() => generator.close())
+  atEnd(() => generator.close())
   return generator
 }
 

@@ -1,23 +1,18 @@
 /** A small world for reinforcement learning: a tiny model, prompts and a reward in files, and runs of a few iterations. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { initModel, type ModelConfig, newConfig } from '../../../src/model/index.js'
 import type { Report } from '../../../src/progress/index.js'
-import { threads } from '../../../src/tensor/index.js'
 import { Tokenizer } from '../../../src/text/index.js'
 import type { JobResult } from '../../../src/train/job.js'
 import { type RlConfig, resolveRlConfig, runRl } from '../../../src/train/rl/index.js'
-
-threads(1)
 
 export const tokenizerPath = new URL('../../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-rl-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let count = 0
 /** A path that nothing is at yet. */

@@ -1,32 +1,23 @@
 /** A small world for supervised trainings: rows in memory or in files, tiny models that know the fixtures' tokenizer. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import type { DataCursor, ExampleSet, ExampleStream } from '../../../src/data/index.js'
 import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../../src/model/index.js'
 import { type Report, silentReport } from '../../../src/progress/index.js'
 import { Run } from '../../../src/run/index.js'
-import { threads } from '../../../src/tensor/index.js'
 import { Tokenizer } from '../../../src/text/index.js'
 import { optimizerSchema } from '../../../src/train/config/common.js'
 import { EpochTraining, type EpochTrainingOptions } from '../../../src/train/epoch-training.js'
 import type { TrainingRow } from '../../../src/train/errors.js'
 import type { JobOptions } from '../../../src/train/job.js'
 import type { TrainProgress } from '../../../src/train/progress.js'
-
-threads(1)
+import { atEnd } from '../../at-end.js'
 
 export const tokenizerPath = new URL('../../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-supervised-'))
-const models: LocalModel[] = []
-afterAll(() => {
-  for (const model of models) model.dispose()
-  rmSync(folder, { recursive: true, force: true })
-})
-
 let count = 0
 /** A path that nothing is at yet. */
 export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
@@ -55,7 +46,7 @@ export type ModelOptions = Omit<Parameters<typeof LocalModel.create>[1], 'role' 
 
 export async function tinyModel<R extends Role>(role: R, { seed = 5, ...options }: ModelOptions = {}) {
   const model = await LocalModel.create<R>(tinyConfig(), { role, seed, ...options })
-  models.push(model)
+  atEnd(() => model.dispose())
   return model
 }
 
