@@ -205,7 +205,8 @@ let addonPath: string | undefined
 /** A real, loadable addon, made with this machine's compiler: without one there would be no bridge to test either. */
 export function emptyAddon(): string {
   if (addonPath) return addonPath
-  const folder = temporaryFolder()
+  // For all test files that share this process.
+  const folder = mkdtempSync(join(tmpdir(), 'whetstone-addon-'))
   const source = join(folder, 'empty.cc')
   addonPath = join(folder, 'empty.node')
   writeFileSync(
