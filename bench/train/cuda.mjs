@@ -129,7 +129,6 @@ async function measure(size) {
       },
       ...{ note() {}, stage() {}, end() {} },
     },
-    harmless: [],
     memory: () => ({}),
     signal: new AbortController().signal,
   })

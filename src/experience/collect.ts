@@ -42,6 +42,8 @@ export interface Collected {
 }
 
 export interface CollectOptions {
+  /** Begins the names of its requests: an engine may have those of other rollouts at the same time. */
+  readonly name: string
   readonly generator: Generator
   readonly rewards: RewardComputationEngine
   readonly tokenizer: Tokenizer
@@ -293,7 +295,7 @@ export class Collector {
 
   /** What is wanted, as outcomes that are known and requests for the rest: one for each run of indices without a gap. */
   private divide(wanted: readonly { one: Attempt; indices: readonly number[] }[]) {
-    const { journal, config } = this.options
+    const { journal, config, name } = this.options
     const sampling = samplingParams(config)
     const known: { one: Attempt; outcome: Outcome }[] = []
     const requests: GenerationRequest[] = []
@@ -310,7 +312,7 @@ export class Collector {
         if (i > 0 && missing[i - 1] === first - 1) continue
         let n = 1
         while (missing[i + n] === first + n) n++
-        const id = `${this.requests++}`
+        const id = `${name}.${this.requests++}`
         byRequest.set(id, one)
         requests.push({ id, promptId: group, promptIds: ids, n, firstSample: first, sampling })
       }

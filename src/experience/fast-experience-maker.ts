@@ -286,6 +286,7 @@ export class FastExperienceMaker {
     if (journal) await Promise.all(encoded.map(prompt => journal.keepPrompt(prompt)))
     const source = morePrompts && iteratorOf(morePrompts)
     const collector = new Collector({
+      name: `${call}`,
       generator: this.options.generator,
       rewards: this.rewards,
       tokenizer: this.options.tokenizer,

@@ -82,7 +82,7 @@ export function continuedConfig(
   old: RunConfig,
   identity: RunIdentity,
   options: ChangeOptions & { directory: string },
-): { config: RunConfig; changes: Change[] } {
+): { config: RunConfig; changes: Change[]; harmless: boolean } {
   const { directory } = options
   if (old.command !== identity.command)
     throw new RunError(`${directory} is a run of \`${old.command}\`, not of \`${identity.command}\``, {
@@ -92,13 +92,22 @@ export function continuedConfig(
     ...configChanges(old.config, identity.config),
     ...datasetChanges(old.fingerprints, identity.fingerprints),
   ]
-  const taken = [...options.harmless, ...options.allowChange]
-  const refused = changes.filter(({ allow }) => !taken.some(key => allow === key || allow.startsWith(`${key}.`)))
+  const matter = changes.filter(change => !isUnder(options.harmless, change))
+  const refused = matter.filter(change => !isUnder(options.allowChange, change))
   if (refused.length > 0) throw changedError(directory, refused)
   const time = new Date().toISOString()
   const log = changes.map(({ key, from = null, to = null }) => ({ time, key, from, to }))
   const { config, origins, fingerprints, versions } = identity
-  return { config: { ...old, config, origins, fingerprints, versions, changes: [...old.changes, ...log] }, changes }
+  return {
+    config: { ...old, config, origins, fingerprints, versions, changes: [...old.changes, ...log] },
+    changes,
+    harmless: matter.length === 0,
+  }
+}
+
+/** A key stands for everything below it. */
+function isUnder(keys: readonly string[], { allow }: Change): boolean {
+  return keys.some(key => allow === key || allow.startsWith(`${key}.`))
 }
 
 function changedError(directory: string, refused: readonly Change[]): RunError {

@@ -35,7 +35,13 @@ export interface RunOptions {
   readonly keepCheckpoints?: number
 }
 
-export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {}
+export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
+  /**
+   * From which iteration on the journal is of no use where a change is not harmless, by the state of the newest checkpoint: what
+   * was sampled there came from a policy that the changed run will not make again. Default: all of it stays.
+   */
+  readonly outdatedFrom?: (state: ExactJson | undefined) => number
+}
 
 /** How a run ended. */
 export type Outcome = 'finished' | 'stopped' | 'failed'
@@ -93,15 +99,18 @@ export class Run {
       const paths = runPaths(directory)
       const old = await readConfig(paths.config)
       if (!old) return Run.#begin(directory, identity, options, lock)
-      const { harmless = [], allowChange = [] } = options
-      const { config, changes } = continuedConfig(old, identity, { directory, harmless, allowChange })
-      if (changes.length > 0) await writeConfig(paths.config, config)
+      const { harmless = [], allowChange = [], outdatedFrom } = options
+      const continued = continuedConfig(old, identity, { directory, harmless, allowChange })
+      const { config, changes } = continued
       await makeFolders(directory)
       await recoverCheckpoints(paths.checkpoints)
       const passedOver: { directory: string; reason: string }[] = []
       const latest = await latestCheckpoint(paths.checkpoints, (at, reason) =>
         passedOver.push({ directory: at, reason }),
       )
+      // Before the change is written down: one that is killed in between still has it to make.
+      if (outdatedFrom && !continued.harmless) await new Journal(paths.journal).discardFrom(outdatedFrom(latest?.state))
+      if (changes.length > 0) await writeConfig(paths.config, config)
       const step = latest?.step ?? 0
       // A process that died between putting a checkpoint in place and removing older ones left that to do.
       await rotateCheckpoints(paths.checkpoints, step, options.keepCheckpoints ?? defaultKeep)

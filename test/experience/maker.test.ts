@@ -518,3 +518,23 @@ const near = (expected: readonly number[]) => (found: readonly number[]) =>
   found.length === expected.length && found.every((value, i) => Math.abs(value - expected[i]!) < 1e-4)
 const close = (a: ArrayLike<number>, b: ArrayLike<number>, tolerance = 1e-4): boolean =>
   a.length === b.length && Array.from(a).every((value, i) => Math.abs(value - b[i]!) < tolerance)
+
+test('rollouts that run at once, as an evaluation beside the next one, ask under names of their own', async () => {
+  const actor = await makeModel('language')
+  const engine = engineOver(actor)
+  const asked: string[] = []
+  const generate: typeof engine.generate = (requests, options) => {
+    asked.push(...[...(requests as Iterable<{ id: string }>)].map(({ id }) => id))
+    return engine.generate(requests, options)
+  }
+  const generator = new Proxy(engine, {
+    get: (target, name) => (name === 'generate' ? generate : Reflect.get(target, name, target)),
+  })
+  const maker = await makeMaker({ actor, generator, nSamplesPerPrompt: 2 })
+  await Promise.all([
+    maker.generateSamples(prompts),
+    maker.generateSamples(prompts, { ids: prompts.map((_, i) => `held out/${i}`), purpose: 'evaluation' }),
+  ])
+  expect(asked).toHaveLength(2 * prompts.length)
+  expect(new Set(asked).size).toBe(asked.length)
+})

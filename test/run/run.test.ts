@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { FileWriteError } from '../../src/files/index.js'
-import { metricNames, Run } from '../../src/run/index.js'
+import { Journal, metricNames, Run } from '../../src/run/index.js'
 import { fullDisk, hangingDisk } from './faults.js'
 import { identity, jsonLines, temporaryDirectory, write } from './world.js'
 
@@ -223,6 +223,35 @@ test('what a newer version wrote is refused, not passed over', async () => {
   await expect(Run.resume(directory, identity())).rejects.toThrow(
     'config.json was written by a newer Whetstone (format 9',
   )
+})
+
+test('a change that matters outdates the journal from where the checkpoint says, before the change is written down', async () => {
+  const directory = join(temporaryDirectory(), 'run')
+  const before = identity({ lr: 1, evaluation: { every: 5 } })
+  const run = await Run.create(directory, before)
+  for (const iteration of [0, 1, 2]) await run.journal.append(iteration, { kind: 'outcome' })
+  await run.checkpoint(1, { iteration: 1 }, async () => {})
+  await run.close('stopped')
+
+  const options = {
+    harmless: ['evaluation'],
+    allowChange: ['lr'],
+    outdatedFrom: (state: unknown) => (state as { iteration: number } | undefined)?.iteration ?? 0,
+  }
+  const often = await Run.resume(directory, identity({ lr: 1, evaluation: { every: 1 } }), options)
+  expect(often.changes.map(({ key }) => key)).toEqual(['evaluation.every'])
+  expect(await often.journal.iterations()).toEqual([0, 1, 2])
+  await often.close('stopped')
+
+  // A process that dies between the two has the change still to make.
+  const faster = identity({ lr: 2, evaluation: { every: 1 } })
+  const killed = vi.spyOn(Journal.prototype, 'discardFrom').mockRejectedValueOnce(new Error('killed'))
+  await expect(Run.resume(directory, faster, options)).rejects.toThrow('killed')
+  killed.mockRestore()
+  await expect(Run.resume(directory, faster, { ...options, allowChange: [] })).rejects.toThrow(/lr: was 1, is now 2/)
+  const changed = await Run.resume(directory, faster, options)
+  expect(await changed.journal.iterations()).toEqual([0])
+  await changed.close('stopped')
 })
 
 test('a changed config or dataset is refused with every change, unless it is harmless or allowed', async () => {

@@ -19,6 +19,7 @@ import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
+import { firstUntrained } from './state.js'
 import { proofIdsOf, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
@@ -121,7 +122,12 @@ function openRun(
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
-    ? Run.resume(config.output, identity, { keepCheckpoints, allowChange, harmless: harmlessFor(config) })
+    ? Run.resume(config.output, identity, {
+        keepCheckpoints,
+        allowChange,
+        harmless: harmlessFor(config),
+        outdatedFrom: firstUntrained,
+      })
     : Run.create(config.output, identity, { keepCheckpoints })
 }
 
@@ -150,7 +156,6 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
       parts,
       run,
       progress,
-      harmless: harmlessFor(config),
       memory: () => memoryMetrics(device),
       signal: job.signal,
     })

@@ -34,8 +34,6 @@ export interface RlLoopOptions {
   readonly parts: RlParts
   readonly run: Run
   readonly progress: TrainProgress
-  /** Options that may differ between a run and its resumption without changing what is trained. */
-  readonly harmless: readonly string[]
   /** What the devices hold, for the metrics. */
   readonly memory: () => Readonly<Record<string, number>>
   /** Asks the run to stop: the optimiser step under way is finished, and everything is saved. */
@@ -51,7 +49,7 @@ export interface RlLoopResult {
 }
 
 export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
-  const { config, iterations, parts, run, progress, harmless, signal } = options
+  const { config, iterations, parts, run, progress, signal } = options
   const { actor, critic, ema, maker, prompts, ptx, syncWeights } = parts
   const packing = config.packingSamples ? 'on' : 'off'
   const perIteration = updatesPerIteration(config)
@@ -74,9 +72,6 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     await save()
     return { outcome: 'stopped', state, metrics, summary: summaries.all }
   }
-  // What was sampled for later iterations came from a policy that a changed config will not make again.
-  if (run.changes.some(({ allow }) => !harmless.includes(allow)))
-    await run.journal.discardFrom(state.iteration + (state.updates.length > 0 ? 1 : 0))
   await syncWeights()
   await evaluateIfDue()
   if (signal.aborted && state.evaluationDue) return stopped()

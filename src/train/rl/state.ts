@@ -38,6 +38,13 @@ export function initialState({ prompts, ptx, maker, heldOut }: RlParts): RlState
   }
 }
 
+/** The first iteration of which nothing was trained, by the state of a checkpoint. */
+export function firstUntrained(state: unknown): number {
+  if (state === undefined) return 0
+  const { iteration, updates } = state as RlState
+  return iteration + (updates.length > 0 ? 1 : 0)
+}
+
 /** Saves the models and the state under the number of optimiser steps. */
 export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): Promise<void> {
   await run.checkpoint(state.step, { ...state } as unknown as Parameters<Run['checkpoint']>[1], async directory => {

@@ -67,6 +67,15 @@ test('a full disk stops the run with what to do; with space again it goes on to 
   expect(finalWeights(output).equals(weights)).toBe(true)
 })
 
+test('other evaluations and the like leave what was sampled as it is: it is not made again', async () => {
+  const output = await stopped()
+  await cp(join(whole, 'journal', '000001.jsonl'), join(output, 'journal', '000001.jsonl'))
+  await start({ ...base, output, evaluation: { every: 7 }, sampleEvery: 2 }, { resume: true })
+  expect(finalWeights(output).equals(weights)).toBe(true)
+  const reused = (await metricLines(output)).map(({ values }) => values['samples/reused'])
+  expect(reused).toEqual([0, 4, 0])
+})
+
 test('another config or dataset is refused with what changed, and taken where it is allowed', async () => {
   const output = await stopped()
   await expect(start({ ...base, output, temperature: 0.7 }, { resume: true })).rejects.toThrow(
