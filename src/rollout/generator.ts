@@ -137,6 +137,8 @@ export interface WeightsUpdate {
   adapter?: string
   /** What an engine behind a network must answer once it has them. */
   proof?: WeightsProof
+  /** Ends the wait for servers that are away; one that is loading weights is let finish. */
+  signal?: AbortSignal
 }
 
 /** A text, and what the weights themselves give its tokens: an engine with other weights gives other numbers. */

@@ -47,8 +47,11 @@ export async function openGenerator(options: OpenGeneratorOptions): Promise<Open
   try {
     const generator = await connect(options, config.urls ?? [started!.url])
     const close = async (): Promise<void> => {
-      await generator.close()
-      await started?.stop()
+      try {
+        await generator.close()
+      } finally {
+        await started?.stop()
+      }
     }
     return { generator, close }
   } catch (error) {
@@ -58,7 +61,7 @@ export async function openGenerator(options: OpenGeneratorOptions): Promise<Open
 }
 
 function connect(
-  { config, actor, model, tokenizer, onEvent }: OpenGeneratorOptions,
+  { config, actor, model, tokenizer, onEvent, signal }: OpenGeneratorOptions,
   urls: readonly string[],
 ): Promise<Generator> {
   const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName } = config
@@ -75,6 +78,7 @@ function connect(
     patienceMs: Math.round(patienceMinutes * 60_000),
     version: actor.version,
     onEvent,
+    signal,
     ...(servedModelName === undefined ? {} : { model: servedModelName }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(seen === undefined ? {} : { serverPath: path => join(seen, relative(weightsDirectory!, path)) }),

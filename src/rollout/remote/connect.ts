@@ -17,15 +17,15 @@ export interface ConnectOptions {
  * server that answers, and lacks what is needed, is an error at once.
  */
 export async function connectReplicas(replicas: readonly Replica[], options: ConnectOptions): Promise<void> {
-  const { onEvent, patienceMs } = options.options
+  const { onEvent, patienceMs, signal } = options.options
   const end = performance.now() + patienceMs
   for (let first = true; ; first = false) {
-    const reasons = await Promise.all(replicas.map(replica => connectOne(replica, options)))
+    const reasons = await unlessAborted(Promise.all(replicas.map(replica => connectOne(replica, options))), signal)
     if (replicas.some(({ isConnected }) => isConnected)) break
     const why = replicas.map(({ url }, i) => `${url}: ${reasons[i]}`).join('; ')
     if (performance.now() + everyMs > end) throw new EngineError(`no server can be reached (${why})`)
     if (first) for (const [i, { url }] of replicas.entries()) onEvent({ kind: 'waiting', url, message: reasons[i]! })
-    await new Promise(resolve => setTimeout(resolve, everyMs))
+    await unlessAborted(new Promise(resolve => setTimeout(resolve, everyMs)), signal)
   }
   const connected = replicas.filter(({ isConnected }) => isConnected)
   const other = connected.find(({ facts }) => facts.logprobs !== connected[0]!.facts.logprobs)
@@ -49,4 +49,20 @@ async function connectOne(
   replica.state = 'up'
   options.onEvent({ kind: 'connected', url: replica.url, message: `${dialect.type} ${replica.facts.software}` })
   return undefined
+}
+
+/** Rejects with the signal's reason as soon as it aborts: whoever asked closes what is under way. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  const over = new AbortController()
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(signal.reason)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true, signal: over.signal })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    over.abort()
+  }
 }

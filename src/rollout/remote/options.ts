@@ -31,6 +31,8 @@ export interface RemoteOptions {
   readonly serverPath?: (path: string) => string
   /** How far the log-probabilities of a first proof may be from ours: the difference of two implementations. Default 0.05. */
   readonly proofTolerance?: number
+  /** Ends the wait for the first server. */
+  readonly signal?: AbortSignal
   /** What happens to servers: for logs. */
   readonly onEvent?: (event: EngineEvent) => void
 }
@@ -43,13 +45,14 @@ export interface EngineEvent {
 }
 
 export type ResolvedRemoteOptions = Required<
-  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey'>
+  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal'>
 > & {
   readonly addresses: readonly ServerUrl[]
   readonly tokenizer: Tokenizer | undefined
   readonly model: string | undefined
   readonly modelDirectory: string | undefined
   readonly apiKey: string | undefined
+  readonly signal: AbortSignal | undefined
 }
 
 const minute = 60_000
@@ -70,6 +73,7 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
     version: options.version ?? 0,
     serverPath: options.serverPath ?? (path => path),
     proofTolerance: options.proofTolerance ?? 0.05,
+    signal: options.signal,
     onEvent: options.onEvent ?? (() => {}),
   }
   if (urls.length === 0) throw new EngineError('urls: at least one server is needed')

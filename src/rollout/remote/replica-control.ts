@@ -158,15 +158,16 @@ export class ReplicaControl implements HealthHooks {
         throw error
       }
       await this.resumeServers()
-      await this.taken(next)
+      await this.taken(next, update.signal)
     })
   }
 
   /** With no server in reach the first that is back is given them, and is waited for. */
-  private async taken({ version }: PlannedWeights): Promise<void> {
+  private async taken({ version }: PlannedWeights, signal: AbortSignal | undefined): Promise<void> {
     const { replicas } = this.pool()
     const { patienceMs } = this.options
     for (const end = performance.now() + patienceMs; !replicas.some(replica => replica.version === version); ) {
+      signal?.throwIfAborted()
       if (performance.now() < end && !this.pool().isClosed) await delay(50)
       else {
         const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')

@@ -253,6 +253,7 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
         directory: weightsDirectoryOf(config),
         weights: config.generator.weights,
         proofIds: await proofIdsOf(tokenizer, generator.maxLength),
+        signal: job.signal,
       }),
       maker,
       prompts: dataset.train(tokenizer),

@@ -144,7 +144,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         if (signal.aborted && place + 1 < plan.length) return stopped()
       }
       clock.lap('update')
-      await syncWeights()
+      // Where a stop ends the wait for servers, nothing more is asked of them, and the resumed run begins with this.
+      await unlessStopped(syncWeights())
       clock.lap('sync')
 
       // What it came to, and where the next one begins.

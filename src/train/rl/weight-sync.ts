@@ -1,4 +1,5 @@
 /** How an engine gets the policy's weights: it has them, or they are written where it reads them. */
+import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { InputError } from '../../errors/index.js'
@@ -17,11 +18,13 @@ export interface WeightSyncOptions {
   readonly weights: 'auto' | 'directory' | 'adapter'
   /** A text that both sides score. */
   readonly proofIds: Int32Array
+  /** Ends the wait for servers that are away. */
+  readonly signal: AbortSignal
 }
 
 /** Answers with what gives the engine the weights of now. */
 export function weightSync(options: WeightSyncOptions): () => Promise<void> {
-  const { actor, generator, maker, directory, proofIds } = options
+  const { actor, generator, maker, directory, proofIds, signal } = options
   if (generator.capabilities.weights.includes('shared'))
     return () => generator.updateWeights({ version: actor.version })
   const what = writtenAs(options)
@@ -36,17 +39,19 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
       const [scored] = await actor.score([proofIds])
       return { ids: proofIds, logprobs: scored!.logprobs }
     })
-    await generator.updateWeights({ version, proof, ...(what === 'adapter' ? { adapter: path } : { directory: path }) })
+    const written = what === 'adapter' ? { adapter: path } : { directory: path }
+    await generator.updateWeights({ version, proof, signal, ...written })
     // Not before: a server that is started anew is given what the others have.
     await removeOthers(directory, basename(path))
     given = version
   }
 }
 
-/** Those of earlier versions, an interrupted run's too. */
+/** Those of earlier versions, an interrupted run's and halves of them too. What has other names is not ours. */
 async function removeOthers(directory: string, kept: string): Promise<void> {
+  const ours = /^(model|adapter)-\d+$|^\.(model|adapter)-\d+\./
   for (const name of await readdir(directory))
-    if (name !== kept) await rm(join(directory, name), { recursive: true, force: true })
+    if (name !== kept && ours.test(name)) await rm(join(directory, name), { recursive: true, force: true })
 }
 
 function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 'adapter' {
@@ -61,9 +66,14 @@ function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 
   return weights !== 'directory' && adapter ? 'adapter' : 'model'
 }
 
-/** Where weights are written for servers to read. */
-export function weightsDirectoryOf({ output, generator: { weightsDirectory } }: RlConfig): string {
-  return weightsDirectory === undefined ? join(output, 'weights') : join(weightsDirectory, basename(output))
+/** Where weights are written for servers to read. Runs in different places may have the same name, and the same directory here. */
+export function weightsDirectoryOf({
+  output,
+  generator: { weightsDirectory },
+}: Pick<RlConfig, 'output'> & { generator: Pick<RlConfig['generator'], 'weightsDirectory'> }): string {
+  if (weightsDirectory === undefined) return join(output, 'weights')
+  const place = createHash('sha256').update(output).digest('hex').slice(0, 8)
+  return join(weightsDirectory, `${basename(output)}-${place}`)
 }
 
 const proofText =

@@ -94,6 +94,16 @@ describe.concurrent.each(kinds)('$name', kind => {
       /no server took the weights of version 3/,
     )
   })
+
+  test('a stop ends the wait for one that would take the weights', async () => {
+    const { generator, servers } = await world(kind, { servers: 1 })
+    for (const server of servers) await server.stop()
+    const stop = new AbortController()
+    const update = generator.updateWeights({ version: 3, directory: writeToyCheckpoint(3), signal: stop.signal })
+    const reason = new Error('Ctrl-C')
+    setTimeout(() => stop.abort(reason), 300)
+    await expect(update).rejects.toBe(reason)
+  })
 })
 
 function promptOf(body: unknown): unknown {

@@ -1,4 +1,6 @@
 /** vLLM's words: what a server is asked, how its answers and refusals are read, what is found out about it. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { connectVllm, type EngineEvent, type RemoteOptions, type SamplingParams } from '../../../src/rollout/index.js'
 import type { GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
@@ -283,6 +285,19 @@ describe('what is found out', () => {
     await expect.poll(() => late.count('/v1/models'), { timeout: 10_000 }).toBeGreaterThan(0)
     await generator.close()
   })
+})
+
+test('a stop ends the wait for the first server, also for one that takes a connection and says nothing', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  for (const url of ['http://127.0.0.1:9', `http://127.0.0.1:${port}`]) {
+    const stop = new AbortController()
+    const reason = new Error('Ctrl-C')
+    setTimeout(() => stop.abort(reason), 200)
+    await expect(connectVllm({ urls: [url], vocabSize: toyVocabSize, signal: stop.signal })).rejects.toBe(reason)
+  }
+  silent.close()
 })
 
 test('options that mean nothing are refused, and secrets in addresses never shown', async () => {

@@ -1,10 +1,11 @@
 /** GRPO whose samples come from our own rollout server, a process of its own that knows nothing of the training. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEngine } from '../../../src/rollout/index.js'
 import { ModelServer } from '../../../src/serve/index.js'
+import { weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
 import { type Binary, buildBinary } from '../../cli/binary.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from './through-engine.js'
 import { fresh, modelDirectory } from './world.js'
@@ -68,7 +69,8 @@ const generatorAt = (...servers: readonly Server[]) => ({
   weightsDirectory: root,
 })
 
-const written = (output: string): string[] => readdirSync(join(root, basename(output)))
+const written = (output: string): string[] =>
+  readdirSync(weightsDirectoryOf({ output, generator: { weightsDirectory: root } }))
 
 const metricCount = (output: string): number => {
   const path = join(output, 'logs', 'metrics.jsonl')
