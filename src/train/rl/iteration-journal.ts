@@ -122,9 +122,9 @@ export class IterationJournal implements RolloutJournal {
     await this.append({ kind: 'end', ...end })
   }
 
-  /** A run goes on from `step`: the weights of later steps are gone, and their updates did not happen. */
-  async keepResumed(step: number): Promise<void> {
-    if (this.updates.some(update => update.step > step) || this.end) await this.append({ kind: 'resumed', step })
+  /** A run goes on after so many of the updates: the weights of later ones are gone, and they did not happen. */
+  async keepResumed({ updates }: { updates: number }): Promise<void> {
+    if (this.updates.length > updates || this.end) await this.append({ kind: 'resumed', updates })
   }
 
   private async append(record: Record<string, unknown> & { kind: string }): Promise<void> {
@@ -145,7 +145,9 @@ export class IterationJournal implements RolloutJournal {
         return
       }
       case 'rewards':
-        for (const reward of one.rewards) this.rewards.set(nameOf(reward), reward.outcome)
+        // Where its sample could not be written, one that is made in its place may be another.
+        for (const reward of one.rewards)
+          if (this.outcomes.has(nameOf(reward))) this.rewards.set(nameOf(reward), reward.outcome)
         return
       case 'inferences':
         for (const { inference, ...key } of one.inferences) this.inferences.set(nameOf(key), withAll(inference))
@@ -162,7 +164,7 @@ export class IterationJournal implements RolloutJournal {
         this.end = one.measuredKl ? { measuredKl: one.measuredKl } : {}
         return
       case 'resumed':
-        this.updates.splice(0, this.updates.length, ...this.updates.filter(({ step }) => step <= one.step))
+        this.updates.splice(one.updates)
         this.end = undefined
         return
       default:
@@ -181,7 +183,7 @@ type Stored =
   | ({ kind: 'rollout' } & RolloutRecord)
   | ({ kind: 'update' } & UpdateRecord)
   | ({ kind: 'end' } & EndRecord)
-  | { kind: 'resumed'; step: number }
+  | { kind: 'resumed'; updates: number }
 
 /** A sample's own `kind` steps aside for the record's. Its group and index come first, for whoever reads a damaged line. */
 interface StoredOutcome {

@@ -82,7 +82,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // What an interrupted attempt at it finished is taken from the journal.
     begin: async (iteration, ended) => {
       const journal = await IterationJournal.open(run.journal, iteration)
-      await journal.keepResumed(state.step)
+      await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
       const { rolloutBatchSize } = config
       return generateRollout({ maker, prompts, rolloutBatchSize, journal, signal: AbortSignal.any([signal, ended]) })
     },
