@@ -6,7 +6,7 @@ import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, 
 import { type Report, reportFor } from '../progress/index.js'
 import { configOptions, type RawConfig, settingsLayer } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, settings, text, toggle, UsageError } from './flags.js'
+import { file, flagHelp, readFlags, settings, several, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
 import { resumeLine } from './train-command.js'
@@ -17,6 +17,10 @@ const flags = z.object({
   set: settings(),
   stages: text('NAMES', `which to run, with commas between: ${stageNames.join(', ')} (default: all)`).optional(),
   resume: toggle('go on with a stage that was begun and not finished'),
+  allowChange: several(
+    'KEY',
+    'an option that a resumed stage may have otherwise, such as ppoIterations; several times for several',
+  ),
   dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),
 })
 
@@ -27,11 +31,13 @@ const described = options.map(({ name, initial, description }) => {
   return `  ${name.padEnd(column)}${description}${shownInitial}`
 })
 
-export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES] [--resume] [--dry-run]
+export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES]
+                          [--resume [--allow-change KEY ...]] [--dry-run]
 
 Supervised fine-tuning, a reward model and PPO, one after another, each on what the one before made. What all of them need is
 checked before the first begins. A stage that is done, from the same config, data and models, is skipped; one that was made from
-anything else is run again, and what there was is moved to previous/.
+anything else is run again, and what there was is moved to previous/. With --resume, one that was begun goes on from its last
+checkpoint; where an option of it changed since, only if --allow-change names that option.
 
 The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
@@ -47,7 +53,9 @@ ${described.join('\n')}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { config, set = [], resume = false, dryRun = false, ...given } = readFlags(args, flags)
+  const { config, set = [], resume = false, allowChange = [], dryRun = false, ...given } = readFlags(args, flags)
+  if (allowChange.length > 0 && !resume)
+    throw new UsageError('--allow-change: goes with --resume, and with nothing else')
   const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
   const report = reportFor(process.env)
   const pipeline = await createRlhfPipeline(config, { report, layers: [asUsage(() => settingsLayer(set))] })
@@ -56,7 +64,7 @@ export async function run(args: string[]): Promise<number> {
     work: async signal => {
       if (dryRun) return dry(pipeline, { stages, report, signal })
       signal.addEventListener('abort', () => report.line(stopping), { once: true })
-      const result = await pipeline.runFullPipeline({ ...(stages ? { stages } : {}), resume, signal })
+      const result = await pipeline.runFullPipeline({ ...(stages ? { stages } : {}), resume, allowChange, signal })
       if (result.outcome === 'stopped') signal.throwIfAborted()
       for (const line of afterwards(pipeline, result.model)) report.line(line)
       return 0
@@ -98,6 +106,7 @@ async function dry(
 ): Promise<number> {
   const checked = await pipeline.check({ ...(stages ? { stages } : {}), signal })
   process.stdout.write(`${resolvedConfig(pipeline.config as RawConfig, pipeline.origins)}\n`)
+  for (const name of pipeline.unusedOptions) report.line(`${name}: no stage of this pipeline reads it`)
   for (const { stage, resolved, plan, models, data } of checked) {
     process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
     report.line(`\nstage ${stage}`)

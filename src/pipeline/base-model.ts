@@ -1,12 +1,13 @@
 /** The model that the pipeline begins with, as a directory. */
 import { existsSync } from 'node:fs'
-import { cp, link, readdir, stat } from 'node:fs/promises'
+import { cp, link, readdir, readFile, realpath, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { InputError } from '../errors/index.js'
+import { InputError, WhetstoneError } from '../errors/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
 import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import type { ExtensionContext, PipelineExtensions } from './extensions.js'
+import { isFile } from './fingerprints.js'
 
 export interface BaseModelOptions extends ExtensionContext {
   readonly extensions: PipelineExtensions
@@ -26,29 +27,46 @@ export async function baseModelDirectory(options: BaseModelOptions): Promise<str
     ? await loadTokenizer({ config, ...context })
     : tokenizerPath === undefined
       ? undefined
-      : await Tokenizer.load(tokenizerPath)
+      : await givenTokenizer(tokenizerPath)
   const given = loadBaseModel ? await loadBaseModel({ config, ...context, tokenizer }) : baseModel
   if (given === undefined)
     throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}')
   if (typeof given === 'string') {
+    if (tokenizer === undefined) return given
     if (loadTokenizer === undefined) {
-      if (tokenizer) await checkSame(given, tokenizer.dir)
-      return given
+      await checkSameTokenizer(given, tokenizer.dir)
+      if (await sameFiles(given, tokenizer.dir)) return given
     }
-    return withTokenizer(given, tokenizer!, into)
+    return withTokenizer(given, { tokenizer, option: loadTokenizer ? 'loadTokenizer' : 'tokenizerPath' }, into)
   }
   if ('family' in given) return randomModel(given, tokenizer!, into, options.signal)
   return writtenModel(given, tokenizer, into)
 }
 
+/** The tokenizer that `tokenizerPath` names. */
+export async function givenTokenizer(path: string): Promise<Tokenizer> {
+  return Tokenizer.load(path).catch(cause => {
+    if (!(cause instanceof WhetstoneError)) throw cause
+    throw new InputError(`tokenizerPath: ${cause.message}`, { cause })
+  })
+}
+
 /** Two tokenizers where one was said: ids of one mean something else to the other. */
-async function checkSame(model: string, tokenizer: string): Promise<void> {
+export async function checkSameTokenizer(model: string, tokenizer: string): Promise<void> {
   const [own, other] = await Promise.all([model, tokenizer].map(tokenizerFingerprint))
   if (own !== undefined && own !== other)
     throw new InputError(
-      `tokenizerPath: ${tokenizer} is another tokenizer than that of the base model in ${model}, so that token ids mean ` +
+      `tokenizerPath: ${tokenizer} is another tokenizer than that of the model in ${model}, so that token ids mean ` +
         'something else to it; leave tokenizerPath out, or give the tokenizer that the model was made with',
     )
+}
+
+/** Whether all files of two tokenizers are the same: the chat template and the special tokens too. */
+async function sameFiles(model: string, tokenizer: string): Promise<boolean> {
+  const bytes = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
+  for (const name of tokenizerFiles)
+    if ((await bytes(join(model, name))) !== (await bytes(join(tokenizer, name)))) return false
+  return true
 }
 
 /** A model of random weights, which the config asked for. */
@@ -85,20 +103,25 @@ export async function writtenModel(model: LocalModel, tokenizer: Tokenizer | und
   }
 }
 
-/** The weights of a directory beside another tokenizer: links where the disk has them, so that no weight is there twice. */
-async function withTokenizer(model: string, tokenizer: Tokenizer, out: string): Promise<string> {
+/** The weights of a directory beside another tokenizer, as links: no weight is there twice. */
+async function withTokenizer(
+  model: string,
+  { tokenizer, option }: { tokenizer: Tokenizer; option: string },
+  out: string,
+): Promise<string> {
   const { vocabSize } = (await readConfig(model)).decoder
   if (tokenizer.vocabSize > vocabSize)
     throw new InputError(
-      `loadTokenizer: the tokenizer in ${tokenizer.dir} has ${tokenizer.vocabSize} tokens, and ${model} a vocabulary of ${vocabSize}`,
+      `${option}: the tokenizer in ${tokenizer.dir} has ${tokenizer.vocabSize} tokens, and ${model} a vocabulary of ${vocabSize}`,
     )
   await writeDirectoryAtomic(
     out,
     async at => {
       for (const entry of await readdir(model, { withFileTypes: true })) {
-        if (!entry.isFile() || tokenizerFiles.includes(entry.name)) continue
-        const [from, to] = [join(model, entry.name), join(at, entry.name)]
-        await link(from, to).catch(() => cp(from, to))
+        const found = join(model, entry.name)
+        if (tokenizerFiles.includes(entry.name) || !(await isFile(entry, found))) continue
+        const [from, to] = [await realpath(found), join(at, entry.name)]
+        await link(from, to).catch(() => symlink(from, to))
       }
       await copyTokenizer(tokenizer.dir, at)
     },

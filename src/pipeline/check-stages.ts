@@ -14,7 +14,7 @@ import {
   type TrainingPlan,
 } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
-import { type StageConfig, stageConfig } from './stage-configs.js'
+import { optionNames, type StageConfig, stageConfig } from './stage-configs.js'
 import { givenOrMade, type StageName, usesRewardModel } from './stages.js'
 
 export interface CheckedStage {
@@ -41,8 +41,10 @@ export async function checkStages(
     const model = startOf(stage, stages, config, base)
     const { context } = (await headerOf(stage, model, config)).decoder
     const resolved = stageConfig(stage, pipeline, { model, context })
-    const rewardModel = stage === 'ppo' && usesRewardModel(config) ? rewardModelOf(stages, config) : undefined
-    const plan = planStage(resolved, { rewardModel, rewards: usesRewardModel(config) ? 'own' : 'given' })
+    const ownRewards = stage === 'ppo' && usesRewardModel(config)
+    const rewardModel = ownRewards ? rewardModelOf(stages, config) : undefined
+    const scorer = ownRewards ? (rewardModel ?? model) : undefined
+    const plan = planStage(resolved, { rewardModel: scorer, rewards: usesRewardModel(config) ? 'own' : 'given' })
     try {
       if (rewardModel !== undefined) await checkScores(rewardModel, config)
       const models = await checkModels(plan)
@@ -55,11 +57,19 @@ export async function checkStages(
       })
     } catch (error) {
       if (!(error instanceof WhetstoneError)) throw error
-      const { message, remedy } = error
+      const { remedy } = error
+      const message = inOurWords(error.message, resolved.training)
       throw new InputError(`stage ${stage}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
     }
   }
   return checked
+}
+
+/** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */
+function inOurWords(message: string, training: StageConfig['training']): string {
+  const option = message.match(/^[\w.]+(?=[: ])/)?.[0]
+  const ours = Object.entries(optionNames[training]).find(([, name]) => name === option)?.[0]
+  return ours === undefined ? message : `${ours}${message.slice(option!.length)}`
 }
 
 /** The directory that stands for the model a stage begins with. */

@@ -4,6 +4,7 @@ import type { Report } from '../progress/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { PairLoss, RewardModelConfig } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
+import type { StageName } from './stages.js'
 
 export interface ExtensionContext {
   readonly config: PipelineConfig
@@ -29,4 +30,9 @@ export interface PipelineExtensions {
   ) => Promise<string | LocalModel<'reward'>>
   /** The loss of pairs (default: the ranking loss). Called once, with the reward stage's config. */
   readonly createPreferenceLoss?: (config: RewardModelConfig) => PairLoss
+}
+
+/** Functions of a program that take part in a stage's training. */
+export function stageFunctions(stage: StageName, { createPreferenceLoss, createRewardModel }: PipelineExtensions) {
+  return stage === 'reward' ? { createPreferenceLoss, createRewardModel } : {}
 }

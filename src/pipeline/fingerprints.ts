@@ -1,7 +1,7 @@
 /** What files are, by their bytes: whether a stage would be trained on the same things again. */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { createReadStream, type Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { WhetstoneError } from '../errors/index.js'
@@ -15,19 +15,32 @@ export async function fileFingerprint(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** SHA-256 over the names and bytes of all files of a directory; undefined where there is none. Names with a dot in front are passing. */
+/**
+ * SHA-256 over the names and bytes of all files of a directory; undefined where there is none. Names with a dot in front are
+ * passing. A link is the file it leads to: the cache of the Hugging Face hub has nothing else.
+ */
 export async function directoryFingerprint(directory: string): Promise<string | undefined> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => undefined)
   if (!entries) return undefined
-  const names = entries
-    .filter(entry => entry.isFile())
-    .map(entry => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'))
-    .filter(name => !name.startsWith('.'))
-    .sort()
+  const files: string[] = []
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name)
+    if (await isFile(entry, path)) files.push(relative(directory, path).split(sep).join('/'))
+  }
+  const names = files.filter(name => !name.startsWith('.')).sort()
   if (names.length === 0) return undefined
   const hash = createHash('sha256')
   for (const name of names) hash.update(`${name}\n${await fileFingerprint(join(directory, name))}\n`)
   return hash.digest('hex')
+}
+
+/** Whether an entry of a directory is a file, or a link to one. */
+export async function isFile(entry: Dirent, path: string): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isFile()
+  return stat(path).then(
+    found => found.isFile(),
+    () => false,
+  )
 }
 
 /** SHA-256 of a text. */

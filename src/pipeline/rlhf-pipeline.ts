@@ -11,16 +11,19 @@ import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
-import { baseModelDirectory } from './base-model.js'
+import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js'
+import { checkResume } from './check-resume.js'
 import { type CheckedStage, checkStages } from './check-stages.js'
 import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
 import type { PipelineExtensions } from './extensions.js'
 import { answerLength, promptFor, SampleLog } from './sample-log.js'
 import { generateSamples } from './samples.js'
 import { fromSeedConfig, isSeedConfig } from './seed-config.js'
+import { checkAllowed } from './stage-changes.js'
 import { PipelineLog } from './stage-logs.js'
 import { runStage, type StageResult } from './stage-runner.js'
 import { givenOrMade, type StageName, stageModel, stageNames, usesRewardModel, wholePipeline } from './stages.js'
+import { unusedOptions } from './unused-options.js'
 
 export interface PipelineSettings extends PipelineExtensions {
   /** Where it says what it is doing. Default: nowhere. */
@@ -32,6 +35,11 @@ export interface PipelineSettings extends PipelineExtensions {
 export interface RunOptions {
   /** Go on with a stage that was begun and not finished. Default: such a stage is an error. */
   readonly resume?: boolean
+  /**
+   * Options that a resumed stage may have otherwise than it was begun with, such as `ppoIterations`: it goes on with them from its
+   * last checkpoint, also where it was finished. Default: none; what else differs is an error, or begins the stage again.
+   */
+  readonly allowChange?: readonly string[]
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
   readonly signal?: AbortSignal
 }
@@ -120,6 +128,11 @@ export class RlhfPipeline {
     return { outcome: last.outcome === 'stopped' ? 'stopped' : 'finished', stages: results, model: last.model }
   }
 
+  /** Options that were given and that no stage reads, such as `rewardLr` where `algorithm` is `dpo`. */
+  get unusedOptions(): readonly string[] {
+    return unusedOptions(this.#resolved)
+  }
+
   /** What a run would find, without running or writing anything. */
   async check({
     stages,
@@ -184,22 +197,34 @@ export class RlhfPipeline {
     return result!
   }
 
-  async #run(stages: readonly StageName[], { resume = false, signal = never }: RunOptions): Promise<StageResult[]> {
+  async #run(stages: readonly StageName[], options: RunOptions): Promise<StageResult[]> {
+    const { resume = false, allowChange = [], signal = never } = options
     const { saveDir } = this.config
+    if (allowChange.length > 0 && !resume) throw new InputError('allowChange: goes with resume, and with nothing else')
+    checkAllowed(allowChange)
     await mkdir(saveDir, { recursive: true })
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
       const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
+      const { config, extensions } = { config: this.config, extensions: this.#extensions }
+      if (resume) await checkResume(checked, { config, extensions, allowChange })
       await this.#keepConfig()
+      const log = new PipelineLog(this.config, this.#report)
+      for (const name of this.unusedOptions) await log.write('warning', `${name}: no stage of this pipeline reads it`)
       const around = {
         ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
-        ...{ resume, signal, base: checked[0]!.resolved.config.model },
-        log: new PipelineLog(this.config, this.#report),
+        ...{ resume, allowChange, signal, base: checked[0]!.resolved.config.model },
+        log,
         samples: await SampleLog.open(this.config, checked, signal),
       }
       const results: StageResult[] = []
       for (const one of checked) {
-        results.push(await runStage(one, around))
+        results.push(
+          await runStage(one, around).catch(async (error: Error) => {
+            await log.write('error', `${one.stage}: ${error.message}`)
+            throw error
+          }),
+        )
         if (results.at(-1)!.outcome === 'stopped') break
       }
       return results
@@ -216,10 +241,27 @@ export class RlhfPipeline {
   ): Promise<CheckedStage[]> {
     const context = { config: this.config, report: this.#report, signal }
     const existing = resume ? 'keep' : 'make'
+    this.#refuseGiven(stages)
     const base = stages.includes('sft')
       ? await baseModelDirectory({ ...context, extensions: this.#extensions, into, existing })
       : undefined
-    return checkStages(stages, this.#resolved, { base, signal })
+    const checked = await checkStages(stages, this.#resolved, { base, signal })
+    // Where SFT runs, its model has the tokenizer that is named; one that was made elsewhere may have another.
+    const { tokenizerPath } = this.config
+    if (base === undefined && tokenizerPath !== undefined)
+      await checkSameTokenizer(checked[0]!.resolved.config.model, (await givenTokenizer(tokenizerPath)).dir)
+    return checked
+  }
+
+  /** A stage would be run for nothing where the others read another model. */
+  #refuseGiven(stages: readonly StageName[]): void {
+    const given = { sft: this.config.sftModel, reward: this.config.rewardModel, ppo: undefined }
+    for (const stage of stages)
+      if (given[stage] !== undefined)
+        throw new InputError(
+          `${stage}Model: ${given[stage]} takes the place of what the stage ${stage} would make, and that stage is to run`,
+          { remedy: `Leave out the stage ${stage}, or the option ${stage}Model.` },
+        )
   }
 
   /** `config.json`: every option in force, and what it was run with. */

@@ -13,6 +13,7 @@ import {
   resolveConfig,
   resolveRlConfig,
   rewardModelSchema,
+  rlSchema,
   type SftConfig,
   sftSchema,
   supervisedPaths,
@@ -26,6 +27,14 @@ export type StageConfig =
   | ({ readonly training: 'reward' } & ResolvedConfig<RewardModelConfig>)
   | ({ readonly training: 'rl' } & ResolvedConfig<RlConfig>)
   | ({ readonly training: 'preference' } & ResolvedConfig<PreferenceConfig>)
+
+/** Of the trainings. */
+export const schemas = {
+  sft: sftSchema,
+  reward: rewardModelSchema,
+  rl: rlSchema,
+  preference: preferenceSchema,
+} as const
 
 /** An option of the pipeline, and the one of the stage's training that it sets. */
 type Names = Readonly<Partial<Record<keyof PipelineConfig, string>>>
@@ -105,7 +114,7 @@ export function stageConfig(
   pipeline: ResolvedConfig<PipelineConfig>,
   { model, context }: StageModels,
 ): StageConfig {
-  const { config, origins } = pipeline
+  const { config } = pipeline
   const training = trainingOf(stage, config)
   const output = stageDirectory(config, stage)
   const own = config[stage]
@@ -116,14 +125,36 @@ export function stageConfig(
   if (setHere.length > 0)
     throw new InputError(setHere.map(name => `${stage}.${name}: is set by the pipeline; leave it out`).join('\n'))
   const defaults = training === 'rl' && config.algorithm === 'ppo' ? stageDefaults.ppo : stageDefaults[training]
-  const from = origins[Object.keys(origins).find(name => name.startsWith(`${stage}.`)) ?? ''] ?? 'config'
   const layers: ConfigLayer[] = [
     { origin: 'pipeline', values: defaults },
     { origin: 'pipeline options', values: options },
-    // Its paths are whole already. The directory says that this layer is a file's.
-    { origin: `${from}: ${stage}`, values: own, directory: process.cwd() },
+    ...sectionLayers(stage, pipeline),
     { origin: 'pipeline', values: fixed },
   ]
+  try {
+    return resolved(training, layers)
+  } catch (error) {
+    if (!(error instanceof InputError) || stage !== 'ppo') throw error
+    const page = { rl: 'docs/rl.md', preference: 'docs/preferences.md' }[training as 'rl' | 'preference']
+    const remedy = `With algorithm ${config.algorithm} the section ppo takes the options of ${page}.`
+    throw new InputError(error.message, { cause: error, remedy })
+  }
+}
+
+/** A section of the config, by where its options come from. */
+function sectionLayers(stage: StageName, { config, origins }: ResolvedConfig<PipelineConfig>): ConfigLayer[] {
+  const layers = new Map<string, RawConfig>()
+  for (const [path, origin] of Object.entries(origins)) {
+    if (!path.startsWith(`${stage}.`)) continue
+    const [, ...keys] = path.split('.')
+    layers.set(origin, withValue(layers.get(origin) ?? {}, keys, valueAt(config[stage], keys.join('.'))))
+  }
+  if (layers.size === 0) layers.set('config', {})
+  // Paths are whole already. The directory says that what is missing is missing in a file.
+  return [...layers].map(([origin, values]) => ({ origin: `${origin}: ${stage}`, values, directory: process.cwd() }))
+}
+
+function resolved(training: StageConfig['training'], layers: readonly ConfigLayer[]): StageConfig {
   switch (training) {
     case 'sft':
       return { training, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths }) }
@@ -132,8 +163,8 @@ export function stageConfig(
     case 'preference':
       return { training, ...resolveConfig(preferenceSchema, layers, { paths: preferencePaths }) }
     case 'rl': {
-      const { config: resolved, origins: found } = resolveRlConfig(layers)
-      return { training, config: resolved, origins: found }
+      const { config, origins } = resolveRlConfig(layers)
+      return { training, config, origins }
     }
   }
 }
@@ -171,27 +202,41 @@ function translated(
   context: number,
 ): { options: RawConfig; names: Names } {
   const given = (name: string): boolean => isGiven(origins, name)
-  const names: Record<string, string> = { ...optionNames[training] }
+  const names = namesOf(training, { config, origins })
   const values: Record<string, unknown> = { ...config }
   if (training === 'rl') {
-    // Other algorithms are presets with answers of their own.
-    if (config.algorithm !== 'ppo') {
-      for (const name of ['ppoMiniBatchSize', 'ppoEpochs']) if (!given(name)) delete names[name]
-      delete names.ppoLrValue
-    }
     const { nSamplesPerPrompt = 1 } = config.ppo as { nSamplesPerPrompt?: number }
     if (!given('ppoMiniBatchSize'))
       values.ppoMiniBatchSize = Math.min(config.ppoMiniBatchSize, config.ppoBatchSize * Number(nSamplesPerPrompt))
   }
-  const section = config[training === 'sft' || training === 'reward' ? training : 'ppo']
-  // Files of their own take the place of a share.
-  if (section.validationData !== undefined) delete names.validationShare
+  const section = config[sectionOf(training)]
   const maxLength = given('maxLength') ? config.maxLength : Math.min(config.maxLength, context)
   values.maxLength = training === 'rl' ? promptLength(maxLength, section) : maxLength
   let options: RawConfig = training === 'rl' ? { exportEvery: config.saveInterval } : {}
   for (const [name, path] of Object.entries(names)) options = withValue(options, path.split('.'), values[name])
   return { options, names }
 }
+
+/** Options of the pipeline that a stage reads. */
+export function usedNames(stage: StageName, pipeline: ResolvedConfig<PipelineConfig>): string[] {
+  return Object.keys(namesOf(trainingOf(stage, pipeline.config), pipeline))
+}
+
+/** Those of a training that count in this pipeline. */
+function namesOf(training: StageConfig['training'], { config, origins }: ResolvedConfig<PipelineConfig>): Names {
+  const names: Record<string, string> = { ...optionNames[training] }
+  // Other algorithms are presets with answers of their own.
+  if (training === 'rl' && config.algorithm !== 'ppo') {
+    for (const name of ['ppoMiniBatchSize', 'ppoEpochs']) if (!isGiven(origins, name)) delete names[name]
+    delete names.ppoLrValue
+  }
+  // Files of their own take the place of a share.
+  if (config[sectionOf(training)].validationData !== undefined) delete names.validationShare
+  return names
+}
+
+const sectionOf = (training: StageConfig['training']): StageName =>
+  training === 'sft' || training === 'reward' ? training : 'ppo'
 
 /** What an answer leaves of a sequence for the prompt. */
 function promptLength(maxLength: number, { maxNewTokens = stageDefaults.rl.maxNewTokens }: RawConfig): number {

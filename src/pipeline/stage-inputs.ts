@@ -1,7 +1,9 @@
 /** What a stage is made from, by its bytes: the same inputs give the same model, so that a stage with the same ones is done. */
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
+import { readConfigFile } from '../files/index.js'
 import type { RawConfig } from '../train/index.js'
 import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
 import type { StageConfig } from './stage-configs.js'
@@ -15,18 +17,27 @@ const indifferent: readonly string[] = [
 /** Options that name files; their bytes are looked at instead. */
 const files: readonly string[] = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards']
 
-export async function stageInputs(
+export interface InputSources {
+  readonly data: readonly DataReport[]
+  readonly rewardModel: string | undefined
+  readonly functions: Readonly<Record<string, ((...args: never[]) => unknown) | undefined>>
+}
+
+export async function stageInputs(resolved: StageConfig, sources: InputSources): Promise<StageInputs> {
+  const { config } = resolved
+  const { rewardModel } = sources
+  const directories = { model: config.model, ...otherDirectories(config as RawConfig), rewardModel }
+  const models: Record<string, string> = {}
+  for (const [name, directory] of Object.entries(directories))
+    if (directory !== undefined) models[name] = await modelFingerprint(directory)
+  return { ...(await knownInputs(resolved, sources)), models }
+}
+
+/** What is known before the models of earlier stages are made. */
+export async function knownInputs(
   { training, config }: StageConfig,
-  {
-    data,
-    rewardModel,
-    functions,
-  }: {
-    data: readonly DataReport[]
-    rewardModel: string | undefined
-    functions: Readonly<Record<string, ((...args: never[]) => unknown) | undefined>>
-  },
-): Promise<StageInputs> {
+  { data, rewardModel, functions }: InputSources,
+): Promise<Omit<StageInputs, 'models'>> {
   const { critic, ptx, ...rest } = config as typeof config & { critic?: RawConfig; ptx?: RawConfig }
   const left = Object.entries(rest).filter(([key]) => !indifferent.includes(key) && !files.includes(key))
   const options = {
@@ -36,19 +47,34 @@ export async function stageInputs(
     ...(ptx ? { ptx: { ...ptx, data: undefined } } : {}),
     sources: [config.data, config.validationData].map(sourceSettings),
   }
-  const directories = { model: config.model, ...otherDirectories(config as RawConfig), rewardModel }
-  const models: Record<string, string> = {}
-  for (const [name, directory] of Object.entries(directories))
-    if (directory !== undefined) models[name] = await modelFingerprint(directory)
   const paths = data.flatMap(report => report.files.map(({ path }) => resolve(path)))
-  const rewards = training === 'rl' && rewardModel === undefined ? [config.rewards] : []
   const sources = Object.entries(functions).filter(([, made]) => made !== undefined)
+  const texts = Object.fromEntries(sources.map(([name, made]) => [name, textFingerprint(String(made))]))
+  const ownRewards = training === 'rl' && rewardModel === undefined
   return {
     config: JSON.parse(JSON.stringify(options)),
-    data: await Promise.all([...paths, ...rewards].map(fileFingerprint)),
-    models,
-    functions: Object.fromEntries(sources.map(([name, made]) => [name, textFingerprint(String(made))])),
+    data: await Promise.all(paths.map(fileFingerprint)),
+    functions: ownRewards ? { ...texts, rewards: await rewardsFingerprint(config.rewards) } : texts,
   }
+}
+
+/** Of a module of rewards; or of a description of them, with the modules and models that it names. */
+async function rewardsFingerprint(file: string): Promise<string> {
+  const hashes = [await fileFingerprint(file)]
+  if (/\.(ya?ml|json)$/i.test(file))
+    for (const path of namedPaths(await readConfigFile(file))) {
+      const found = resolve(dirname(file), path)
+      hashes.push((await directoryFingerprint(found)) ?? (existsSync(found) ? await fileFingerprint(found) : ''))
+    }
+  return textFingerprint(hashes.join('\n'))
+}
+
+/** Every `path` of a description, wherever in it. */
+function namedPaths(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === 'path' && typeof inner === 'string' ? [inner] : namedPaths(inner),
+  )
 }
 
 /** Of a data option, what is not a path: weights and names of columns. */

@@ -10,7 +10,7 @@ import type { PipelineConfig } from './config.js'
 const levels = ['debug', 'info', 'warning', 'error'] as const
 type Level = (typeof levels)[number]
 
-/** Lines with their time, in `logs/pipeline.log` and to the person watching, from `logLevel` on. */
+/** Lines with their time, in `logs/pipeline.log` and to the person watching, from `logLevel` on; errors are said by whoever catches them. */
 export class PipelineLog {
   constructor(
     private readonly config: Pick<PipelineConfig, 'saveDir' | 'logLevel'>,
@@ -19,7 +19,7 @@ export class PipelineLog {
 
   async write(level: Level, text: string): Promise<void> {
     if (levels.indexOf(level) < levels.indexOf(this.config.logLevel)) return
-    this.report.line(text)
+    if (level !== 'error') this.report.line(text)
     const folder = join(this.config.saveDir, 'logs')
     await mkdir(folder, { recursive: true })
     await appendFile(join(folder, 'pipeline.log'), `${new Date().toISOString()} ${level.toUpperCase()} ${text}\n`)

@@ -9,11 +9,11 @@ import { writeFileAtomic } from '../files/index.js'
 const inputsSchema = z.object({
   /** Options that decide what is trained, files left out: their bytes count, not their names. */
   config: z.unknown(),
-  /** SHA-256 of the data files and of the file of rewards, in the order of the config. */
+  /** SHA-256 of the data files, in the order of the config. */
   data: z.array(z.string()),
   /** SHA-256 of the models it begins with, by what they are for. */
   models: z.record(z.string(), z.string()),
-  /** SHA-256 of the sources of functions that take the place of parts of the training, by their names. */
+  /** SHA-256 of the sources of functions that take the place of parts of the training, by their names; of rewards too. */
   functions: z.record(z.string(), z.string()),
 })
 export type StageInputs = z.output<typeof inputsSchema>
@@ -55,17 +55,23 @@ export async function writeStageRecord(directory: string, record: StageRecord): 
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(record, undefined, 2)}\n`)
 }
 
-/** What differs, for people: `data`, `models.model`, `config.optimizer.lr`. */
-export function changedInputs(before: StageInputs, now: StageInputs): string[] {
-  return differences(before, JSON.parse(JSON.stringify(now)) as StageInputs, '')
+/** One input that differs, by its dotted path: `data`, `models.model`, `config.optimizer.lr`. */
+export interface InputChange {
+  readonly path: string
+  readonly from: unknown
+  readonly to: unknown
 }
 
-function differences(before: unknown, now: unknown, path: string): string[] {
+export function changedInputs(before: Partial<StageInputs>, now: Partial<StageInputs>): InputChange[] {
+  return differences(before, JSON.parse(JSON.stringify(now)), '')
+}
+
+function differences(from: unknown, to: unknown, path: string): InputChange[] {
   const isSection = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (isSection(before) && isSection(now)) {
-    const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])]
-    return keys.flatMap(key => differences(before[key], now[key], path === '' ? key : `${path}.${key}`))
+  if (isSection(from) && isSection(to)) {
+    const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])]
+    return keys.flatMap(key => differences(from[key], to[key], path === '' ? key : `${path}.${key}`))
   }
-  return isDeepStrictEqual(before, now) ? [] : [path]
+  return isDeepStrictEqual(from, to) ? [] : [{ path, from, to }]
 }

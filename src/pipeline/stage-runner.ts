@@ -19,10 +19,11 @@ import {
 import { writtenModel } from './base-model.js'
 import { type CheckedStage, checkMadeRewardModel } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
-import type { PipelineExtensions } from './extensions.js'
+import { type PipelineExtensions, stageFunctions } from './extensions.js'
 import { directoryFingerprint } from './fingerprints.js'
 import { rewardDevice, type SampleLog } from './sample-log.js'
-import { rewardsFile, type StageConfig, stageConfig } from './stage-configs.js'
+import { areAllowed, changedError, stageChanges } from './stage-changes.js'
+import { rewardsFile, type StageConfig, schemas, stageConfig } from './stage-configs.js'
 import { stageInputs } from './stage-inputs.js'
 import { keepStageLogs, type PipelineLog } from './stage-logs.js'
 import { type StageRecord, writeStageRecord } from './stage-record.js'
@@ -50,6 +51,8 @@ export interface StageSurroundings {
   /** The model that SFT begins with. */
   readonly base: string
   readonly resume: boolean
+  /** Options that a resumed stage may have otherwise. */
+  readonly allowChange: readonly string[]
   readonly samples: SampleLog
   readonly log: PipelineLog
   readonly report: Report
@@ -60,7 +63,7 @@ export async function runStage(
   { stage, models: { tokenizer }, data }: CheckedStage,
   around: StageSurroundings,
 ): Promise<StageResult> {
-  const { pipeline, extensions, resume, samples, log, signal } = around
+  const { pipeline, extensions, resume, allowChange, samples, log, signal } = around
   const { config } = pipeline
   const directory = stageDirectory(config, stage)
   const model = stageModel(config, stage)
@@ -74,10 +77,9 @@ export async function runStage(
   const start = await startOf(stage, tokenizer, around)
   const { context } = (await readConfig(start)).decoder
   const resolved = stageConfig(stage, pipeline, { model: start, context })
-  const { createPreferenceLoss, createRewardModel } = extensions
-  if (stage === 'reward' && createRewardModel) await checkMadeRewardModel(resolved, givenOrMade(config, 'sft'))
-  const functions = stage === 'reward' ? { createPreferenceLoss, createRewardModel } : {}
-  const inputs = await stageInputs(resolved, { data, rewardModel, functions })
+  if (stage === 'reward' && extensions.createRewardModel)
+    await checkMadeRewardModel(resolved, givenOrMade(config, 'sft'))
+  const inputs = await stageInputs(resolved, { data, rewardModel, functions: stageFunctions(stage, extensions) })
   const state = await stageState(directory, model, inputs)
   if (state.kind === 'current') {
     await log.write('info', `${stage}: done already, from the same config, data and models`)
@@ -87,18 +89,26 @@ export async function runStage(
     throw new InputError(`${directory}: this stage was begun and not finished`, {
       remedy: 'Go on with it by --resume (resume: true), or move its directory away to begin again.',
     })
-  if (state.kind === 'stale') {
+  const changes = state.kind === 'stale' ? stageChanges(stage, resolved.training, state.changed) : []
+  const names = [...new Set(changes.map(({ name }) => name))].join(', ')
+  const goesOn = state.kind === 'unfinished' || (state.kind === 'stale' && resume && areAllowed(changes, allowChange))
+  if (state.kind === 'stale' && goesOn) await log.write('warning', `${stage}: goes on with another ${names}`)
+  else if (state.kind === 'stale') {
+    // With another model to begin with, which an earlier stage may just have made, there is nothing to go on with.
+    if (resume && state.status === 'started' && !changes.some(({ kind }) => kind === 'model'))
+      throw changedError(directory, changes)
     const place = await setAside(directory)
-    await log.write('warning', `${stage}: ${state.changed.join(', ')} changed; what there was is in ${place}`)
+    await log.write('warning', `${stage}: ${names} changed; what there was is in ${place}`)
   }
 
   // The training.
   await writeStageRecord(directory, { version: 1, status: 'started', inputs })
   if (rewardModel !== undefined) await describeRewards(config, rewardModel)
-  if (stage !== 'reward' && state.kind !== 'unfinished')
-    await samples.keep(stage === 'sft' ? 'base' : 'sft', start, { rewardModel, signal })
+  if (stage !== 'reward') await samples.keep(stage === 'sft' ? 'base' : 'sft', start, { rewardModel, signal })
   await log.write('info', `${stage}: ${config.modelName}, ${resolved.training} from ${start} into ${directory}`)
-  const job = await train({ ...resolved, resume: state.kind === 'unfinished' }, around)
+  await log.write('debug', `${stage}: options ${JSON.stringify(resolved.config)}`)
+  await log.write('debug', `${stage}: made from ${JSON.stringify({ data: inputs.data, models: inputs.models })}`)
+  const job = await train({ ...resolved, resume: goesOn }, around)
   await keepStageLogs(config.saveDir, directory)
   if (job.outcome === 'stopped') return result('stopped', job)
 
@@ -111,7 +121,10 @@ export async function runStage(
   const { step, metrics, best } = job
   const record: StageRecord = { version: 1, status: 'finished', inputs, model: made, step, metrics: { ...metrics } }
   await writeStageRecord(directory, best ? { ...record, best } : record)
-  await log.write('info', `${stage}: ${model} after ${step} steps${best ? `, best ${shown(best)}` : ''}`)
+  await log.write(
+    'info',
+    `${stage}: ${model} after ${step} steps${best ? `, best ${shown(best, resolved.training)}` : ''}`,
+  )
   return result('finished', job)
 }
 
@@ -122,7 +135,8 @@ interface Came {
   readonly best?: Best | undefined
 }
 
-const shown = ({ metric, value, step }: Best): string => `${metric} ${Number(value.toPrecision(4))} at step ${step}`
+const shown = ({ metric, value, step }: Best, training: StageConfig['training']): string =>
+  `${metric} ${Number(value.toPrecision(4))} at ${training === 'rl' ? 'iteration' : 'step'} ${step}`
 
 /** The directory that a stage's model begins as. */
 async function startOf(
@@ -152,7 +166,9 @@ function train(
   { resume, ...resolved }: StageConfig & { readonly resume: boolean },
   { report, signal, extensions }: StageSurroundings,
 ): Promise<JobResult> {
-  const job = { origins: resolved.origins, resume, allowChange: [], report, signal }
+  // What may differ was decided by what the stage is made from; the rest is where and how fast.
+  const allowChange = [...Object.keys(schemas[resolved.training].shape), 'dataset']
+  const job = { origins: resolved.origins, resume, allowChange, report, signal }
   switch (resolved.training) {
     case 'sft':
       return runSft({ ...job, config: resolved.config })

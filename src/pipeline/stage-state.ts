@@ -4,7 +4,7 @@ import { mkdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { recoverDirectory } from '../files/index.js'
 import { directoryFingerprint } from './fingerprints.js'
-import { changedInputs, readStageRecord, type StageInputs, type StageRecord } from './stage-record.js'
+import { changedInputs, type InputChange, readStageRecord, type StageInputs, type StageRecord } from './stage-record.js'
 
 export type StageState =
   /** Nothing is there. */
@@ -14,17 +14,20 @@ export type StageState =
   /** Begun with these inputs, and not finished. */
   | { readonly kind: 'unfinished' }
   /** Made from something else, or changed since. */
-  | { readonly kind: 'stale'; readonly changed: readonly string[] }
+  | { readonly kind: 'stale'; readonly status: StageRecord['status']; readonly changed: readonly InputChange[] }
 
 /** `model` is the directory that the stage is there for. */
 export async function stageState(directory: string, model: string, inputs: StageInputs): Promise<StageState> {
   const record = await readStageRecord(directory)
   if (!record) return { kind: 'absent' }
   const changed = changedInputs(record.inputs, inputs)
-  if (changed.length > 0) return { kind: 'stale', changed }
-  if (record.status === 'started') return { kind: 'unfinished' }
+  const { status } = record
+  if (changed.length > 0) return { kind: 'stale', status, changed }
+  if (status === 'started') return { kind: 'unfinished' }
   await recoverDirectory(model)
-  if ((await directoryFingerprint(model)) !== record.model) return { kind: 'stale', changed: [basename(model)] }
+  const found = await directoryFingerprint(model)
+  if (found !== record.model)
+    return { kind: 'stale', status, changed: [{ path: basename(model), from: record.model, to: found }] }
   return { kind: 'current', record }
 }
 

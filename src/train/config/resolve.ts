@@ -48,6 +48,8 @@ export function resolveConfig<S extends z.ZodObject>(
   for (const { origin, values, directory = process.cwd() } of layers) {
     const placed = withPaths(values, directory, options)
     for (const path of leaves(placed)) {
+      // A section of nothing changes nothing of one that is there.
+      if (isSection(at(placed, path)) && isSection(at(merged, path))) continue
       // A section that takes the place of a value, or a value that of a section, takes its origin with it.
       for (const known of Object.keys(origins)) if (known.startsWith(`${path}.`)) delete origins[known]
       origins[path] = origin
@@ -131,6 +133,10 @@ function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {
 /** Options of one kind mean nothing to another: `{kind: adaptive}` over `{kind: fixed, coef: 0}` keeps nothing of it. */
 function sameKind(below: RawConfig, above: RawConfig): boolean {
   return above.kind === undefined || below.kind === undefined || above.kind === below.kind
+}
+
+function at(config: RawConfig, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (isSection(value) ? value[key] : undefined), config)
 }
 
 /** Dotted paths of everything that is not a section. */

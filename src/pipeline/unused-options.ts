@@ -1,0 +1,27 @@
+/** Options that were given and that no stage of the pipeline reads: said aloud, since whoever gave them expects something of them. */
+import { isDeepStrictEqual } from 'node:util'
+import type { ResolvedConfig } from '../train/index.js'
+import { getDefaultConfig, type PipelineConfig } from './config.js'
+import { optionNames, usedNames } from './stage-configs.js'
+import { wholePipeline } from './stages.js'
+
+/**
+ * Names of options whose value is not the default's, of stages that are left out or of another algorithm. Whole default configs
+ * with a few changes are how programs write them, so that a default says nothing.
+ *
+ * @example
+ * unusedOptions(resolvePipelineConfig([{ origin: 'config', values: { algorithm: 'dpo', rewardLr: 1 } }])) // ['rewardLr']
+ */
+export function unusedOptions(pipeline: ResolvedConfig<PipelineConfig>): string[] {
+  const { config } = pipeline
+  const stages = wholePipeline(config)
+  const used = new Set(stages.flatMap(stage => usedNames(stage, pipeline)))
+  const sections = (['sft', 'reward'] as const).filter(name => !stages.includes(name))
+  const initial = getDefaultConfig()
+  return [...new Set([...Object.values(optionNames).flatMap(names => Object.keys(names)), ...sections])].filter(
+    name => {
+      const key = name as keyof PipelineConfig
+      return !used.has(name) && !isDeepStrictEqual(config[key], initial[key])
+    },
+  )
+}
