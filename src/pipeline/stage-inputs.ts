@@ -69,11 +69,11 @@ async function rewardsFingerprint(file: string): Promise<string> {
   return textFingerprint(hashes.join('\n'))
 }
 
-/** Every `path` of a description, wherever in it. */
+/** Every `file` and `path` of a description, wherever in it. */
 function namedPaths(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) =>
-    key === 'path' && typeof inner === 'string' ? [inner] : namedPaths(inner),
+    ['file', 'path'].includes(key) && typeof inner === 'string' ? [inner] : namedPaths(inner),
   )
 }
 

@@ -18,10 +18,16 @@ export function unusedOptions(pipeline: ResolvedConfig<PipelineConfig>): string[
   const used = new Set(stages.flatMap(stage => usedNames(stage, pipeline)))
   const sections = (['sft', 'reward'] as const).filter(name => !stages.includes(name))
   const initial = getDefaultConfig()
-  return [...new Set([...Object.values(optionNames).flatMap(names => Object.keys(names)), ...sections])].filter(
-    name => {
-      const key = name as keyof PipelineConfig
-      return !used.has(name) && !isDeepStrictEqual(config[key], initial[key])
-    },
-  )
+  const names = new Set([...Object.values(optionNames).flatMap(one => Object.keys(one)), ...sections])
+  return [...names].filter(name => {
+    const key = name as keyof PipelineConfig
+    return !used.has(name) && !isDefault(config[key], initial[key])
+  })
+}
+
+/** A path is whole by now; its default is not. */
+function isDefault(value: unknown, initial: unknown): boolean {
+  if (typeof value === 'string' && typeof initial === 'string')
+    return value === initial || value.endsWith(`/${initial}`)
+  return isDeepStrictEqual(value, initial)
 }

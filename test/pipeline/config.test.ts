@@ -109,3 +109,17 @@ test('sequences are as long as the model takes unless more is asked for', async 
   expect((await resolved({}, 'sft')).config).toMatchObject({ maxLength: 512 })
   expect((await resolved({ maxLength: 100 }, 'reward', 64)).config).toMatchObject({ maxLength: 100 })
 })
+
+test('options that no stage reads are named, defaults that were written out are not', async () => {
+  const unused = async (options: PipelineOptions) => [...(await createRlhfPipeline(options)).unusedOptions].sort()
+  const all = { ...getDefaultConfig(), baseModel: 'm' }
+  expect(await unused(all)).toEqual([])
+  expect(await unused({ ...all, algorithm: 'dpo', rewardLr: 1, ppoIterations: 2, rewardEpochs: 1 })).toEqual([
+    ...['ppoIterations', 'rewardLr'],
+  ])
+  expect(await unused({ ...all, algorithm: 'grpo', ppoLrValue: 1, ppoEpochs: 2 })).toEqual(['ppoLrValue'])
+  expect(await unused({ ...all, sftModel: 'm', sftEpochs: 1, sft: { packing: false } })).toEqual(['sft', 'sftEpochs'])
+  expect(await unused({ ...all, ppo: { rewards: 'r.ts' }, freezeRewardBackbone: true })).toEqual([
+    'freezeRewardBackbone',
+  ])
+})

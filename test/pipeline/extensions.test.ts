@@ -1,11 +1,24 @@
 /** Every part that a program may make itself really takes its place. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
+import { directoryFingerprint } from '../../src/pipeline/fingerprints.js'
+import type { PipelineOptions } from '../../src/pipeline/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { rewardModelLoss } from '../../src/train/index.js'
-import { filesOf, fresh, jsonl, modelDirectory, pipelineOf, preferences, tokenizerPath, weightsOf } from './world.js'
+import {
+  base,
+  filesOf,
+  fresh,
+  jsonl,
+  modelDirectory,
+  pipelineOf,
+  preferences,
+  tokenizer,
+  tokenizerPath,
+  weightsOf,
+} from './world.js'
 
 test('loadTokenizer: its files go with every model, and its chat template is what is trained on', async () => {
   const own = fresh('tokenizer')
@@ -39,6 +52,27 @@ test('loadBaseModel: a directory, or an object that is written and disposed', as
   const { model } = await asObject.runSft()
   expect(weightsOf(model).equals(weightsOf(fromDirectory.model))).toBe(true)
   await expect(object!.score([new Int32Array([1, 2])])).rejects.toThrow()
+})
+
+test('tokenizerPath: its chat template counts, and a model without a tokenizer gets it', async () => {
+  const own = fresh('tokenizer')
+  cpSync(tokenizerPath, own, { recursive: true })
+  writeFileSync(join(own, 'chat_template.jinja'), '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}')
+  const checked = async (options: Partial<PipelineOptions>) =>
+    (await (await pipelineOf(options)).check({ stages: ['sft'] }))[0]!.models.tokenizer
+  expect((await checked({ tokenizerPath: own })).hasChatTemplate).toBe(true)
+  const without = fresh('bare')
+  mkdirSync(without)
+  for (const name of ['config.json', 'model.safetensors']) cpSync(join(base, name), join(without, name))
+  await expect(checked({ baseModel: without })).rejects.toThrow(/tokenizer.json: not found/)
+  expect((await checked({ baseModel: without, tokenizerPath: own })).vocabSize).toBe(tokenizer.vocabSize)
+})
+
+test('a model directory of links is a model, as the hub keeps them', async () => {
+  const links = fresh('links')
+  mkdirSync(links)
+  for (const name of readdirSync(base)) symlinkSync(join(base, name), join(links, name))
+  expect(await directoryFingerprint(links)).toBe(await directoryFingerprint(base))
 })
 
 test('a random start is asked for by its shape, and by nothing else', async () => {

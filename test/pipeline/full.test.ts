@@ -24,6 +24,7 @@ test('all stages leave the documented tree, and no stage changes what another on
   for (const path of [
     ...['config.json', 'sft/best_model', 'reward_model/best_model', 'ppo/final_model'],
     ...['ppo/iteration_000001', 'ppo/iteration_000001/value_model', 'ppo/iteration_000002/value_model'],
+    'ppo/value_model',
     ...[
       'logs/pipeline.log',
       'samples/base.jsonl',

@@ -22,7 +22,7 @@ test('a missing base model is an error, and never random weights', async () => {
 })
 
 test('data of a later stage is read before an earlier one begins', async () => {
-  await refused({ ppoDataPath: fresh('none') }, /stage ppo: data: .*there is no such file/)
+  await refused({ ppoDataPath: fresh('none') }, /stage ppo: ppoDataPath: .*there is no such file/)
   await refused({ ppoDataPath: jsonl('prompts', [{ text: 'a story' }]) }, /stage ppo: .*prompt/s)
   await refused({ rewardDataPath: jsonl('pairs', [{ prompt: 'a', chosen: 'b' }]) }, /stage reward: .*rejected/s)
   await refused({ sftDataPath: jsonl('rows', [{ conversations: 3 }]) }, /stage sft: .*:1/s)
@@ -37,6 +37,17 @@ test('options of a later stage are checked before an earlier one begins', async 
   await refused({ reward: { margin: -1 } }, /config: reward: margin/)
   await refused({ ppo: { maxNewTokens: 64 } }, /ppo.maxNewTokens: 64 leaves no room for a prompt/)
   await refused({ ppo: { output: 'x' } }, /ppo.output: is set by the pipeline/)
+})
+
+test('an option of another algorithm says whose options the section takes, and where it came from', async () => {
+  await expect((await pipelineOf({ algorithm: 'dpo', ppo: { gamma: 0.9 } })).check()).rejects.toMatchObject({
+    message: 'config: ppo: there is no option "gamma"',
+    remedy: 'With algorithm dpo the section ppo takes the options of docs/preferences.md.',
+  })
+  const layers = [{ origin: '--set', values: { ppo: { gama: 1 } } }]
+  await expect((await pipelineOf({ ppo: { gamma: 0.9 } }, { layers })).check()).rejects.toThrow(
+    '--set: ppo: there is no option "gama"; did you mean gamma?',
+  )
 })
 
 test('rewards of a later stage are loaded before an earlier one begins', async () => {
@@ -75,6 +86,19 @@ test("a tokenizer that is not the base model's is refused", async () => {
   const llama = new URL('../fixtures/tokenizer-llama2/', import.meta.url).pathname
   await refused({ tokenizerPath: llama }, /tokenizerPath: .* is another tokenizer/)
   expect(tokenizer.vocabSize).toBeGreaterThan(100)
+})
+
+test('a stage is not run beside a model that takes its place', async () => {
+  const pipeline = await pipelineOf({ sftModel: base })
+  await expect(pipeline.runFullPipeline({ stages: ['sft', 'ppo'] })).rejects.toThrow(/^sftModel: .* takes the place/)
+  await expect(pipeline.runSft()).rejects.toMatchObject({ remedy: 'Leave out the stage sft, or the option sftModel.' })
+})
+
+test('a tokenizer is held against a model that no stage made, too', async () => {
+  const llama = new URL('../fixtures/tokenizer-llama2/', import.meta.url).pathname
+  await refused({ sftModel: base, tokenizerPath: llama }, /^tokenizerPath: .* is another tokenizer/)
+  await refused({ sftModel: base, tokenizerPath: fresh('none') }, /^tokenizerPath: .*tokenizer.json: not found/)
+  await refused({ tokenizerPath: fresh('none') }, /^tokenizerPath: .*tokenizer.json: not found/)
 })
 
 test('a device that is none is refused', async () => {

@@ -1,14 +1,17 @@
 /** What is done again, and what is not. */
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { PipelineOptions } from '../../src/pipeline/index.js'
+import type { Report } from '../../src/progress/index.js'
 import { conversations, filesOf, fresh, jsonl, pipelineOf, prompts } from './world.js'
 
 /** Two cheap stages are enough: rewards of one's own take the place of the reward model. */
 function options(): Partial<PipelineOptions> {
-  const rewards = `${fresh('reward')}.mjs`
-  writeFileSync(rewards, 'export default ({ response }) => response.length\n')
+  const module = `${fresh('reward')}.mjs`
+  writeFileSync(module, 'export default ({ response }) => response.length\n')
+  const rewards = `${fresh('rewards')}.json`
+  writeFileSync(rewards, JSON.stringify({ sources: { length: { type: 'function', file: module } } }))
   return {
     saveDir: fresh('out'),
     sftDataPath: jsonl('conversations', conversations),
@@ -46,9 +49,10 @@ test('a stage is skipped where its output is there and its inputs are the same; 
   expect(await outcomes(given)).toEqual(['finished', 'finished'])
   expect(existsSync(join(saveDir!, 'previous/grpo-2'))).toBe(true)
 
-  // So does another option, and the file of rewards.
+  // So does another option, and a module of rewards that a description names.
   expect(await outcomes({ ...given, ppoLrPolicy: 2e-4 })).toEqual(['skipped', 'finished'])
-  writeFileSync(given.ppo!.rewards as string, 'export default ({ response }) => -response.length\n')
+  const { sources } = JSON.parse(readFileSync(given.ppo!.rewards as string, 'utf8'))
+  writeFileSync(sources.length.file, 'export default ({ response }) => -response.length\n')
   expect(await outcomes({ ...given, ppoLrPolicy: 2e-4 })).toEqual(['skipped', 'finished'])
 })
 
@@ -61,29 +65,66 @@ test('a model that was changed since is not taken for what its stage made', asyn
   expect((await pipeline.runSft()).outcome).toBe('skipped')
 })
 
+/** Of the rows that are not held out. */
+const stepsOfAnEpoch = 2
+
+/** Stops at the second line of progress. */
+function stoppingReport(stop: AbortController): Report {
+  let lines = 0
+  const show = () => {
+    if (++lines === 2) stop.abort()
+  }
+  return { line() {}, transfer: () => ({ at() {}, end() {} }), live: () => ({ show, doing() {}, end() {} }) }
+}
+
+test('a resume with another option is refused before work starts, and goes on with it where that is allowed', async () => {
+  const given = { ...options(), sftEpochs: 4, logLevel: 'debug' as const }
+  const directory = join(given.saveDir!, 'sft')
+  const stop = new AbortController()
+  const stopped = await pipelineOf(given, { report: stoppingReport(stop) })
+  expect((await stopped.runSft({ signal: stop.signal })).outcome).toBe('stopped')
+  const before = filesOf(directory)
+
+  const changed = await pipelineOf({ ...given, sftEpochs: 5 })
+  await expect(changed.runFullPipeline({ resume: true })).rejects.toMatchObject({
+    message: `${directory}: what this stage was begun with has changed:\n  sftEpochs: was 4, is now 5`,
+    remedy: expect.stringContaining('--resume --allow-change sftEpochs'),
+  })
+  expect(filesOf(directory)).toEqual(before)
+  await expect(changed.runSft({ allowChange: ['sftEpochs'] })).rejects.toThrow('allowChange: goes with resume')
+  await expect(changed.runSft({ resume: true, allowChange: ['sftEpoch'] })).rejects.toThrow('did you mean sftEpochs?')
+
+  // Where and how fast is never a reason to stop.
+  const went = await pipelineOf({ ...given, sftEpochs: 5, sft: { tokenBudget: 128 } })
+  const { outcome, step } = await went.runSft({ resume: true, allowChange: ['sftEpochs'] })
+  expect([outcome, step]).toEqual(['finished', 5 * stepsOfAnEpoch])
+  // A finished one goes on too, and is otherwise begun again.
+  const longer = await pipelineOf({ ...given, sftEpochs: 6 })
+  expect(await longer.runSft({ resume: true, allowChange: ['sftEpochs'] })).toMatchObject({ step: 6 * stepsOfAnEpoch })
+  expect(existsSync(join(given.saveDir!, 'previous'))).toBe(false)
+  expect((await longer.runSft()).outcome).toBe('skipped')
+  const log = readFileSync(join(given.saveDir!, 'logs/pipeline.log'), 'utf8')
+  expect(log).toMatch(/ DEBUG sft: options \{.*"epochs":5/)
+  expect(log).toContain('WARNING sft: goes on with another sftEpochs')
+})
+
 test('a stopped stage is an error without resume, and goes on with it', async () => {
   const given = { ...options(), sftEpochs: 4 }
   const stop = new AbortController()
-  let lines = 0
-  const report = {
-    line() {},
-    transfer: () => ({ at() {}, end() {} }),
-    live: () => ({
-      show() {
-        if (++lines === 2) stop.abort()
-      },
-      doing() {},
-      end() {},
-    }),
-  }
+  const report = stoppingReport(stop)
   const stopped = await (await pipelineOf(given, { report })).runFullPipeline({ signal: stop.signal })
   expect(stopped).toMatchObject({ outcome: 'stopped', stages: [{ stage: 'sft', outcome: 'stopped' }] })
   const again = await pipelineOf(given)
   await expect(again.runFullPipeline()).rejects.toThrow(
     `${join(given.saveDir!, 'sft')}: this stage was begun and not finished`,
   )
+  expect(readFileSync(join(given.saveDir!, 'logs/pipeline.log'), 'utf8')).toMatch(/ ERROR sft: .*not finished/)
+  // As if it had been killed before there were samples.
+  const samples = join(given.saveDir!, 'samples/base.jsonl')
+  rmSync(samples)
   const whole = await pipelineOf({ ...given, saveDir: fresh('whole') })
   expect(await again.runSft({ resume: true })).toMatchObject({ outcome: 'finished' })
+  expect(existsSync(samples)).toBe(true)
   const { model } = await whole.runSft()
   expect(filesOf(join(given.saveDir!, 'sft/best_model'))).toEqual(filesOf(model))
 })
