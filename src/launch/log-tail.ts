@@ -26,3 +26,24 @@ const plain = (line: string): string =>
   stripVTControlCharacters(line)
     .replace(/\p{Cc}/gu, '')
     .trimEnd()
+
+/** Shorter ones would take ordinary words out of a log; nobody's key is that short. */
+const shortestSecret = 4
+
+/**
+ * Writes asterisks over a secret, wherever a log has it: SGLang prints all it was started with, its key too. Whoever still writes
+ * to the log appends.
+ */
+export async function hideInLog(path: string, secret: string | undefined): Promise<void> {
+  if (secret === undefined || secret.length < shortestSecret) return
+  const handle = await open(path, 'r+').catch(() => undefined)
+  if (handle === undefined) return
+  try {
+    const log = await handle.readFile()
+    const hidden = Buffer.alloc(Buffer.byteLength(secret), '*')
+    for (let at = log.indexOf(secret); at >= 0; at = log.indexOf(secret, at + hidden.length))
+      await handle.write(hidden, 0, hidden.length, at)
+  } finally {
+    await handle.close()
+  }
+}

@@ -6,7 +6,7 @@ import { InputError } from '../errors/index.js'
 import { LaunchError } from './errors.js'
 import { type Command, findCommand, pathWith, programs } from './find-command.js'
 import { type EngineSettings, type EngineType, engineInvocation, readyPath } from './invocation.js'
-import { lastLines } from './log-tail.js'
+import { hideInLog, lastLines } from './log-tail.js'
 import { choosePort } from './port.js'
 import { type ServerExit, type ServerProcess, startProcess } from './server-process.js'
 
@@ -148,20 +148,21 @@ async function becomeReady(options: StartEngineOptions & { url: string; logFile:
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   for (;;) {
     signal?.throwIfAborted()
+    await hideInLog(logFile, apiKey)
     if (exit !== undefined) {
       const said = await lastLines(logFile, 30)
       const missing = said.some(line => /No module named '?(sglang|vllm)\b/.test(line))
-      throw new LaunchError(
-        `${label} ended (${describe(exit)}) before it was ready${withLog(said, logFile)}`,
-        missing ? { remedy } : {},
-      )
+      const unknown = said.some(line => /unrecognized arguments|No such option/i.test(line))
+      throw new LaunchError(`${label} ended (${describe(exit)}) before it was ready${withLog(said, logFile)}`, {
+        ...(missing ? { remedy } : unknown ? { remedy: otherVersion(type) } : {}),
+      })
     }
     const waited = performance.now() - started
     if (waited > readyTimeoutMs) {
       const said = withLog(await lastLines(logFile, 30), logFile)
       throw new LaunchError(`${label} was not ready after ${Math.round(waited / 1000)} s${said}`)
     }
-    if (await answers(`${url}${readyPath(type)}`, headers)) return
+    if (await answers(`${url}${readyPath(type)}`, headers)) return hideInLog(logFile, apiKey)
     options.onProgress?.({ seconds: waited / 1000, lastLine: (await lastLines(logFile, 1))[0] ?? '' })
     await Promise.race([delay(pollMs, undefined, signal ? { signal } : {}).catch(() => {}), server.exited])
   }
@@ -176,6 +177,9 @@ async function answers(url: string, headers: Record<string, string>): Promise<bo
     return false
   }
 }
+
+const otherVersion = (type: EngineType): string =>
+  `This version has other flags than those a run needs. Start it by hand, and name it in generator.urls: docs/${type}.md has the flags and versions.`
 
 const describe = ({ code, signal }: ServerExit): string => (signal === null ? `exit code ${code}` : signal)
 

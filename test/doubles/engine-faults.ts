@@ -5,6 +5,8 @@ export type Fault =
   | { kind: 'status'; status: number; retryAfter?: string; body?: unknown }
   /** Accepts, and never answers. */
   | { kind: 'hang' }
+  /** Closes the connection when it has read the request. */
+  | { kind: 'reset' }
   /** Closes the connection when the request has so many tokens: in the middle of its answer, or of its stream. */
   | { kind: 'cut'; tokens: number }
   /** The server ends the request by itself after so many tokens, with what it has. */

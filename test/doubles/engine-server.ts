@@ -31,6 +31,9 @@ export abstract class EngineServer {
   private server: Server | undefined
   private readonly sockets = new Set<Socket>()
   private port = 0
+  /** When its process began, and how many connections it ever had. */
+  protected startedAt = nextStart()
+  connections = 0
 
   protected constructor(private readonly makeEngine: () => ToyEngine) {
     this.engine = makeEngine()
@@ -52,6 +55,7 @@ export abstract class EngineServer {
     // As both servers do.
     server.keepAliveTimeout = 5000
     server.on('connection', socket => {
+      this.connections++
       this.sockets.add(socket)
       socket.once('close', () => this.sockets.delete(socket))
     })
@@ -76,6 +80,7 @@ export abstract class EngineServer {
     await this.stop()
     const { msPerToken } = this.engine
     this.engine = this.makeEngine()
+    this.startedAt = nextStart()
     this.engine.msPerToken = msPerToken
     await this.start()
   }
@@ -132,6 +137,10 @@ export abstract class EngineServer {
     const { headers } = request
     const exchange = { method, path: url.pathname, query: url.searchParams, body, headers, fault, gone: gone.signal }
     if (fault?.kind === 'hang') return
+    if (fault?.kind === 'reset') {
+      request.socket.destroy()
+      return
+    }
     const reply = await this.reply(exchange)
     if (gone.signal.aborted) return
     if ('events' in reply) await this.stream(reply.events, exchange, response)
@@ -190,6 +199,10 @@ function parsed(text: string): unknown {
     return undefined
   }
 }
+
+/** Seconds, as metrics have them. */
+let starts = 1_794_000_000
+const nextStart = (): number => ++starts
 
 /** A number above all others, for names. */
 let counter = 0

@@ -10,6 +10,8 @@ export interface SglangShape {
   /** From where on the prompt's log-probabilities are wanted; -1: not at all. */
   readonly start: number
   readonly withText: boolean
+  /** `none`: older servers do not say which weights made which tokens. */
+  readonly versions: 'marked' | 'none'
 }
 
 type Triple = [logprob: number | null, id: number, text: null]
@@ -60,7 +62,7 @@ export function sglangAnswer(sequence: ToySequence, shape: SglangShape, from = 0
     reasoning_tokens: 0,
     completion_tokens: sequence.tokens.length,
     cached_tokens: cached,
-    ...(finish ? { weight_versions: versions } : {}),
+    ...(finish && shape.versions === 'marked' ? { weight_versions: versions } : {}),
     cached_tokens_details: cached === 0 ? null : { device: cached, host: 0 },
     dp_rank: null,
     ...(finish ? { e2e_latency: 0.01 } : {}),

@@ -7,6 +7,8 @@ export type SglangFlag =
   | 'incremental-streaming-output'
   | 'skip-tokenizer-init'
   | 'disable-lora'
+  | 'no-weight-names'
+  | 'no-grammar'
 
 /** An update changes what it calls its model, but not its tokenizer. */
 export const modelInfo = (path: string, marker: string): unknown => ({
@@ -46,7 +48,7 @@ export function serverInfo({ path, marker, context, version, flags }: ServerStat
     weight_version: marker,
     sampling_defaults: 'model',
     incremental_streaming_output: has('incremental-streaming-output'),
-    grammar_backend: 'xgrammar',
+    grammar_backend: has('no-grammar') ? 'none' : 'xgrammar',
     enable_lora: !has('disable-lora'),
     max_lora_rank: 8,
     enable_deterministic_inference: has('enable-deterministic-inference'),

@@ -42,8 +42,8 @@ export class SglangServer extends EngineServer {
   protected readonly routes: Readonly<Record<string, Route>> = {
     'GET /ready': () => ({ status: this.engine.paused ? 503 : 200, text: '' }),
     'GET /health': () => ({ status: this.engine.paused ? 503 : 200, text: '' }),
-    'GET /model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
-    'GET /get_model_info': () => ({ status: 200, json: modelInfo(this.modelPath, this.engine.marker) }),
+    'GET /model_info': () => this.modelInfo(),
+    'GET /get_model_info': () => this.modelInfo(),
     'GET /server_info': () => ({ status: 200, json: this.serverInfo() }),
     'GET /get_server_info': () => ({ status: 200, json: this.serverInfo() }),
     'GET /v1/models': () => ({ status: 200, json: modelList(this.modelPath, this.context, this.engine.adapters) }),
@@ -74,7 +74,12 @@ export class SglangServer extends EngineServer {
       return { status: 200, json: { success: true, message, new_version } }
     },
     'POST /release_memory_occupation': ({ body }) => this.release(record<unknown>(body) ?? {}),
-    'POST /resume_memory_occupation': () => {
+    'POST /resume_memory_occupation': async () => {
+      // Memory that it has is not there to be taken: the scheduler ends, and the server with it.
+      if (this.has('enable-memory-saver') && !this.engine.asleep) {
+        await this.stop()
+        return { status: 500, text: '' }
+      }
       this.engine.setAsleep(false)
       return { status: 200, json: null }
     },
@@ -107,6 +112,11 @@ export class SglangServer extends EngineServer {
     }),
     'short-logprobs': answer => withLogprobs(answer, triples => triples.slice(1)),
     'nan-logprobs': answer => withLogprobs(answer, triples => triples.map(([, id, text]) => ['NaN', id, text])),
+  }
+
+  private modelInfo(): Reply {
+    const { weight_version, ...rest } = modelInfo(this.modelPath, this.engine.marker) as Record<string, unknown>
+    return { status: 200, json: this.has('no-weight-names') ? rest : { ...rest, weight_version } }
   }
 
   private serverInfo(): unknown {
@@ -154,6 +164,7 @@ export class SglangServer extends EngineServer {
       top: typeof body.top_logprobs_num === 'number' ? body.top_logprobs_num : 0,
       start: typeof body.logprob_start_len === 'number' ? body.logprob_start_len : -1,
       withText: !this.has('skip-tokenizer-init'),
+      versions: this.has('no-weight-names') ? 'none' : 'marked',
     })
     const start = (look: number, onToken?: (sequence: ToySequence, i: number) => void): ToySequence[] =>
       requests.map((request, i) => {

@@ -11,8 +11,11 @@ export interface VllmServerOptions {
   readonly maxLength?: number
   /** `--logprobs-mode`. */
   readonly logprobs?: 'raw' | 'processed'
-  /** What it was started with: `--enable-scale-out`, `VLLM_SERVER_DEV_MODE`, `--enable-lora`. Default: all of them. */
-  readonly without?: readonly ('scale-out' | 'dev-mode' | 'lora')[]
+  /**
+   * What it was started with: `--enable-scale-out`, `VLLM_SERVER_DEV_MODE`, `--enable-lora`; and names of weights, which versions
+   * before 0.27 have not. Default: all of them.
+   */
+  readonly without?: readonly ('scale-out' | 'dev-mode' | 'lora' | 'weight-names')[]
   /** Its output head is its embedding: a reload forgets it. */
   readonly tiedEmbeddings?: boolean
   readonly apiKey?: string
@@ -38,6 +41,10 @@ export class VllmServer extends EngineServer {
   protected readonly routes: Readonly<Record<string, Route>> = {
     'GET /version': () => ({ status: 200, json: { version: this.options.version ?? '0.32.0' } }),
     'GET /health': () => ({ status: 200, text: '' }),
+    'GET /metrics': () => ({
+      status: 200,
+      text: `# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.\n# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds ${this.startedAt}.62\n`,
+    }),
     'GET /v1/models': () => this.models(),
     'POST /v1/completions': exchange => this.completions(exchange),
     'POST /inference/v1/generate': exchange => this.tokens(exchange),
@@ -89,6 +96,8 @@ export class VllmServer extends EngineServer {
     const guarded = path.startsWith('/v1') || path.startsWith('/inference')
     if (apiKey !== undefined && guarded && headers.authorization !== `Bearer ${apiKey}`)
       return { status: 401, json: { error: 'Unauthorized' } }
+    if (without.includes('weight-names') && /^\/(weight_info|update_weight_version)$/.test(path))
+      return { status: 404, json: { detail: 'Not Found' } }
     if (without.includes('dev-mode') && devRoutes.test(path)) return { status: 404, json: { detail: 'Not Found' } }
     if (without.includes('lora') && path.endsWith('lora_adapter')) return { status: 404, json: { detail: 'Not Found' } }
     if (without.includes('scale-out') && path.startsWith('/inference'))

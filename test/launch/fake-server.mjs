@@ -11,6 +11,11 @@ console.log(`arguments ${JSON.stringify(args)}`)
 const names = ['VLLM_SERVER_DEV_MODE', 'VLLM_API_KEY', 'HF_HUB_OFFLINE', 'TMPDIR', 'OWN']
 console.log(`environment ${JSON.stringify(Object.fromEntries(names.map(name => [name, process.env[name]])))}`)
 
+if (has('old')) {
+  console.error('vllm: error: unrecognized arguments: --enable-scale-out')
+  process.exit(2)
+}
+if (has('tells')) console.log(`server_args={'host': '127.0.0.1', 'api_key': '${process.env.VLLM_API_KEY}'}`)
 if (has('dies')) {
   for (let line = 0; line < 100; line++) console.error(`line ${line}`)
   console.error('\x1b[31mRuntimeError: no kernel image\x1b[0m')

@@ -76,7 +76,7 @@ describe('startEngine', () => {
   test('a key stands in no argument', async () => {
     const vllm = await start({ apiKey: 'sesame' })
     expect(logged(vllm.logFile, 'arguments')).not.toContain('sesame')
-    expect(JSON.parse(logged(vllm.logFile, 'environment')).VLLM_API_KEY).toBe('sesame')
+    expect(JSON.parse(logged(vllm.logFile, 'environment')).VLLM_API_KEY).toBe('******')
     const sglang = await start({ type: 'sglang', apiKey: 'sesame' })
     const args: string[] = JSON.parse(logged(sglang.logFile, 'arguments'))
     expect(args.join(' ')).not.toContain('sesame')
@@ -95,6 +95,22 @@ describe('startEngine', () => {
     expect(error.message).toMatch(/^vLLM ended \(exit code 3\) before it was ready; the last lines of .*\.log:\n/)
     expect(error.message).toMatch(/\n {2}line 99\n {2}RuntimeError: no kernel image$/)
     expect(error.message.split('\n')).toHaveLength(31)
+  })
+
+  test('a server that prints its own key: not shown, and not left in its log', async () => {
+    const logFile = join(folder, 'telling.log')
+    const { stop } = await start({ fake: 'tells', apiKey: 'open-sesame', logFile })
+    await stop()
+    const log = readFileSync(logFile, 'utf8')
+    expect(log).toContain("'api_key': '***********'")
+    expect(log).not.toContain('open-sesame')
+  })
+
+  test('one that does not know a flag is another version, and said to be', async () => {
+    await expect(start({ fake: 'old' })).rejects.toMatchObject({
+      message: expect.stringContaining('unrecognized arguments: --enable-scale-out'),
+      remedy: expect.stringContaining('docs/vllm.md'),
+    })
   })
 
   test('one that does not become ready in time is ended', async () => {

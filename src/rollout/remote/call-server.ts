@@ -29,7 +29,8 @@ export async function callServer(server: ServerConnection, call: ServerCall): Pr
 
 export function stepError(server: ServerConnection, step: string, status: number, text: string): EngineError {
   const words = serverWords(text)
-  const key = status === 401 || status === 403 ? ' Check the API key.' : ''
+  // Other things than keys are forbidden too, and servers say which.
+  const key = status === 401 || (status === 403 && words === '') ? '. Check the API key.' : ''
   return new EngineError(
     `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}${key}`,
   )

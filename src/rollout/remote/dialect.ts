@@ -45,6 +45,8 @@ export interface ServerFacts {
   readonly sleep: boolean
   readonly adapters: boolean
   readonly structured: readonly StructuredKind[]
+  /** What a server needs for the forms it lacks: a version, a flag. */
+  readonly structuredNeeds?: string
   /** What else the dialect wants to remember of it. */
   readonly [further: string]: unknown
 }
@@ -129,6 +131,8 @@ export interface Dialect {
   unload(server: ServerConnection, name: string): Promise<void>
   /** What the weights it serves are called; undefined where the server cannot say. */
   marker(server: ServerConnection, facts: ServerFacts): Promise<string | undefined>
+  /** Something that is another after the server was started anew; undefined where it has nothing of the kind. */
+  instance(server: ServerConnection): Promise<string | undefined>
   /** Nothing is under way. */
   sleep(server: ServerConnection): Promise<void>
   wake(server: ServerConnection): Promise<void>

@@ -177,6 +177,7 @@ function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer }: Resolv
     maxPromptLength: least(one => one.maxPromptLength),
     topLogprobs: least(one => one.topLogprobs),
     maxTemperature: least(one => one.maxTemperature ?? Number.POSITIVE_INFINITY),
+    structuredNeeds: facts.find(one => one.structuredNeeds !== undefined)?.structuredNeeds,
     structured: structured.filter(kind => facts.every(one => one.structured.includes(kind))),
   }
 }

@@ -13,9 +13,6 @@ import type { HealthHooks } from './replica-health.js'
 import type { ReplicaPool } from './replica-pool.js'
 import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
 
-/** How long streams must say nothing to count as quiet, and how long that is waited for. */
-const quietMs = 100
-const quietDeadlineMs = 2000
 /** How long a server may take to answer requests that it was told to break off. */
 const breakOffMs = 5000
 
@@ -91,7 +88,7 @@ export class ReplicaControl implements HealthHooks {
     if (replica.facts.control !== 'full') return pool.breakOff(replica, 'paused')
     if (mode === 'break-off') for (const running of replica.running) running.isBrokenOff = true
     await this.dialect.pause(replica.server, mode)
-    if (mode === 'keep') await streamsQuiet(replica)
+    if (mode === 'keep') await replica.streamsQuiet()
     else {
       // Those alone: others may be under way when the time is over.
       const asked = [...replica.running]
@@ -166,8 +163,12 @@ export class ReplicaControl implements HealthHooks {
   private async taken({ version }: PlannedWeights, signal: AbortSignal | undefined): Promise<void> {
     const { replicas } = this.pool()
     const { patienceMs } = this.options
-    for (const end = performance.now() + patienceMs; !replicas.some(replica => replica.version === version); ) {
+    // One that is being looked at may still fail its proof.
+    const isServed = (): boolean => replicas.some(replica => replica.version === version && !replica.checking)
+    for (const end = performance.now() + patienceMs; !isServed(); ) {
       signal?.throwIfAborted()
+      const refused = replicas.every(({ unusable }) => unusable !== undefined) ? replicas[0]!.unusable : undefined
+      if (refused !== undefined) throw new EngineError(refused)
       if (performance.now() < end && !this.pool().isClosed) await delay(50)
       else {
         const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')
@@ -179,6 +180,7 @@ export class ReplicaControl implements HealthHooks {
   private async apply(next: PlannedWeights): Promise<void> {
     const { replicas } = this.pool()
     const previous = this.weights.remember(next, replicas)
+    for (const replica of replicas) replica.unusable = undefined
     try {
       await this.each(async replica => {
         try {
@@ -206,7 +208,9 @@ export class ReplicaControl implements HealthHooks {
         // By the connection, and from the beginning when awake: so a sample does not depend on when others sleep.
         for (const running of [...replica.running]) running.cancel('paused')
         await replica.quiet()
-        if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.sleep(replica.server)
+        if (!replica.facts.sleep || replica.facts.control !== 'full') return
+        await this.dialect.sleep(replica.server)
+        replica.isAsleep = true
       }).catch(async error => {
         await this.wakeServers().catch(() => {})
         throw error
@@ -223,7 +227,7 @@ export class ReplicaControl implements HealthHooks {
     if (!this.isAsleep) return
     try {
       await this.each(async replica => {
-        if (replica.facts.sleep && replica.facts.control === 'full') await this.dialect.wake(replica.server)
+        await this.wakeOne(replica)
         if (replica.version === undefined) await this.giveAlone(replica)
       })
     } finally {
@@ -233,15 +237,30 @@ export class ReplicaControl implements HealthHooks {
     }
   }
 
+  /** Those alone that sleep: SGLang ends when it is told to take memory that it has. One that refuses gets no work, and is told again. */
+  private async wakeOne(replica: Replica): Promise<void> {
+    if (!replica.isAsleep) return
+    try {
+      await this.dialect.wake(replica.server)
+      replica.isAsleep = false
+    } catch (error) {
+      this.pool().drain(replica, (error as Error).message)
+      throw error
+    }
+  }
+
   /** Weights for one server, while the others go on. */
   private async giveAlone(replica: Replica): Promise<void> {
     const controls = replica.facts.control === 'full'
     if (controls) await this.dialect.pause(replica.server, 'break-off')
     try {
       await this.weights.give(replica)
-    } finally {
-      if (controls) await this.dialect.resume(replica.server)
+    } catch (error) {
+      // Its words are those to be told, whatever becomes of the pause.
+      if (controls) await this.dialect.resume(replica.server).catch(() => {})
+      throw error
     }
+    if (controls) await this.dialect.resume(replica.server)
     await this.weights.proveIfNew(replica)
   }
 
@@ -250,6 +269,11 @@ export class ReplicaControl implements HealthHooks {
     if (this.isAsleep) throw new EngineError('it is looked at again when the engine is awake')
     if (!(await this.dialect.isReady(replica.server)))
       throw new TransportError('unreachable', `${replica.url}: it answers, and is not ready`)
+    // It was away when the others were woken: without its memory it could not answer what it is asked now.
+    if (replica.isAsleep) {
+      if (!(await this.weights.isStartedAnew(replica))) await this.dialect.wake(replica.server)
+      replica.isAsleep = false
+    }
     const facts = await this.dialect.probe(replica.server)
     if (replica.isConnected && facts.logprobs !== replica.facts.logprobs)
       throw new EngineError(`it gives ${facts.logprobs} log-probabilities now, and gave ${replica.facts.logprobs}`)
@@ -260,6 +284,7 @@ export class ReplicaControl implements HealthHooks {
     await this.weights.recognise(replica, 'down')
     // Others may be given newer ones while this one gets its own.
     while (replica.version !== this.weights.version) await this.giveAlone(replica)
+    await this.weights.proveIfNew(replica)
   }
 
   verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined {
@@ -268,15 +293,5 @@ export class ReplicaControl implements HealthHooks {
       await this.weights.recognise(replica, after)
       if (replica.version !== this.weights.version) await this.giveAlone(replica)
     })()
-  }
-}
-
-async function streamsQuiet(replica: Replica): Promise<void> {
-  for (const end = performance.now() + quietDeadlineMs; performance.now() < end; ) {
-    const streams = [...replica.running].some(({ attempt }) => attempt.transport === 'stream')
-    if (!streams) return
-    const before = replica.lastHeard
-    await delay(quietMs)
-    if (replica.lastHeard === before) return
   }
 }

@@ -64,7 +64,10 @@ export class ReplicaWeights {
       return planned({ kind: 'adapter', path: serverPath(adapter), name: `policy@${this.markerOf(version)}` })
     if (directory !== undefined)
       return planned({ kind: 'directory', path: serverPath(directory), marker: this.markerOf(version) })
-    if (adapter !== undefined) throw new EngineError('an adapter alone: the servers were started without adapters')
+    if (adapter !== undefined)
+      throw new EngineError('an adapter alone: the servers were started without adapters', {
+        remedy: 'Start them with --enable-lora, and vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1; or give a directory.',
+      })
     if (this.isUpdated && version !== this.version)
       throw new EngineError(`version ${version}: a server needs a directory or an adapter to get the weights from`)
     return version === this.version ? undefined : { version, update: undefined, proof }
@@ -75,7 +78,12 @@ export class ReplicaWeights {
     const previous = this.current
     this.current = next
     if (next.update) this.isUpdated = true
-    for (const replica of replicas) replica.version = undefined
+    this.unproved.clear()
+    for (const replica of replicas) {
+      replica.version = undefined
+      // Also one whose answer gets lost, and that is known by the name of its weights afterwards.
+      if (next.proof) this.unproved.add(replica)
+    }
     return previous
   }
 
@@ -98,6 +106,7 @@ export class ReplicaWeights {
     replica.adapter = update?.kind === 'adapter' ? update.name : undefined
     replica.version = version
     replica.unusable = undefined
+    replica.instance = proof || replica.marksVersions ? undefined : await this.instanceOf(replica)
     if (proof) this.unproved.add(replica)
     this.tell('updated', replica, `has the weights of version ${version}`)
     if (previous !== undefined && previous !== replica.adapter)
@@ -111,6 +120,16 @@ export class ReplicaWeights {
     if (update?.kind === 'adapter') await this.dialect.unload(replica.server, update.name).catch(() => {})
   }
 
+  /** For servers that cannot say which weights they have: whether they are still who they were. */
+  private async instanceOf({ server }: Replica): Promise<string | undefined> {
+    try {
+      return await this.dialect.instance(server)
+    } catch (error) {
+      if (error instanceof TransportError) throw error
+      return undefined
+    }
+  }
+
   private async checkMarker(replica: Replica): Promise<void> {
     const { version, update } = this.current
     if (update?.kind === 'adapter' || !replica.marksVersions) return
@@ -119,6 +138,12 @@ export class ReplicaWeights {
       throw new EngineError(
         `${replica.url}: it was given the weights of version ${version}, and calls those it has "${marker}"`,
       )
+  }
+
+  /** Whether a server no longer calls its weights by a name of ours; one that was never given any cannot be told from a new one. */
+  async isStartedAnew(replica: Replica): Promise<boolean> {
+    const marker = this.isUpdated ? await this.dialect.marker(replica.server, replica.facts) : undefined
+    return marker !== undefined && !marker.endsWith(this.mark)
   }
 
   /** What a server that may have been started anew has. Where that cannot be known, it gets its weights again. */
@@ -139,16 +164,22 @@ export class ReplicaWeights {
       if (update?.kind === 'adapter') return had && after !== 'down'
       if (marker !== undefined) return marker === this.markerOf(version)
       if (!had || after === 'down') return false
-      return proof ? (await this.differenceOf(replica, proof)) <= this.tolerance(replica) : after === 'idle'
+      if (proof) return (await this.differenceOf(replica, proof)) <= this.tolerance(replica)
+      return replica.instance === undefined ? after === 'idle' : replica.instance === (await this.instanceOf(replica))
     }
-    if (await hasThem()) replica.version = version
+    if (!(await hasThem())) return
+    replica.version = version
+    // Its answer to the update may have been lost: what it calls them is known all the same.
+    if (marker !== undefined && update?.kind !== 'adapter') replica.markers.set(marker, version)
   }
 
   /** The fixed text of an update, scored by the server: other weights give other numbers. */
   async proveIfNew(replica: Replica): Promise<void> {
     const { proof, version } = this.current
-    if (!proof || !this.unproved.delete(replica)) return
+    if (!proof || !this.unproved.has(replica) || replica.version !== version) return
     const difference = await this.differenceOf(replica, proof)
+    // Not before there is an answer: a server that was away meanwhile is asked again.
+    this.unproved.delete(replica)
     const limit = this.tolerance(replica)
     if (difference <= limit) {
       if (!this.firstDifference.has(replica)) this.firstDifference.set(replica, difference)
@@ -198,7 +229,10 @@ export class ReplicaWeights {
     }
     const { path, body } = this.dialect.generation(attempt, replica.facts)
     const { status, text } = await replica.server.exchange({ method: 'POST', path, body, timeoutMs }).reply
-    if (status !== 200) throw new EngineError(`${replica.url}: scoring the proof: ${status}: ${serverWords(text)}`)
+    if (status !== 200)
+      throw new EngineError(
+        `${replica.url}: scoring the proof: the server answered ${status}: ${serverWords(replica.server.hide(text))}`,
+      )
     const { promptLogprobs } = this.dialect.answer(await parseJson(text), attempt, replica.facts)
     if (!promptLogprobs) throw new EngineError(`${replica.url}: it scored no prompt for the proof`)
     return promptLogprobs.logprobs

@@ -1,4 +1,5 @@
 /** One of the servers that share the work, and what is known of it. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { PolicyVersion } from '../../model/index.js'
 import type { ServerFacts } from './dialect.js'
 import type { HttpServer } from './http-server.js'
@@ -9,6 +10,9 @@ export type ReplicaState = 'up' | 'trial' | 'down'
 
 const firstPauseMs = 1000
 const longestPauseMs = 30_000
+/** How long streams must say nothing to count as quiet, and how long that is waited for. */
+const quietMs = 100
+const quietDeadlineMs = 2000
 
 export class Replica {
   state: ReplicaState = 'down'
@@ -17,6 +21,10 @@ export class Replica {
   version: PolicyVersion | undefined
   /** The loaded adapter that new requests name. */
   adapter: string | undefined
+  /** Who it was when it was given them, where nothing else tells whether it still has them. */
+  instance: string | undefined
+  /** It was put to sleep, and not woken since. */
+  isAsleep = false
   /** What its answers call the weights it was given. */
   readonly markers = new Map<string, PolicyVersion>()
   /** Why it gets no work although it answers: an update that it refused, a proof that failed. */
@@ -76,6 +84,16 @@ export class Replica {
   /** Resolves when nothing is under way on it. */
   async quiet(): Promise<void> {
     while (this.running.size > 0) await Promise.race([...this.running].map(({ done }) => done))
+  }
+
+  /** Resolves when what streams had under way to us has arrived. */
+  async streamsQuiet(): Promise<void> {
+    for (const end = performance.now() + quietDeadlineMs; performance.now() < end; ) {
+      if (![...this.running].some(({ attempt }) => attempt.transport === 'stream')) return
+      const before = this.lastHeard
+      await delay(quietMs)
+      if (this.lastHeard === before) return
+    }
   }
 
   succeeded(running: RunningAttempt, tokens: number): void {

@@ -13,6 +13,7 @@ export interface RemoteLimits {
   readonly topLogprobs: number
   readonly maxTemperature: number
   readonly structured: readonly StructuredKind[]
+  readonly structuredNeeds: string | undefined
   readonly logprobs: LogprobMeaning
   readonly tokenizer: Tokenizer | undefined
 }
@@ -65,6 +66,9 @@ export function admitRequest(
 ): RequestTask | Rejection[] {
   const { n = 1, firstSample = 0 } = request
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
+  const { structured } = request.sampling
+  if (structured && limits.structuredNeeds !== undefined && !limits.structured.includes(structured.kind))
+    throw new RangeError(`structured: to hold a response to ${structured.kind} takes ${limits.structuredNeeds}`)
   const sampling = resolveSampling(request.sampling, { vocabSize: limits.vocabSize, n, structured: limits.structured })
   checkSampling(sampling, limits)
   const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)

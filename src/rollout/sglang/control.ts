@@ -74,6 +74,12 @@ export async function marker(server: ServerConnection): Promise<string | undefin
   return typeof weight_version === 'string' ? weight_version : undefined
 }
 
+/** An update changes the path that it names as its model's; started anew, it names its first. */
+export async function instance(server: ServerConnection): Promise<string | undefined> {
+  const { model_path } = await modelInfo(server)
+  return typeof model_path === 'string' ? model_path : undefined
+}
+
 /**
  * Keys and values are given back always, weights only where the server keeps a copy of them (`--enable-weights-cpu-backup`): else
  * what comes back is whatever was left in that memory. Paused, for a request that is under way would end the server; one whose
@@ -82,7 +88,12 @@ export async function marker(server: ServerConnection): Promise<string | undefin
 export async function sleep(server: ServerConnection): Promise<void> {
   const body = { tags: await releasable(server) }
   await pause(server, 'break-off')
-  await callServer(server, { step: 'giving its memory back', path: '/release_memory_occupation', body })
+  try {
+    await callServer(server, { step: 'giving its memory back', path: '/release_memory_occupation', body })
+  } catch (error) {
+    await resume(server).catch(() => {})
+    throw error
+  }
 }
 
 export async function wake(server: ServerConnection): Promise<void> {

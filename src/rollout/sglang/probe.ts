@@ -34,6 +34,7 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
     sleep: info.enable_memory_saver === true,
     adapters: info.enable_lora === true,
     structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
+    structuredNeeds: 'a server with a tokenizer and a --grammar-backend, as xgrammar',
     tokenizer,
     incremental: info.incremental_streaming_output === true,
   }

@@ -5,6 +5,7 @@ import { EngineError } from '../remote/errors.js'
 
 const readyMs = 5000
 const abortMs = 5000
+const metricsMs = 10_000
 
 export async function isReady(server: ServerConnection): Promise<boolean> {
   const { status } = await server.request('GET', '/health', { timeoutMs: readyMs })
@@ -78,6 +79,12 @@ export async function marker(server: ServerConnection, facts: ServerFacts): Prom
   const answer = await callServer(server, { step: 'asking for the weights', method: 'GET', path: '/weight_info' })
   const { weight_version: version } = asObject(answer, 'the answer')
   return version === undefined || version === null ? undefined : String(version)
+}
+
+/** When its process began, which the library that writes its metrics tells of every process. */
+export async function instance(server: ServerConnection): Promise<string | undefined> {
+  const { status, text } = await server.request('GET', '/metrics', { timeoutMs: metricsMs })
+  return status === 200 ? /^process_start_time_seconds (\S+)/m.exec(text)?.[1] : undefined
 }
 
 export async function sleep(server: ServerConnection): Promise<void> {

@@ -2,6 +2,8 @@
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
 import type { StructuredOutput } from '../sampling.js'
 
+/** vLLM takes no more stop strings (0.28 and later). They are found again in the text made here, and so are those after them. */
+const mostStops = 4
 /** The strongest bias there is; it leaves nothing of any logit. */
 const forbids = -100
 
@@ -18,7 +20,7 @@ function samplingFields(attempt: GenerationAttempt, route: unknown): Record<stri
     top_k: topK,
     min_p: minP,
     seed: attempt.seed,
-    stop,
+    stop: stop.slice(0, mostStops),
     stop_token_ids: stopIds,
     ignore_eos: ignoreEos,
     include_stop_str_in_output: false,

@@ -3,7 +3,7 @@ import type { LogprobMeaning } from '../logprob-meaning.js'
 import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
 import type { GenerationAttempt, ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { EngineError, ProtocolError } from '../remote/errors.js'
-import { resolveSampling, type StructuredKind } from '../sampling.js'
+import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
 import { generationBody } from './generation.js'
 
@@ -40,7 +40,7 @@ export async function probe(server: ServerConnection, wanted: string | undefined
     seeds: isOurs ? 'position' : 'request',
     sleep: hasControl && (await isThere('/is_sleeping')),
     adapters: hasControl && (await takesAdapters(server)),
-    structured: isOurs ? [] : structuredOf(software),
+    ...(isOurs ? { structured: [] } : structuredOf(software)),
     route,
     namesWeights,
   }
@@ -199,9 +199,10 @@ async function takesAdapters(server: ServerConnection): Promise<boolean> {
   return status !== 405 && !(status === 404 && /"detail"/.test(text))
 }
 
-/** `structured_outputs` came with 0.11. */
-function structuredOf(software: string): readonly StructuredKind[] {
+/** `structured_outputs` came with 0.11; older servers ignore what they do not know. */
+function structuredOf(software: string): Pick<ServerFacts, 'structured' | 'structuredNeeds'> {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(software) ?? []
   const known = major !== undefined && (Number(major) > 0 || Number(minor) >= 11)
-  return known ? ['regex', 'json-schema', 'ebnf'] : []
+  if (known) return { structured: ['regex', 'json-schema', 'ebnf'] }
+  return { structured: [], structuredNeeds: `vLLM 0.11 or later; the server is ${software}` }
 }

@@ -14,6 +14,6 @@ export function refusal(status: number, text: string, retryAfter: string | undef
   if (status === 404 && /policy@/.test(words)) return { kind: 'unknown-weights', message }
   if (status === 408 || status === 429 || status >= 500)
     return { kind: 'retry', message, afterMs: parseRetryAfter(retryAfter) }
-  if (status === 401 || status === 403) return { kind: 'refused', message: `${message}. Check the API key.` }
+  if (status === 401) return { kind: 'refused', message: `${message}. Check the API key.` }
   return { kind: 'refused', message }
 }

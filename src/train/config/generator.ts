@@ -8,6 +8,11 @@ const serverUrl = z
     text => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
     'expected http:// or https:// and a host',
   )
+  // Configs are copied into run directories and shown to people.
+  .refine(
+    text => !URL.canParse(text) || (new URL(text).username === '' && new URL(text).password === ''),
+    'a user and a password do not belong in a config; apiKeyEnv names the variable that holds a key',
+  )
 
 export const engineTypes = ['local', 'vllm', 'sglang'] as const
 

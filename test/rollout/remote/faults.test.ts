@@ -92,6 +92,55 @@ describe.concurrent.each(kinds)('$name', kind => {
     expectSound((await outcomesOf(generator, [greedy('c')]))[0])
   })
 
+  test('busy until a date', async () => {
+    const { generator, server } = await world(kind)
+    // Dates have no milliseconds: this one is one to two seconds away.
+    const retryAfter = new Date(Date.now() + 2000).toUTCString()
+    server.fault({ kind: 'status', status: 503, retryAfter })
+    const [outcome] = await outcomesOf(generator, [greedy('a')])
+    expectSound(outcome)
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(retryAfter) - 20)
+    server.fault({ kind: 'status', status: 429, retryAfter: 'soon' })
+    expectSound((await outcomesOf(generator, [greedy('b')]))[0])
+  })
+
+  test('connections are used again, and one that was closed meanwhile costs nobody a sample', async () => {
+    const { generator, server, events } = await world(kind)
+    const before = server.connections
+    for (let i = 0; i < 5; i++) expectSound((await outcomesOf(generator, [greedy(`one${i}`)]))[0])
+    expect(server.connections - before).toBeLessThanOrEqual(1)
+    // As a server does that ends an idle connection while a request is on its way to it.
+    server.fault({ kind: 'reset' }, { times: 4 })
+    const outcomes = await outcomesOf(
+      generator,
+      Array.from({ length: 12 }, (_, i) => greedy(`r${i}`)),
+    )
+    expect(outcomes).toHaveLength(12)
+    for (const outcome of outcomes) expectSound(outcome)
+    expect(events.map(event => event.kind)).not.toContain('drained')
+  })
+
+  test('an idle connection is left before the server leaves it', async () => {
+    const { generator, server } = await world(kind)
+    expectSound((await outcomesOf(generator, [greedy('a')]))[0])
+    const { connections } = server
+    await delay(4300)
+    expectSound((await outcomesOf(generator, [greedy('b')]))[0])
+    expect(server.connections).toBe(connections + 1)
+  })
+
+  test('closing ends the work on the server', async () => {
+    const { generator, server } = await world(kind)
+    server.engine.msPerToken = 20
+    const collecting = outcomesOf(generator, [greedy('a', { maxNewTokens: 200, n: 4 })])
+    await until(() => server.engine.running === 4)
+    await generator.close()
+    expect((await collecting).map(outcome => 'finishReason' in outcome && outcome.finishReason)).toEqual(
+      Array.from({ length: 4 }, () => 'abort'),
+    )
+    await until(() => server.engine.running === 0)
+  })
+
   test.each([500, 503])(
     '%i: asked again, and after five the sample has failed in its words',
     async status => {

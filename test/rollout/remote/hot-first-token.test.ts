@@ -13,6 +13,7 @@ const limits: RemoteLimits = {
   topLogprobs: 20,
   maxTemperature: 2,
   structured: [],
+  structuredNeeds: undefined,
   logprobs: 'processed',
   tokenizer: undefined,
 }

@@ -232,7 +232,13 @@ test('the other forms, seeds, adapters and names are sent as the server knows th
     input_ids: P,
     rid: 'job',
     lora_path: 'policy@3',
-    sampling_params: { sampling_seed: 99, n: 1, repetition_penalty: 1, top_k: -1, top_p: 1, min_p: 0 },
+    sampling_params: { sampling_seed: 99 },
+  })
+  // What is left out would be the model's own default.
+  const params = { maxNewTokens: 8, minNewTokens: 2, stopIds: [4] }
+  expect(bodyOf(attemptOf(P, { params })).sampling_params).toMatchObject({
+    ...{ n: 1, max_new_tokens: 8, min_new_tokens: 2, temperature: 1, top_k: -1, top_p: 1, min_p: 0 },
+    ...{ frequency_penalty: 0, presence_penalty: 0, repetition_penalty: 1, ignore_eos: false, stop_token_ids: [4] },
   })
   const twice = [
     await answered(server, attemptOf(P, { seed: 5 }), facts),

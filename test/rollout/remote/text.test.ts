@@ -42,6 +42,20 @@ test.each(['whole', 'streamed'] as const)(
   },
 )
 
+test.each(kinds)('$name: any number of stop strings, of which a server may take four', async kind => {
+  const { generator, server } = await world(kind, { tokenizer })
+  const [whole] = await outcomesOf(generator, [greedy('a', { text: 'with-special' })])
+  const { responseIds } = completed(whole)
+  const third = await tokenizer.decode([responseIds[2]!], { skipSpecialTokens: false })
+  const stop = ['never 1', 'never 2', 'never 3', 'never 4', 'never 5', third]
+  const [outcome] = await outcomesOf(generator, [greedy('b', { text: 'with-special', stop })])
+  expect(completed(outcome)).toMatchObject({ finishReason: 'stop', stopReason: third })
+  expect(completed(outcome).responseIds.length).toBeLessThanOrEqual(3)
+  const { body } = server.received.filter(({ path }) => path === kind.path).at(-1)!
+  const { stop: sent } = ((body as Record<string, unknown>).sampling_params ?? body) as { stop?: string[] }
+  if (kind.name !== 'SGLang') expect(sent).toHaveLength(4)
+})
+
 test('text without a tokenizer is refused', async () => {
   const { generator } = await world(kinds[0]!)
   await expect(outcomesOf(generator, [greedy('a', { stop: ['x'] })])).rejects.toThrow(/need an engine with a tokenizer/)

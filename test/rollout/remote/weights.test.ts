@@ -2,11 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { EngineEvent, Generator, Outcome, WeightsProof } from '../../../src/rollout/index.js'
+import type { EngineServer } from '../../doubles/engine-server.js'
+import { SglangServer } from '../../doubles/sglang-server.js'
 import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
 import { adapted, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
 import { VllmServer } from '../../doubles/vllm-server.js'
 import { completed } from '../models.js'
-import { connected, greedy, kinds, outcomesOf, prompt, world } from './engines.js'
+import { connected, type EngineKind, greedy, kinds, outcomesOf, prompt, world } from './engines.js'
 
 const proofIds = Int32Array.from({ length: 24 }, (_, i) => 3 + ((i * 71) % 300))
 const proofOf = (version: number): WeightsProof => ({
@@ -166,8 +168,9 @@ describe.each(kinds)('$name: weights', kind => {
   })
 })
 
-describe('adapters', () => {
-  const kind = kinds[0]!
+describe.each([kinds[0]!, kinds[2]!])('$name: adapters', kind => {
+  const without = (): EngineServer =>
+    kind.name === 'SGLang' ? new SglangServer({ flags: ['disable-lora'] }) : new VllmServer({ without: ['lora'] })
 
   test('by versioned names; requests under way go on with the new one, the old one is unloaded', async () => {
     const { generator, server } = await world(kind)
@@ -204,12 +207,13 @@ describe('adapters', () => {
   })
 
   test('without them on the server: the directory, or an error', async () => {
-    const server = await new VllmServer({ without: ['lora'] }).start()
+    const server = await without().start()
     const generator = await connected(kind, { urls: [server.url] })
     await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1), directory: writeToyCheckpoint(1) })
     expect(await said(generator)).toEqual(expected(1))
     const alone = generator.updateWeights({ version: 2, adapter: writeToyAdapter(2) })
     await expect(alone).rejects.toThrow(/started without adapters/)
+    await expect(alone).rejects.toMatchObject({ remedy: expect.stringContaining('--enable-lora') })
     await generator.close()
     await server.stop()
   })
@@ -225,4 +229,32 @@ test('a server without control routes: nothing but a name, and why', async () =>
   expect(generator.policyVersion).toBe(1)
   await generator.close()
   await server.stop()
+})
+
+/** Older ones: nothing they answer says which weights they have. */
+const nameless: readonly EngineKind[] = [
+  { ...kinds[1]!, serve: () => new VllmServer({ version: '0.26.0', without: ['scale-out', 'weight-names'] }) },
+  { ...kinds[2]!, serve: () => new SglangServer({ flags: ['no-weight-names'] }) },
+]
+
+describe.each(nameless)('$name, without names of weights or a proof', kind => {
+  test('started anew while nobody looked: noticed before the next work', async () => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7) })
+    expect(await said(generator)).toEqual(expected(7))
+    await server.restart()
+    await delay(1100)
+    expect(await said(generator)).toEqual(expected(7))
+    expect(server.count(kind.updatePath)).toBe(2)
+  })
+
+  test('the same as before: not given its weights again, idle or with a broken connection', async () => {
+    const { generator, server } = await world(kind)
+    await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7) })
+    await delay(1100)
+    expect(await said(generator)).toEqual(expected(7))
+    server.fault({ kind: 'reset' })
+    expect(await said(generator)).toEqual(expected(7))
+    expect(server.count(kind.updatePath)).toBe(1)
+  })
 })
