@@ -40,7 +40,7 @@ export class ModelTurns implements Turns {
   private current: Resident | undefined
   /** Undefined before the first generation: models may work, as they did when they were loaded. */
   private phase: 'generation' | 'scoring' | undefined
-  private waiting: { model: Resident; run: () => Promise<void> }[] = []
+  private waiting: { model: Resident; run: () => Promise<void>; fail: (error: unknown) => void }[] = []
   private running: Promise<void> | undefined
 
   constructor(private readonly options: ModelTurnsOptions) {
@@ -68,7 +68,7 @@ export class ModelTurns implements Turns {
   use<T>(model: Resident, work: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const run = (): Promise<void> => work().then(resolve, reject)
-      this.waiting.push({ model, run })
+      this.waiting.push({ model, run, fail: reject })
       this.start()
     })
   }
@@ -95,13 +95,21 @@ export class ModelTurns implements Turns {
         this.waiting.findIndex(({ model }) => model === this.current),
       )
       const [next] = this.waiting.splice(at, 1)
-      await this.leaveOnly(next!.model)
+      try {
+        await this.leaveOnly(next!.model)
+      } catch (error) {
+        // Such as a card without room for it.
+        next!.fail(error)
+        continue
+      }
       await next!.run()
     }
   }
 
   private async leaveOnly(model: Resident | undefined): Promise<void> {
     if (model !== undefined && this.current === model) return
+    // Where one of these fails, nobody knows who is there.
+    this.current = undefined
     for (const other of this.models) if (other !== model) await other.offload()
     if (model && this.models.has(model)) await model.reload()
     this.current = model

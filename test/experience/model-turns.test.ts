@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ModelTurns, type Resident } from '../../src/experience/model-turns.js'
 import type { Scorer } from '../../src/experience/index.js'
 import type { LocalModel, Role } from '../../src/model/index.js'
 import type { RewardModel } from '../../src/reward/index.js'
@@ -92,6 +93,25 @@ test('actor, critic, reference and reward model take turns on a card that holds 
   const brought = card.log.filter(entry => entry.startsWith('+'))
   expect(brought).toEqual(['+cache', '+reward', '+reference', '+critic', '+actor'])
   expect([...card.present]).toEqual(['actor'])
+})
+
+test('a model that finds no room on the card is an error of the work that needed it, and the next one has its turn', async () => {
+  const resident = (reload: () => Promise<void>): Resident => ({
+    capabilities: { offload: true } as Resident['capabilities'],
+    offload: async () => {},
+    reload,
+  })
+  let room = 0
+  const actor = resident(async () => {})
+  const critic = resident(async () => {
+    if (room === 0) throw new Error('out of memory')
+  })
+  const generator = { capabilities: { sleep: false, weights: [] }, sleep: async () => {}, wake: async () => {} }
+  const turns = new ModelTurns({ generator: generator as unknown as LocalEngine, actor, models: [critic] })
+  await expect(turns.use(critic, async () => 'values')).rejects.toThrow('out of memory')
+  expect(await turns.use(actor, async () => 'logprobs')).toBe('logprobs')
+  room = 1
+  expect(await turns.use(critic, async () => 'values')).toBe('values')
 })
 
 test('turns change no number', async () => {
