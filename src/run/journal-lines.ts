@@ -29,51 +29,68 @@ export function encodeLine(record: JournalRecord): Buffer {
   return Buffer.concat([start, Buffer.from(checksum(body)), middle, body, Buffer.from('}\n')])
 }
 
-export interface JournalContent {
-  records: LocatedRecord[]
-  /** Bytes of the whole lines: what lies beyond is the line a process was writing when it died. */
-  size: number
-}
-
 /**
- * Reads a journal file's bytes. A process or a machine that dies while it writes leaves an unfinished end: a last line without
- * its newline, or blocks of zeros where the disk had not yet written. That end is left out. Any other line that does not match
- * its checksum is a {@link JournalError}: it was whole once.
+ * Reads a journal file's bytes as they come, in pieces of any size. A process or a machine that dies while it writes leaves an
+ * unfinished end: a last line without its newline, or blocks of zeros where the disk had not yet written. That end is left out.
+ * Any other line that does not match its checksum is a {@link JournalError}: it was whole once.
  */
-export function decodeLines(file: string, bytes: Buffer): JournalContent {
-  const records: LocatedRecord[] = []
-  let size = 0
-  let bad: { line: number; body: Buffer } | undefined
-  let line = 0
-  for (let from = 0; from < bytes.length; ) {
-    const found = bytes.indexOf(newline, from)
-    const end = found < 0 ? bytes.length : found
-    line++
-    const text = bytes.subarray(from, end)
-    const record = found < 0 ? undefined : decodeLine(text)
-    if (record && !bad) {
-      records.push({ record, file, line })
-      size = end + 1
-    } else if (record && bad) throw new JournalError(file, bad.line, nameOf(bad.body))
-    else bad ??= { line, body: text }
-    from = end + 1
+export class JournalReader {
+  /** Bytes of the whole lines: what lies beyond is the line a process was writing when it died. */
+  size = 0
+  #line = 0
+  #begun: Buffer[] = []
+  #bad: { line: number; body: Buffer } | undefined
+  #hasZeros = false
+
+  constructor(
+    private readonly file: string,
+    /** Told each record, in their order. Without it lines are checked and not read. */
+    private readonly onRecord?: (record: LocatedRecord) => void,
+  ) {}
+
+  take(piece: Buffer): void {
+    let from = 0
+    for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, from)) {
+      this.#take(Buffer.concat([...this.#begun, piece.subarray(from, end)]))
+      this.#begun = []
+      from = end + 1
+    }
+    if (from < piece.length) this.#begun.push(piece.subarray(from))
   }
-  if (bad && !isUnfinished(bytes.subarray(size))) throw new JournalError(file, bad.line, nameOf(bad.body))
-  return { records, size }
+
+  /** After the last piece. */
+  end(): void {
+    const isUnfinished = this.#begun.length > 0 || this.#hasZeros
+    if (this.#bad && !isUnfinished) throw this.#error(this.#bad)
+  }
+
+  #take(text: Buffer): void {
+    const { file } = this
+    const line = ++this.#line
+    const body = checkedBody(text)
+    if (body && this.#bad) throw this.#error(this.#bad)
+    if (!body) {
+      this.#bad ??= { line, body: text }
+      this.#hasZeros ||= text.includes(0)
+      return
+    }
+    this.size += text.length + 1
+    this.onRecord?.({ record: exactParse(body.toString()) as JournalRecord, file, line })
+  }
+
+  #error({ line, body }: { line: number; body: Buffer }): JournalError {
+    return new JournalError(this.file, line, nameOf(body))
+  }
 }
 
-/** The record, or undefined where the line does not match its checksum. */
-function decodeLine(text: Buffer): JournalRecord | undefined {
+/** The bytes of a line's record, or undefined where they do not match their checksum. */
+function checkedBody(text: Buffer): Buffer | undefined {
   if (text.length <= bodyAt || text.at(-1) !== closingBrace) return undefined
   const sum = text.toString('latin1', start.length, start.length + 8)
   const body = text.subarray(bodyAt, -1)
   if (!text.subarray(0, start.length).equals(start) || !text.subarray(start.length + 8, bodyAt).equals(middle))
     return undefined
-  return checksum(body) === sum ? (exactParse(body.toString()) as JournalRecord) : undefined
-}
-
-function isUnfinished(tail: Buffer): boolean {
-  return tail.at(-1) !== newline || tail.includes(0)
+  return checksum(body) === sum ? body : undefined
 }
 
 function checksum(body: Uint8Array): string {

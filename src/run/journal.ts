@@ -1,12 +1,15 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory } from '../files/index.js'
+import { isSystemError, syncDirectory } from '../files/index.js'
 import { AppendFile, attributed } from './append-file.js'
 import { RunError } from './errors.js'
-import { decodeLines, encodeLine, type JournalRecord, type LocatedRecord } from './journal-lines.js'
+import { encodeLine, JournalReader, type JournalRecord, type LocatedRecord } from './journal-lines.js'
 
 /** How many files stay open: asynchronous training writes to a few iterations at once. */
 const openFiles = 4
+/** Bytes of a file that are read in one turn of the event loop. */
+const pieceSize = 256 * 1024
 
 interface Waiting {
   iteration: number
@@ -53,7 +56,9 @@ export class Journal {
   async read(iteration: number): Promise<LocatedRecord[]> {
     return this.#enqueue(async () => {
       await this.#files.get(iteration)?.repair()
-      return (await this.#content(iteration)).records
+      const records: LocatedRecord[] = []
+      await this.#read(iteration, record => records.push(record))
+      return records
     })
   }
 
@@ -106,8 +111,8 @@ export class Journal {
     const held = this.#files.get(iteration)
     if (held) return held
     const path = this.#path(iteration)
-    const { size, exists } = await this.#content(iteration)
-    if (!exists) await attributed(path, () => mkdir(this.directory, { recursive: true }))
+    const size = await this.#read(iteration)
+    if (size === 0) await attributed(path, () => mkdir(this.directory, { recursive: true }))
     // A line that a killed process left unfinished is cut off here.
     const file = await AppendFile.open(path, { size })
     try {
@@ -122,13 +127,20 @@ export class Journal {
     return file
   }
 
-  async #content(iteration: number): Promise<{ records: LocatedRecord[]; size: number; exists: boolean }> {
+  /** The bytes of whole lines; 0 where there is no file. */
+  async #read(iteration: number, onRecord?: (record: LocatedRecord) => void): Promise<number> {
     const path = this.#path(iteration)
-    const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
+    const reader = new JournalReader(path, onRecord)
+    try {
+      const pieces = createReadStream(path, { highWaterMark: pieceSize }) as AsyncIterable<Buffer>
+      for await (const piece of pieces) reader.take(piece)
+    } catch (error) {
+      if (!isSystemError(error)) throw error
+      if (error.code === 'ENOENT') return 0
       throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
-    })
-    return { ...decodeLines(path, bytes ?? Buffer.alloc(0)), exists: bytes !== undefined }
+    }
+    reader.end()
+    return reader.size
   }
 
   async #close(iteration: number): Promise<void> {

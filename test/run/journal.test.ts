@@ -195,3 +195,31 @@ test('a file that cannot be made is an error of the append; other iterations are
   expect(readdirSync('/proc/self/fd').length).toBeLessThan(links + 10)
   await journal.close()
 })
+
+test('a long journal is read piece by piece: others have their turn meanwhile', async () => {
+  const journal = new Journal(temporaryDirectory())
+  const count = 64
+  const long = (n: number): JournalRecord => ({ kind: 'sample', sample: n, logprobs: new Float32Array(20_000).fill(n) })
+  await Promise.all(Array.from({ length: count }, (_, n) => journal.append(12, long(n))))
+  let turn = 0
+  let reading = true
+  const next = (): void => {
+    turn++
+    if (reading) setImmediate(next)
+  }
+  next()
+  const inTurn = new Map<number, number>()
+  const parse = JSON.parse.bind(JSON)
+  vi.spyOn(JSON, 'parse').mockImplementation(text => {
+    inTurn.set(turn, (inTurn.get(turn) ?? 0) + 1)
+    return parse(text)
+  })
+  const read = await records(journal)
+  vi.restoreAllMocks()
+  reading = false
+  expect(read.map(({ logprobs }) => (logprobs as Float32Array).at(-1))).toEqual(
+    Array.from({ length: count }, (_, n) => n),
+  )
+  expect(Math.max(...inTurn.values())).toBeLessThan(count / 4)
+  await journal.close()
+})
