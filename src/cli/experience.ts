@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os'
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { type PromptRow, readPrompts } from '../data/index.js'
@@ -15,7 +14,7 @@ import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import type { Device } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
-import { openGenerator } from '../train/index.js'
+import { checkGenerator, openGenerator } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -66,6 +65,7 @@ interface Surroundings {
 async function prepare(config: ExperienceFile) {
   const options = experienceOptions(config)
   resolveExperienceConfig(options, { critic: config.critic !== undefined })
+  await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
   const { prompts, description } = await readPrompts(config.prompts, {
     columns: {
@@ -146,7 +146,6 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
       actor,
       model: config.model,
       tokenizer,
-      logDirectory: tmpdir(),
       report,
       signal,
       onEvent: ({ kind, message }) => {

@@ -63,11 +63,16 @@ export function startProcess(options: {
       watch.unref()
       const exited = whenGone(child, async () => {
         watch.stdin.end('over\n')
-        await rm(scratch, { recursive: true, force: true })
+        await removeScratch(scratch)
       })
       resolve({ pid, exited, stop: () => stop(pid, exited) })
     })
   })
+}
+
+/** A process that has just been killed may still write there; what stays then is among temporary files. */
+export async function removeScratch(scratch: string): Promise<void> {
+  await rm(scratch, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
 }
 
 /** What a server that died leaves in its group is ended too: engines and schedulers with all their memory. */

@@ -8,7 +8,7 @@ import { type Command, findCommand, pathWith, programs } from './find-command.js
 import { type EngineSettings, type EngineType, engineInvocation, readyPath } from './invocation.js'
 import { hideInLog, lastLines } from './log-tail.js'
 import { choosePort } from './port.js'
-import { type ServerExit, type ServerProcess, startProcess } from './server-process.js'
+import { removeScratch, type ServerExit, type ServerProcess, startProcess } from './server-process.js'
 
 export interface StartEngineOptions extends Partial<Omit<EngineSettings, 'type' | 'model'>> {
   type: EngineType
@@ -101,11 +101,11 @@ async function launch(
   options: StartEngineOptions & EngineSettings & { command: Command; inherited: NodeJS.ProcessEnv; logFile: string },
 ): Promise<ServerProcess> {
   const { type, command, inherited, logFile, apiKey } = options
-  const scratch = await mkdtemp(join(tmpdir(), `whetstone-${type}-scratch-`))
   const invocation = engineInvocation(options)
   const log = await open(logFile, 'a', 0o600).catch(cause => {
     throw new InputError(`${logFile}: cannot be written (${cause.code})`, { cause })
   })
+  const scratch = await mkdtemp(join(tmpdir(), `whetstone-${type}-scratch-`))
   try {
     return await startProcess({
       command,
@@ -123,6 +123,7 @@ async function launch(
       scratch,
     })
   } catch (cause) {
+    await removeScratch(scratch)
     throw new LaunchError(`${command[0]}: cannot be run (${(cause as NodeJS.ErrnoException).code})`, { cause })
   } finally {
     await log.close()

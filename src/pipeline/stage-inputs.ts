@@ -12,7 +12,7 @@ import type { StageInputs } from './stage-record.js'
 /** Options that change where, how fast and how often something is done, and what is written: not what is trained. */
 const indifferent: readonly string[] = [
   ...['output', 'device', 'tokenBudget', 'gradientCheckpointing', 'microRolloutBatchSize', 'packingSamples', 'packing'],
-  ...['enableEngineSleep', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery'],
+  ...['enableEngineSleep', 'generator', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery'],
 ]
 /** Options that name files; their bytes are looked at instead. */
 const files: readonly string[] = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards']

@@ -1,7 +1,7 @@
 /** What generates samples: the engine in this process, servers that are there, or one that is started for it. */
 import { join, relative } from 'node:path'
 import { InputError } from '../errors/index.js'
-import { type StartedEngine, startEngine } from '../launch/index.js'
+import { findCommand, type StartedEngine, startEngine } from '../launch/index.js'
 import type { LocalModel } from '../model/index.js'
 import type { Report } from '../progress/index.js'
 import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
@@ -22,8 +22,8 @@ export interface OpenGeneratorOptions {
   readonly loraRank?: number | undefined
   /** Whether a server that is started shall be able to give its memory to models on the same card. */
   readonly sleep?: 'enabled' | undefined
-  /** Where the log of a server that is started goes. */
-  readonly logDirectory: string
+  /** Where the log of a server that is started goes. Default: a directory of its own among the temporary ones. */
+  readonly logDirectory?: string | undefined
   readonly report: Report
   readonly signal: AbortSignal
   /** Told what happens to servers. */
@@ -34,6 +34,14 @@ export interface OpenedGenerator {
   readonly generator: Generator
   /** Ends it, and the server that was started. */
   close(): Promise<void>
+}
+
+/** What can be known before any model is loaded: that the key is there, and the program of a server that is to be started. */
+export async function checkGenerator(config: GeneratorConfig): Promise<void> {
+  const { type, urls, command } = config
+  if (type === 'local') return
+  keyOf(config)
+  if (!urls) await findCommand({ type, command: command === undefined ? undefined : [command], env: process.env })
 }
 
 export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
@@ -94,7 +102,6 @@ async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Pr
     return await startEngine({
       type,
       model,
-      logFile: join(logDirectory, `${type}.log`),
       flags,
       signal,
       sleep,
@@ -104,6 +111,7 @@ async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Pr
       ...(command === undefined ? {} : { command: [command] }),
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(loraRank === undefined ? {} : { loraRank }),
+      ...(logDirectory === undefined ? {} : { logFile: join(logDirectory, `${type}.log`) }),
     })
   } finally {
     working.end()

@@ -37,6 +37,8 @@ test('a stage is skipped where its output is there and its inputs are the same; 
     'skipped',
     'skipped',
   ])
+  const elsewhere = { type: 'vllm', urls: ['http://127.0.0.1:9'] }
+  expect(await outcomes({ ...given, ppo: { ...given.ppo, generator: elsewhere } })).toEqual(['skipped', 'skipped'])
 
   // A byte of the last stage's data runs that stage alone.
   appendFileSync(given.ppoDataPath as string, '\n')

@@ -29,7 +29,7 @@ export const generatorSchema = z.strictObject({
   apiKeyEnv: z.string().min(1).optional().describe("the environment variable that holds the servers' key"),
   servedModelName: z.string().min(1).optional().describe("the model's name on the servers (default: their first)"),
   maxInFlight: z.int().min(1).default(256).describe('requests that a server has at once; more wait here'),
-  requestMinutes: z.number().positive().default(30).describe('a request that takes longer is given up'),
+  requestMinutes: z.number().positive().max(10_000).default(30).describe('a request that takes longer is given up'),
   patienceMinutes: z
     .number()
     .positive()
@@ -72,6 +72,9 @@ export function generatorOptionProblems(
       if (JSON.stringify(value) !== JSON.stringify(usual[name]))
         problems.push(`generator.${name}: is for servers, and generator.type is local`)
   } else if (generator.urls) {
+    const hosts = generator.urls.map(url => new URL(url).href)
+    const twice = hosts.findIndex((host, i) => hosts.indexOf(host) < i)
+    if (twice >= 0) problems.push(`generator.urls: server ${twice + 1} is named twice`)
     if (generator.command !== undefined) problems.push('generator.command: is for a server that the run starts itself')
     if (generator.flags.length > 0) problems.push('generator.flags: are for a server that the run starts itself')
   }

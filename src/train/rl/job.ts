@@ -12,7 +12,7 @@ import { exportModel } from '../export-model.js'
 import { type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
 import { memoryMetrics } from '../memory-metrics.js'
-import { type OpenedGenerator, openGenerator } from '../open-generator.js'
+import { checkGenerator, type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
 import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
@@ -56,6 +56,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
       `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
     )
   await checkOtherModels(config, vocabSize)
+  await checkGenerator(config.generator)
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {

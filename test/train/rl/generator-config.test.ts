@@ -1,8 +1,9 @@
 /** Which engine a run generates with, and that what importance weights need of it is known before the run. */
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { LogprobMeaning } from '../../../src/rollout/index.js'
 import { checkImportance, comparableLogprobs } from '../../../src/train/rl/engine-logprobs.js'
-import { configOf, quickly } from './world.js'
+import { configOf, fresh, letterReward, modelDirectory, promptFile, quickly, start } from './world.js'
 
 const config = (options: Readonly<Record<string, unknown>>) =>
   configOf(quickly({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.mjs', output: 'run', ...options }))
@@ -12,6 +13,25 @@ test("the seeds' engineType is generator.type", () => {
   const chosen = config({ engineType: 'sglang', generator: { urls: ['http://127.0.0.1:30000'] } })
   expect(chosen.generator).toMatchObject({ type: 'sglang', urls: ['http://127.0.0.1:30000'] })
   expect(chosen).not.toHaveProperty('engineType')
+})
+
+test('a key or a program that is not there, and a server named twice, are errors before a model is read', async () => {
+  const server = 'http://127.0.0.1:9'
+  const output = fresh('run')
+  const model = await modelDirectory(1, { layers: 1 })
+  const given = quickly({ model, data: promptFile(2), rewards: letterReward, output })
+  const refused = async (generator: Readonly<Record<string, unknown>>, expected: RegExp): Promise<void> => {
+    await expect(start({ ...given, generator })).rejects.toThrow(expected)
+    expect(existsSync(output)).toBe(false)
+  }
+  await refused(
+    { type: 'vllm', urls: [server], apiKeyEnv: 'WHETSTONE_NO_SUCH_KEY' },
+    /WHETSTONE_NO_SUCH_KEY is not set/,
+  )
+  await refused({ type: 'vllm', command: 'no-such-vllm' }, /no-such-vllm is not on the PATH/)
+  expect(() => config({ generator: { type: 'vllm', urls: [server, `${server}/`] } })).toThrow(
+    /generator\.urls: server 2 is named twice/,
+  )
 })
 
 const engine = (logprobs: LogprobMeaning) => ({ capabilities: { logprobs: [logprobs] }, vocabSize: 100 }) as never
