@@ -322,6 +322,18 @@ const cases: readonly Case[] = [
   ],
   [
     'rl',
+    { ...rl, generator: { type: 'vllm', urls: ['http://me:secret@10.0.0.7:8000'] } },
+    [],
+    'config.yaml: generator.urls.0: a user and a password do not belong in a config; apiKeyEnv names the variable that holds a key',
+  ],
+  [
+    'rl',
+    { ...rl, generator: { type: 'vllm', apiKey: 'sk-secret' } },
+    [],
+    'config.yaml: there is no option "generator.apiKey"; did you mean apiKeyEnv?',
+  ],
+  [
+    'rl',
     { ...rl, generator: { urls: ['http://10.0.0.7:8000'] } },
     [],
     'config.yaml: generator.urls: is for servers, and generator.type is local',

@@ -49,7 +49,7 @@ export async function probe(server: ServerConnection, wanted: string | undefined
 const missingControl = (software: 'whetstone' | 'vllm'): string =>
   software === 'whetstone'
     ? 'the server was started without --control'
-    : 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.16 or later)'
+    : 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.12 or later)'
 
 async function versionOf(server: ServerConnection): Promise<string> {
   const { status, text } = await server.request('GET', '/version', { timeoutMs: probeMs })
