@@ -29,17 +29,10 @@ export interface OpenLogsOptions {
 export class RunLogs {
   readonly #files: Readonly<Record<LogName, LogFile>>
   readonly #tensorBoard: TensorBoardLog
-  /** What was left out before the resume. The data is checked again then, and finds the same rows. */
-  readonly #known: ReadonlySet<string>
 
-  private constructor(
-    files: Readonly<Record<LogName, LogFile>>,
-    tensorBoard: TensorBoardLog,
-    known: ReadonlySet<string>,
-  ) {
+  private constructor(files: Readonly<Record<LogName, LogFile>>, tensorBoard: TensorBoardLog) {
     this.#files = files
     this.#tensorBoard = tensorBoard
-    this.#known = known
   }
 
   static async open(directory: string, { rewind }: OpenLogsOptions = {}): Promise<RunLogs> {
@@ -50,7 +43,6 @@ export class RunLogs {
       await cutToLines(path, keep)
       return LogFile.open(path)
     }
-    const known = new Set<string>()
     const opened: { close(): Promise<void> }[] = []
     const held = <T extends { close(): Promise<void> }>(file: T): T => {
       opened.push(file)
@@ -63,10 +55,9 @@ export class RunLogs {
         skipped: held(await open('skipped')),
         samples: held(await open('samples')),
       }
-      if (rewind) for (const record of await skippedRecords(join(directory, logFiles.skipped))) known.add(record)
       const purge = rewind ? { purgeFrom: await firstStepAfter(join(directory, logFiles.metrics)) } : {}
       const tensorBoard = await TensorBoardLog.open(directory, purge)
-      return new RunLogs(files, tensorBoard, known)
+      return new RunLogs(files, tensorBoard)
     } catch (error) {
       await Promise.allSettled(opened.map(file => file.close()))
       throw error
@@ -85,7 +76,7 @@ export class RunLogs {
   }
 
   skipped(record: SkippedRecord): void {
-    if (!this.#known.has(JSON.stringify(record))) this.#write('skipped', { time: now(), ...record })
+    this.#write('skipped', { time: now(), ...record })
   }
 
   sample(record: Readonly<Record<string, Json | undefined>>): void {
@@ -122,10 +113,6 @@ async function cutToLines(path: string, limit: number): Promise<void> {
   const bytes = await contentOf(path)
   const size = bytes.subarray(0, Math.min(bytes.length, limit)).lastIndexOf(10) + 1
   if (size < bytes.length) await attributed(path, () => truncate(path, size))
-}
-
-async function skippedRecords(path: string): Promise<string[]> {
-  return (await linesOf(path)).map(({ time: _, ...record }) => JSON.stringify(record))
 }
 
 /** The first step of which nothing is logged, and of which TensorBoard should know nothing. */

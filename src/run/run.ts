@@ -62,6 +62,8 @@ export class Run {
   readonly journal: Journal
   /** Whether there was a run to go on with. */
   readonly resumed: boolean
+  /** Whether it begins with nothing saved: what a run logs once, at its start, is still to be logged. */
+  readonly fromStart: boolean
   /** What the resume changed of the config, all of it harmless or allowed. */
   readonly changes: readonly Change[]
   readonly #lock: Lock
@@ -73,6 +75,7 @@ export class Run {
     this.directory = opened.directory
     this.journal = new Journal(runPaths(opened.directory).journal)
     this.resumed = opened.resumed
+    this.fromStart = opened.fromStart
     this.changes = opened.changes
     this.#lock = opened.lock
     this.#logs = opened.logs
@@ -121,7 +124,7 @@ export class Run {
         versions: identity.versions,
         changes: changes.map(({ key, from, to }) => ({ key, from, to })),
       })
-      return new Run({ directory, resumed: true, changes, lock, logs, options })
+      return new Run({ directory, resumed: true, fromStart: !latest, changes, lock, logs, options })
     })
   }
 
@@ -138,7 +141,7 @@ export class Run {
     await makeFolders(directory)
     const logs = await RunLogs.open(paths.logs)
     logs.event('started', { command: identity.command, versions: identity.versions })
-    return new Run({ directory, resumed: false, changes: [], lock, logs, options })
+    return new Run({ directory, resumed: false, fromStart: true, changes: [], lock, logs, options })
   }
 
   /** A run as others see it: no lock, nothing written. */
@@ -228,6 +231,7 @@ export class Run {
 interface Opened {
   directory: string
   resumed: boolean
+  fromStart: boolean
   changes: readonly Change[]
   lock: Lock
   logs: RunLogs

@@ -146,7 +146,7 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       memory: () => memoryMetrics(model.device),
       signal,
     })
-    if (training.step === 0) for (const row of skipped) run.skipped({ ...row })
+    if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
     await trainer.loop({ config, run, model, dataset, tokenizer, training, validation, job })
     const { step, metrics, best, complete } = training
     const outcome = complete ? 'finished' : 'stopped'

@@ -104,7 +104,7 @@ test('a resume cuts the logs back to the checkpoint: no line appears twice', asy
 
   const second = await Run.resume(directory, identity())
   expect([second.resumed, (await second.latest())?.state]).toEqual([true, { at: 2 }])
-  second.skipped({ where: 'a:1', reason: 'bad-row', message: 'm' })
+  expect([first.fromStart, second.fromStart]).toEqual([true, false])
   second.skipped({ where: 'a:2', reason: 'bad-row', message: 'm' })
   second.metrics(3, { 'loss/train': 33 })
   await second.close('finished')

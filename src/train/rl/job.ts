@@ -145,7 +145,7 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
 async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run): Promise<JobResult> {
   const { config, tokenizer, iterations, skipped } = prepared
   await keepTokenizer(tokenizer.dir, run.directory)
-  if (!run.resumed) for (const row of skipped) run.skipped({ ...row })
+  if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
   const { parts, device, close } = await loadParts(job, prepared, run)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
   if (device !== 'cpu')

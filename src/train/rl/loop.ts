@@ -116,8 +116,10 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       )
       if (!batch) return stopped()
       clock.takeRollout(batch)
-      for (const { group, sample, ...why } of batch.dropped)
-        run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
+      // A checkpoint in the middle of an iteration has them in its logs.
+      if (state.updates.length === 0)
+        for (const { group, sample, ...why } of batch.dropped)
+          run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
 
       // Its updates, from where they were left off.
       progress.stage('updating')

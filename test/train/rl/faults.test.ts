@@ -6,7 +6,17 @@ import { crc32 } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fullDisk } from '../../run/faults.js'
-import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+import {
+  finalWeights,
+  fresh,
+  letterReward,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+  written,
+} from './world.js'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -89,6 +99,36 @@ test('another config or dataset is refused with what changed, and taken where it
   )
   expect(outcome).toBe('finished')
   await writeFile(data, (await readFile(data, 'utf8')).split('\n').slice(0, 4).join('\n').concat('\n'))
+})
+
+test('what was left out is logged once, however often the run is interrupted', async () => {
+  const rewards = written(
+    'first-fails.mjs',
+    `export default ({ sample, response }) => {
+  if (sample === 0) throw new Error('never the first')
+  return response.length
+}
+`,
+  )
+  const rows = ['{"prompt": 7}', ...['a', 'b', 'c', 'd'].map(prompt => JSON.stringify({ prompt }))]
+  const given = { ...base, rewards, data: written('rows.jsonl', rows.join('\n')), maxBadRows: 1, iterations: 2 }
+  const leftOut = async (output: string): Promise<unknown[]> => {
+    const lines = (await readFile(join(output, 'logs', 'skipped.jsonl'), 'utf8')).trimEnd().split('\n')
+    return lines.map(line => ({ ...JSON.parse(line), time: undefined }))
+  }
+  const once = fresh('run')
+  await start({ ...given, output: once })
+  const expected = await leftOut(once)
+  expect(expected.length).toBeGreaterThan(4)
+
+  // In the middle of an iteration, and before anything was saved.
+  const output = fresh('run')
+  expect((await start({ ...given, output }, { stopAt: 'updating' })).outcome).toBe('stopped')
+  await start({ ...given, output }, { resume: true })
+  expect(await leftOut(output)).toEqual(expected)
+  await rm(join(output, 'checkpoints'), { recursive: true })
+  await start({ ...given, output }, { resume: true })
+  expect(await leftOut(output)).toEqual(expected)
 })
 
 test('a run directory is not started twice', async () => {
