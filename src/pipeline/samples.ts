@@ -63,6 +63,8 @@ export async function generateSamples(
       const place = Number(outcome.requestId)
       answers[place] = { sample: { prompt: prompts[place]!, response }, ids }
     }
+    // What it cut short is no answer of the model.
+    signal.throwIfAborted()
     return answers
   } finally {
     await opened.close()
