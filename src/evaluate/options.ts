@@ -67,6 +67,8 @@ export interface EvaluationOptions extends z.input<typeof evaluationSchema> {
 
 /** Checks the options and fills in the defaults. */
 export function resolveEvaluation(options: Readonly<Record<string, unknown>>): EvaluationConfig {
+  for (const name of ['model', 'data'] as const)
+    if (options[name] === undefined) throw new InputError(`${name}: missing; ${evaluationShape[name].description}`)
   const result = evaluationSchema.safeParse(options)
   if (result.success) return result.data
   throw new InputError(schemaProblems(result.error, { known: Object.keys(evaluationShape) }).join('\n'))

@@ -6,7 +6,7 @@ import { InputError, WhetstoneError } from '../errors/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
 import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
-import type { ExtensionContext, PipelineExtensions } from './extensions.js'
+import { checkModel, checkTokenizer, type ExtensionContext, type PipelineExtensions } from './extensions.js'
 import { isFile } from './fingerprints.js'
 
 export interface BaseModelOptions extends ExtensionContext {
@@ -24,11 +24,13 @@ export async function baseModelDirectory(options: BaseModelOptions): Promise<str
   const { loadTokenizer, loadBaseModel } = extensions
   if (existing === 'keep' && (loadTokenizer || loadBaseModel) && existsSync(join(into, 'config.json'))) return into
   const tokenizer = loadTokenizer
-    ? await loadTokenizer({ config, ...context })
+    ? checkTokenizer(await loadTokenizer({ config, ...context }))
     : tokenizerPath === undefined
       ? undefined
       : await givenTokenizer(tokenizerPath)
-  const given = loadBaseModel ? await loadBaseModel({ config, ...context, tokenizer }) : baseModel
+  const given = loadBaseModel
+    ? checkModel('loadBaseModel', await loadBaseModel({ config, ...context, tokenizer }))
+    : baseModel
   if (given === undefined)
     throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}')
   if (typeof given === 'string') {

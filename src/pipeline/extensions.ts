@@ -1,7 +1,8 @@
 /** Parts of the pipeline that a program may make itself. */
-import type { LocalModel } from '../model/index.js'
+import { didYouMean, InputError } from '../errors/index.js'
+import { LocalModel, type Role } from '../model/index.js'
 import type { Report } from '../progress/index.js'
-import type { Tokenizer } from '../text/index.js'
+import { Tokenizer } from '../text/index.js'
 import type { PairLoss, RewardModelConfig } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
 import type { StageName } from './stages.js'
@@ -30,6 +31,42 @@ export interface PipelineExtensions {
   ) => Promise<string | LocalModel<'reward'>>
   /** The loss of pairs (default: the ranking loss). Called once, with the reward stage's config. */
   readonly createPreferenceLoss?: (config: RewardModelConfig) => PairLoss
+}
+
+const names = ['loadTokenizer', 'loadBaseModel', 'createRewardModel', 'createPreferenceLoss'] as const
+
+/** A misspelt function would never be called. */
+export function checkExtensions(extensions: Readonly<Record<string, unknown>>): void {
+  for (const [name, given] of Object.entries(extensions)) {
+    if (!(names as readonly string[]).includes(name))
+      throw new InputError(`there is no setting "${name}"${didYouMean(name, [...names, 'report', 'layers'])}`)
+    if (given !== undefined && typeof given !== 'function') throw new InputError(`${name}: expected a function`)
+  }
+}
+
+/** What a function gave is a model, or the directory of one. */
+export function checkModel<R extends Role>(name: string, made: string | LocalModel<R>): string | LocalModel<R> {
+  if (typeof made === 'string' || made instanceof LocalModel) return made
+  throw new InputError(`${name}: expected the directory of a model, or a LocalModel; got ${typeof made}`)
+}
+
+export function checkTokenizer(made: Tokenizer): Tokenizer {
+  if (made instanceof Tokenizer) return made
+  throw new InputError(`loadTokenizer: expected a Tokenizer, such as Tokenizer.load(DIR) gives; got ${typeof made}`)
+}
+
+/** A loss whose gradients are of another number of pairs would train on nonsense. */
+export function checkLoss(loss: PairLoss): PairLoss {
+  if (typeof loss !== 'function') throw new InputError(`createPreferenceLoss: expected a function; got ${typeof loss}`)
+  return call => {
+    const result = loss(call)
+    if (typeof result?.value !== 'number' || result.gradients?.length !== call.samples.length || !result.statistics)
+      throw new InputError(
+        `createPreferenceLoss: expected {value, gradients, statistics} with gradients of ${call.samples.length} pairs`,
+        { remedy: 'rewardModelLoss gives them; docs/losses.md has an example.' },
+      )
+    return result
+  }
 }
 
 /** Functions of a program that take part in a stage's training. */

@@ -15,7 +15,7 @@ import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-m
 import { checkResume } from './check-resume.js'
 import { type CheckedStage, checkStages } from './check-stages.js'
 import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
-import type { PipelineExtensions } from './extensions.js'
+import { checkExtensions, type PipelineExtensions } from './extensions.js'
 import { answerLength, promptFor, SampleLog } from './sample-log.js'
 import { generateSamples } from './samples.js'
 import { fromSeedConfig, isSeedConfig } from './seed-config.js'
@@ -63,6 +63,9 @@ export async function createRlhfPipeline(
   config: PipelineOptions | string | URL,
   { report = silentReport, layers = [], ...extensions }: PipelineSettings = {},
 ): Promise<RlhfPipeline> {
+  if (typeof config !== 'string' && (typeof config !== 'object' || config === null || Array.isArray(config)))
+    throw new InputError('config: expected options by name, or the path of a file of them')
+  checkExtensions({ ...extensions })
   const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: config }
   return new RlhfPipeline(resolvePipelineConfig([first, ...layers]), { report, extensions })
 }
@@ -121,9 +124,7 @@ export class RlhfPipeline {
     stages,
     ...options
   }: RunOptions & { stages?: readonly StageName[] } = {}): Promise<PipelineResult> {
-    const wanted = stages ? stageNames.filter(name => stages.includes(name)) : wholePipeline(this.config)
-    if (wanted.length === 0) throw new InputError(`stages: none is given; there are ${stageNames.join(', ')}`)
-    const results = await this.#run(wanted, options)
+    const results = await this.#run(this.#inOrder(stages), options)
     const last = results.at(-1)!
     return { outcome: last.outcome === 'stopped' ? 'stopped' : 'finished', stages: results, model: last.model }
   }
@@ -143,8 +144,7 @@ export class RlhfPipeline {
   } = {}): Promise<CheckedStage[]> {
     const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
     try {
-      const wanted = stages ? stageNames.filter(name => stages.includes(name)) : wholePipeline(this.config)
-      return await this.#check(wanted, { into: join(into, 'base_model'), resume: false, signal })
+      return await this.#check(this.#inOrder(stages), { into: join(into, 'base_model'), resume: false, signal })
     } finally {
       await rm(into, { recursive: true, force: true })
     }
@@ -156,8 +156,8 @@ export class RlhfPipeline {
     options: { model?: string; maxNewTokens?: number; temperature?: number; seed?: number; signal?: AbortSignal } = {},
   ): Promise<string> {
     const { model = this.#latestModel(), temperature = 0, seed = this.config.seed, signal = never } = options
-    const tokenizer = await Tokenizer.load(model)
     const { maxNewTokens = await answerLength(this.config, model) } = options
+    const tokenizer = await Tokenizer.load(model)
     const settings = { device: this.config.device, maxNewTokens, temperature, seed, signal }
     const [answer] = await generateSamples(model, [promptFor(prompt, tokenizer, this.config)], settings)
     return answer!.sample.response
@@ -251,6 +251,16 @@ export class RlhfPipeline {
     if (base === undefined && tokenizerPath !== undefined)
       await checkSameTokenizer(checked[0]!.resolved.config.model, (await givenTokenizer(tokenizerPath)).dir)
     return checked
+  }
+
+  #inOrder(stages: readonly StageName[] = wholePipeline(this.config)): StageName[] {
+    const wanted = stageNames.filter(name => stages.includes(name))
+    const unknown = stages.find(name => !wanted.includes(name))
+    if (unknown !== undefined || wanted.length === 0)
+      throw new InputError(
+        `stages: ${unknown === undefined ? 'none is given' : `there is none of the name "${unknown}"`}; there are ${stageNames.join(', ')}`,
+      )
+    return wanted
   }
 
   /** A stage would be run for nothing where the others read another model. */

@@ -49,6 +49,10 @@ export async function generateSamples(
     if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, so that no text can be generated`)
     const encoded = await Promise.all(prompts.map(prompt => encode(prompt, tokenizer)))
     const limit = engine.maxLength - maxNewTokens
+    if (limit < 1)
+      throw new InputError(
+        `maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens that ${directory} takes`,
+      )
     const requests = encoded.map((promptIds, i) => ({
       id: String(i),
       promptIds: promptIds.slice(-limit),

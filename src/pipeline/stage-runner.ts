@@ -10,6 +10,7 @@ import {
   type Best,
   type JobResult,
   type ResolvedConfig,
+  type RewardModelConfig,
   resolveDevice,
   runPreference,
   runRewardModel,
@@ -19,7 +20,7 @@ import {
 import { writtenModel } from './base-model.js'
 import { type CheckedStage, checkMadeRewardModel } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
-import { type PipelineExtensions, stageFunctions } from './extensions.js'
+import { checkLoss, checkModel, type PipelineExtensions, stageFunctions } from './extensions.js'
 import { directoryFingerprint } from './fingerprints.js'
 import { rewardDevice, type SampleLog } from './sample-log.js'
 import { areAllowed, changedError, stageChanges } from './stage-changes.js'
@@ -150,7 +151,7 @@ async function startOf(
   if (stage !== 'reward' || !createRewardModel) return sftModel
   const into = join(config.saveDir, 'initial_reward_model')
   if (resume && existsSync(join(into, 'config.json'))) return into
-  const made = await createRewardModel({ config, report, signal, sftModel })
+  const made = checkModel('createRewardModel', await createRewardModel({ config, report, signal, sftModel }))
   return typeof made === 'string' ? made : writtenModel(made, tokenizer, into)
 }
 
@@ -173,10 +174,14 @@ function train(
     case 'sft':
       return runSft({ ...job, config: resolved.config })
     case 'reward':
-      return runRewardModel({ ...job, config: resolved.config }, { createLoss: extensions.createPreferenceLoss })
+      return runRewardModel({ ...job, config: resolved.config }, { createLoss: lossOf(extensions) })
     case 'rl':
       return runRl({ ...job, config: resolved.config })
     case 'preference':
       return runPreference({ ...job, config: resolved.config })
   }
+}
+
+function lossOf({ createPreferenceLoss: create }: PipelineExtensions) {
+  return create && ((config: RewardModelConfig) => checkLoss(create(config)))
 }

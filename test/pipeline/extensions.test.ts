@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { directoryFingerprint } from '../../src/pipeline/fingerprints.js'
-import type { PipelineOptions } from '../../src/pipeline/index.js'
+import type { PipelineOptions, PipelineSettings } from '../../src/pipeline/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { rewardModelLoss } from '../../src/train/index.js'
 import {
@@ -138,6 +138,24 @@ test('createPreferenceLoss: another loss trains another model, and the same one 
     { createPreferenceLoss: () => call => rewardModelLoss({ ...call, options: { margin: 1 } }) },
   )
   expect((await changed.runRewardTraining()).outcome).toBe('finished')
+})
+
+test('what a function gives is looked at, and a misspelt one is named', async () => {
+  const wrong = <T>(value: unknown): T => value as T
+  await expect(pipelineOf({}, wrong({ loadTokeniser: () => tokenizer }))).rejects.toThrow(
+    'there is no setting "loadTokeniser"; did you mean loadTokenizer?',
+  )
+  const sft = async (settings: PipelineSettings) => (await pipelineOf({}, settings)).runSft()
+  await expect(sft({ loadBaseModel: async () => wrong(42) })).rejects.toThrow(/^loadBaseModel: expected the directory/)
+  await expect(sft({ loadTokenizer: async () => wrong('tok') })).rejects.toThrow(/^loadTokenizer: expected a Tokenizer/)
+  const reward = async (settings: PipelineSettings) =>
+    (await pipelineOf({ sftModel: base }, settings)).runRewardTraining()
+  await expect(reward({ createRewardModel: async () => wrong(undefined) })).rejects.toThrow(
+    'createRewardModel: expected the directory of a model, or a LocalModel; got undefined',
+  )
+  await expect(reward({ createPreferenceLoss: () => () => wrong(3) })).rejects.toThrow(
+    /^createPreferenceLoss: expected \{value, gradients, statistics\}/,
+  )
 })
 
 const labelled = preferences.flatMap(({ prompt, chosen, rejected }) => [

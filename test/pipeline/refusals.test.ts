@@ -1,7 +1,7 @@
 /** What is wrong is said before any work begins, and nothing is left behind. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { PipelineOptions } from '../../src/pipeline/index.js'
+import { createRlhfPipeline, type PipelineOptions } from '../../src/pipeline/index.js'
 import { base, fresh, jsonl, modelDirectory, pipelineOf, tokenizer } from './world.js'
 
 /** A pipeline that is refused in whatever stage, with nothing written. */
@@ -54,6 +54,22 @@ test('rewards of a later stage are loaded before an earlier one begins', async (
   const rewards = `${fresh('reward')}.mjs`
   writeFileSync(rewards, 'export const nothing = 1\n')
   await refused({ ppo: { rewards } }, /stage ppo: /)
+})
+
+test('what is no config, and no stage, is said to be none', async () => {
+  for (const config of [undefined, null, 3, []])
+    await expect(createRlhfPipeline(config as unknown as string)).rejects.toThrow(/^config: expected options by name/)
+  const pipeline = await pipelineOf()
+  const stages = ['sft', 'rm'] as unknown as ['sft']
+  await expect(pipeline.runFullPipeline({ stages })).rejects.toThrow('stages: there is none of the name "rm"')
+  await expect(pipeline.runFullPipeline({ stages: [] })).rejects.toThrow('stages: none is given')
+  await expect(pipeline.generateSample('hi', { model: base, maxNewTokens: 64 })).rejects.toThrow(
+    /^maxNewTokens: 64 leaves no room for a prompt in the 64 tokens/,
+  )
+  await expect(pipeline.generateSample('hi', { model: fresh('none') })).rejects.toThrow(/does not exist/)
+  await expect(pipeline.evaluateModel({ model: base, data: undefined as unknown as string })).rejects.toThrow(
+    /^data: missing/,
+  )
 })
 
 test('a stage alone says what it needs and how to get it', async () => {
