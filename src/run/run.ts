@@ -13,7 +13,6 @@ import {
 import { RunError } from './errors.js'
 import type { ExactJson, Json } from './exact-json.js'
 import {
-  type Change,
   type ChangeOptions,
   continuedConfig,
   newConfig,
@@ -64,8 +63,6 @@ export class Run {
   readonly resumed: boolean
   /** Whether it begins with nothing saved: what a run logs once, at its start, is still to be logged. */
   readonly fromStart: boolean
-  /** What the resume changed of the config, all of it harmless or allowed. */
-  readonly changes: readonly Change[]
   readonly #lock: Lock
   readonly #logs: RunLogs
   readonly #keepCheckpoints: number
@@ -76,7 +73,6 @@ export class Run {
     this.journal = new Journal(runPaths(opened.directory).journal)
     this.resumed = opened.resumed
     this.fromStart = opened.fromStart
-    this.changes = opened.changes
     this.#lock = opened.lock
     this.#logs = opened.logs
     this.#keepCheckpoints = opened.options.keepCheckpoints ?? defaultKeep
@@ -124,7 +120,7 @@ export class Run {
         versions: identity.versions,
         changes: changes.map(({ key, from, to }) => ({ key, from, to })),
       })
-      return new Run({ directory, resumed: true, fromStart: !latest, changes, lock, logs, options })
+      return new Run({ directory, resumed: true, fromStart: !latest, lock, logs, options })
     })
   }
 
@@ -141,7 +137,7 @@ export class Run {
     await makeFolders(directory)
     const logs = await RunLogs.open(paths.logs)
     logs.event('started', { command: identity.command, versions: identity.versions })
-    return new Run({ directory, resumed: false, fromStart: true, changes: [], lock, logs, options })
+    return new Run({ directory, resumed: false, fromStart: true, lock, logs, options })
   }
 
   /** A run as others see it: no lock, nothing written. */
@@ -232,7 +228,6 @@ interface Opened {
   directory: string
   resumed: boolean
   fromStart: boolean
-  changes: readonly Change[]
   lock: Lock
   logs: RunLogs
   options: RunOptions

@@ -239,7 +239,6 @@ test('a change that matters outdates the journal from where the checkpoint says,
     outdatedFrom: (state: unknown) => (state as { iteration: number } | undefined)?.iteration ?? 0,
   }
   const often = await Run.resume(directory, identity({ lr: 1, evaluation: { every: 1 } }), options)
-  expect(often.changes.map(({ key }) => key)).toEqual(['evaluation.every'])
   expect(await often.journal.iterations()).toEqual([0, 1, 2])
   await often.close('stopped')
 
@@ -280,15 +279,10 @@ test('a changed config or dataset is refused with every change, unless it is har
     Run.resume(directory, after, { harmless: ['out'], allowChange: ['lr', 'data', 'extr', 'dataset'] }),
   ).rejects.toThrow(/changed:\n {2}extra: was not there, is now 1$/)
   const run = await Run.resume(directory, after, { harmless: ['out'], allowChange: ['lr', 'data', 'extra', 'dataset'] })
-  expect(run.changes.map(({ key }) => key)).toEqual([
-    'lr.value',
-    'out',
-    'data',
-    'extra',
-    'dataset x.jsonl',
-    'dataset y.jsonl',
-  ])
   await run.close('stopped')
+  const { changes } = (await Run.read(directory)).config
+  const keys = ['lr.value', 'out', 'data', 'extra', 'dataset x.jsonl', 'dataset y.jsonl']
+  expect(changes.map(({ key }) => key)).toEqual(keys)
   // From then on it is the run's.
   await (await Run.resume(directory, after)).close('stopped')
   expect((await Run.read(directory)).config).toMatchObject({
