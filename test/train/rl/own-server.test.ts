@@ -8,7 +8,7 @@ import { ModelServer } from '../../../src/serve/index.js'
 import { weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
 import { type Binary, buildBinary } from '../../cli/binary.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from './through-engine.js'
-import { fresh, modelDirectory } from './world.js'
+import { fresh, modelDirectory, promptFile } from './world.js'
 
 const keyVariable = 'WHETSTONE_TEST_ENGINE_KEY'
 process.env[keyVariable] = 'a-key-of-the-test'
@@ -135,17 +135,18 @@ test('adapters: the server gets them alone, by name', async () => {
   await expectEachOnce(output, 5)
 }, 300_000)
 
-test('two servers; the next rollout is generated while the last is trained on', async () => {
+test('two servers; the next rollout is generated while the last is trained on and held-out prompts are answered', async () => {
   const output = fresh('run')
   const servers = await Promise.all([startServer(), startServer()])
   const { lines } = await trainThrough({
     model,
     generator: generatorAt(...servers),
     output,
-    more: { maxStaleness: 1, tisCap: 2, iterations: 8 },
+    more: { maxStaleness: 1, tisCap: 2, iterations: 8, validationData: promptFile(4), evaluation: { every: 1 } },
   })
   for (const server of servers) await server.kill()
-  const staleness = lines.map(({ values }) => values['staleness/mean']!)
+  const staleness = lines.flatMap(({ values }) => values['staleness/mean'] ?? [])
+  expect(lines.filter(({ values }) => 'validation/reward' in values)).toHaveLength(9)
   // Four optimiser steps an iteration: at most one iteration old.
   expect(Math.max(...staleness)).toBeLessThanOrEqual(4)
   expect(Math.max(...staleness)).toBeGreaterThan(0)
