@@ -109,7 +109,11 @@ export class Journal {
 
   async #open(iteration: number): Promise<AppendFile> {
     const held = this.#files.get(iteration)
-    if (held) return held
+    if (held) {
+      this.#files.delete(iteration)
+      this.#files.set(iteration, held)
+      return held
+    }
     const path = this.#path(iteration)
     const size = await this.#read(iteration)
     if (size === 0) await attributed(path, () => mkdir(this.directory, { recursive: true }))

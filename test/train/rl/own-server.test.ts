@@ -153,6 +153,24 @@ test('two servers; the next rollout is generated while the last is trained on an
   await expectEachOnce(output, 8)
 }, 300_000)
 
+test('stopped while the next rollout is generated, and resumed: every sample is there once and trained on once', async () => {
+  const output = fresh('run')
+  const server = await startServer()
+  const { lines } = await trainThrough({
+    model,
+    generator: generatorAt(server),
+    output,
+    more: { maxStaleness: 1, tisCap: 2, iterations: 5, validationData: promptFile(4), evaluation: { every: 2 } },
+    stops: ['evaluating', 'generating', 'updating', 'updating'],
+  })
+  await server.kill()
+  expect(lines.flatMap(({ values, step }) => ('reward/mean' in values ? [step] : []))).toEqual([1, 2, 3, 4, 5])
+  expect(lines.flatMap(({ values, step }) => ('validation/reward' in values ? [step] : []))).toEqual([0, 2, 4, 5])
+  for (const { values } of lines)
+    if ('staleness/mean' in values) expect(values['staleness/mean']).toBeLessThanOrEqual(4)
+  await expectEachOnce(output, 5)
+}, 300_000)
+
 test('an engine that sleeps while models train gets its weights when it wakes', async () => {
   const output = fresh('run')
   const server = await startServer()

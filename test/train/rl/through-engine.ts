@@ -14,6 +14,8 @@ export interface ThroughOptions {
   readonly generator: Readonly<Record<string, unknown>>
   readonly output?: string
   readonly more?: Readonly<Record<string, unknown>>
+  /** Stages at which the run is stopped, one after another, and resumed. */
+  readonly stops?: readonly string[]
 }
 
 export interface Trained {
@@ -32,6 +34,7 @@ export async function trainThrough({
   generator,
   output = fresh('run'),
   more = {},
+  stops = [],
 }: ThroughOptions): Promise<Trained> {
   const options = quickly({
     algorithm: 'grpo',
@@ -50,7 +53,9 @@ export async function trainThrough({
     klController: { kind: 'fixed', coef: 0.001 },
     ...more,
   })
-  expect((await start(options)).outcome).toBe('finished')
+  for (const [i, stopAt] of stops.entries())
+    expect((await start(options, { stopAt, resume: i > 0 })).outcome).toBe('stopped')
+  expect((await start(options, { resume: stops.length > 0 })).outcome).toBe('finished')
   const lines = await metricLines(output)
   const rewards = lines.map(({ values }) => values['reward/mean']!)
   const last = rewards.slice(-5)
