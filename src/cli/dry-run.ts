@@ -13,7 +13,7 @@ export interface DryRun {
 /** Lines about data, models and memory. */
 export function dryRunReport({ models, data }: DryRun): string[] {
   const { device } = models
-  const available = device === 'cpu' ? totalmem() : (cudaDevice(device)?.totalBytes ?? 0)
+  const available = device === 'cpu' ? totalmem() : cudaDevice(device)?.totalBytes
   return ['', ...data.flatMap(dataLines), '', ...memoryLines(models, available), '', 'Everything checks out.']
 }
 
@@ -32,8 +32,11 @@ function dataLines({ files, rows, formats, skipped, train, validation }: DataRep
 
 const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'total'] as const
 
-/** A row for each model and for the cache, and whether all of it fits. */
-export function memoryLines({ models, device, dtype, tokens, cache }: CheckedModels, available: number): string[] {
+/** A row for each model and for the cache, and whether all of it fits into what is available, where that is known. */
+export function memoryLines(
+  { models, device, dtype, tokens, cache }: CheckedModels,
+  available: number | undefined,
+): string[] {
   const here = models.map(one => one.memory).filter(one => one.device === device)
   const header = ['', 'parameters', ...columns]
   const rows = models.map(({ parameters, memory: one }) => [
@@ -48,17 +51,19 @@ export function memoryLines({ models, device, dtype, tokens, cache }: CheckedMod
   const lines = table.map(row =>
     `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')}`.trimEnd(),
   )
-  const tooMuch =
-    total > available
-      ? [
-          `That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
-        ]
-      : []
+  const warning =
+    available === undefined
+      ? [`There is no ${device} on this machine, so that nobody knows whether that fits.`]
+      : total > available
+        ? [
+            `That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
+          ]
+        : []
   return [
     `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
     ...lines,
-    `  together about ${size(total)} of ${size(available)}${here.length < models.length ? ` on ${device}` : ''}`,
-    ...tooMuch,
+    `  together about ${size(total)}${available === undefined ? '' : ` of ${size(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
+    ...warning,
   ]
 }
 

@@ -32,7 +32,9 @@ export async function baseModelDirectory(options: BaseModelOptions): Promise<str
     ? checkModel('loadBaseModel', await loadBaseModel({ config, ...context, tokenizer }))
     : baseModel
   if (given === undefined)
-    throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}')
+    throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}', {
+      remedy: 'Give it in the config, as --set baseModel=DIR, or from code: runFullPipeline({ baseModel }).',
+    })
   if (typeof given === 'string') {
     if (tokenizer === undefined) return given
     if (loadTokenizer === undefined) {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { DataReport } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfig } from '../model/index.js'
+import { cudaDevice } from '../tensor/index.js'
 import {
   type CheckedModels,
   checkData,
@@ -63,6 +64,16 @@ export async function checkStages(
     }
   }
   return checked
+}
+
+/** A GPU that is not here is found before the stages that come before the one that needs it. A dry run may be on another machine. */
+export function checkDevices(checked: readonly CheckedStage[]): void {
+  for (const { stage, models } of checked)
+    for (const device of [models.device, ...models.models.map(({ memory }) => memory.device)])
+      if (device !== 'cpu' && !cudaDevice(device))
+        throw new InputError(`stage ${stage}: device: there is no ${device} on this machine`, {
+          remedy: '`whetstone doctor` shows what there is; auto takes a GPU where there is one.',
+        })
 }
 
 /** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */

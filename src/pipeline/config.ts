@@ -7,10 +7,14 @@ import {
   algorithms,
   type ConfigLayer,
   preferencePaths,
+  preferenceSchema,
   type ResolvedConfig,
   resolveConfig,
+  rewardModelSchema,
   rlPaths,
+  rlSchema,
   rlWords,
+  sftSchema,
   supervisedPaths,
 } from '../train/index.js'
 
@@ -131,7 +135,7 @@ export function getDefaultConfig(): PipelineConfig {
 
 /** A config from its layers; what is wrong is one error that names each option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
-  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords: pipelineOtherWords })
+  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords })
   const problems = pipelineProblems(resolved.config)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
   return resolved
@@ -185,6 +189,24 @@ export const pipelineOtherWords: Readonly<Record<string, string>> = {
   margin: 'reward: { margin }',
   stages: '--stages on the command line',
 }
+
+/** Options of the trainings that were written beside the sections they belong in. */
+function sectionWords(): Record<string, string> {
+  const shapes = {
+    sft: sftSchema.shape,
+    reward: rewardModelSchema.shape,
+    ppo: { ...rlSchema.shape, ...preferenceSchema.shape },
+  }
+  const names = new Set(Object.values(shapes).flatMap(shape => Object.keys(shape)))
+  const list = new Intl.ListFormat('en-GB')
+  const places = (name: string): string => {
+    const sections = Object.entries(shapes).flatMap(([section, shape]) => (name in shape ? [section] : []))
+    return `${sections.length === 1 ? 'section' : 'sections'} ${list.format(sections)}`
+  }
+  return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)},`]))
+}
+
+const otherWords = { ...sectionWords(), ...pipelineOtherWords }
 
 function pipelineProblems({ baseModel, tokenizerPath }: PipelineConfig): string[] {
   const problems: string[] = []

@@ -13,7 +13,7 @@ import { Tokenizer } from '../text/index.js'
 import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
 import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js'
 import { checkResume } from './check-resume.js'
-import { type CheckedStage, checkStages } from './check-stages.js'
+import { type CheckedStage, checkDevices, checkStages } from './check-stages.js'
 import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
 import { checkExtensions, type PipelineExtensions } from './extensions.js'
 import { answerLength, promptFor, SampleLog } from './sample-log.js'
@@ -100,9 +100,9 @@ export class RlhfPipeline {
     this.#extensions = extensions
   }
 
-  /** Supervised fine-tuning: `sft/best_model`. */
-  async runSft(options: RunOptions = {}): Promise<StageResult> {
-    return this.#one('sft', options)
+  /** Supervised fine-tuning: `sft/best_model`. Begins with the config's `baseModel`, or with the one that is given. */
+  async runSft({ baseModel, ...options }: RunOptions & { baseModel?: string } = {}): Promise<StageResult> {
+    return this.#with({ baseModel }).#one('sft', options)
   }
 
   /** The reward model: `reward_model/best_model`. Begins with what SFT made, or with `sftModel`. */
@@ -122,9 +122,10 @@ export class RlhfPipeline {
   /** All stages, or those that are named, in their order. What all of them need is checked before the first begins. */
   async runFullPipeline({
     stages,
+    baseModel,
     ...options
-  }: RunOptions & { stages?: readonly StageName[] } = {}): Promise<PipelineResult> {
-    const results = await this.#run(this.#inOrder(stages), options)
+  }: RunOptions & { stages?: readonly StageName[]; baseModel?: string } = {}): Promise<PipelineResult> {
+    const results = await this.#with({ baseModel }).#run(this.#inOrder(stages), options)
     const last = results.at(-1)!
     return { outcome: last.outcome === 'stopped' ? 'stopped' : 'finished', stages: results, model: last.model }
   }
@@ -186,7 +187,7 @@ export class RlhfPipeline {
   }
 
   /** The same pipeline with models in place of what earlier stages make. */
-  #with(models: { sftModel?: string | undefined; rewardModel?: string | undefined }): RlhfPipeline {
+  #with(models: Partial<Record<'baseModel' | 'sftModel' | 'rewardModel', string | undefined>>): RlhfPipeline {
     const given = Object.fromEntries(Object.entries(models).filter(([, model]) => model !== undefined))
     const config = { ...this.config, ...given }
     return new RlhfPipeline({ config, origins: this.origins }, { report: this.#report, extensions: this.#extensions })
@@ -207,6 +208,7 @@ export class RlhfPipeline {
     try {
       const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
       const { config, extensions } = { config: this.config, extensions: this.#extensions }
+      checkDevices(checked)
       if (resume) await checkResume(checked, { config, extensions, allowChange })
       await this.#keepConfig()
       const log = new PipelineLog(this.config, this.#report)

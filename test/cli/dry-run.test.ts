@@ -49,6 +49,13 @@ test('what does not fit is said, with what takes less', () => {
   )
 })
 
+test('where the device is on another machine, nobody says what fits', () => {
+  expect(memoryLines(models, undefined).slice(-2)).toEqual([
+    '  together about 48.2 GB',
+    'There is no cuda on this machine, so that nobody knows whether that fits.',
+  ])
+})
+
 test('a resolved config is YAML, with where each value came from', () => {
   const values = {
     model: 'tiny',

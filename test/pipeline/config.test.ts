@@ -59,6 +59,16 @@ test('everywhere else snake_case is an error with the right name', async () => {
   await expect(createRlhfPipeline(yaml)).rejects.toThrow(`${yaml}: there is no option "sft_lr"; did you mean sftLr?`)
 })
 
+test('an option of a training beside its section says where it belongs', async () => {
+  const wrong = { maxBadRows: 3, gama: 1, packing: 'on' } as unknown as PipelineOptions
+  const error: Error = await createRlhfPipeline(wrong).catch(found => found)
+  expect(error.message.split('\n')).toEqual([
+    'config: there is no option "maxBadRows"; it is maxBadRows, in the sections sft, reward and ppo, here',
+    'config: there is no option "gama"; it is ppo: { gamma } here',
+    'config: there is no option "packing"; it is packing, in the section sft, here',
+  ])
+})
+
 test('what is wrong is said all at once, with types and ranges', async () => {
   const wrong = { sftEpochs: 0, sftLr: -1, rewardBatchSize: 1.5, logLevel: 'loud', freezeRewardBackbone: 'yes' }
   const error = await createRlhfPipeline(wrong as unknown as PipelineOptions).catch((found: Error) => found)

@@ -38,6 +38,8 @@ test('loadBaseModel: a directory, or an object that is written and disposed', as
   const fromDirectory = await (await pipelineOf({ baseModel: other })).runSft()
   const asDirectory = await pipelineOf({ baseModel: undefined }, { loadBaseModel: async () => other })
   expect(filesOf((await asDirectory.runSft()).model)).toEqual(filesOf(fromDirectory.model))
+  const asArgument = await pipelineOf({ baseModel: undefined })
+  expect(filesOf((await asArgument.runSft({ baseModel: other })).model)).toEqual(filesOf(fromDirectory.model))
   let object: LocalModel<'language'> | undefined
   const asObject = await pipelineOf(
     { baseModel: undefined, tokenizerPath },

@@ -119,4 +119,6 @@ test('a tokenizer is held against a model that no stage made, too', async () => 
 
 test('a device that is none is refused', async () => {
   await expect(pipelineOf({ device: 'mps' })).rejects.toThrow(/device: .*auto, cpu, cuda or cuda:N/)
+  // In the first second, though the stages before it would do without.
+  await refused({ ppo: { device: 'cuda:99' } }, /^stage ppo: device: there is no cuda:99 on this machine/)
 })
