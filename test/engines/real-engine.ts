@@ -478,7 +478,9 @@ export function describeRealEngine(real: RealEngine): void {
   })
 
   test('a server that is killed and started again costs time and nothing else', async () => {
-    const generator = await open(b)
+    const generator = await connected()
+    // Weights that it was given by this client: others it could not know of.
+    await give(generator, b)
     let seen = 0
     const asked = Array.from({ length: 24 }, (_, i) => request(`k${i}`, { n: 2, sampling: { maxNewTokens: 120 } }))
     const collecting = collect(generator.generate(asked, { onToken: () => seen++ }))

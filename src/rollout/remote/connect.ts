@@ -1,8 +1,9 @@
 /** The first look at the servers: waits for one that is being started, refuses ones that do not fit together. */
-import type { Dialect } from './dialect.js'
+import type { Dialect, ServerFacts } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
+import type { RemoteLimits } from './request-task.js'
 
 const everyMs = 500
 
@@ -65,4 +66,14 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   } finally {
     over.abort()
   }
+}
+
+/** Requests were admitted, and their log-probabilities named, by what the servers were that were there first. */
+export function checkFit({ logprobs, maxLength, maxPromptLength }: ServerFacts, limits: RemoteLimits): void {
+  if (logprobs !== limits.logprobs)
+    throw new EngineError(`it gives ${logprobs} log-probabilities, not ${limits.logprobs}: start all servers alike`)
+  if (maxLength < limits.maxLength || maxPromptLength < limits.maxPromptLength)
+    throw new EngineError(
+      `its context has ${maxLength} tokens, and ${limits.maxLength} are expected: start all servers alike`,
+    )
 }

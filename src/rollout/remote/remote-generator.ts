@@ -43,8 +43,10 @@ export class RemoteGenerator implements Generator {
     const pool = new ReplicaPool(replicas, dialect, options, control)
     try {
       await connectReplicas(replicas, { dialect, options, recover: replica => control.recover(replica) })
+      const limits = limitsOf(replicas, options)
+      control.limits = limits
       pool.start()
-      return new RemoteGenerator(pool, control, limitsOf(replicas, options), options)
+      return new RemoteGenerator(pool, control, limits, options)
     } catch (error) {
       pool.close()
       await Promise.all(replicas.map(({ server }) => server.close()))

@@ -5,6 +5,7 @@
 import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsUpdate } from '../generator.js'
 import { checkWeights } from './check-weights.js'
+import { checkFit } from './connect.js'
 import type { Dialect } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
@@ -12,6 +13,7 @@ import type { Replica } from './replica.js'
 import type { HealthHooks } from './replica-health.js'
 import type { ReplicaPool } from './replica-pool.js'
 import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
+import type { RemoteLimits } from './request-task.js'
 
 /** How long a server may take to answer requests that it was told to break off. */
 const breakOffMs = 5000
@@ -20,6 +22,8 @@ const delay = (ms: number): Promise<void> => new Promise(resolve => setTimeout(r
 
 export class ReplicaControl implements HealthHooks {
   readonly weights: ReplicaWeights
+  /** What every server must come up to, once that is known. */
+  limits: RemoteLimits | undefined
   private pauses = 0
   private isPaused = false
   private isAsleep = false
@@ -275,8 +279,7 @@ export class ReplicaControl implements HealthHooks {
       replica.isAsleep = false
     }
     const facts = await this.dialect.probe(replica.server)
-    if (replica.isConnected && facts.logprobs !== replica.facts.logprobs)
-      throw new EngineError(`it gives ${facts.logprobs} log-probabilities now, and gave ${replica.facts.logprobs}`)
+    if (this.limits) checkFit(facts, this.limits)
     replica.facts = facts
     // It may be paused from before it was away.
     if (facts.control === 'full') await this.dialect.resume(replica.server)

@@ -3,6 +3,7 @@
  * while, tried with one request, and back.
  */
 import type { Dialect } from './dialect.js'
+import { TransportError } from './errors.js'
 import type { EngineEvent } from './options.js'
 import type { Replica } from './replica.js'
 import type { AttemptEnd, RunningAttempt } from './running-attempt.js'
@@ -114,7 +115,10 @@ export class ReplicaHealth {
         await this.options.hooks.recover(replica)
         replica.state = 'trial'
       } catch (error) {
-        replica.drain((error as Error).message)
+        const { message } = error as Error
+        // That it is still away is no news; that it answers, and cannot be used, is.
+        if (!(error instanceof TransportError) && message !== replica.downReason) this.tell('drained', replica, message)
+        replica.drain(message)
       }
     }
     this.check(replica, look())

@@ -1,10 +1,14 @@
 /** Several servers as one engine, over both dialects: shared work, and what becomes of it when one of them does not do its part. */
 import { describe, expect, test } from 'vitest'
-import type { GenerationRequest, Outcome } from '../../../src/rollout/index.js'
+import type { EngineEvent, GenerationRequest, Outcome } from '../../../src/rollout/index.js'
+import { atEnd } from '../../at-end.js'
+import type { EngineServer } from '../../doubles/engine-server.js'
+import { SglangServer } from '../../doubles/sglang-server.js'
 import { writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
 import { toyGreedy, toyWeights } from '../../doubles/toy-model.js'
+import { VllmServer } from '../../doubles/vllm-server.js'
 import { completed } from '../models.js'
-import { greedy, kinds, outcomesOf, until, world } from './engines.js'
+import { connected, type EngineKind, greedy, kinds, outcomesOf, started, until, world } from './engines.js'
 
 const many = (count: number, n = 1): GenerationRequest[] =>
   Array.from({ length: count }, (_, i) => greedy(`r${i}`, { promptIds: [9, 8, 7 + i], n }))
@@ -104,6 +108,29 @@ describe.concurrent.each(kinds)('$name', kind => {
     setTimeout(() => stop.abort(reason), 300)
     await expect(update).rejects.toBe(reason)
   })
+})
+
+/** A server of the same address, started otherwise. */
+const others: readonly [string, EngineKind, () => EngineServer][] = [
+  ['vLLM: other log-probabilities', kinds[0]!, () => new VllmServer({ logprobs: 'processed' })],
+  ['vLLM: a shorter context', kinds[0]!, () => new VllmServer({ maxLength: 128 })],
+  ['SGLang: other log-probabilities', kinds[2]!, () => new SglangServer({ logprobs: 'raw' })],
+  ['SGLang: a shorter context', kinds[2]!, () => new SglangServer({ context: 256 })],
+]
+
+test.concurrent.each(others)('%s: one that joins later and does not fit gets no work', async (_, kind, make) => {
+  const first = await started(kind)
+  const other = await make().start()
+  atEnd(() => other.stop())
+  await other.stop()
+  const events: EngineEvent[] = []
+  const urls = [first.url, other.url]
+  const generator = await connected(kind, { urls, onEvent: event => events.push(event) })
+  await other.start()
+  await until(() => events.some(({ url, message }) => url === other.url && message.includes('start all servers alike')))
+  expectAll(await outcomesOf(generator, many(12)), 12)
+  const asked = other.received.map(({ body }) => JSON.stringify(body) ?? '')
+  expect(asked.filter(text => text.includes('[9,8,'))).toEqual([])
 })
 
 function promptOf(body: unknown): unknown {
