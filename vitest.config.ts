@@ -1,20 +1,27 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** They replace modules, or count all tensors of their process. */
-const apart = [
+/** They replace modules. */
+const replacing = [
   'test/files/*.test.ts',
   'test/kernels/fused-ops.test.ts',
-  'test/rollout/{memory,multi-step,soak,weights}.test.ts',
-  'test/tensor/{memory,optim,program,safetensors,safetensors-checkpoint}.test.ts',
+  'test/rollout/multi-step.test.ts',
+  'test/tensor/safetensors-checkpoint.test.ts',
+]
+/** They say what their process holds, which is to be theirs alone. */
+const measuring = [
+  'test/data/streaming.test.ts',
+  'test/model/{checkpoint,head,inspect,lora}.test.ts',
+  'test/rollout/{engine,memory,soak,weights}.test.ts',
+  'test/serve/{control,control-chaos,random-bodies}.test.ts',
+  'test/tensor/{autograd,memory,optim,program,safetensors,typed-arrays}.test.ts',
+  'test/train/memory-estimate.test.ts',
   'test/train/supervised/epochs.test.ts',
 ]
-/** They run and train tiny models. */
-const oneThread = [
-  'test/{evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts',
-  'test/tensor/autograd.test.ts',
-]
+/** They run and train tiny models, which is faster so. */
+const oneThread = ['test/{evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts']
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
 const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts']
+const setupFiles = ['test/one-thread.ts']
 
 export default defineConfig({
   test: {
@@ -34,7 +41,7 @@ export default defineConfig({
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: [...exclude, ...oneThread, ...apart],
+          exclude: [...exclude, ...oneThread, ...measuring, ...replacing],
           isolate: false,
         },
       },
@@ -43,12 +50,13 @@ export default defineConfig({
         test: {
           name: 'one thread',
           include: oneThread,
-          exclude: [...exclude, ...apart],
-          setupFiles: ['test/one-thread.ts'],
+          exclude: [...exclude, ...measuring, ...replacing],
+          setupFiles,
           isolate: false,
         },
       },
-      { extends: true, test: { name: 'apart', include: apart, exclude } },
+      { extends: true, test: { name: 'measuring', include: measuring, exclude, setupFiles } },
+      { extends: true, test: { name: 'replacing', include: replacing, exclude } },
     ],
   },
 })

@@ -44,6 +44,11 @@ async function converse(opened: OpenedEngine, sampling: SamplingParams, system: 
   const fresh = (): ChatMessage[] => (system === undefined ? [] : [{ role: 'system', content: system }])
   let messages = fresh()
   let answering = false
+  // A pipe has ended when its last lines are still to be answered; there is nobody to ask for more then.
+  let open = true
+  terminal.on('close', () => {
+    open = false
+  })
   terminal.on('SIGINT', () => {
     if (answering) opened.engine.abortAll()
     else terminal.close()
@@ -61,7 +66,7 @@ async function converse(opened: OpenedEngine, sampling: SamplingParams, system: 
       answering = false
       messages.push({ role: 'assistant', content: answer })
     }
-    terminal.prompt()
+    if (open) terminal.prompt()
   }
   terminal.close()
 }
