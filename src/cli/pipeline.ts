@@ -15,7 +15,10 @@ import { trainings } from './trainings.js'
 const flags = z.object({
   config: file('the config'),
   set: settings(),
-  stages: text('NAMES', `which to run, with commas between: ${stageNames.join(', ')} (default: all)`).optional(),
+  stages: text(
+    'NAMES',
+    `which to run, with commas between: ${stageNames.join(', ')}, which is the last one whatever its algorithm (default: all)`,
+  ).optional(),
   resume: toggle('go on with a stage that was begun and not finished'),
   allowChange: several(
     'KEY',
@@ -94,7 +97,7 @@ function stagesOf(names: string): StageName[] {
     const found = stageNames.find(stage => stage === name)
     if (!found)
       throw new UsageError(
-        `--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; there are ${stageNames.join(', ')}`}`,
+        `--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; there are ${stageNames.join(', ')}, which is the last one whatever its algorithm`}`,
       )
     return found
   })
