@@ -171,6 +171,27 @@ test('stopped while the next rollout is generated, and resumed: every sample is 
   await expectEachOnce(output, 5)
 }, 300_000)
 
+test('a stop while the only server is away ends the run at once; with the server back it goes on', async () => {
+  const output = fresh('run')
+  let server = await startServer()
+  const stop = new AbortController()
+  const away = (async (): Promise<void> => {
+    await expect.poll(() => metricCount(output), { timeout: 120_000, interval: 5 }).toBeGreaterThanOrEqual(1)
+    const { port } = server
+    await server.kill()
+    // Long enough for whatever is under way to find that nobody answers.
+    await new Promise(resolve => setTimeout(resolve, 2000))
+    stop.abort(new Error('Ctrl-C'))
+    const happened = async (): Promise<unknown[]> => (await eventLines(output)).map(({ kind }) => kind)
+    await expect.poll(happened, { timeout: 30_000 }).toContain('stopped')
+    server = await startServer({ port })
+  })()
+  await trainThrough({ model, generator: generatorAt(server), output, more: { iterations: 6 }, stops: [stop] })
+  await away
+  await server.kill()
+  await expectEachOnce(output, 6)
+}, 300_000)
+
 test('an engine that sleeps while models train gets its weights when it wakes', async () => {
   const output = fresh('run')
   const server = await startServer()

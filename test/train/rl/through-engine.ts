@@ -15,7 +15,7 @@ export interface ThroughOptions {
   readonly output?: string
   readonly more?: Readonly<Record<string, unknown>>
   /** Stages at which the run is stopped, one after another, and resumed. */
-  readonly stops?: readonly string[]
+  readonly stops?: readonly (string | AbortController)[]
 }
 
 export interface Trained {
@@ -53,8 +53,10 @@ export async function trainThrough({
     klController: { kind: 'fixed', coef: 0.001 },
     ...more,
   })
-  for (const [i, stopAt] of stops.entries())
-    expect((await start(options, { stopAt, resume: i > 0 })).outcome).toBe('stopped')
+  for (const [i, one] of stops.entries()) {
+    const how = typeof one === 'string' ? { stopAt: one } : { stop: one }
+    expect((await start(options, { ...how, resume: i > 0 })).outcome).toBe('stopped')
+  }
   expect((await start(options, { resume: stops.length > 0 })).outcome).toBe('finished')
   const lines = await metricLines(output)
   const rewards = lines.map(({ values }) => values['reward/mean']!)

@@ -91,12 +91,13 @@ export interface StartOptions {
   allowChange?: readonly string[]
   /** Asks the run to stop when it begins this stage for the first time. */
   stopAt?: string
+  /** Asks it to stop at any moment. */
+  stop?: AbortController
 }
 
 export function start(options: Readonly<Record<string, unknown>>, rest: StartOptions = {}): Promise<JobResult> {
   const { config, origins } = resolveRlConfig([{ origin: 'test', values: options }])
-  const { resume = false, allowChange = [], stopAt } = rest
-  const stop = new AbortController()
+  const { resume = false, allowChange = [], stopAt, stop = new AbortController() } = rest
   const report = silentReport(stage => {
     if (stage === stopAt) stop.abort()
   })
