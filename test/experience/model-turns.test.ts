@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ModelTurns, type Resident } from '../../src/experience/model-turns.js'
 import type { Scorer } from '../../src/experience/index.js'
+import { ModelTurns, type Resident } from '../../src/experience/model-turns.js'
 import type { LocalModel, Role } from '../../src/model/index.js'
 import type { RewardModel } from '../../src/reward/index.js'
 import type { LocalEngine } from '../../src/rollout/index.js'

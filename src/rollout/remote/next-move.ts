@@ -42,6 +42,8 @@ export function nextMove(running: RunningAttempt, end: AttemptEnd): Move {
         ? abort
         : { kind: 'again', elsewhere: end.reason === 'drained' }
     case 'other-weights':
+      // What was told cannot be taken back, and nobody knows which weights made it.
+      if (end.tokens > 0) return { kind: 'fail', reason: 'protocol', message: `${replica.url}: ${end.message}` }
       return { kind: 'again', elsewhere: true, message: end.message }
     case 'refused': {
       const { refusal, status } = end

@@ -18,8 +18,8 @@ export type AttemptEnd =
   /** All of its tokens are in the sample's record. */
   | { readonly kind: 'ended'; readonly finish: NonNullable<GenerationAnswer['finish']>; readonly tokens: number }
   | { readonly kind: 'refused'; readonly refusal: Refusal; readonly status: number }
-  /** The weights that answered are not those the server was given: nothing of it was taken. */
-  | { readonly kind: 'other-weights'; readonly message: string }
+  /** The weights that answered are not those the server was given. `tokens`: those of a stream, told before it could be known. */
+  | { readonly kind: 'other-weights'; readonly message: string; readonly tokens: number }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason }
   /** What came before the failure, of a stream, is in the record. */
   | { readonly kind: 'failed'; readonly error: TransportError | ProtocolError }
@@ -45,6 +45,7 @@ export class RunningAttempt {
   private exchange: Exchange | undefined
   private cancelled: CancelReason | undefined
   private finish: GenerationAnswer['finish']
+  private otherWeights: string | undefined
 
   constructor(
     readonly attempt: GenerationAttempt,
@@ -87,7 +88,7 @@ export class RunningAttempt {
         checkAnswer(given, attempt, { vocabSize, before: 0 })
         const answer = this.task.read(given)
         const spans = this.versionsOf(answer)
-        if (typeof spans === 'string') return { kind: 'other-weights', message: spans }
+        if (typeof spans === 'string') return { kind: 'other-weights', message: spans, tokens: 0 }
         onTokens(answer.ids.length)
         await this.task.append(answer, this.version)
         if (spans) this.task.record.restamp(this.offset, spans)
@@ -111,8 +112,10 @@ export class RunningAttempt {
     const take = (answer: GenerationAnswer): void => {
       checkAnswer(answer, attempt, { vocabSize, before: this.tokens })
       const spans = this.versionsOf(answer)
-      // Tokens were told already: they cannot be taken back.
-      if (typeof spans === 'string') throw new ProtocolError(spans)
+      if (typeof spans === 'string') {
+        this.otherWeights = spans
+        throw new ProtocolError(spans)
+      }
       onTokens(answer.ids.length)
       const waits = task.append(answer, replica.version ?? this.version)
       if (waits) waiting.push(waits)
@@ -161,6 +164,8 @@ export class RunningAttempt {
   private ended(error: unknown): AttemptEnd {
     if (error instanceof RefusedReply) return { kind: 'refused', refusal: error.refusal, status: error.status }
     if (error instanceof RefusalError) return { kind: 'refused', refusal: error.refusal, status: 200 }
+    if (this.otherWeights !== undefined)
+      return { kind: 'other-weights', message: this.otherWeights, tokens: this.tokens }
     if (this.cancelled) return { kind: 'cancelled', reason: this.cancelled }
     if (error instanceof TransportError || error instanceof ProtocolError) return { kind: 'failed', error }
     if (error instanceof EngineError) return { kind: 'failed', error: new ProtocolError(error.message) }

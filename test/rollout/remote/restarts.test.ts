@@ -1,6 +1,6 @@
 /** Weights and servers that come and go while samples are made, over both dialects: every token is its version's. */
 import { describe, expect, test } from 'vitest'
-import type { Generator, Outcome, WeightsProof, WeightsUpdate } from '../../../src/rollout/index.js'
+import type { GenerateOptions, Generator, Outcome, WeightsProof, WeightsUpdate } from '../../../src/rollout/index.js'
 import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
 import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
 import { completed } from '../models.js'
@@ -122,4 +122,25 @@ describe.concurrent.each(kinds)('$name', kind => {
     expect(completed(late).responseIds).toHaveLength(240)
     expect(server.count(kind.path)).toBe(1)
   })
+})
+
+test.each([kinds[0]!, kinds[2]!])('$name: weights that somebody else put there make no sample', async kind => {
+  const { generator, server } = await world(kind)
+  await generator.updateWeights(updateTo(4))
+  server.engine.msPerToken = 3
+  const half = async (options: GenerateOptions): Promise<Outcome | undefined> => {
+    const { generated } = server.engine
+    const collecting = outcomesOf(generator, [greedy('a', { maxNewTokens: 60 })], options)
+    await until(() => server.engine.generated > generated + 10)
+    server.engine.weights = toyWeights(9)
+    server.engine.marker = 'somebody-else'
+    return (await collecting)[0]
+  }
+  // Nothing of a whole answer was taken: it is asked for again, of a server that was given its weights again.
+  const whole = completed(await half({}))
+  expect([...whole.responseIds]).toEqual(toyGreedy(prompt, 60, toyWeights(4)))
+  // Tokens of a stream were told.
+  const told = await half({ onToken: () => {} })
+  expect(told).toMatchObject({ kind: 'failed', reason: 'protocol', message: expect.stringContaining('somebody-else') })
+  expectFrom(await one(generator, 'after'), 4, toyWeights(4))
 })
