@@ -29,7 +29,8 @@ export default defineConfig({
     setupFiles: ['test/each-file.ts'],
     // A native crash then kills a process of its own, not the whole report.
     pool: 'forks',
-    maxWorkers: 2,
+    // Some wait for servers and disks most of the time.
+    maxWorkers: 3,
     // Most of what concurrent tests do is waiting.
     maxConcurrency: 16,
     testTimeout: 60_000,
