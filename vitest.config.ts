@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** They replace modules. */
+/** They replace modules, or set the environment before they load them. */
 const replacing = [
   'test/files/*.test.ts',
   'test/kernels/fused-ops.test.ts',

@@ -7,7 +7,7 @@ import { writeDirectoryAtomic } from '../files/index.js'
 import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
 import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkModel, checkTokenizer, type ExtensionContext, type PipelineExtensions } from './extensions.js'
-import { isFile } from './fingerprints.js'
+import { isFileOrLink } from './fingerprints.js'
 
 export interface BaseModelOptions extends ExtensionContext {
   readonly extensions: PipelineExtensions
@@ -123,7 +123,7 @@ async function withTokenizer(
     async at => {
       for (const entry of await readdir(model, { withFileTypes: true })) {
         const found = join(model, entry.name)
-        if (tokenizerFiles.includes(entry.name) || !(await isFile(entry, found))) continue
+        if (tokenizerFiles.includes(entry.name) || !(await isFileOrLink(entry, found))) continue
         const [from, to] = [await realpath(found), join(at, entry.name)]
         await link(from, to).catch(() => symlink(from, to))
       }

@@ -25,7 +25,7 @@ export async function directoryFingerprint(directory: string): Promise<string | 
   const files: string[] = []
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name)
-    if (await isFile(entry, path)) files.push(relative(directory, path).split(sep).join('/'))
+    if (await isFileOrLink(entry, path)) files.push(relative(directory, path).split(sep).join('/'))
   }
   const names = files.filter(name => !name.startsWith('.')).sort()
   if (names.length === 0) return undefined
@@ -35,7 +35,7 @@ export async function directoryFingerprint(directory: string): Promise<string | 
 }
 
 /** Whether an entry of a directory is a file, or a link to one. */
-export async function isFile(entry: Dirent, path: string): Promise<boolean> {
+export async function isFileOrLink(entry: Dirent, path: string): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isFile()
   return stat(path).then(
     found => found.isFile(),

@@ -207,9 +207,8 @@ export class RlhfPipeline {
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
       const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
-      const { config, extensions } = { config: this.config, extensions: this.#extensions }
       checkDevices(checked)
-      if (resume) await checkResume(checked, { config, extensions, allowChange })
+      if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
       await this.#keepConfig()
       const log = new PipelineLog(this.config, this.#report)
       for (const name of this.unusedOptions) await log.write('warning', `${name}: no stage of this pipeline reads it`)
