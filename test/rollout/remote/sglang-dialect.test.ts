@@ -1,7 +1,7 @@
 /** What SGLang is asked and how it is read, against the double that answers as the real one does. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { SamplingParams } from '../../../src/rollout/index.js'
+import { connectSglang, type SamplingParams } from '../../../src/rollout/index.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
 import { ProtocolError, RefusalError } from '../../../src/rollout/remote/errors.js'
 import { sglangDialect as dialect } from '../../../src/rollout/sglang/dialect.js'
@@ -114,6 +114,18 @@ describe('the probe', () => {
       adapters: false,
       structured: [],
     })
+  })
+
+  test('without grammars it cannot hold responses to a form, and says what it takes', async () => {
+    const { server } = await serve({ flags: ['no-grammar'] })
+    const generator = await connectSglang({ urls: [server.url], vocabSize: 256 })
+    expect(generator.capabilities.structured).toEqual([])
+    const structured = { kind: 'regex', pattern: 'a+' } as const
+    const request = { id: 'a', promptIds: Int32Array.of(5), sampling: { seed: 1, maxNewTokens: 4, structured } }
+    await expect(generator.generate([request]).next()).rejects.toThrow(
+      'structured: to hold a response to regex takes a server with a tokenizer and a --grammar-backend, as xgrammar',
+    )
+    await generator.close()
   })
 
   test('a server that a run left paused is resumed', async () => {
