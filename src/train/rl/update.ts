@@ -60,7 +60,8 @@ export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate
 }
 
 async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
-  const { actor, experiences, objective: objectiveOptions, ptx, rates, targetKl } = options
+  const { actor, experiences, ptx, rates, targetKl } = options
+  const objectiveOptions = withoutMaskedFilter(options.objective, experiences)
   const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
   const temperature = experiences[0]!.temperature
   const entropy =
@@ -107,6 +108,16 @@ async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
   }
 }
 
+/** A scored rollout has its mask of high-entropy tokens, from the policy that sampled: the objective must not choose again. */
+function withoutMaskedFilter(options: ObjectiveOptions, experiences: readonly Experience[]): ObjectiveOptions {
+  return experiences.some(hasMask) ? { ...options, highEntropyTokenRatio: 0 } : options
+}
+
+/** Without entropies the mask of an experience keeps everything, and says nothing. */
+function hasMask({ entropy }: Experience): boolean {
+  return entropy !== undefined
+}
+
 /** Entropies cost a pass over all logits: they are measured here where the rollout was not scored. */
 function measuresEntropy(experiences: readonly Experience[]): boolean {
   return experiences[0]!.logprobs === undefined
@@ -144,8 +155,7 @@ function objectiveSample(
     advantages: one.advantages,
     refLogprobs: one.refLogprobs,
     ...(entropy ? { entropies: entropy } : {}),
-    // Chosen by the entropies of the policy that sampled, where they are known.
-    ...(one.entropy ? { lossMask: one.lossMask } : {}),
+    ...(hasMask(one) ? { lossMask: one.lossMask } : {}),
     ...(tisCap == null
       ? {}
       : {

@@ -1,6 +1,6 @@
 /** Equivalences through a whole update: what must not matter does not. */
 import { expect, test } from 'vitest'
-import type { Experience } from '../../../src/experience/index.js'
+import { type Experience, highEntropyMask } from '../../../src/experience/index.js'
 import { LocalModel } from '../../../src/model/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
@@ -94,6 +94,24 @@ test('the order of a batch does not matter', async () => {
   const turned = await updated({}, { experiences: [...rollout].reverse() })
   expect(farthest(turned.weights, whole.weights)).toBeLessThan(2e-6)
   expect(turned.loss).toBeCloseTo(whole.loss, 6)
+})
+
+test('tokens of highest entropy: the mask of a scored rollout, and the same from the step itself', async () => {
+  const highEntropyTokenRatio = 0.4
+  const scoring = (await LocalModel.load(directory, { role: 'language' })) as LocalModel<'language'>
+  const scored = await Promise.all(
+    rollout.map(async one => {
+      const whole = Int32Array.of(...one.promptIds, ...one.responseIds)
+      const [{ entropy } = {}] = await scoring.score([whole], { from: one.promptIds.length, entropy: true })
+      return { ...one, entropy, lossMask: highEntropyMask(entropy!, highEntropyTokenRatio) }
+    }),
+  )
+  scoring.dispose()
+  const objective = { ...options.objective, highEntropyTokenRatio }
+  const [byMask, byStep] = [await updated({}, { experiences: scored, objective }), await updated({}, { objective })]
+  expect(farthest(byMask.weights, byStep.weights)).toBeLessThan(2e-6)
+  expect(byMask.loss).toBeCloseTo(byStep.loss, 6)
+  expect(farthest(byMask.weights, whole.weights)).toBeGreaterThan(1e-4)
 })
 
 test('an update that would move too far is not made', async () => {
