@@ -83,6 +83,8 @@ export function engineOptions(flags: z.output<typeof engineFlags>): OpenOptions 
 
 export function samplingParams(flags: z.output<typeof samplingFlags>): SamplingParams {
   const { seed, maxNewTokens, minNewTokens, temperature, firstTemperature, topK, topP, minP, stop } = flags
+  if (minNewTokens > maxNewTokens)
+    throw new UsageError(`--min-new-tokens: ${minNewTokens} is more than --max-new-tokens (${maxNewTokens})`)
   return {
     ...{ seed, maxNewTokens, minNewTokens, temperature, topK, topP, minP, stop },
     ...(firstTemperature === undefined ? {} : { firstTemperature }),

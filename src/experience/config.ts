@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
 import { advantageOptionProblems, advantageOptionsShape } from './advantage-options.js'
+import { isGroupEstimator } from './estimators.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
 
@@ -98,6 +99,8 @@ const otherWords: Readonly<Record<string, string>> = {
 /** What a config has to fit to. */
 export interface ExperienceParts {
   critic: boolean
+  /** An evaluation compares no samples of a prompt with each other, so that they may be alike. Default: training. */
+  purpose?: 'training' | 'evaluation'
 }
 
 /** Fills in the defaults and checks all options together. */
@@ -112,6 +115,16 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
     )
   if (config.minNewTokens > config.maxNewTokens)
     problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
+  if (parts.purpose !== 'evaluation') problems.push(...equalSampleProblems(config))
   if (problems.length > 0) throw new ExperienceConfigError(problems)
   return config
+}
+
+/** Samples of a prompt that are all the same have equal rewards, and a group estimator learns nothing from them. */
+function equalSampleProblems({ advantageEstimator, temperature, topK, useFire }: ExperienceConfig): string[] {
+  if (!isGroupEstimator(advantageEstimator)) return []
+  const compares = `all samples of a prompt are the same, and ${advantageEstimator} compares them`
+  if (topK === 1) return [`topK: at 1 ${compares}; raise it, or leave it out`]
+  if (temperature === 0 && !useFire) return [`temperature: at 0 ${compares}; raise it, as to 1`]
+  return []
 }

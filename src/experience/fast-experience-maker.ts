@@ -19,6 +19,7 @@ import {
   type ExperienceConfig,
   ExperienceConfigError,
   type ExperienceOptions,
+  type ExperienceParts,
   type GenerationOptions,
   resolveExperienceConfig,
 } from './config.js'
@@ -206,7 +207,13 @@ export class FastExperienceMaker {
   ): Promise<Inference[]> {
     const { signal, ...generation } = options
     await this.turns.beginScoring()
-    return this.inferences(samples, this.configFor(generation), { ...noSeconds }, signal ? { signal } : {})
+    // The samples are there already: how they were drawn is not judged here.
+    return this.inferences(
+      samples,
+      this.configFor(generation, 'evaluation'),
+      { ...noSeconds },
+      signal ? { signal } : {},
+    )
   }
 
   /** Stages 5 and 7: shaping, normalisation, KL, advantages and returns. The running statistics are read, not changed. */
@@ -246,12 +253,12 @@ export class FastExperienceMaker {
     if (info.kl !== undefined) this.observeKl({ kl: info.kl, samples: info.samples })
   }
 
-  private configFor(generation: GenerationOptions): ExperienceConfig {
+  private configFor(generation: GenerationOptions, purpose: NonNullable<ExperienceParts['purpose']>): ExperienceConfig {
     const given = Object.entries(generation).filter(([, value]) => value !== undefined)
     if (given.length === 0) return this.config
     return resolveExperienceConfig(
       { ...this.config, ...Object.fromEntries(given) },
-      { critic: this.options.critic !== undefined },
+      { critic: this.options.critic !== undefined, purpose },
     )
   }
 
@@ -259,7 +266,7 @@ export class FastExperienceMaker {
   private settingsOf<Row>(options: MakeOptions<Row>) {
     const { ids, references, labels, rows, images, videos, morePrompts, signal, journal, ...more } = options
     const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, oldestVersion: __, ...generation } = more
-    const usual = this.configFor(generation)
+    const usual = this.configFor(generation, purpose)
     const config =
       purpose === 'training' ? usual : { ...usual, dynamicSampling: false, nSamplesPerPrompt: evaluationSamples }
     const columns = { ids, references, labels, rows, images, videos } as PromptColumns<Row>

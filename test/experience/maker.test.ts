@@ -460,6 +460,7 @@ describe('cancelling and failing', () => {
 })
 
 describe('the config is checked before anything runs', () => {
+  const compared = { advantageEstimator: 'rloo', nSamplesPerPrompt: 2 } as const
   test.each([
     [{ advantageEstimator: 'gae' }, /gae needs a critic/],
     [{ advantageEstimator: 'rloo', nSamplesPerPrompt: 1 }, /needs at least 2/],
@@ -468,6 +469,8 @@ describe('the config is checked before anything runs', () => {
     [{ init_kl_coef: 0.1 }, /klController/],
     [{ temperature: 'hot' }, /temperature: expected number/],
     [{ temperature: -1 }, /temperature/],
+    [{ ...compared, temperature: 0 }, /temperature: at 0 all samples of a prompt are the same, and rloo compares them/],
+    [{ ...compared, topK: 1, useFire: true }, /topK: at 1 all samples of a prompt are the same/],
     [{ minNewTokens: 20 }, /minNewTokens: 20 is more than maxNewTokens \(12\)/],
     [
       { sources: [lengthReward, sampleReward(() => 1, { name: 'other' })] },
@@ -484,6 +487,15 @@ describe('the config is checked before anything runs', () => {
     await expect(
       makeMaker({ sources: [lengthReward], ...options } as Partial<FastExperienceMakerOptions>),
     ).rejects.toThrow(message)
+  })
+
+  test('samples that are all the same: for an evaluation, with FIRE, or where none are compared', async () => {
+    const maker = await makeMaker(compared)
+    await expect(maker.makeExperienceList(prompts, { temperature: 0 })).rejects.toThrow('temperature: at 0')
+    const { groups } = await maker.generateSamples(prompts, { temperature: 0, purpose: 'evaluation' })
+    expect(groups.length).toBe(prompts.length)
+    await makeMaker({ ...compared, temperature: 0, useFire: true })
+    await makeMaker({ temperature: 0, advantageEstimator: 'reinforce' })
   })
 
   test('several problems at once, each in a line', async () => {

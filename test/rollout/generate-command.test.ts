@@ -177,6 +177,7 @@ test.each([
   [['--top-p', '2'], /--top-p: expected a number above 0 and at most 1, got "2"/],
   [['--stop-id', '90000'], /--stop-id should be ids below/],
   [['--n', '0'], /--n/],
+  [['--min-new-tokens', '9', '--max-new-tokens', '8'], /--min-new-tokens: 9 is more than --max-new-tokens \(8\)/],
   [['--logprobs', 'some'], /--logprobs/],
   [['--tempreature', '1'], /did you mean --temperature/],
 ])('%j is a misuse', async (args, expected) => {

@@ -52,6 +52,19 @@ test('paths of a file are relative to it, in lists and sources too; those of the
   expect(config.model).toBe(join(process.cwd(), 'there'))
 })
 
+test('a layer that gives one of two alternatives replaces the other one of the layers below', () => {
+  const below = { origin: 'preset', values: { ...values, optimizer: { lr: 1, warmupRatio: 0.1 } } }
+  const { config, origins } = resolveConfig(schema, [below, settingsLayer(['optimizer.warmupSteps=5'])])
+  expect(config.optimizer).toMatchObject({ lr: 1, warmupSteps: 5, warmupRatio: 0 })
+  expect(origins).toMatchObject({ 'optimizer.warmupSteps': '--set', 'optimizer.warmupRatio': 'default' })
+  const steps = { origin: 'preset', values: { ...values, optimizer: { warmupSteps: 5 } } }
+  const again = resolveConfig(schema, [steps, settingsLayer(['optimizer.warmupRatio=0.2'])])
+  expect(again.config.optimizer).toMatchObject({ warmupRatio: 0.2 })
+  expect(again.config.optimizer.warmupSteps).toBeUndefined()
+  const both = settingsLayer(['optimizer.warmupSteps=5', 'optimizer.warmupRatio=0.2'])
+  expect(() => resolveConfig(schema, [below, both])).toThrow('--set: optimizer.warmupRatio: warmupSteps says the same')
+})
+
 test('a section that takes the place of another value takes its origin along', () => {
   const layers = [{ origin: 'file', values: { ...values, data: { path: 'x' } } }, settingsLayer(['data=y'])]
   expect(resolveConfig(schema, layers).origins).toMatchObject({ data: '--set' })

@@ -408,6 +408,40 @@ const cases: readonly Case[] = [
     [],
     'config.yaml: klController.kind: expected one of fixed, adaptive, got "adaptiv"; did you mean adaptive?',
   ],
+  [
+    'sft',
+    { ...supervised, optimizer: { warmupSteps: 10, warmupRatio: 0.1 } },
+    [],
+    'config.yaml: optimizer.warmupRatio: warmupSteps says the same in steps; give one of the two',
+  ],
+  [
+    'rl',
+    { ...rl, algorithm: 'ppo', critic: { optimizer: { warmupSteps: 0, warmupRatio: 0.1 } } },
+    [],
+    'config.yaml: critic.optimizer.warmupRatio: warmupSteps says the same in steps; give one of the two',
+  ],
+  ['rl', { ...rl, minNewTokens: 9 }, [], 'config.yaml: minNewTokens: 9 is more than maxNewTokens (8)'],
+  [
+    'rl',
+    { ...rl, temperature: 0 },
+    [],
+    'config.yaml: temperature: at 0 all samples of a prompt are the same, and group_norm compares them; raise it, as to 1',
+  ],
+  [
+    'rl',
+    { ...rl, algorithm: 'rloo', topK: 1, minNewTokens: 9 },
+    [],
+    [
+      'config.yaml: minNewTokens: 9 is more than maxNewTokens (8)',
+      'config.yaml: topK: at 1 all samples of a prompt are the same, and rloo compares them; raise it, or leave it out',
+    ],
+  ],
+  [
+    'rl',
+    { ...rl, evaluation: { nSamplesPerPrompt: 4 } },
+    [],
+    'config.yaml: evaluation.nSamplesPerPrompt: at evaluation.temperature 0 all samples of a prompt are the same; raise the temperature, or ask for one sample',
+  ],
   ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; it is updateEpochs here'],
 ]
 

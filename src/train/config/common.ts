@@ -33,6 +33,10 @@ export const optimizerShape = {
 export const optimizerSchema = (lr: number) =>
   z
     .strictObject({ ...optimizerShape, lr: optimizerShape.lr.default(lr).describe(optimizerShape.lr.description!) })
+    .refine(({ warmupSteps, warmupRatio }) => warmupSteps === undefined || warmupRatio === 0, {
+      path: ['warmupRatio'],
+      error: 'warmupSteps says the same in steps; give one of the two',
+    })
     .prefault({})
 export type OptimizerConfig = z.output<ReturnType<typeof optimizerSchema>>
 

@@ -53,6 +53,10 @@ export function resolveConfig<S extends z.ZodObject>(
       // A section that takes the place of a value, or a value that of a section, takes its origin with it.
       for (const known of Object.keys(origins)) if (known.startsWith(`${path}.`)) delete origins[known]
       origins[path] = origin
+      const replaced = alternativeTo(path)
+      if (replaced === undefined || at(placed, replaced) !== undefined) continue
+      merged = without(merged, replaced.split('.'))
+      delete origins[replaced]
     }
     merged = merge(merged, placed)
   }
@@ -133,6 +137,21 @@ function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {
 /** Options of one kind mean nothing to another: `{kind: adaptive}` over `{kind: fixed, coef: 0}` keeps nothing of it. */
 function sameKind(below: RawConfig, above: RawConfig): boolean {
   return above.kind === undefined || below.kind === undefined || above.kind === below.kind
+}
+
+/** Two options that say the same in two ways. A layer that gives one of them replaces the other one of the layers below. */
+const alternatives: Readonly<Record<string, string>> = { warmupSteps: 'warmupRatio', warmupRatio: 'warmupSteps' }
+
+function alternativeTo(path: string): string | undefined {
+  const start = path.lastIndexOf('.') + 1
+  const other = alternatives[path.slice(start)]
+  return other === undefined ? undefined : path.slice(0, start) + other
+}
+
+function without(config: RawConfig, [key, ...rest]: readonly string[]): Record<string, unknown> {
+  const { [key!]: value, ...others } = config
+  if (rest.length === 0) return others
+  return isSection(value) ? { ...config, [key!]: without(value, rest) } : { ...config }
 }
 
 function at(config: RawConfig, path: string): unknown {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import {
+  ExperienceConfigError,
   experienceShape,
   generationShape,
   klControllerSchema,
@@ -196,7 +197,7 @@ export function rlProblems(config: RlConfig): string[] {
     try {
       check()
     } catch (error) {
-      problems.push((error as Error).message)
+      problems.push(...(error instanceof ExperienceConfigError ? error.problems : [(error as Error).message]))
     }
   }
   const { reference, lora, adapter, critic, advantageEstimator, trainBatchSize, rolloutBatchSize } = config
@@ -213,6 +214,11 @@ export function rlProblems(config: RlConfig): string[] {
   if (critic && advantageEstimator !== 'gae')
     problems.push(`critic: ${advantageEstimator} uses no critic; leave it out, or choose the estimator gae`)
   problems.push(...generatorProblems(config))
+  const { evaluation } = config
+  if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)
+    problems.push(
+      'evaluation.nSamplesPerPrompt: at evaluation.temperature 0 all samples of a prompt are the same; raise the temperature, or ask for one sample',
+    )
   const samples = rolloutBatchSize * config.nSamplesPerPrompt
   if (trainBatchSize !== undefined && trainBatchSize > samples)
     problems.push(
