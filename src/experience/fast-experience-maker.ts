@@ -124,9 +124,10 @@ export class FastExperienceMaker {
     this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
     const { generator, actor, critic, initialModel } = options
     const models = [critic, initialModel, ...modelsOfRewards(rewards)].filter(isResident)
-    this.turns = this.config.enableEngineSleep ? new ModelTurns({ generator, actor, models }) : noTurns
+    const { enableEngineSleep } = this.config
+    this.turns = enableEngineSleep ? new ModelTurns({ generator, actor, models }) : noTurns(generator)
     this.rewards = new RewardComputationEngine({
-      ...(this.turns === noTurns ? rewards : rewardsInTurns(rewards, this.turns)),
+      ...(enableEngineSleep ? rewardsInTurns(rewards, this.turns) : rewards),
       tokenizer: options.tokenizer,
     })
     this.checkModels()

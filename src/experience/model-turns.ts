@@ -19,16 +19,20 @@ export interface Turns {
   end(): Promise<void>
 }
 
-/** Where the device holds all of them. */
-export const noTurns: Turns = {
-  beginGeneration: async () => {},
+type Sleeper = Pick<Generator, 'sleep' | 'wake' | 'capabilities'>
+
+/** Where the device holds all of them. The engine may have been left asleep by others who used it before. */
+export const noTurns = (generator: Sleeper): Turns => ({
+  beginGeneration: async () => {
+    if (generator.capabilities.sleep) await generator.wake()
+  },
   beginScoring: async () => {},
   use: (_, work) => work(),
   end: async () => {},
-}
+})
 
 export interface ModelTurnsOptions {
-  generator: Pick<Generator, 'sleep' | 'wake' | 'capabilities'>
+  generator: Sleeper
   actor: Resident
   /** All others. */
   models: Iterable<Resident>

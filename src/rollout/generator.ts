@@ -215,7 +215,10 @@ export interface Generator {
    * `VersionSpan`.
    */
   updateWeights(update: WeightsUpdate): Promise<void>
-  /** Gives the memory for keys and values back; requests in flight wait. */
+  /**
+   * Gives the memory for keys and values back; requests in flight wait. A later `generate` is an error until `wake`, unless the
+   * engine is also paused: then it waits.
+   */
   sleep(): Promise<void>
   wake(): Promise<void>
   /** Cancels everything and frees what the engine holds. */

@@ -3,6 +3,7 @@
  * read. So neither a long source nor a slow reader fills the memory. For any engine that takes one request at a time.
  */
 import type { GenerationRequest, Outcome } from './generator.js'
+import { EngineError } from './remote/errors.js'
 
 export interface OutcomeStreamOptions {
   requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>
@@ -13,6 +14,8 @@ export interface OutcomeStreamOptions {
   submit: (request: GenerationRequest, onOutcome: (outcome: Outcome) => void) => () => void
   /** No request is taken while so many samples are under way, or so many outcomes wait for their reader. */
   room: { samples: number; unread: number }
+  /** Whether the engine sleeps now: nothing would ever come, and the stream ends with an error. */
+  asleep?: boolean
   signal?: AbortSignal | undefined
 }
 
@@ -40,8 +43,12 @@ export class OutcomeStream implements AsyncIterableIterator<Outcome, undefined> 
   constructor(private readonly options: OutcomeStreamOptions) {
     const { requests, signal } = options
     this.source = Symbol.asyncIterator in requests ? requests[Symbol.asyncIterator]() : requests[Symbol.iterator]()
-    if (signal?.aborted) {
-      this.fail(signal.reason)
+    if (signal?.aborted || options.asleep) {
+      this.fail(
+        signal?.aborted
+          ? signal.reason
+          : new EngineError('the engine is asleep and generates nothing; wake() it first'),
+      )
       return
     }
     signal?.addEventListener('abort', this.onAbort)

@@ -37,6 +37,7 @@ export class ScriptedGenerator implements Generator {
 
   generate(requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>, options: GenerateOptions = {}) {
     const { signal, onToken } = options
+    const asleep = this.state === 'asleep' && this.pauses === 0
     const submit = (request: GenerationRequest, onOutcome: (outcome: Outcome) => void): (() => void) => {
       const { id, n = 1, firstSample = 0 } = request
       if (this.state === 'closed') throw new Error('the generator is closed')
@@ -54,7 +55,7 @@ export class ScriptedGenerator implements Generator {
         })
       return () => stop.abort()
     }
-    return new OutcomeStream({ requests, signal, room: { samples: 8, unread: 8 }, submit })
+    return new OutcomeStream({ requests, signal, room: { samples: 8, unread: 8 }, asleep, submit })
   }
 
   private async say(

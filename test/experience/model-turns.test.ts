@@ -134,3 +134,17 @@ test('turns change no number', async () => {
   }
   expect(await run(true)).toEqual(await run(false))
 })
+
+test('an engine that a maker left asleep is woken by the next maker, and refuses anyone who does not wake it', async () => {
+  const actor = await makeModel('language')
+  const generator = engineOver(actor)
+  const make = (enableEngineSleep: boolean) => makeMaker({ actor, generator, enableEngineSleep })
+  const { experiences } = await (await make(true)).makeExperienceList(prompts)
+  const sampling = { seed: 1, maxNewTokens: 2 }
+  const alone = generator.generate([{ id: 'a', promptIds: Int32Array.of(1, 2), sampling }])
+  await expect(alone.next()).rejects.toThrow('the engine is asleep and generates nothing; wake() it first')
+  const again = await (await make(false)).makeExperienceList(prompts)
+  expect(again.experiences.map(({ responseIds }) => responseIds)).toEqual(
+    experiences.map(({ responseIds }) => responseIds),
+  )
+})

@@ -254,6 +254,14 @@ export function generatorContract(
       if (seeds === 'kept') expect([...responseIds]).toEqual([...completed(whole).responseIds])
     })
 
+    test('asleep it refuses a new call, and says to wake it', async () => {
+      const generator = await open()
+      await generator.sleep()
+      await expect(collect(generator.generate([request('a')]))).rejects.toThrow(/asleep.*wake\(\)/)
+      await generator.wake()
+      expect(await collect(generator.generate([request('a')]))).toHaveLength(1)
+    })
+
     test('several calls at once get what is theirs', async () => {
       const generator = await open()
       const calls = ['a', 'b', 'c'].map(id =>

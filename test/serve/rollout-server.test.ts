@@ -178,9 +178,8 @@ test('asleep and awake; weights that come meanwhile are there afterwards', async
   await engine.sleep()
   expect(JSON.parse((await it.ask('/is_sleeping')).text)).toEqual({ is_sleeping: true })
   await engine.updateWeights({ version: 4, directory: files.other.path })
-  const asked = one(engine)
   await engine.wake()
-  const { responseIds, versions } = await asked
+  const { responseIds, versions } = await one(engine)
   expect([...responseIds]).toEqual(files.other.ids)
   expect(versions).toEqual([{ version: 4, start: 0, end: length }])
 })

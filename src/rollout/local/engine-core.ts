@@ -94,6 +94,11 @@ export class EngineCore {
     this.ended = this.loop().catch(error => this.collapse(error))
   }
 
+  /** It sleeps, and is not paused by someone who will resume it. */
+  get isAsleep(): boolean {
+    return this.state === 'asleep' && this.pauses === 0
+  }
+
   get counts(): EngineCounts {
     return { ...this.scheduler.counts, ...this.totals }
   }

@@ -67,6 +67,7 @@ export class LocalEngine implements Generator {
       requests,
       signal,
       room: { samples, unread: samples },
+      asleep: core.isAsleep,
       submit: (request, onOutcome) => core.submit(request, { onOutcome, ...(onToken && { onToken }) }, caller),
     })
   }

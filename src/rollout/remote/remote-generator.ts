@@ -101,6 +101,7 @@ export class RemoteGenerator implements Generator {
       requests,
       signal,
       room,
+      asleep: this.control.isAsleep,
       submit: (request, onOutcome) => this.submit(request, { onToken, onOutcome }),
     })
   }

@@ -26,7 +26,7 @@ export class ReplicaControl implements HealthHooks {
   limits: RemoteLimits | undefined
   private pauses = 0
   private isPaused = false
-  private isAsleep = false
+  private sleeps = false
   private last: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -35,6 +35,11 @@ export class ReplicaControl implements HealthHooks {
     private readonly options: ResolvedRemoteOptions,
   ) {
     this.weights = new ReplicaWeights(dialect, options, (kind, replica, message) => pool().tell(kind, replica, message))
+  }
+
+  /** The servers sleep, and are not paused by someone who will resume them. */
+  get isAsleep(): boolean {
+    return this.sleeps && this.pauses === 0
   }
 
   get version(): PolicyVersion {
@@ -106,7 +111,7 @@ export class ReplicaControl implements HealthHooks {
 
   /** Where nothing holds them any more. What was updated meanwhile is proved before anything new is sent. */
   private async resumeServers(): Promise<void> {
-    if (!this.isPaused || this.pauses > 0 || this.isAsleep) return
+    if (!this.isPaused || this.pauses > 0 || this.sleeps) return
     this.isPaused = false
     try {
       await this.each(replica => this.resumeOne(replica))
@@ -147,7 +152,7 @@ export class ReplicaControl implements HealthHooks {
       if (!next) return
       if (next.update?.kind === 'directory' && this.options.modelDirectory !== undefined)
         await checkWeights(update.directory!, this.options.modelDirectory)
-      if (this.isAsleep) {
+      if (this.sleeps) {
         this.weights.remember(next, this.pool().replicas)
         return
       }
@@ -205,8 +210,8 @@ export class ReplicaControl implements HealthHooks {
 
   sleep(): Promise<void> {
     return this.inTurn(async () => {
-      if (this.isAsleep) return
-      this.isAsleep = true
+      if (this.sleeps) return
+      this.sleeps = true
       this.pool().hold()
       await this.each(async replica => {
         // By the connection, and from the beginning when awake: so a sample does not depend on when others sleep.
@@ -228,14 +233,14 @@ export class ReplicaControl implements HealthHooks {
 
   /** What was to be loaded meanwhile is, before anything is generated. */
   private async wakeServers(): Promise<void> {
-    if (!this.isAsleep) return
+    if (!this.sleeps) return
     try {
       await this.each(async replica => {
         await this.wakeOne(replica)
         if (replica.version === undefined) await this.giveAlone(replica)
       })
     } finally {
-      this.isAsleep = false
+      this.sleeps = false
       this.pool().release()
       await this.resumeServers()
     }
@@ -270,7 +275,7 @@ export class ReplicaControl implements HealthHooks {
 
   /** First looks whether it answers at all, then what it is and which weights it has. */
   async recover(replica: Replica): Promise<void> {
-    if (this.isAsleep) throw new EngineError('it is looked at again when the engine is awake')
+    if (this.sleeps) throw new EngineError('it is looked at again when the engine is awake')
     if (!(await this.dialect.isReady(replica.server)))
       throw new TransportError('unreachable', `${replica.url}: it answers, and is not ready`)
     // It was away when the others were woken: without its memory it could not answer what it is asked now.

@@ -48,7 +48,8 @@ export function firstUntrained(state: unknown): number {
 /** Saves the models and the state under the number of optimiser steps. */
 export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): Promise<void> {
   await run.checkpoint(state.step, { ...state } as unknown as Parameters<Run['checkpoint']>[1], async directory => {
-    for (const [name, model] of modelsOf(parts)) await model.saveState(join(directory, name))
+    for (const [name, model] of modelsOf(parts))
+      await parts.maker.withModel(model, () => model.saveState(join(directory, name)))
   })
 }
 
@@ -57,7 +58,8 @@ export async function restoreCheckpoint(run: Run, parts: RlParts): Promise<RlSta
   const found = await run.latest()
   if (!found) return undefined
   const state = found.state as unknown as RlState
-  for (const [name, model] of modelsOf(parts)) await model.loadState(join(found.directory, name))
+  for (const [name, model] of modelsOf(parts))
+    await parts.maker.withModel(model, () => model.loadState(join(found.directory, name)))
   parts.prompts.seek(state.cursor)
   if (state.ptxCursor) parts.ptx?.seek(state.ptxCursor)
   parts.maker.restore(state.maker)
