@@ -120,10 +120,16 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
   return config
 }
 
-/** Samples of a prompt that are all the same have equal rewards, and a group estimator learns nothing from them. */
-function equalSampleProblems({ advantageEstimator, temperature, topK, useFire }: ExperienceConfig): string[] {
-  if (!isGroupEstimator(advantageEstimator)) return []
-  const compares = `all samples of a prompt are the same, and ${advantageEstimator} compares them`
+/** Samples of a prompt that are all the same have equal rewards, and nothing is learned by comparing them. */
+function equalSampleProblems(config: ExperienceConfig): string[] {
+  const { advantageEstimator, dynamicSampling, nSamplesPerPrompt, temperature, topK, useFire } = config
+  const comparing = isGroupEstimator(advantageEstimator) ? advantageEstimator : dynamicSampling && 'dynamicSampling'
+  if (!comparing) return []
+  if (nSamplesPerPrompt === 1 && dynamicSampling)
+    return [
+      'dynamicSampling: it drops prompts whose samples all earn the same, which is every prompt with one sample; set nSamplesPerPrompt to 2 or more, or leave it out',
+    ]
+  const compares = `all samples of a prompt are the same, and ${comparing} compares them`
   if (topK === 1) return [`topK: at 1 ${compares}; raise it, or leave it out`]
   if (temperature === 0 && !useFire) return [`temperature: at 0 ${compares}; raise it, as to 1`]
   return []

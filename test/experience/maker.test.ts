@@ -471,6 +471,8 @@ describe('the config is checked before anything runs', () => {
     [{ temperature: -1 }, /temperature/],
     [{ ...compared, temperature: 0 }, /temperature: at 0 all samples of a prompt are the same, and rloo compares them/],
     [{ ...compared, topK: 1, useFire: true }, /topK: at 1 all samples of a prompt are the same/],
+    [{ dynamicSampling: true }, /dynamicSampling: .* set nSamplesPerPrompt to 2 or more/],
+    [{ dynamicSampling: true, nSamplesPerPrompt: 2, temperature: 0 }, /temperature: .* dynamicSampling compares them/],
     [{ minNewTokens: 20 }, /minNewTokens: 20 is more than maxNewTokens \(12\)/],
     [
       { sources: [lengthReward, sampleReward(() => 1, { name: 'other' })] },

@@ -423,6 +423,12 @@ const cases: readonly Case[] = [
   ['rl', { ...rl, minNewTokens: 9 }, [], 'config.yaml: minNewTokens: 9 is more than maxNewTokens (8)'],
   [
     'rl',
+    { ...rl, algorithm: 'reinforce', dynamicSampling: true },
+    [],
+    'config.yaml: dynamicSampling: it drops prompts whose samples all earn the same, which is every prompt with one sample; set nSamplesPerPrompt to 2 or more, or leave it out',
+  ],
+  [
+    'rl',
     { ...rl, temperature: 0 },
     [],
     'config.yaml: temperature: at 0 all samples of a prompt are the same, and group_norm compares them; raise it, as to 1',
