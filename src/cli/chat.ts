@@ -3,7 +3,7 @@ import { InputError } from '../errors/index.js'
 import { reportFor } from '../progress/index.js'
 import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
 import type { ChatMessage } from '../text/index.js'
-import { checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
+import { engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
 
 const flags = engineFlags.extend({
@@ -22,7 +22,7 @@ ${flagHelp(flags)}
 export async function run(args: string[]): Promise<number> {
   const { model, system, ...given } = readFlags(args, flags)
   const sampling = samplingParams(given)
-  checkDevice(given.device)
+  usableDevice(given.device)
   const report = reportFor(process.env)
   const loading = report.transfer('loading')
   const opened = await openEngine(model, {

@@ -2,18 +2,14 @@
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
 import type { OpenOptions, SamplingParams } from '../rollout/index.js'
-import { backend, type Device } from '../tensor/index.js'
+import { backend, type Device, resolveDevice } from '../tensor/index.js'
+import { deviceFlag } from './device-flag.js'
 import { directory, flagName, integer, number, text, toggle, UsageError } from './flags.js'
 
 export const modelFlags = z.object({
   model: directory('a Hugging Face model directory'),
   adapter: directory("a LoRA adapter in PEFT's format").optional(),
-  device: z
-    .custom<Device>(value => typeof value === 'string' && /^(cpu|cuda(:\d{1,3})?)$/.test(value), {
-      error: ({ input }) => `expected cpu, cuda or cuda:N, got "${input}"`,
-    })
-    .meta({ placeholder: 'DEVICE', description: 'cpu, cuda or cuda:N' })
-    .default('cpu'),
+  device: deviceFlag,
 })
 
 export const engineFlags = modelFlags.extend({
@@ -73,7 +69,7 @@ export const samplingFlags = z.object({
 export function engineOptions(flags: z.output<typeof engineFlags>): OpenOptions {
   const { device, adapter, maxSequences, maxLength, kvCacheMb } = flags
   return {
-    device,
+    device: resolveDevice(device),
     ...(adapter === undefined ? {} : { adapter }),
     ...(maxSequences === undefined ? {} : { maxSequences }),
     ...(maxLength === undefined ? {} : { maxLength }),
@@ -112,13 +108,15 @@ export function asUsage<T>(work: () => T): T {
   }
 }
 
-/** Asked before anything is loaded. */
-export function checkDevice(device: Device): void {
-  if (device === 'cpu') return
+/** The device that a flag names; asked before anything is loaded. */
+export function usableDevice(flag: string): Device {
+  const device = resolveDevice(flag)
+  if (device === 'cpu') return device
   const { cuda } = backend()
   const advice = '`whetstone doctor` shows what there is'
   if (!cuda.available) throw new InputError(`--device ${device}: no usable CUDA device; ${advice}`)
   const index = Number(device.split(':')[1] ?? 0)
   if (index >= cuda.devices.length)
     throw new InputError(`--device ${device}: the devices are 0 to ${cuda.devices.length - 1}; ${advice}`)
+  return device
 }

@@ -54,7 +54,7 @@ const flags = z.object({
     'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
   ).default('auto'),
   maxBadRows: integer('rows that may be wrong; they are left out', { min: 0 }).default(0),
-  device: text('DEVICE', 'auto (the GPU where there is one), cpu, cuda or cuda:N', 'a device').default('auto'),
+  device: modelFlags.shape.device,
   seed: samplingFlags.shape.seed,
   out: file('the numbers as JSON').optional(),
   answers: file('every answer with its reward, as a line of JSON').optional(),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
+import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { engineTypes, generatorOptionProblems, generatorSchema } from '../train/index.js'
 import { UsageError } from './flags.js'
 
@@ -18,9 +19,9 @@ export const experienceFileShape = {
   critic: path.optional().describe('the critic, for gae: a directory'),
   device: z
     .string()
-    .regex(/^(cpu|cuda(:\d{1,3})?)$/, 'expected cpu, cuda or cuda:N')
-    .default('cpu')
-    .describe('where models run: cpu, cuda or cuda:N'),
+    .regex(devicePattern, expectedDevice)
+    .default('auto')
+    .describe('where models run: cpu, cuda, cuda:N, or auto for a GPU where there is one'),
   prompts: path.describe('a file of prompts: JSONL or JSON'),
   promptColumn: z.string().optional().describe('its column of prompts (default: prompt, messages or input)'),
   labelColumn: z.string().optional().describe('its column of labels (default: label)'),

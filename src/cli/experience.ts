@@ -12,7 +12,7 @@ import { type Output, openOutput } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
-import type { Device } from '../tensor/index.js'
+import { resolveDevice } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { checkGenerator, openGenerator } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
@@ -75,7 +75,7 @@ async function prepare(config: ExperienceFile) {
     },
   })
   const tokenizer = await Tokenizer.load(config.model)
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer, device: config.device })
   const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
     engine.checkLabels(prompts.map(({ label }) => label))
@@ -116,7 +116,7 @@ function experienceOptions(config: ExperienceFile): ExperienceOptions {
 }
 
 async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: Report, signal: AbortSignal) {
-  const device = config.device as Device
+  const device = resolveDevice(config.device)
   const loaded: { dispose(): void }[] = []
   const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
     const loading = report.transfer(`loading ${what}`)

@@ -7,7 +7,7 @@ import { readConfig } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { type Generator, type Outcome, openEngine, resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { Tokenizer, tokenIds } from '../text/index.js'
-import { asUsage, checkDevice, engineFlags, engineOptions, samplingFlags, samplingParams } from './engine-flags.js'
+import { asUsage, engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { parseRow, promptRow } from './input-rows.js'
 import { interruptible } from './interrupt.js'
@@ -84,7 +84,7 @@ async function generate(settings: Settings, { output, report, signal }: Surround
   const { vocabSize } = (await readConfig(directory)).decoder
   const { text, ...sampling } = samplingOf(settings)
   asUsage(() => resolveSampling(sampling, { vocabSize, n }))
-  checkDevice(settings.device)
+  usableDevice(settings.device)
   const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
   const prompts = await readPrompts(input, { tokenizer, vocabSize, signal })
 

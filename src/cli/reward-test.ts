@@ -3,6 +3,7 @@ import { readSamples, type SavedSample } from '../data/index.js'
 import { type Output, openOutput } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewards, type RewardInput, type RewardOutcome, textRewardInput } from '../reward/index.js'
+import { deviceFlag } from './device-flag.js'
 import { file, flagHelp, integer, readFlags, text } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { rewardReport } from './reward-report.js'
@@ -16,6 +17,9 @@ const flags = z.object({
   label: column('the column of the label, where it is called otherwise'),
   reference: column('the column of the reference, where it is called otherwise'),
   output: file("write each sample's reward, components and metrics, or its failure, as a line of JSON").optional(),
+  device: deviceFlag.meta({
+    description: 'where reward models run whose description says nothing: cpu, cuda, cuda:N or auto',
+  }),
   worst: integer('how many of the worst rows are shown', { min: 0, max: 999_999 }).default(5),
 })
 
@@ -57,7 +61,7 @@ interface Surroundings {
 
 /** Answers with how many samples have no reward. */
 async function test(
-  { reward, input, worst, prompt, label, reference }: Settings,
+  { reward, input, worst, prompt, label, reference, device }: Settings,
   { output, report, signal }: Surroundings,
 ): Promise<number> {
   const columns = {
@@ -66,7 +70,7 @@ async function test(
     ...(reference === undefined ? {} : { reference }),
   }
   const samples = await readSamples(input, { signal, columns })
-  const engine = await loadRewards(reward)
+  const engine = await loadRewards(reward, { device })
   const inputs = samples.map(toInput)
   engine.checkLabels(inputs.map(one => one.label))
   const progress = report.transfer('rewards', count('samples', 1_000))

@@ -3,7 +3,7 @@ import { InputError } from '../errors/index.js'
 import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import { checkDevice, modelFlags } from './engine-flags.js'
+import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
@@ -60,11 +60,11 @@ export async function run(args: string[]): Promise<number> {
 }
 
 async function score(settings: Settings, { output, report, signal }: Surroundings): Promise<void> {
-  const { model: directory, adapter, input: file, device } = settings
+  const { model: directory, adapter, input: file } = settings
   const config = await readConfig(directory)
   const input = new ScoreInput(directory, config)
   const total = await validate(file, input, signal)
-  checkDevice(device)
+  const device = usableDevice(settings.device)
 
   const loading = report.transfer('loading')
   const model = await LocalModel.load<Role>(directory, {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
 import { type OpenedEngine, openEngine } from '../rollout/index.js'
 import { type ControlOptions, logprobsModes, ModelServer } from '../serve/index.js'
-import { checkDevice, engineFlags, engineOptions, several } from './engine-flags.js'
+import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
 
@@ -71,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
   const apiKey = values.apiKey ?? process.env.WHETSTONE_API_KEY
   if (apiKey !== undefined && !isKey.test(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
   checkControl(values, apiKey)
-  checkDevice(values.device)
+  usableDevice(values.device)
   const limits = {
     maxRequests: values.maxRequests,
     maxSamples: values.maxSamples,

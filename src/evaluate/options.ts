@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
 import type { RewardEngineOptions } from '../reward/index.js'
+import { devicePattern, expectedDevice } from '../tensor/index.js'
 import type { Report } from '../train/index.js'
 import { bleuTokenizers } from './bleu-tokenizers.js'
 
@@ -42,11 +43,7 @@ const evaluationShape = {
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,
   maxBadRows: dataOptionsShape.maxBadRows,
-  device: z
-    .string()
-    .regex(/^(auto|cpu|cuda(:\d{1,3})?)$/, 'expected auto, cpu, cuda or cuda:N')
-    .default('auto')
-    .describe('auto: the GPU where there is one'),
+  device: z.string().regex(devicePattern, expectedDevice).default('auto').describe('auto: the GPU where there is one'),
   seed: z.int().default(0).describe('of the random numbers'),
 }
 

@@ -40,7 +40,7 @@ export async function prepareRewards(
     throw new InputError(
       `reward: ${reward}: there is no such file; expected a module that exports a reward, a description of sources, or a reward model's directory`,
     )
-  if (!(await stat(reward)).isDirectory()) return loadedRewards(await loadRewardOptions(reward, shared))
+  if (!(await stat(reward)).isDirectory()) return loadedRewards(await loadRewardOptions(reward, { ...shared, device }))
   if ((await readConfig(reward)).head !== 'score')
     throw new InputError(`reward: ${reward} is a language model; a reward model has a score head`)
   await inspectModel(reward, { role: 'reward' })

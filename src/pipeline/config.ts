@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { type Family, families, type Size, sizes } from '../model/index.js'
+import { devicePattern, expectedDevice } from '../tensor/index.js'
 import {
   algorithms,
   type ConfigLayer,
@@ -53,7 +54,7 @@ export const pipelineShape = {
     .describe('a reward model in place of what the reward stage would make; that stage is then left out'),
   device: z
     .string()
-    .regex(/^(auto|cpu|cuda(:\d{1,3})?)$/, 'expected auto, cpu, cuda or cuda:N')
+    .regex(devicePattern, expectedDevice)
     .default('auto')
     .describe('where all stages run, unless a section has a device of its own; auto: a GPU where there is one'),
   seed: z.int().min(0).default(0).describe('of everything that is drawn'),

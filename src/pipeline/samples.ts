@@ -6,8 +6,9 @@ import { InputError } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { openEngine } from '../rollout/index.js'
+import { resolveDevice } from '../tensor/index.js'
 import type { ChatMessage, Tokenizer } from '../text/index.js'
-import { resolveDevice, type TrainingPlan } from '../train/index.js'
+import type { TrainingPlan } from '../train/index.js'
 
 /** Prompts of a plan's data that are shown, where none were asked for. */
 const shownPrompts = 4

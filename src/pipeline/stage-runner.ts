@@ -5,13 +5,13 @@ import { InputError } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
 import type { Report } from '../progress/index.js'
+import { resolveDevice } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
   type Best,
   type JobResult,
   type ResolvedConfig,
   type RewardModelConfig,
-  resolveDevice,
   runPreference,
   runRewardModel,
   runRl,

@@ -6,3 +6,4 @@
  */
 export * from './library.js'
 export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'
+export { rewardModelPlace } from './spec.js'

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { DType } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
@@ -9,6 +10,10 @@ import { readSpec } from './spec.js'
 export interface LoadRewardsOptions {
   /** The policy's: reward models with the same one get the ids it sampled. */
   readonly tokenizer?: Tokenizer
+  /** Where reward models of a description run, unless it says so itself: the run's device. Default: `auto`. */
+  readonly device?: string | undefined
+  /** Of their weights, where they run on that device. Default: float32 on the CPU, bfloat16 on a GPU. */
+  readonly dtype?: DType | undefined
 }
 
 /**
@@ -24,16 +29,17 @@ export async function loadRewards(file: string, options: LoadRewardsOptions = {}
 /** What an engine is made of, from such a file; for callers that make one of their own. */
 export async function loadRewardOptions(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
   const path = resolve(file)
-  if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...options }
+  const shared = options.tokenizer ? { tokenizer: options.tokenizer } : {}
+  if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...shared }
   if (!/\.[cm]?[jt]s$/i.test(file))
     throw new RewardConfigError(`${file}: expected a module (.ts, .js, .mjs) or a description (.yaml, .json)`)
   const loaded = await loadModule(path)
   switch (loaded.kind) {
     case 'engine':
-      return { ...options, ...loaded.engine.options }
+      return { ...shared, ...loaded.engine.options }
     case 'options':
-      return { ...options, ...loaded.options }
+      return { ...shared, ...loaded.options }
     case 'source':
-      return { ...options, sources: [loaded.source] }
+      return { ...shared, sources: [loaded.source] }
   }
 }

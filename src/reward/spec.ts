@@ -4,10 +4,10 @@ import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
-import type { Device } from '../tensor/index.js'
-import type { Tokenizer } from '../text/index.js'
+import type { Device, DType } from '../tensor/index.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
+import type { LoadRewardsOptions } from './load.js'
 import { loadModule } from './load-module.js'
 import { modelReward } from './model-source.js'
 import { recipeSchema, weightsSchema } from './recipe.js'
@@ -90,11 +90,13 @@ const modelShape = {
   type: z.literal('model'),
   /** A Hugging Face directory of a reward model, relative to this file. */
   path: text,
+  /** Default: the device of the run. */
   device: z
-    .custom<Device>(value => typeof value === 'string' && /^(cpu|cuda(:\d{1,3})?)$/.test(value), {
-      error: 'expected cpu, cuda or cuda:N',
-    })
+    .string()
+    .regex(/^(auto|cpu|cuda(:\d{1,3})?)$/, 'expected auto, cpu, cuda or cuda:N')
     .optional(),
+  /** Default: the run's on its device, else float32 on the CPU and bfloat16 on a GPU. */
+  dtype: z.enum(['float32', 'bfloat16', 'float16']).optional(),
   batchTokens: z.int().min(1).optional(),
 }
 const functionShape = {
@@ -126,10 +128,7 @@ const knownKeys = [
 type SourceSpec = z.output<typeof sourceSchema>
 
 /** Engine options from a YAML or JSON file; nothing is opened or loaded before all of it is checked. */
-export async function readSpec(
-  file: string,
-  { tokenizer }: { tokenizer?: Tokenizer } = {},
-): Promise<RewardEngineOptions> {
+export async function readSpec(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
   let value: unknown
   try {
     value = parse(await readFile(file, 'utf8'))
@@ -144,7 +143,7 @@ export async function readSpec(
   const { sources = {}, ...rest } = result.data
   const made: RewardSource[] = []
   for (const [name, spec] of Object.entries(sources))
-    made.push(await makeSource(name, spec, dirname(resolve(file)), tokenizer))
+    made.push(await makeSource(name, spec, dirname(resolve(file)), options))
   return { ...(rest as Omit<RewardEngineOptions, 'sources'>), sources: made }
 }
 
@@ -152,7 +151,7 @@ async function makeSource(
   name: string,
   spec: SourceSpec,
   folder: string,
-  policyTokenizer: Tokenizer | undefined,
+  options: LoadRewardsOptions,
 ): Promise<RewardSource> {
   switch (spec.type) {
     case 'rule':
@@ -160,7 +159,7 @@ async function makeSource(
     case 'remote':
       return makeRemote(name, spec, folder)
     case 'model':
-      return makeModel(name, spec, folder, policyTokenizer)
+      return makeModel(name, spec, folder, options)
     case 'function':
       return { ...(await functionIn(resolve(folder, spec.file))), name }
   }
@@ -193,11 +192,12 @@ async function makeModel(
   name: string,
   spec: SourceSpec & { type: 'model' },
   folder: string,
-  policyTokenizer: Tokenizer | undefined,
+  run: LoadRewardsOptions,
 ): Promise<RewardSource> {
   // Loaded here alone: rewards without a model need no libtorch.
-  const [{ LocalModel, readConfig }, { Tokenizer }] = await Promise.all([
+  const [{ LocalModel, readConfig }, { cudaDevice }, { Tokenizer }] = await Promise.all([
     import('../model/index.js'),
+    import('../tensor/index.js'),
     import('../text/index.js'),
   ])
   const directory = resolve(folder, spec.path)
@@ -206,14 +206,30 @@ async function makeModel(
   if (head !== 'score')
     throw new RewardConfigError(`reward "${name}": ${directory} is a language model; a reward model has a score head`)
   const tokenizer = await Tokenizer.load(directory)
-  const model = await LocalModel.load(directory, { role: 'reward', device: spec.device ?? 'cpu' })
+  const place = await rewardModelPlace(spec, run)
+  if (place.device !== 'cpu' && !cudaDevice(place.device))
+    throw new RewardConfigError(
+      `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` shows what there is`,
+    )
+  const model = await LocalModel.load(directory, { role: 'reward', ...place })
   const source = modelReward({
     name,
     model,
     tokenizer,
-    ...defined({ batchTokens: spec.batchTokens, policyTokenizer }),
+    ...defined({ batchTokens: spec.batchTokens, policyTokenizer: run.tokenizer }),
   })
   return { ...source, close: async () => model.dispose() }
+}
+
+/** The device and dtype of a reward model: its own, or those of the run. The run's dtype is meant for the run's device. */
+export async function rewardModelPlace(
+  own: { device?: string | undefined; dtype?: DType | undefined },
+  run: { device?: string | undefined; dtype?: DType | undefined },
+): Promise<{ device: Device; dtype?: DType }> {
+  const { resolveDevice } = await import('../tensor/index.js')
+  const shared = resolveDevice(run.device ?? 'auto')
+  const device = own.device === undefined ? shared : resolveDevice(own.device)
+  return { device, ...defined({ dtype: own.dtype ?? (device === shared ? run.dtype : undefined) }) }
 }
 
 async function functionIn(file: string): Promise<RewardSource> {

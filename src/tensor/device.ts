@@ -64,6 +64,19 @@ export function cudaDevice(device: Device): CudaDevice | undefined {
   return cudaDevices[Math.max(0, parseDevice(device).index)]
 }
 
+/** What configs and commands take for a device; {@link resolveDevice} says which one it is. */
+export const devicePattern = /^(auto|cpu|cuda(:\d{1,3})?)$/
+export const expectedDevice = 'expected auto, cpu, cuda or cuda:N'
+
+/** `auto` is the GPU where libtorch and a driver have one. Every other word is itself. */
+export function resolveDevice(
+  device: string,
+  { available, devices }: Pick<Backend['cuda'], 'available' | 'devices'> = backend().cuda,
+): Device {
+  if (device !== 'auto') return device as Device
+  return available && devices.length > 0 ? 'cuda' : 'cpu'
+}
+
 export interface MemoryUse {
   /** Held now and at most since the last reset, by anything: tensors, saved activations, operators' temporaries. */
   bytes: number

@@ -6,10 +6,9 @@ import { type DataReport, type DataSpec, dataOptionsSchema, openDataset } from '
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
-import { loadRewards } from '../reward/index.js'
-import { cudaDevice, type Device, type DType } from '../tensor/index.js'
+import { loadRewards, rewardModelPlace } from '../reward/index.js'
+import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
 import { Tokenizer, tokenizerFingerprint } from '../text/index.js'
-import { resolveDevice } from './load-model.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
 import { generationCacheShare } from './open-generator.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
@@ -77,14 +76,15 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
 }
 
 /** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
-async function rewardModels({ rewards, gradientCheckpointing }: TrainingPlan, tokens: number): Promise<CheckedModel[]> {
+async function rewardModels(plan: TrainingPlan, tokens: number): Promise<CheckedModel[]> {
+  const { rewards, gradientCheckpointing } = plan
   if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards)) return []
   const { sources = {} } = z
     .looseObject({ sources: sourcesSchema.optional() })
     .catch({})
     .parse(await readConfigFile(rewards))
   const found: CheckedModel[] = []
-  for (const [source, { type, path = '', device = 'cpu' }] of Object.entries(sources)) {
+  for (const [source, { type, path = '', ...own }] of Object.entries(sources)) {
     if (type !== 'model') continue
     const name = `reward ${source}`
     const directory = resolve(dirname(rewards), path)
@@ -92,14 +92,8 @@ async function rewardModels({ rewards, gradientCheckpointing }: TrainingPlan, to
     const { config, parameters } = inspected
     const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const
     const longest = config.decoder.context
-    const dtype = device === 'cpu' ? 'float32' : 'bfloat16'
-    const shape = {
-      config: config.decoder,
-      head: 'score',
-      device: device as Device,
-      dtype,
-      trained: 'nothing',
-    } as const
+    const { device, dtype = device === 'cpu' ? 'float32' : 'bfloat16' } = await rewardModelPlace(own, plan)
+    const shape = { config: config.decoder, head: 'score', device, dtype, trained: 'nothing' } as const
     const memory = estimateModel({ name, ...shape, gradientCheckpointing, tokens, longest })
     found.push({ use, config, parameters, memory })
   }
@@ -108,7 +102,12 @@ async function rewardModels({ rewards, gradientCheckpointing }: TrainingPlan, to
 
 const sourcesSchema = z.record(
   z.string(),
-  z.looseObject({ type: z.string().optional(), path: z.string().optional(), device: z.string().optional() }),
+  z.looseObject({
+    type: z.string().optional(),
+    path: z.string().optional(),
+    device: z.string().optional(),
+    dtype: z.enum(['float32', 'bfloat16', 'float16']).optional(),
+  }),
 )
 
 /** Tokens of a sequence, where the config bounds them. */
@@ -208,6 +207,9 @@ export async function checkData(
       await dataset.close()
     }
   }
-  if (plan.rewards !== undefined) await (await loadRewards(plan.rewards, { tokenizer })).close()
+  if (plan.rewards !== undefined) {
+    const { device, dtype } = plan
+    await (await loadRewards(plan.rewards, { tokenizer, device, dtype })).close()
+  }
   return reports
 }

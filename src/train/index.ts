@@ -21,7 +21,7 @@ export {
 } from './config/resolve.js'
 export { TrainingError } from './errors.js'
 export type { Best, JobOptions, JobResult } from './job.js'
-export { type LoadContext, loadFrozen, type ModelSettings, resolveDevice } from './load-model.js'
+export { type LoadContext, loadFrozen, type ModelSettings } from './load-model.js'
 export * from './losses/index.js'
 export { estimateModel, type ModelMemory, type PlannedModel } from './memory-estimate.js'
 export { checkGenerator, type OpenedGenerator, type OpenGeneratorOptions, openGenerator } from './open-generator.js'

@@ -1,7 +1,7 @@
 /** Models of a training as a config describes them. */
 import { LocalModel, type Role } from '../model/index.js'
 import type { Report } from '../progress/index.js'
-import { backend, type Device } from '../tensor/index.js'
+import { resolveDevice } from '../tensor/index.js'
 import type { LoraConfig, OptimizerConfig } from './config/common.js'
 
 /** What a config says of how models compute. */
@@ -19,13 +19,6 @@ export interface ModelSettings {
 export interface LoadContext {
   readonly report: Report
   readonly signal: AbortSignal
-}
-
-/** `auto` is the GPU where libtorch and a driver have one. */
-export function resolveDevice(device: string): Device {
-  if (device !== 'auto') return device as Device
-  const { available, devices } = backend().cuda
-  return available && devices.length > 0 ? 'cuda' : 'cpu'
 }
 
 /** A model that is trained: its adapter, where the config asks for one, is new or goes on. Norms and biases do not decay. */

@@ -304,7 +304,7 @@ describe('score', () => {
     [
       ['--input', 'ok.jsonl', '--output', 'x', '--device', 'tpu'],
       2,
-      '--device: expected cpu, cuda or cuda:N, got "tpu"',
+      '--device: expected auto, cpu, cuda or cuda:N, got "tpu"',
     ],
     [['--input', 'ok.jsonl'], 2, '--output: expected a file'],
     [['--input', 'ok.jsonl', '--output', 'ok.jsonl'], 1, 'ok.jsonl is also the input'],

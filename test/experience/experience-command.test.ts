@@ -165,7 +165,7 @@ describe('whetstone experience', () => {
     [{ ...base, model: undefined }, /model: missing; the actor: a Hugging Face model directory/],
     [{ ...base, prompts: 'none.jsonl' }, /none\.jsonl: there is no such file/],
     [{ ...base, rewards: 'none.ts' }, /none\.ts: there is no such file/],
-    [{ ...base, device: 'gpu' }, /device: expected cpu, cuda or cuda:N/],
+    [{ ...base, device: 'gpu' }, /device: expected auto, cpu, cuda or cuda:N/],
     [{ ...base, advantageEstimator: 'gae' }, /gae needs a critic/],
     [{ ...base, nSamplesPerPrompt: 1 }, /needs at least 2/],
     [{ ...base, advantageEstimator: 'grop' }, /advantageEstimator/],

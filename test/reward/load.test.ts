@@ -179,7 +179,7 @@ onRewardFailure: drop
     [
       'a device that is none',
       'sources: { a: { type: model, path: x, device: gpu } }',
-      /sources\.a\.device: expected cpu, cuda or cuda:N/,
+      /sources\.a\.device: expected auto, cpu, cuda or cuda:N/,
     ],
     [
       'no way to combine',

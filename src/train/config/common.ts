@@ -1,7 +1,7 @@
 /** What every training is told: the model, where it runs, how it is optimised, how often it looks at itself. */
 import { z } from 'zod'
 import { type Projection, projections } from '../../decoder/index.js'
-import { createSchedule, type Schedule } from '../../tensor/index.js'
+import { createSchedule, devicePattern, expectedDevice, type Schedule } from '../../tensor/index.js'
 
 export const path = z.string().min(1)
 
@@ -57,7 +57,7 @@ export const modelShape = {
   model: path.describe('the model to train: a Hugging Face model directory'),
   device: z
     .string()
-    .regex(/^(auto|cpu|cuda(:\d{1,3})?)$/, 'expected auto, cpu, cuda or cuda:N')
+    .regex(devicePattern, expectedDevice)
     .default('auto')
     .describe('where models run: cpu, cuda, cuda:N, or auto for a GPU where there is one'),
   dtype: z

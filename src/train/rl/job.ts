@@ -57,7 +57,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     )
   await checkOtherModels(config, vocabSize)
   await checkGenerator(config.generator)
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer })
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { ...config, tokenizer })
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
