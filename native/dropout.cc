@@ -16,11 +16,11 @@ namespace {
 using at::Tensor;
 
 namespace portable {
-#include "dropout-kernels.h"
+#include "philox-kernels.h"
 }
 WHETSTONE_WIDE_BEGIN
 namespace wide {
-#include "dropout-kernels.h"
+#include "philox-kernels.h"
 }
 WHETSTONE_WIDE_END
 

@@ -2,28 +2,9 @@
 //
 // Defined by the caller: T (element type), THREADS (of a block).
 #include "prelude.cuh"
+#include "philox.cuh"
 
 constexpr int kSize = Vector<T>::size;
-
-struct Words {
-  unsigned at[4];
-};
-
-// Philox4x32-10: four words for four neighbouring columns.
-__device__ __forceinline__ Words philox(unsigned seed, unsigned step, unsigned a, unsigned b, unsigned c, unsigned d) {
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const unsigned lowHigh = __umulhi(a, 0xD2511F53u), lowLow = a * 0xD2511F53u;
-    const unsigned highHigh = __umulhi(c, 0xCD9E8D57u), highLow = c * 0xCD9E8D57u;
-    a = highHigh ^ b ^ seed;
-    b = highLow;
-    c = lowHigh ^ d ^ step;
-    d = lowLow;
-    seed += 0x9E3779B9u;
-    step += 0xBB67AE85u;
-  }
-  return Words{{a, b, c, d}};
-}
 
 __device__ __forceinline__ T dropped(T value, unsigned word, long long threshold, float factor) {
   T out;

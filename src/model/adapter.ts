@@ -32,7 +32,8 @@ interface Pair {
   b: Tensor
 }
 
-const weightsFile = 'adapter_model.safetensors'
+/** @internal */
+export const adapterWeightsFile = 'adapter_model.safetensors'
 const configFile = 'adapter_config.json'
 const prefix = 'base_model.model.'
 const headName = `${prefix}score.weight`
@@ -90,7 +91,7 @@ export class Adapter {
     await recoverDirectory(directory)
     const parsed = parseAdapterConfig(await readJson(path), path)
     const pairs = new Map<string, Pair>()
-    const file = await SafetensorsFile.open(join(directory, weightsFile))
+    const file = await SafetensorsFile.open(join(directory, adapterWeightsFile))
     try {
       const left = new Set(file.names)
       const read = async (name: string, shape: readonly number[]): Promise<Tensor> => {
@@ -181,7 +182,7 @@ export class Adapter {
     }
     const tensors = this.tensors()
     if (head) tensors.set(headName, head)
-    await writeSafetensors(join(directory, weightsFile), tensors, { metadata: { format: 'pt' } })
+    await writeSafetensors(join(directory, adapterWeightsFile), tensors, { metadata: { format: 'pt' } })
     await writeFile(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`)
     return tensors
   }

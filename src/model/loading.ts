@@ -1,5 +1,6 @@
 /** How a model is made: its options, their defaults, and the parts a checkpoint may not have. */
 
+import { join } from 'node:path'
 import {
   type HeadLayout,
   type ModelConfig,
@@ -21,10 +22,11 @@ import {
   type Tensor,
   zeros,
 } from '../tensor/index.js'
-import { Adapter } from './adapter.js'
+import { Adapter, adapterWeightsFile } from './adapter.js'
 import type { AdapterOptions } from './adapter-config.js'
 import { ModelError } from './errors.js'
 import { fitToCheckpoint, refuseTooLarge } from './fit-checkpoint.js'
+import { type MastersKind, sourcesWithMoreBits } from './masters.js'
 import { type Role, roles } from './outputs.js'
 import type { PolicyVersion } from './token-model.js'
 import { checkWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
@@ -51,13 +53,15 @@ export interface LoadOptions<R extends Role> {
   tokenBudget?: number
   /** Optimiser steps behind these weights, where a training goes on from them. Default 0. */
   version?: PolicyVersion
-  /** Of a head that the checkpoint does not have, and of an adapter's dropout. Default 0. */
+  /** Of a head that the checkpoint does not have, of masters, and of an adapter's dropout. Default 0. */
   seed?: number
   signal?: AbortSignal
   onProgress?: (progress: LoadProgress) => void
 }
 
 export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | 'weightDecay'> {
+  /** Where the float32 copies of 16-bit weights start. Default `dither`. */
+  masters?: MastersKind
   /** Kinds of weights that do not decay. */
   noDecay?: readonly Weight['kind'][]
 }
@@ -84,6 +88,8 @@ export interface ModelParts<R extends Role = Role> {
   version: PolicyVersion
   /** The directory it comes from. */
   source: string | undefined
+  /** Files with more digits than the weights have; training starts from theirs. */
+  masterSources: readonly string[]
 }
 
 /** What a checkpoint of another head may lack, and what it may have that a model has no place for. */
@@ -141,7 +147,9 @@ export async function readModel<R extends Role>(directory: string, options: Load
   })
   if (missing.has('score.weight')) initializeHead(role, tensors.get('score.weight')!, config, options.seed ?? 0)
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
-  return { role, config, tensors, adapter, settings, version, source: directory }
+  const read = [directory, ...(typeof options.adapter === 'string' ? [join(options.adapter, adapterWeightsFile)] : [])]
+  const masterSources = await sourcesWithMoreBits(read, settings.dtype)
+  return { role, config, tensors, adapter, settings, version, source: directory, masterSources }
 }
 
 /** With random weights. */
@@ -158,7 +166,7 @@ export async function randomModel<R extends Role>(
   refuseTooLarge(parameterCount(weights), settings)
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
-  return { role, config, tensors, adapter, settings, version, source: undefined }
+  return { role, config, tensors, adapter, settings, version, source: undefined, masterSources: [] }
 }
 
 function checkRole(role: unknown): void {
@@ -172,7 +180,10 @@ function checkTokenBudget(tokenBudget: number): number {
 }
 
 function checkOptimizer(optimizer: OptimizerOptions): OptimizerOptions {
-  adamWRates({ ...optimizer, lr: 0 })
+  const { masters = 'dither', ...rates } = optimizer
+  adamWRates({ ...rates, lr: 0 })
+  if (masters !== 'dither' && masters !== 'exact')
+    throw new RangeError(`masters is dither or exact, got ${JSON.stringify(masters)}`)
   return optimizer
 }
 

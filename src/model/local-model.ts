@@ -11,6 +11,7 @@ import { ModelError, NonFiniteError } from './errors.js'
 import { type Exported, exportModel, exportsOf, writeModel } from './export.js'
 import { ForwardPrograms } from './forward-programs.js'
 import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
+import { allocateMasters, sourcesWithMoreBits, startMasters } from './masters.js'
 import {
   flattenGradients,
   type Gradients,
@@ -56,6 +57,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private readonly turns = new Turns()
   /** Of dropout: with the version, where its random numbers are. */
   private seed: number
+  /** Files whose digits training starts from. */
+  private masterSources: readonly string[]
 
   private constructor(parts: ModelParts<R>) {
     this.role = parts.role
@@ -64,6 +67,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.source = parts.source
     this.settings = parts.settings
     this.seed = parts.settings.seed
+    this.masterSources = parts.masterSources
     this.weights = new Parameters(parts)
     this.parts = this.weights.parts
     this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device)
@@ -238,9 +242,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       this.weights.refuseUnusable()
       this.accumulation.refuseHalf()
       try {
-        const { norm } = await this.adamW().step({ groups, ...(clipNorm !== undefined && { clipNorm }) })
+        const optimizer = await this.startedOptimizer()
+        const { norm, changed } = await optimizer.step({ groups, ...(clipNorm !== undefined && { clipNorm }) })
         this.weights.revision++
-        return { norm, version: ++this.weights.version }
+        return { norm, version: ++this.weights.version, ...(changed !== undefined && { changed }) }
       } catch (error) {
         throw await this.accumulation.blame(error, async (call, gradient) => {
           this.weights.zeroGrad()
@@ -253,9 +258,23 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     })
   }
 
-  private adamW(): AdamW {
-    this.optimizer ??= makeAdamW(this.weights, this.settings.optimizer)
+  /** Where there is none yet, its masters are without numbers. */
+  private emptyOptimizer(): AdamW {
+    this.optimizer ??= makeAdamW(this.weights, allocateMasters(this.weights), this.settings.optimizer)
     return this.optimizer
+  }
+
+  private async startedOptimizer(): Promise<AdamW> {
+    if (this.optimizer) return this.optimizer
+    const { masters: kind = 'dither' } = this.settings.optimizer
+    const optimizer = this.emptyOptimizer()
+    try {
+      await startMasters(optimizer.masters(), this.weights, { kind, seed: this.seed, sources: this.masterSources })
+      return optimizer
+    } catch (error) {
+      this.dropOptimizer()
+      throw error
+    }
   }
 
   /** Drops accumulated gradients. */
@@ -322,7 +341,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       this.weights.refuseOffloaded()
       const state = await openState(directory, await this.training(), {
         weights: this.weights.trained(),
-        optimizer: () => this.adamW().state(),
+        optimizer: () => this.emptyOptimizer().state(),
       })
       try {
         const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load a state again`
@@ -373,8 +392,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   copyFrom(other: LocalModel): Promise<void> {
     return this.turns.alone('copyFrom()', async () => {
       await this.weights.copyFrom(other.weights)
-      // Float32 copies of the weights before would bring them back at the next step.
+      // Masters of the weights before would bring them back at the next step.
       this.dropOptimizer()
+      this.masterSources = []
     })
   }
 
@@ -395,6 +415,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         const target = ({ name }: Weight): Tensor => weights.tensors.get(name)!
         await weights.rewrite(() => fillWeights(checkpoint, weights.weightMap, target, options), failure)
         this.dropOptimizer()
+        this.masterSources = await sourcesWithMoreBits([directory], this.settings.dtype)
         this.dropGradients()
       } finally {
         await checkpoint.close()
@@ -405,7 +426,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** Becomes a moving average of what another model trains: its own numbers count `decay`, the other's the rest. */
   average(other: LocalModel<R>, { decay }: { decay: number }): Promise<void> {
     if (!(decay >= 0 && decay <= 1)) throw new RangeError(`decay is a share between 0 and 1, got ${decay}`)
-    return this.turns.alone('average()', () => this.weights.average(other.weights, decay))
+    return this.turns.alone('average()', () =>
+      this.weights.average(other.weights, other.optimizer?.masters() ?? new Map(), decay),
+    )
   }
 
   /** A fingerprint of the weights: equal for equal bits. */

@@ -193,11 +193,11 @@ export class Parameters {
     this.revision++
   }
 
-  /** Moves what is trained towards another's numbers: `decay` of one's own and the rest of theirs. */
-  async average(other: Parameters, decay: number): Promise<void> {
+  /** Moves what is trained towards another's numbers, its masters where it has some: `decay` of one's own and the rest of theirs. */
+  async average(other: Parameters, masters: ReadonlyMap<string, Tensor>, decay: number): Promise<void> {
     this.refuseUnusable()
     other.refuseUnusable()
-    const theirs = other.trained()
+    const theirs = new Map([...other.trained(), ...masters])
     await this.rewrite(
       () =>
         once(() => {

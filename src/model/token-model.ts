@@ -44,6 +44,8 @@ export interface TrainStepResult {
   norm: number
   /** The version of the weights that the step made. */
   version: PolicyVersion
+  /** The share of 16-bit weights that changed. Left out where the weights have more bits, or a server does not say. */
+  changed?: number
 }
 
 export interface ExportOptions {

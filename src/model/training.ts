@@ -15,16 +15,20 @@ import type { Parameters } from './parameters.js'
 import type { Sequence } from './sequence.js'
 import type { TrainStepOptions } from './token-model.js'
 
-/** Of the weights that are trained; those of the noDecay kinds do not decay. The rates come with each step. */
-export function makeAdamW(weights: Parameters, settings: OptimizerOptions): AdamW {
+/** Of the weights that are trained; those of the noDecay kinds do not decay. The rates come with each step. Takes the masters over. */
+export function makeAdamW(
+  weights: Parameters,
+  masters: ReadonlyMap<string, Tensor>,
+  settings: OptimizerOptions,
+): AdamW {
   const { noDecay = [] } = settings
   const kinds = new Map(weights.weightMap.map(({ name, kind }) => [name, kind]))
   const trained = [...weights.trained()]
   const decays = (name: string): boolean => !noDecay.includes(kinds.get(name) ?? 'matrix')
   const group = (wanted: boolean) => new Map(trained.filter(([name]) => decays(name) === wanted))
   return new AdamW([
-    { parameters: group(true), lr: 0 },
-    { parameters: group(false), lr: 0 },
+    { parameters: group(true), masters, lr: 0 },
+    { parameters: group(false), masters, lr: 0 },
   ])
 }
 

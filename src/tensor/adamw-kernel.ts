@@ -4,6 +4,8 @@ import { Kernel, type KernelParameter } from './kernel.js'
 import type { Tensor } from './tensor.js'
 
 const THREADS = 256
+/** Elements of `changed`. */
+export const COUNTERS = 1024
 
 export interface AdamwParameter {
   parameter: Tensor
@@ -14,6 +16,8 @@ export interface AdamwParameter {
   /** Updates so far, this one included; a float32 scalar on the device. */
   step: Tensor
   gradient: Tensor
+  /** `COUNTERS` int64 on the device: the number of parameters that change is added to them, spread over all. */
+  changed: Tensor
 }
 
 /** Numbers of a recorded program. The logarithms keep digits that float32 betas near 1 lose. */
@@ -30,8 +34,8 @@ function kernelFor(dtype: 'bfloat16' | 'float16'): Kernel {
     kernel = new Kernel({
       file: new URL('./adamw.cu', import.meta.url),
       entry: 'adamw_step',
-      parameters: [elements!, wide!, wide!, wide!, elements!, wide!, 'int64', ...floats],
-      define: { T: dtype, THREADS },
+      parameters: [elements!, wide!, wide!, wide!, elements!, wide!, 'tensor:int64', 'int64', ...floats],
+      define: { T: dtype, THREADS, COUNTERS },
     })
     kernels.set(dtype, kernel)
   }
@@ -40,7 +44,7 @@ function kernelFor(dtype: 'bfloat16' | 'float16'): Kernel {
 
 /** Launches the update of one parameter. */
 export function adamwStep(given: AdamwParameter, scale: NumberLike, rates: RecordedRates): void {
-  const { parameter, copy, first, second, step, gradient } = given
+  const { parameter, copy, first, second, step, gradient, changed } = given
   const { lr, beta1, beta2, logBeta1, logBeta2, eps, weightDecay } = rates
   const { numel, dtype } = parameter
   if (dtype !== 'bfloat16' && dtype !== 'float16')
@@ -49,7 +53,7 @@ export function adamwStep(given: AdamwParameter, scale: NumberLike, rates: Recor
   const threads = Math.floor(numel / perVector) + (numel % perVector)
   kernelFor(dtype).launch(
     { grid: [Math.max(1, Math.ceil(threads / THREADS))], block: [THREADS] },
-    ...[parameter, copy, first, second, gradient.contiguous(), step, numel, scale, lr],
+    ...[parameter, copy, first, second, gradient.contiguous(), step, changed, numel, scale, lr],
     ...[beta1, beta2, logBeta1, logBeta2, eps, weightDecay],
   )
 }

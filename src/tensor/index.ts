@@ -15,6 +15,7 @@ export {
   synchronize,
   threads,
 } from './device.js'
+export { dither } from './dither.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
 export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'

@@ -3,7 +3,7 @@
  * changes, then clipping and the fused update. 16-bit parameters are updated through float32 copies.
  */
 
-import { adamwStep, type RecordedRates, rateNames } from './adamw-kernel.js'
+import { adamwStep, COUNTERS, type RecordedRates, rateNames } from './adamw-kernel.js'
 import { noGrad } from './autograd.js'
 import type { NumberLike } from './call.js'
 import type { DType } from './dtype.js'
@@ -40,6 +40,8 @@ export interface Update {
   norm: number
   /** What the gradients were multiplied with; 1 when they were not clipped. */
   scale: number
+  /** The share of 16-bit weights that this step changed; undefined where there are none. */
+  changed: number | undefined
 }
 
 export interface AdamWOptions {
@@ -102,6 +104,13 @@ interface Slot {
   secondMoment: Tensor
 }
 
+/** Parameters that share options. */
+export interface ParameterGroup extends AdamWOptions {
+  parameters: Parameters
+  /** float32 copies of 16-bit parameters to start from, by name; the optimiser's from then on. Default: made here. */
+  masters?: Parameters
+}
+
 interface Group {
   options: AdamWOptions
   slots: Slot[]
@@ -111,7 +120,10 @@ interface Group {
 interface Prepared {
   names: readonly string[]
   norms: Program<readonly [], Tensor>
-  update: Program<readonly 'number'[], void>
+  /** Gives how many 16-bit weights changed, where there are any. */
+  update: Program<readonly 'number'[], Tensor | undefined>
+  /** 16-bit weights among them. */
+  narrow: number
 }
 
 const rateNumbers = ({ lr, betas: [beta1, beta2], eps, weightDecay }: Rates): number[] => {
@@ -135,15 +147,15 @@ export class AdamW {
   /** So few numbers on the CPU that a step takes less than handing it to another thread. */
   private readonly short: boolean
 
-  constructor(groups: readonly (AdamWOptions & { parameters: Parameters })[]) {
+  constructor(groups: readonly ParameterGroup[]) {
     for (const group of groups) adamWRates(group)
     const seen = new Set<string>()
-    const makeSlot = (name: string, parameter: Tensor): Slot => {
+    const makeSlot = (name: string, parameter: Tensor, master: Tensor | undefined): Slot => {
       if (seen.has(name)) throw new ArgumentError(`parameter ${name} is in two groups`)
       seen.add(name)
       const { dtype, device, shape } = parameter
       const narrow = dtype === 'bfloat16' || dtype === 'float16'
-      const target = narrow ? noGrad(() => parameter.toCopy({ dtype: 'float32' })) : parameter
+      const target = narrow ? (master ?? noGrad(() => parameter.toCopy({ dtype: 'float32' }))) : parameter
       const moment = (): Tensor => zeros(shape, { dtype: target.dtype, device })
       return {
         ...{ name, parameter, target },
@@ -153,9 +165,9 @@ export class AdamW {
     }
     // Outlives whatever scope it is made in.
     this.groups = unscoped(() =>
-      groups.map(({ parameters, ...options }) => ({
+      groups.map(({ parameters, masters, ...options }) => ({
         options,
-        slots: [...parameters].map(([name, parameter]) => makeSlot(name, parameter)),
+        slots: [...parameters].map(([name, parameter]) => makeSlot(name, parameter, masters?.get(name))),
       })),
     )
     const parameters = this.groups.flatMap(({ slots }) => slots.map(({ parameter }) => parameter))
@@ -182,16 +194,20 @@ export class AdamW {
       }),
     )
     const kinds = Array<'number'>(1 + rateNames.length * this.groups.length).fill('number')
-    const update = record(kinds as readonly 'number'[], (scale, ...numbers) => {
+    const update = record(kinds as readonly 'number'[], (scale, ...numbers) =>
       noGrad(() => {
-        for (const slots of active) {
+        const changed = active.flatMap(slots => {
           const given = numbers.splice(0, rateNames.length)
           const rates = Object.fromEntries(rateNames.map((name, i) => [name, given[i]!])) as RecordedRates
-          if (slots.length > 0) recordUpdate(slots, scale, rates)
-        }
-      })
-    })
-    const fresh: Prepared = { names, norms, update }
+          return slots.length > 0 ? recordUpdate(slots, scale, rates) : []
+        })
+        return changed.length > 0 ? stack(changed).sum() : undefined
+      }),
+    )
+    const narrow = all
+      .filter(({ parameter, target }) => parameter !== target)
+      .reduce((sum, { parameter }) => sum + parameter.numel, 0)
+    const fresh: Prepared = { names, norms, update, narrow }
     this.prepared.set(key, fresh)
     return fresh
   }
@@ -207,7 +223,7 @@ export class AdamW {
       const wanted = adamWRates({ ...options, ...groups[i] })
       return adamWRates({ ...wanted, lr: wanted.lr * lrScale })
     })
-    const { names, norms, update } = this.prepare()
+    const { names, norms, update, narrow } = this.prepare()
     const tensor = await (this.short ? norms.runShort() : norms.run())
     const values = await tensor.data<'float64'>()
     tensor.dispose()
@@ -216,13 +232,22 @@ export class AdamW {
     const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
     const scale = clipNorm === undefined ? 1 : Math.min(1, clipNorm / (norm + 1e-6))
     const numbers = rates.flatMap(rateNumbers)
-    await (this.short ? update.runShort(scale, ...numbers) : update.run(scale, ...numbers))
-    return { norm, scale }
+    const count = await (this.short ? update.runShort(scale, ...numbers) : update.run(scale, ...numbers))
+    if (!count) return { norm, scale, changed: undefined }
+    const [changed] = await count.data<'int64'>()
+    count.dispose()
+    return { norm, scale, changed: Number(changed) / narrow }
   }
 
   /** Drops the gradients; the next `backward` makes new ones. */
   zeroGrad(): void {
     for (const { slots } of this.groups) for (const { parameter } of slots) parameter.grad = undefined
+  }
+
+  /** The float32 copies of 16-bit parameters, by name: the optimiser's own. */
+  masters(): Map<string, Tensor> {
+    const slots = this.groups.flatMap(({ slots }) => slots)
+    return new Map(slots.flatMap(({ name, parameter, target }) => (target === parameter ? [] : [[name, target]])))
   }
 
   /**
@@ -268,34 +293,49 @@ export class AdamW {
   }
 }
 
-/** Records the update of some of one group's slots from their gradients times `scale`. */
-function recordUpdate(slots: readonly Slot[], scale: NumberLike, rates: RecordedRates): void {
+/**
+ * Records the update of some of one group's slots from their gradients times `scale`. Answers with the numbers of 16-bit weights
+ * that change, to be added up.
+ */
+function recordUpdate(slots: readonly Slot[], scale: NumberLike, rates: RecordedRates): Tensor[] {
   foreachAdd_(
     slots.map(({ step }) => step),
     1,
   )
   const byKernel = slots.filter(({ parameter, target }) => parameter !== target && parameter.device !== 'cpu')
-  for (const { parameter, target, firstMoment, secondMoment, step } of byKernel) {
-    const given = { parameter, copy: target, first: firstMoment, second: secondMoment, step, gradient: parameter.grad! }
-    adamwStep(given, scale, rates)
-  }
   const fused = slots.filter(slot => !byKernel.includes(slot))
-  if (fused.length === 0) return
-  const gradients = fused.map(({ parameter, target }) =>
+  return [...recordKernels(byKernel, scale, rates), ...(fused.length > 0 ? recordFused(fused, scale, rates) : [])]
+}
+
+function recordKernels(slots: readonly Slot[], scale: NumberLike, rates: RecordedRates): Tensor[] {
+  if (slots.length === 0) return []
+  const changed = zeros([COUNTERS], { dtype: 'int64', device: slots[0]!.parameter.device })
+  for (const { parameter, target, firstMoment, secondMoment, step } of slots) {
+    const given = { parameter, copy: target, first: firstMoment, second: secondMoment, step, gradient: parameter.grad! }
+    adamwStep({ ...given, changed }, scale, rates)
+  }
+  return [changed.sum()]
+}
+
+function recordFused(slots: readonly Slot[], scale: NumberLike, rates: RecordedRates): Tensor[] {
+  const gradients = slots.map(({ parameter, target }) =>
     parameter === target ? parameter.grad! : parameter.grad!.toCopy({ dtype: 'float32' }),
   )
   foreachMul_(gradients, scale)
-  const of = (key: 'target' | 'firstMoment' | 'secondMoment' | 'step'): Tensor[] => fused.map(slot => slot[key])
+  const of = (key: 'target' | 'firstMoment' | 'secondMoment' | 'step'): Tensor[] => slots.map(slot => slot[key])
   const { lr, beta1, beta2, weightDecay, eps } = rates
   const options = { lr, beta1, beta2, weightDecay, eps, amsgrad: false, maximize: false }
   fusedAdamw_(of('target'), gradients, of('firstMoment'), of('secondMoment'), [], of('step'), options)
   // 16-bit parameters are rounded from their copies.
-  const narrow = fused.filter(({ parameter, target }) => parameter !== target)
-  if (narrow.length === 0) return
-  foreachCopy_(
-    narrow.map(({ parameter }) => parameter),
-    narrow.map(({ target }) => target),
-  )
+  const narrow = slots.filter(({ parameter, target }) => parameter !== target)
+  const rounded = narrow.map(({ parameter, target }) => target.toCopy({ dtype: parameter.dtype }))
+  const changed = narrow.map(({ parameter }, i) => rounded[i]!.ne(parameter).sum())
+  if (narrow.length > 0)
+    foreachCopy_(
+      narrow.map(({ parameter }) => parameter),
+      rounded,
+    )
+  return changed
 }
 
 /** A norm of 16-bit gradients needs more digits than they have. */

@@ -1,4 +1,4 @@
-// Random words for one row, eight counters at a time. Included inside a namespace, once per instruction set; functions only.
+// Random words by counters, eight counters at a time. Included inside a namespace, once per instruction set; functions only.
 
 constexpr int kLanes = 8;
 
