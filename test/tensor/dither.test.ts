@@ -14,37 +14,43 @@ function everyNumber(dtype: Narrow, copies = 1): Int16Array {
   return Int16Array.from(bits)
 }
 
-function widened(bits: Int16Array, dtype: Narrow): Float32Array {
-  return scope(() => ofBits(bits, dtype).toCopy({ dtype: 'float32' }).dataSync<'float32'>()) as Float32Array
+async function widened(bits: Int16Array, dtype: Narrow): Promise<Float32Array> {
+  return read(() => ofBits(bits, dtype).toCopy({ dtype: 'float32' }))
+}
+
+async function read<A extends Float32Array | Int16Array>(make: () => Tensor): Promise<A> {
+  const tensor = scope(make)
+  const data = (await tensor.data()) as A
+  tensor.dispose()
+  return data
 }
 
 function ofBits(bits: Int16Array, dtype: Narrow): Tensor {
   return Tensor.from(bits, { dtype: 'int16' }).viewDtype({ dtype })
 }
 
-function mastersOf(weight: Tensor, options = key): Float32Array {
-  return scope(() => {
+function mastersOf(make: () => Tensor, options = key): Promise<Float32Array> {
+  return read(() => {
+    const weight = make()
     const master = weight.toCopy({ dtype: 'float32' })
     dither(weight, master, options)
-    return master.dataSync<'float32'>() as Float32Array
+    return master
   })
 }
 
 describe.each(['bfloat16', 'float16'] as const)('%s', dtype => {
-  test('every master rounds to its weight and lies strictly inside its cell: all exponents, signs, denormals', () => {
+  test('every master rounds to its weight and lies strictly inside its cell: all exponents, signs, denormals', async () => {
     const bits = everyNumber(dtype, 3)
-    const weights = widened(bits, dtype)
-    const masters = scope(() => mastersOf(ofBits(bits, dtype)))
-    const back = scope(() =>
-      Tensor.from(masters).toCopy({ dtype }).viewDtype({ dtype: 'int16' }).dataSync<'int16'>(),
-    ) as Int16Array
+    const weights = await widened(bits, dtype)
+    const masters = await mastersOf(() => ofBits(bits, dtype))
+    const back = await read(() => Tensor.from(masters).toCopy({ dtype }).viewDtype({ dtype: 'int16' }))
     expect(back).toEqual(bits)
     // Towards zero and away from it. Beyond the largest number the grid goes on as before it.
-    const inner = widened(
+    const inner = await widened(
       bits.map(one => one - 1),
       dtype,
     )
-    const outer = widened(
+    const outer = await widened(
       bits.map(one => one + 1),
       dtype,
     )
@@ -59,21 +65,19 @@ describe.each(['bfloat16', 'float16'] as const)('%s', dtype => {
     expect(moved / bits.length).toBeGreaterThan(0.99)
   })
 
-  test('zeros stay zero, with their sign', () => {
-    const masters = scope(() => mastersOf(ofBits(Int16Array.from([0, -0x8000]), dtype)))
+  test('zeros stay zero, with their sign', async () => {
+    const masters = await mastersOf(() => ofBits(Int16Array.from([0, -0x8000]), dtype))
     expect(Object.is(masters[0], 0) && Object.is(masters[1], -0)).toBe(true)
   })
 
-  test.each([0.05, -0.05, 1, -1, 2 ** -20])('masters of %d are uniform over their cell', value => {
+  test.each([0.05, -0.05, 1, -1, 2 ** -20])('masters of %d are uniform over their cell', async value => {
     const count = 200_000
-    const { weight, below, above, masters } = scope(() => {
-      const weights = Tensor.from([value]).toCopy({ dtype })
-      const bits = weights.viewDtype({ dtype: 'int16' }).dataSync<'int16'>()[0] as number
-      const near = widened(Int16Array.from([bits - 1, bits, bits + 1]), dtype)
-      const [inner, weight, outer] = [...near] as [number, number, number]
-      const masters = mastersOf(weights.expand([count]).contiguous())
-      return { weight, below: Math.abs(weight - inner) / 2, above: Math.abs(outer - weight) / 2, masters }
-    })
+    const rounded = () => Tensor.from([value]).toCopy({ dtype })
+    const [bits] = await read<Int16Array>(() => rounded().viewDtype({ dtype: 'int16' }))
+    const near = await widened(Int16Array.from([bits! - 1, bits!, bits! + 1]), dtype)
+    const [inner, weight, outer] = [...near] as [number, number, number]
+    const [below, above] = [Math.abs(weight - inner) / 2, Math.abs(outer - weight) / 2]
+    const masters = await mastersOf(() => rounded().expand([count]).contiguous())
     // Distance from zero, measured from the weight.
     const offsets = [...masters].map(master => (master - weight) * Math.sign(value))
     const width = below + above
@@ -88,21 +92,18 @@ describe.each(['bfloat16', 'float16'] as const)('%s', dtype => {
   })
 })
 
-test('what is drawn depends on seed, name and index alone', () => {
-  scope(() => {
-    const weight = Tensor.from(Float32Array.from({ length: 5000 }, (_, i) => 0.01 + i / 1000)).toCopy({
-      dtype: 'bfloat16',
-    })
-    const whole = mastersOf(weight)
-    expect(mastersOf(weight)).toEqual(whole)
-    expect(mastersOf(weight.narrow(0, 0, 4321).clone())).toEqual(whole.slice(0, 4321))
-    expect(mastersOf(weight.view([50, 100]))).toEqual(whole)
-    for (const other of [
-      { ...key, seed: 8 },
-      { ...key, name: 'v' },
-    ]) {
-      const drawn = mastersOf(weight, other)
-      expect(drawn.filter((one, i) => one === whole[i]).length).toBeLessThan(10)
-    }
-  })
+test('what is drawn depends on seed, name and index alone', async () => {
+  const numbers = Float32Array.from({ length: 5000 }, (_, i) => 0.01 + i / 1000)
+  const weight = (): Tensor => Tensor.from(numbers).toCopy({ dtype: 'bfloat16' })
+  const whole = await mastersOf(weight)
+  expect(await mastersOf(weight)).toEqual(whole)
+  expect(await mastersOf(() => weight().narrow(0, 0, 4321).clone())).toEqual(whole.slice(0, 4321))
+  expect([...(await mastersOf(() => weight().view([50, 100])))]).toEqual([...whole])
+  for (const other of [
+    { ...key, seed: 8 },
+    { ...key, name: 'v' },
+  ]) {
+    const drawn = await mastersOf(weight, other)
+    expect(drawn.filter((one, i) => one === whole[i]).length).toBeLessThan(10)
+  }
 })
