@@ -2,8 +2,9 @@ import { basename, extname, normalize } from 'node:path'
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
-import { chart, mainMetrics, Run, toPng, toSvg } from '../run/index.js'
+import { chart, mainMetrics, toPng, toSvg } from '../run/index.js'
 import { file, flagHelp, readArguments, text, UsageError } from './flags.js'
+import { readView } from './runs.js'
 
 const flags = z.object({
   out: file('.svg or .png').default('plot.svg'),
@@ -28,7 +29,7 @@ export async function run(args: string[]): Promise<number> {
   if (positionals.length === 0) throw new UsageError('expected a run: the directory it is in')
   const encode = encoders[extname(given.out).toLowerCase()]
   if (!encode) throw new UsageError(`--out: expected a file that ends in .svg or .png, got "${given.out}"`)
-  const views = await Promise.all(positionals.map(directory => Run.read(directory)))
+  const views = await Promise.all(positionals.map(readView))
   const known = [...new Set(views.flatMap(view => [...view.metrics.keys()]))].sort()
   const metrics = given.metrics?.split(',').map(name => name.trim()) ?? mainMetrics(views)
   for (const name of metrics)

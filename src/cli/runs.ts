@@ -31,7 +31,7 @@ async function list(given: readonly string[]): Promise<number> {
   const unreadable: string[] = []
   for (const directory of directories)
     try {
-      const view = await Run.read(directory)
+      const view = await readView(directory)
       const best = headline(view)
       const result = best ? `${best.name} ${shortNumber(best.point.value)}` : '-'
       rows.push([
@@ -48,6 +48,13 @@ async function list(given: readonly string[]): Promise<number> {
   if (rows.length > 0) console.log(columns([['run', 'command', 'status', 'step', 'result', 'last word'], ...rows]))
   for (const message of unreadable) console.error(`whetstone: ${message}`)
   return unreadable.length > 0 ? 1 : 0
+}
+
+/** A run, with a word about lines of its logs that could not be read. */
+export async function readView(directory: string): Promise<RunView> {
+  const view = await Run.read(directory)
+  for (const place of view.badLines) console.error(`whetstone: ${place} is damaged and left out`)
+  return view
 }
 
 /** The run that a directory is, or those in it, the one that changed last at the end. */
@@ -74,7 +81,7 @@ async function isRun(directory: string): Promise<boolean> {
 async function compare(given: readonly string[]): Promise<number> {
   const [first, second] = given
   if (first === undefined || second === undefined || given.length !== 2) throw new UsageError('compare takes two runs')
-  const [a, b] = [await Run.read(first), await Run.read(second)]
+  const [a, b] = [await readView(first), await readView(second)]
   const [left, right] = names(a, b)
   const state = (view: RunView) => `${view.config.command}, ${view.status}, step ${view.step}`
   const rows = [

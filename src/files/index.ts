@@ -10,6 +10,7 @@ export {
   writeFileAtomic,
 } from './atomic-file.js'
 export { cacheDirectory } from './cache-directory.js'
+export { fileCrc32, fileSha256 } from './checksum.js'
 export { readConfigFile } from './config-file.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'

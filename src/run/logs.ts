@@ -1,9 +1,9 @@
 /** The files of `logs/`: JSONL for programs and people, and TensorBoard's. */
-import { readFile, truncate } from 'node:fs/promises'
+import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { attributed } from './append-file.js'
-import { RunError } from './errors.js'
 import type { Json } from './exact-json.js'
+import { contentOf, readJsonLines } from './json-lines.js'
 import { LogFile } from './log-file.js'
 import { logFiles } from './paths.js'
 import { TensorBoardLog } from './tensorboard.js'
@@ -117,25 +117,8 @@ async function cutToLines(path: string, limit: number): Promise<void> {
 
 /** The first step of which nothing is logged, and of which TensorBoard should know nothing. */
 async function firstStepAfter(path: string): Promise<number> {
-  return (await linesOf(path)).reduce((next, { step }) => Math.max(next, Number(step) + 1), 0)
-}
-
-async function linesOf(path: string): Promise<Record<string, Json>[]> {
-  const lines = (await contentOf(path)).toString().split('\n').slice(0, -1)
-  return lines.map((line, index) => {
-    try {
-      return JSON.parse(line) as Record<string, Json>
-    } catch (cause) {
-      throw new RunError(`${path}:${index + 1}: not JSON (${(cause as Error).message})`, { cause })
-    }
-  })
-}
-
-async function contentOf(path: string): Promise<Buffer> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return Buffer.alloc(0)
-    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
-  })
+  const { objects } = await readJsonLines(path)
+  return objects.reduce((next, { step }) => (typeof step === 'number' ? Math.max(next, step + 1) : next), 0)
 }
 
 function now(): string {

@@ -1,11 +1,12 @@
 /** A run directory as others see it: lists of runs, plots, replays, a dashboard. Nothing is locked or written. */
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Checkpoint, checkpointSteps, latestCheckpoint } from './checkpoints.js'
+import { type Checkpoint, checkpointSteps, newestCheckpoint } from './checkpoints.js'
 import { RunError } from './errors.js'
 import type { Json } from './exact-json.js'
 import { type RunConfig, readConfig } from './identity.js'
 import { Journal } from './journal.js'
+import { type JsonLines, type JsonObject, readJsonLines } from './json-lines.js'
 import { isHeld, type LockHolder, readLock } from './lock.js'
 import { logFiles, runPaths } from './paths.js'
 
@@ -38,6 +39,8 @@ export interface RunView {
   /** By name, ascending by step; the last line where a step has several. */
   readonly metrics: ReadonlyMap<string, readonly MetricPoint[]>
   readonly events: readonly RunEvent[]
+  /** Lines of the logs that are not JSON, as `file:line`. They were left out. */
+  readonly badLines: readonly string[]
   /** Steps that have a checkpoint directory. */
   readonly checkpoints: readonly number[]
   readonly journal: Pick<Journal, 'read' | 'iterations'>
@@ -51,8 +54,10 @@ export async function readRun(directory: string): Promise<RunView> {
   // The lock is read before the events: a run that ends in between has said so in them.
   const holder = await readLock(paths.lock)
   const owner = holder && isHeld(holder) ? holder : undefined
-  const events = (await readJsonLines(join(paths.logs, logFiles.events))) as unknown as RunEvent[]
-  const metrics = await readMetrics(join(paths.logs, logFiles.metrics))
+  const eventLines = await readJsonLines(join(paths.logs, logFiles.events))
+  const events = eventLines.objects.filter(isEvent)
+  const metricLines = await readJsonLines(join(paths.logs, logFiles.metrics))
+  const metrics = metricsOf(metricLines)
   const checkpoints = await checkpointSteps(paths.checkpoints)
   const lastPoints = [...metrics.values()].map(points => points.at(-1)!)
   return {
@@ -68,10 +73,18 @@ export async function readRun(directory: string): Promise<RunView> {
     ),
     metrics,
     events,
+    badLines: [
+      ...eventLines.bad.map(line => `${join(paths.logs, logFiles.events)}:${line}`),
+      ...metricLines.bad.map(line => `${join(paths.logs, logFiles.metrics)}:${line}`),
+    ],
     checkpoints,
     journal: new Journal(paths.journal),
-    latest: () => latestCheckpoint(paths.checkpoints),
+    latest: () => newestCheckpoint(paths.checkpoints),
   }
+}
+
+function isEvent(line: JsonObject): line is JsonObject & RunEvent {
+  return typeof line.kind === 'string' && !Number.isNaN(Date.parse(String(line.time)))
 }
 
 function ending(events: readonly RunEvent[]): RunStatus {
@@ -80,36 +93,18 @@ function ending(events: readonly RunEvent[]): RunStatus {
   return kind === 'finished' || kind === 'stopped' || kind === 'failed' ? kind : 'crashed'
 }
 
-async function readMetrics(path: string): Promise<Map<string, MetricPoint[]>> {
+/** Metrics by name. What has not the shape of one is left out. */
+function metricsOf({ objects }: JsonLines): Map<string, MetricPoint[]> {
   const series = new Map<string, Map<number, MetricPoint>>()
-  for (const line of await readJsonLines(path)) {
-    const { step, time, values } = line as unknown as {
-      step: number
-      time: string
-      values: Record<string, number | string>
-    }
+  for (const line of objects) {
+    const { step, time, values } = line as { step?: Json; time?: Json; values?: Json }
+    if (typeof step !== 'number' || typeof time !== 'string') continue
+    if (typeof values !== 'object' || values === null || Array.isArray(values)) continue
     for (const [name, value] of Object.entries(values)) {
+      if (typeof value !== 'number' && typeof value !== 'string') continue
       if (!series.has(name)) series.set(name, new Map())
       series.get(name)!.set(step, { step, time: Date.parse(time), value: Number(value) })
     }
   }
   return new Map([...series].map(([name, points]) => [name, [...points.values()].sort((a, b) => a.step - b.step)]))
-}
-
-/** The lines of a file that may be growing: the last one counts once it is whole. */
-async function readJsonLines(path: string): Promise<{ [key: string]: Json }[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
-    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
-  })
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line, index) => {
-      try {
-        return JSON.parse(line) as { [key: string]: Json }
-      } catch (cause) {
-        throw new RunError(`${path}:${index + 1}: not JSON (${(cause as Error).message})`, { cause })
-      }
-    })
 }

@@ -6,6 +6,9 @@ import { attributed } from './append-file.js'
 import {
   type Checkpoint,
   latestCheckpoint,
+  type PassedOver,
+  type Refusal,
+  readCheckpoint,
   recoverCheckpoints,
   rotateCheckpoints,
   writeCheckpoint,
@@ -21,10 +24,11 @@ import {
   writeConfig,
 } from './identity.js'
 import { Journal } from './journal.js'
+import { readJsonLines } from './json-lines.js'
 import { type Lock, removeDeadClaims, takeLock } from './lock.js'
 import { RunLogs, type SkippedRecord } from './logs.js'
 import { isMetricName, metricNames } from './metric-names.js'
-import { runPaths } from './paths.js'
+import { logFiles, runPaths } from './paths.js'
 import { type RunView, readRun } from './run-view.js'
 
 const defaultKeep = 2
@@ -40,6 +44,10 @@ export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
    * was sampled there came from a policy that the changed run will not make again. Default: all of it stays.
    */
   readonly outdatedFrom?: (state: ExactJson | undefined) => number
+  /** Whether the journal holds what going on from a checkpoint of this state needs. Default: always. */
+  readonly refuse?: (state: ExactJson, journal: Journal) => Promise<Refusal | undefined>
+  /** Told what the user should know, such as a checkpoint that was passed over. The events have it too. */
+  readonly onWarning?: (message: string) => void
 }
 
 /** How a run ended. */
@@ -66,16 +74,22 @@ export class Run {
   readonly #lock: Lock
   readonly #logs: RunLogs
   readonly #keepCheckpoints: number
+  /** Of the newest checkpoint that the run can go on from. */
+  #saved: number | undefined
+  /** Steps of checkpoints that were passed over. */
+  readonly #unusable: Set<number>
   #closing: Promise<void> | undefined
 
   private constructor(opened: Opened) {
     this.directory = opened.directory
     this.journal = new Journal(runPaths(opened.directory).journal)
     this.resumed = opened.resumed
-    this.fromStart = opened.fromStart
+    this.fromStart = opened.saved === undefined
     this.#lock = opened.lock
     this.#logs = opened.logs
     this.#keepCheckpoints = opened.options.keepCheckpoints ?? defaultKeep
+    this.#saved = opened.saved
+    this.#unusable = opened.unusable
   }
 
   /** Starts a run in a new directory, or one that holds no run. */
@@ -98,29 +112,40 @@ export class Run {
       const paths = runPaths(directory)
       const old = await readConfig(paths.config)
       if (!old) return Run.#begin(directory, identity, options, lock)
-      const { harmless = [], allowChange = [], outdatedFrom } = options
+      const { harmless = [], allowChange = [], outdatedFrom, refuse, onWarning } = options
       const continued = continuedConfig(old, identity, { directory, harmless, allowChange })
       const { config, changes } = continued
       await makeFolders(directory)
       await recoverCheckpoints(paths.checkpoints)
-      const passedOver: { directory: string; reason: string }[] = []
-      const latest = await latestCheckpoint(paths.checkpoints, (at, reason) =>
-        passedOver.push({ directory: at, reason }),
-      )
+      const journal = new Journal(paths.journal)
+      const { latest, passedOver } = await latestCheckpoint(paths.checkpoints, async state => refuse?.(state, journal))
+      if (!latest && passedOver.length > 0) throw noneLeft(paths.checkpoints, passedOver)
       // Before the change is written down: one that is killed in between still has it to make.
-      if (outdatedFrom && !continued.harmless) await new Journal(paths.journal).discardFrom(outdatedFrom(latest?.state))
+      const outdated = passedOver.flatMap(({ journalFrom }) => (journalFrom === undefined ? [] : [journalFrom]))
+      if (outdatedFrom && !continued.harmless) outdated.push(outdatedFrom(latest?.state))
+      if (outdated.length > 0) await journal.discardFrom(Math.min(...outdated))
       if (changes.length > 0) await writeConfig(paths.config, config)
       const step = latest?.step ?? 0
+      const unusable = new Set(passedOver.map(one => one.step))
       // A process that died between putting a checkpoint in place and removing older ones left that to do.
-      await rotateCheckpoints(paths.checkpoints, step, options.keepCheckpoints ?? defaultKeep)
+      const count = options.keepCheckpoints ?? defaultKeep
+      await rotateCheckpoints(paths.checkpoints, { newest: step, count, unusable })
       const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {} } })
-      for (const one of passedOver) logs.event('warning', { message: 'checkpoint passed over', ...one })
+      if (!latest && (await hasSaved(paths.logs))) {
+        const message = `${paths.checkpoints} holds no checkpoint: the run begins again from its first step.`
+        logs.event('warning', { message })
+        onWarning?.(message)
+      }
+      for (const { directory: at, reason } of passedOver) {
+        logs.event('warning', { message: 'checkpoint passed over', directory: at, reason })
+        onWarning?.(`${at} is passed over: ${reason}. The run goes on from step ${step}.`)
+      }
       logs.event('resumed', {
         step,
         versions: identity.versions,
         changes: changes.map(({ key, from, to }) => ({ key, from, to })),
       })
-      return new Run({ directory, resumed: true, fromStart: !latest, lock, logs, options })
+      return new Run({ directory, resumed: true, saved: latest?.step, unusable, lock, logs, options })
     })
   }
 
@@ -137,7 +162,7 @@ export class Run {
     await makeFolders(directory)
     const logs = await RunLogs.open(paths.logs)
     logs.event('started', { command: identity.command, versions: identity.versions })
-    return new Run({ directory, resumed: false, fromStart: true, lock, logs, options })
+    return new Run({ directory, resumed: false, saved: undefined, unusable: new Set(), lock, logs, options })
   }
 
   /** A run as others see it: no lock, nothing written. */
@@ -190,16 +215,20 @@ export class Run {
     // On the disk first: a checkpoint must never know of more log than there is.
     await this.#logs.flush()
     await writeCheckpoint(checkpoints, { step, state, logs: this.#logs.offsets, keep, fill })
-    await rotateCheckpoints(checkpoints, step, this.#keepCheckpoints)
+    this.#saved = step
+    this.#unusable.delete(step)
+    await rotateCheckpoints(checkpoints, { newest: step, count: this.#keepCheckpoints, unusable: this.#unusable })
     this.event('checkpoint', { step })
   }
 
-  /** The newest complete checkpoint; one that was cut short is passed over, with an event. */
+  /** The checkpoint that the run went on from, or the last one that it saved. */
   async latest(): Promise<Checkpoint | undefined> {
-    const found = await latestCheckpoint(runPaths(this.directory).checkpoints, (directory, reason) =>
-      this.event('warning', { message: 'checkpoint passed over', directory, reason }),
-    )
-    return found && { step: found.step, state: found.state, directory: found.directory }
+    if (this.#saved === undefined) return undefined
+    // Its files were checked when the run was opened, or have just been written.
+    const found = await readCheckpoint(runPaths(this.directory).checkpoints, this.#saved, 'sizes')
+    if (found.kind === 'incomplete') throw new RunError(`${found.directory}: ${found.reason}`)
+    const { step, state, directory } = found.checkpoint
+    return { step, state, directory }
   }
 
   /** Everything logged so far is on the disk. Rejects with a FileWriteError where it is not; what was logged is kept for the next time. */
@@ -227,7 +256,8 @@ export class Run {
 interface Opened {
   directory: string
   resumed: boolean
-  fromStart: boolean
+  saved: number | undefined
+  unusable: Set<number>
   lock: Lock
   logs: RunLogs
   options: RunOptions
@@ -251,6 +281,22 @@ async function removeLeftovers(directory: string): Promise<void> {
   for (const name of await readdir(directory))
     if (temporaryTarget(name) === 'config.json') await rm(join(directory, name), { force: true })
   await removeDeadClaims(runPaths(directory).lock)
+}
+
+/** Whether the run says that it saved a checkpoint since it last began from its first step. */
+async function hasSaved(logs: string): Promise<boolean> {
+  const { objects } = await readJsonLines(join(logs, logFiles.events))
+  const since = objects.findLastIndex(({ kind, step }) => kind === 'started' || (kind === 'resumed' && step === 0))
+  return objects.slice(since + 1).some(({ kind }) => kind === 'checkpoint')
+}
+
+function noneLeft(checkpoints: string, passedOver: readonly PassedOver[]): RunError {
+  const reasons = passedOver.map(({ directory, reason }) => `\n  ${directory}: ${reason}`)
+  return new RunError(`${checkpoints} holds no checkpoint that the run can go on from:${reasons.join('')}`, {
+    remedy:
+      `Put back a copy of one of them, start a new run, or remove ${checkpoints} and resume: ` +
+      'the run then begins again from its first step.',
+  })
 }
 
 async function makeFolders(directory: string): Promise<void> {

@@ -108,7 +108,7 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
 }
 
 function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
-  { origins, resume, allowChange }: JobOptions<C>,
+  { origins, resume, allowChange, report }: JobOptions<C>,
   { command }: SupervisedTrainer<C, K, R>,
   { config, dataset }: PreparedTraining<C, K>,
 ): Promise<Run> {
@@ -117,7 +117,12 @@ function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends
   const identity = { command, config: plain, origins, fingerprints, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
-    ? Run.resume(config.output, identity, { keepCheckpoints, allowChange, harmless: harmlessFor(config.optimizer) })
+    ? Run.resume(config.output, identity, {
+        keepCheckpoints,
+        allowChange,
+        harmless: harmlessFor(config.optimizer),
+        onWarning: message => report.line(message),
+      })
     : Run.create(config.output, identity, { keepCheckpoints })
 }
 

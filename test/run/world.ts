@@ -26,3 +26,10 @@ export function jsonLines(file: string): Record<string, unknown>[] {
 export function write(name: string, text: string): (directory: string) => Promise<void> {
   return async directory => writeFileSync(join(directory, name), text)
 }
+
+/** Changes one bit of a file, or changes it back. */
+export function flipBit(file: string, at: number, bit = 0): void {
+  const bytes = readFileSync(file)
+  bytes[at]! ^= 1 << bit
+  writeFileSync(file, bytes)
+}

@@ -19,7 +19,7 @@ import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
-import { firstUntrained } from './state.js'
+import { firstUntrained, refuseWithoutSamples } from './state.js'
 import { proofIdsOf, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
@@ -115,7 +115,7 @@ async function checkOtherModels(config: RlConfig, vocabSize: number): Promise<vo
 }
 
 function openRun(
-  { origins, resume, allowChange }: JobOptions<RlConfig>,
+  { origins, resume, allowChange, report }: JobOptions<RlConfig>,
   { config, dataset, ptx }: PreparedRl,
 ): Promise<Run> {
   const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
@@ -128,6 +128,8 @@ function openRun(
         allowChange,
         harmless: harmlessFor(config),
         outdatedFrom: firstUntrained,
+        refuse: refuseWithoutSamples,
+        onWarning: message => report.line(message),
       })
     : Run.create(config.output, identity, { keepCheckpoints })
 }

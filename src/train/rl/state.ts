@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import type { DataCursor } from '../../data/index.js'
 import type { ExperienceState } from '../../experience/index.js'
-import type { Run } from '../../run/index.js'
+import { type Journal, JournalError, type ResumeOptions, type Run } from '../../run/index.js'
+import { IterationJournal } from './iteration-journal.js'
 import type { UpdateSummary } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
 
@@ -43,6 +44,32 @@ export function firstUntrained(state: unknown): number {
   if (state === undefined) return 0
   const { iteration, updates } = state as RlState
   return iteration + (updates.length > 0 ? 1 : 0)
+}
+
+/**
+ * A checkpoint in the middle of an iteration needs all samples of that iteration: a policy that was trained on some of them cannot
+ * draw the others. Without them the run goes back to a checkpoint of before, and the iteration begins again.
+ */
+export const refuseWithoutSamples: NonNullable<ResumeOptions['refuse']> = async (state, journal) => {
+  const { iteration, updates } = state as unknown as RlState
+  if (updates.length === 0) return undefined
+  const problem = await lostSamples(journal, { iteration, updates: updates.length })
+  return problem === undefined ? undefined : { reason: problem, journalFrom: iteration }
+}
+
+async function lostSamples(
+  journal: Journal,
+  { iteration, updates }: { iteration: number; updates: number },
+): Promise<string | undefined> {
+  try {
+    const found = await IterationJournal.open(journal, iteration)
+    const hasAll = found.rollout?.samples.every(key => found.outcome(key) !== undefined)
+    if (hasAll && found.updates.length >= updates) return undefined
+    return `the journal of iteration ${iteration}, which it is in the middle of, has lost records`
+  } catch (error) {
+    if (error instanceof JournalError) return error.message
+    throw error
+  }
 }
 
 /** Saves the models and the state under the number of optimiser steps. */

@@ -1,0 +1,103 @@
+/** Files of a run that were damaged, cut or changed: nothing is trained on them unnoticed. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { flipBit } from '../../run/world.js'
+import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from './world.js'
+
+const model = await modelDirectory(8, { layers: 1 })
+const data = promptFile(4)
+/** With everything a checkpoint can hold: a critic, an average, a KL controller that moves, supervised rows. */
+const base = quickly({
+  ...{ model, data, rewards: letterReward, algorithm: 'ppo', nSamplesPerPrompt: 2, maxNewTokens: 4 },
+  ...{ emaDecay: 0.9, klController: { kind: 'adaptive', coef: 0.1, target: 1, horizon: 100 }, keepCheckpoints: 9 },
+  ...{ updateEpochs: 1, trainBatchSize: 2, saveSteps: 4, critic: { optimizer: { lr: 1e-3 } } },
+})
+
+const whole = fresh('run')
+await start({ ...base, output: whole })
+const exports = ['final_model', 'value_model', 'ema_model'] as const
+const weights = exports.map(name => finalWeights(whole, name))
+
+const begun = fresh('run')
+await start({ ...base, output: begun, iterations: 2 })
+async function copyOf(run: string): Promise<string> {
+  const output = fresh('run')
+  await cp(run, output, { recursive: true })
+  return output
+}
+
+async function expectSameEnd(output: string): Promise<void> {
+  await start({ ...base, output }, { resume: true })
+  for (const [i, name] of exports.entries()) expect(finalWeights(output, name).equals(weights[i]!), name).toBe(true)
+}
+
+const checkpoints = readdirSync(join(begun, 'checkpoints')).sort()
+const newest = join('checkpoints', checkpoints.at(-1)!)
+const files = readdirSync(join(begun, newest), { recursive: true, encoding: 'utf8' })
+  .filter(name => statSync(join(begun, newest, name)).isFile())
+  .sort()
+
+test('a checkpoint of all that can be in one', () => {
+  expect(checkpoints).toEqual(['000004', '000008'])
+  const state = ['state.json', 'weights.safetensors', 'optimizer.safetensors']
+  expect(files).toEqual(
+    [
+      ...['actor', 'critic'].flatMap(name => state.map(file => `${name}/${file}`)),
+      'ema/state.json',
+      'ema/weights.safetensors',
+      'state.json',
+    ].sort(),
+  )
+})
+
+test.each(files)(
+  'one flipped bit of %s: the checkpoint is passed over, and the run comes to the same end',
+  async file => {
+    const output = await copyOf(begun)
+    const path = join(output, newest, file)
+    flipBit(path, Math.floor(readFileSync(path).length * 0.7), 2)
+    await expectSameEnd(output)
+    const events = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
+    expect(events).toContain('"checkpoint passed over"')
+    await rm(output, { recursive: true })
+  },
+)
+
+/** A run that was stopped between two updates of its second iteration, with checkpoints of before. */
+async function stoppedWithin(): Promise<string> {
+  const output = await copyOf(begun)
+  await rm(join(output, newest), { recursive: true })
+  await start({ ...base, output, saveSteps: 1 }, { resume: true, stopAt: 'updating' })
+  return output
+}
+
+test('a journal that lost the end of the iteration that was begun: the iteration begins again from its checkpoint', async () => {
+  const within = await stoppedWithin()
+  const [, file] = readdirSync(join(within, 'journal')).sort()
+  const journal = join(within, 'journal', file!)
+  const lines = (await readFile(journal, 'utf8')).split('\n')
+  const kinds = lines.slice(0, -1).map(line => JSON.parse(line).record.kind as string)
+  expect(kinds.at(-1)).toBe('update')
+  // After a sample, before the batch, before the update.
+  for (const cut of [kinds.indexOf('outcome') + 1, kinds.indexOf('rollout'), kinds.lastIndexOf('update')]) {
+    const output = await copyOf(within)
+    await writeFile(join(output, 'journal', file!), `${lines.slice(0, cut).join('\n')}\n`)
+    await expectSameEnd(output)
+    const events = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
+    expect(events).toContain('the journal of iteration 1, which it is in the middle of, has lost records')
+    await rm(output, { recursive: true })
+  }
+})
+
+test('a journal that lost its end, and no checkpoint of before: refused', async () => {
+  const output = await stoppedWithin()
+  const [kept] = readdirSync(join(output, 'checkpoints')).sort().reverse()
+  for (const name of readdirSync(join(output, 'checkpoints')))
+    if (name !== kept) await rm(join(output, 'checkpoints', name), { recursive: true })
+  await rm(join(output, 'journal'), { recursive: true })
+  await expect(start({ ...base, output }, { resume: true })).rejects.toThrow(
+    /holds no checkpoint that the run can go on from:\n.*the journal of iteration 1/,
+  )
+})
