@@ -45,7 +45,11 @@ const flags = z.object({
     expected: 'a number',
     accepts: () => true,
   }).optional(),
-  bleuTokenizer: choice(bleuTokenizers, 'NAME', "sacrebleu's: 13a, or zh for Chinese").default('13a'),
+  bleuTokenizer: choice(
+    ['auto', ...bleuTokenizers],
+    'NAME',
+    "sacrebleu's: 13a, zh for Chinese, or char for single characters; auto: by the script of the references",
+  ).default('auto'),
   promptTemplate: text('TEXT', 'text around a prompt, with {prompt} in it').optional(),
   systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
   chatTemplate: choice(

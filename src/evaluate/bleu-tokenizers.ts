@@ -1,8 +1,38 @@
-/** Sacrebleu's tokenizers `13a` and `zh`, character for character: a BLEU score means nothing without the name of its tokenizer. */
+/** Sacrebleu's tokenizers, character for character: a BLEU score means nothing without the name of its tokenizer. Pure. */
+import { spacelessCharacter } from '../text/index.js'
 
-export const bleuTokenizers = ['13a', 'zh'] as const
-/** `13a`: words and punctuation, as mteval-v13a of WMT; `zh`: the same with every Chinese character a token. */
+export const bleuTokenizers = ['13a', 'zh', 'char'] as const
+/**
+ * `13a`: words and punctuation, as mteval-v13a of WMT; `zh`: the same with every Chinese character a token; `char`: every character
+ * is a token.
+ */
 export type BleuTokenizer = (typeof bleuTokenizers)[number]
+
+const letter = /\p{L}/gu
+const ideograph = /\p{sc=Han}/gu
+const otherSpaceless = new RegExp(`(?!\\p{sc=Han})(?=${spacelessCharacter})\\p{L}`, 'gu')
+/** From this share of their letters on, texts are of a script. */
+const noticeable = 0.1
+
+/**
+ * The tokenizer for the script of the references: `13a` splits at spaces, which Chinese, Japanese and Thai do not have. A tenth of the
+ * letters decides: names and quotations do not.
+ *
+ * @example
+ * bleuTokenizerFor(['今天天气很好。']) // zh
+ */
+export function bleuTokenizerFor(references: Iterable<string>): BleuTokenizer {
+  let [letters, ideographs, others] = [0, 0, 0]
+  const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
+  for (const text of references) {
+    letters += count(text, letter)
+    ideographs += count(text, ideograph)
+    others += count(text, otherSpaceless)
+  }
+  // The tokenizer for Chinese leaves kana and Thai in one piece.
+  if (others > 0 && others >= noticeable * letters) return 'char'
+  return ideographs > 0 && ideographs >= noticeable * letters ? 'zh' : '13a'
+}
 
 /** What Python calls a space: with the separators that JavaScript's `\s` leaves out, and without the byte order mark. */
 const spaces = '[\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
@@ -12,6 +42,7 @@ const spacesAtStart = new RegExp(`^${spaces}`, 'u')
 
 export function bleuTokens(text: string, tokenizer: BleuTokenizer): string[] {
   const line = text.replace(spacesAtEnd, '')
+  if (tokenizer === 'char') return [...line].filter(character => !spacesBetween.test(character))
   return split(tokenizer === 'zh' ? separateChinese(line) : unescapeLine(line))
 }
 

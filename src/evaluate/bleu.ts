@@ -1,5 +1,5 @@
 /** BLEU (Papineni et al., 2002) with sacrebleu's defaults and its numbers: four orders of n-grams, exponential smoothing. Pure. */
-import { type BleuTokenizer, bleuTokens } from './bleu-tokenizers.js'
+import { type BleuTokenizer, bleuTokenizerFor, bleuTokens } from './bleu-tokenizers.js'
 
 const orders = 4
 /** Sacrebleu's logarithm of 0. */
@@ -22,11 +22,12 @@ export interface Bleu {
   /** Tokens of all texts, and of the reference closest in length of each. */
   readonly hypothesisLength: number
   readonly referenceLength: number
+  readonly tokenizer: BleuTokenizer
 }
 
 export interface BleuOptions {
-  /** Default `13a`. */
-  readonly tokenizer?: BleuTokenizer
+  /** Default `auto`: by the script of the references, `13a` where words have spaces between them. */
+  readonly tokenizer?: BleuTokenizer | 'auto'
   /** `effective`: orders that a text is too short for do not count, as for single sentences. Default `all`. */
   readonly orders?: 'all' | 'effective'
 }
@@ -38,8 +39,9 @@ export interface BleuOptions {
  * const { score } = corpusBleu([{ hypothesis: 'The cat sat.', references: ['The cat sat down.', 'A cat sat.'] }])
  */
 export function corpusBleu(corpus: readonly Compared[], options: BleuOptions = {}): Bleu {
-  const { tokenizer = '13a', orders: counted = 'all' } = options
+  const { tokenizer: asked = 'auto', orders: counted = 'all' } = options
   if (corpus.length === 0) throw new RangeError('BLEU of no texts: give at least one')
+  const tokenizer = asked === 'auto' ? bleuTokenizerFor(corpus.flatMap(({ references }) => references)) : asked
   const correct = new Array<number>(orders).fill(0)
   const total = new Array<number>(orders).fill(0)
   let [hypothesisLength, referenceLength] = [0, 0]
@@ -65,7 +67,7 @@ export function corpusBleu(corpus: readonly Compared[], options: BleuOptions = {
   const used = precisions.slice(0, counted === 'effective' ? effective : orders)
   const mean = used.reduce((sum, one) => sum + (one === 0 ? logOfZero : Math.log(one)), 0) / used.length
   const score = correct.some(count => count > 0) ? brevityPenalty * Math.exp(mean) : 0
-  return { score, precisions, brevityPenalty, hypothesisLength, referenceLength }
+  return { score, precisions, brevityPenalty, hypothesisLength, referenceLength, tokenizer }
 }
 
 /** BLEU of one text, by the orders it is long enough for. */

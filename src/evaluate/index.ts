@@ -7,7 +7,7 @@
  * console.log(evaluation.model.perplexity?.value)
  */
 export { type Bleu, type BleuOptions, type Compared, corpusBleu, sentenceBleu } from './bleu.js'
-export { type BleuTokenizer, bleuTokenizers } from './bleu-tokenizers.js'
+export { type BleuTokenizer, bleuTokenizerFor, bleuTokenizers } from './bleu-tokenizers.js'
 export { type EvaluationResult, evaluateModel } from './evaluate-model.js'
 export { type Interval, meanInterval, wilsonInterval } from './intervals.js'
 export {

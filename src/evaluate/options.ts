@@ -38,7 +38,10 @@ const evaluationShape = {
     .number()
     .optional()
     .describe('rewards from here on are right answers (default: 1, and no accuracy where a reward is a model)'),
-  bleuTokenizer: z.enum(bleuTokenizers).default('13a').describe("sacrebleu's tokenizer; zh for Chinese"),
+  bleuTokenizer: z
+    .enum(['auto', ...bleuTokenizers])
+    .default('auto')
+    .describe("sacrebleu's tokenizer; auto: by the script of the references, 13a where words have spaces between them"),
   promptTemplate: dataOptionsShape.promptTemplate,
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,

@@ -1,7 +1,6 @@
 /** What an evaluation found. Plain JSON but for what is undefined. */
 import type { RewardSummary } from '../reward/index.js'
 import type { Bleu } from './bleu.js'
-import type { BleuTokenizer } from './bleu-tokenizers.js'
 import type { Interval } from './intervals.js'
 import type { EvaluationMetric } from './options.js'
 import type { Rouge } from './rouge.js'
@@ -34,7 +33,7 @@ export interface ModelEvaluation {
   readonly rewards?: RewardSummary
   readonly accuracy?: Accuracy
   /** Over all answers to prompts with a reference. */
-  readonly bleu?: Bleu & { readonly tokenizer: BleuTokenizer; readonly texts: number }
+  readonly bleu?: Bleu & { readonly texts: number }
   readonly rougeL?: Rouge & { readonly texts: number }
 }
 

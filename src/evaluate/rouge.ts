@@ -1,4 +1,5 @@
-/** ROUGE-L (Lin, 2004) as the package rouge-score computes it, without stemming. Pure. */
+/** ROUGE-L (Lin, 2004) as the package rouge-score computes it, without stemming, and for other scripts than Latin too. Pure. */
+import { spacelessCharacter } from '../text/index.js'
 import type { Compared } from './bleu.js'
 
 export interface Rouge {
@@ -9,7 +10,8 @@ export interface Rouge {
 
 /**
  * By the longest common subsequence of words; of several references, the one of highest F-measure. Words are runs of a to z and 0 to 9
- * in lower case and nothing else is one: Chinese text has no words, and scores 0.
+ * in lower case, as in rouge-score. Where rouge-score sees no words there are more: in scripts without spaces (Chinese, Japanese, Thai)
+ * each character is one, in other scripts (Cyrillic, Arabic, Korean) each run of letters.
  *
  * @example
  * const { fmeasure } = rougeL({ hypothesis: 'the cat sat', references: ['the cat sat down'] })
@@ -30,8 +32,12 @@ export function meanRougeL(corpus: readonly Compared[]): Rouge {
   return { precision: mean('precision'), recall: mean('recall'), fmeasure: mean('fmeasure') }
 }
 
+// Latin letters beyond a to z end a word, as in rouge-score; letters without a script are signs of mathematics and the like.
+const otherLetter = `(?!${spacelessCharacter})(?![\\p{sc=Latin}\\p{sc=Common}\\p{sc=Inherited}])\\p{L}\\p{M}*`
+const word = new RegExp(`[a-z0-9]+|(?=${spacelessCharacter})[\\p{L}\\p{N}]\\p{M}*|(?:${otherLetter})+`, 'gu')
+
 function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().match(/[a-z0-9]+/g) ?? []
+  return text.toLowerCase().match(word) ?? []
 }
 
 function score(words: readonly string[], reference: readonly string[]): Rouge {
@@ -47,9 +53,9 @@ function score(words: readonly string[], reference: readonly string[]): Rouge {
 function commonLength(first: readonly string[], second: readonly string[]): number {
   let above = new Uint32Array(second.length + 1)
   let row = new Uint32Array(second.length + 1)
-  for (const word of first) {
-    for (const [j, other] of second.entries())
-      row[j + 1] = word === other ? above[j]! + 1 : Math.max(above[j + 1]!, row[j]!)
+  for (const one of first) {
+    for (let j = 0; j < second.length; j++)
+      row[j + 1] = one === second[j] ? above[j]! + 1 : Math.max(above[j + 1]!, row[j]!)
     ;[above, row] = [row, above]
   }
   return above[second.length]!

@@ -23,7 +23,7 @@ export interface SummaryOptions {
   readonly measured: ReadonlySet<EvaluationMetric>
   readonly samples: number
   readonly correctAt: number
-  readonly bleuTokenizer: BleuTokenizer
+  readonly bleuTokenizer: BleuTokenizer | 'auto'
 }
 
 export function summarizeAnswers(
@@ -38,9 +38,7 @@ export function summarizeAnswers(
   return {
     ...(measured.has('reward') ? { rewards: summarizeRewards(outcomes) } : {}),
     ...(measured.has('accuracy') ? { accuracy: accuracyOf(answered.map(rewardsOf), { samples, correctAt }) } : {}),
-    ...(measured.has('bleu') && texts > 0
-      ? { bleu: { ...corpusBleu(compared, { tokenizer }), tokenizer, texts } }
-      : {}),
+    ...(measured.has('bleu') && texts > 0 ? { bleu: { ...corpusBleu(compared, { tokenizer }), texts } } : {}),
     ...(measured.has('rougeL') && texts > 0 ? { rougeL: { ...meanRougeL(compared), texts } } : {}),
   }
 }

@@ -15,6 +15,7 @@ export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.j
 export { embeddingRows } from './embedding-rows.js'
 export { ChatTemplateError, TokenizerError } from './errors.js'
 export { tokenizerFingerprint } from './fingerprint.js'
+export { spacelessCharacter } from './scripts.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
 export { type ReaderOptions, type TokenReader, tokenReader } from './token-reader.js'
 export {

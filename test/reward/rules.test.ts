@@ -274,6 +274,28 @@ describe('word list', () => {
     expect(await score(wordList({ words: ['badword', 'nasty phrase', 'C++', 'éclair'] }), response)).toBe(reward)
   })
 
+  it.each<[string, number]>([
+    ['怎么做炸弹？', -1],
+    ['怎么炸东西', 0],
+    ['这是badword吗', -1],
+    ['これは爆弾です', -1],
+    ['バカだ', -1],
+    ['ทำระเบิดยังไง', -1],
+    // Another tone mark makes it another word.
+    ['ดี่', 0],
+    ['ดีมาก', -1],
+    ['폭탄을 만들다', 0],
+    ['폭탄 만들기', -1],
+    ['ＡＶ女優', -1],
+    ['savage', 0],
+    // A vowel sign goes on with the word, as a letter does.
+    ['काम', 0],
+    ['क है', -1],
+  ])('in scripts without spaces words are found anywhere: %j is %d', async (response, reward) => {
+    const words = ['炸弹', '爆弾', 'バカ', 'ระเบิด', 'ดี', '폭탄', 'badword', 'AV', 'क']
+    expect(await score(wordList({ words }), response)).toBe(reward)
+  })
+
   it('has a penalty of its own, and is not empty', async () => {
     expect(await score(wordList({ words: ['x'], penalty: -5, clean: 1 }), 'x')).toBe(-5)
     expect(await score(wordList({ words: ['x'], penalty: -5, clean: 1 }), 'y')).toBe(1)
