@@ -67,23 +67,23 @@ async function prepare(config: ExperienceFile) {
   resolveExperienceConfig(options, { critic: config.critic !== undefined })
   await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
-  const { prompts, description } = await readPrompts(config.prompts, {
-    columns: {
-      ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
-      ...(labelColumn === undefined ? {} : { label: labelColumn }),
-      ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
-    },
-  })
   const tokenizer = await Tokenizer.load(config.model)
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer, device: config.device })
   const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
-    engine.checkLabels(prompts.map(({ label }) => label))
+    const { prompts, description } = await readPrompts(config.prompts, {
+      columns: {
+        ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
+        ...(labelColumn === undefined ? {} : { label: labelColumn }),
+        ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
+      },
+      check: row => engine.rowProblem(row),
+    })
+    return { options, prompts, description, tokenizer, rewards, close: () => engine.close() }
   } catch (error) {
     await engine.close()
     throw error
   }
-  return { options, prompts, description, tokenizer, rewards, close: () => engine.close() }
 }
 
 async function checkOnly(config: ExperienceFile, report: Report): Promise<void> {

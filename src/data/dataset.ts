@@ -7,6 +7,7 @@ import { DataError } from './errors.js'
 import { type ExampleSource, FixedSet, ShuffledStream } from './example-stream.js'
 import type { GrowingList } from './files/row-index.js'
 import type { DataOptions, DataSpec } from './options.js'
+import type { PromptRow } from './prompts.js'
 import { RowStore } from './row-store.js'
 import { findSourceFiles } from './source-files.js'
 import type { DataReport, Dataset, ExampleKind, ExampleSet, ExampleStream, Examples, SkippedRow } from './types.js'
@@ -16,6 +17,8 @@ export interface OpenDatasetOptions extends DataOptions {
   readonly seed: number
   /** What paths are relative to. */
   readonly baseDirectory: string
+  /** What else is wrong with a row of prompts, such as that no reward can be given to its samples; the row is then a bad one. */
+  readonly checkPrompt?: (prompt: PromptRow) => string | undefined
   readonly onSkipped?: (row: SkippedRow) => void
   /** Bytes that have been read. */
   readonly onProgress?: (bytes: number) => void
@@ -40,14 +43,19 @@ export async function openDataset<K extends ExampleKind>(
   if (validationData !== undefined && validationShare > 0)
     throw new DataError('validationData and validationShare: held-out rows come from one of them; leave the other out')
   const found = await findSourceFiles(spec, baseDirectory)
-  const store = await RowStore.open(kind, found, { ...options, heldOutShare: validationShare })
+  const { checkPrompt } = options
+  const settings = {
+    ...options,
+    checkExample: kind === 'prompts' && checkPrompt ? (row: unknown) => checkPrompt(row as PromptRow) : undefined,
+  }
+  const store = await RowStore.open(kind, found, { ...settings, heldOutShare: validationShare })
   let held: RowStore<K> | undefined
   try {
     if (validationData !== undefined) {
       const files = await findSourceFiles(validationData, baseDirectory)
       if (files.sources.some(({ weight }) => weight !== undefined))
         throw new DataError('validationData: its rows are visited once each; leave weight out')
-      held = await RowStore.open(kind, files, { ...options, heldOutShare: 0 })
+      held = await RowStore.open(kind, files, { ...settings, heldOutShare: 0 })
       if (held.rows === 0) throw empty(held, 'validationData')
     }
     const dataset = new OpenDataset(

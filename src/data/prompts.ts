@@ -40,6 +40,8 @@ export interface PromptFileOptions<Row> extends ReadOptions {
   /** What every row should have. Without one, rows are taken as they are. */
   readonly schema?: RowSchema<Row>
   readonly columns?: PromptColumns
+  /** What else is wrong with a row, such as that no reward can be given to its samples. */
+  readonly check?: (prompt: PromptRow<Row>) => string | undefined
 }
 
 /**
@@ -68,8 +70,9 @@ export async function readPrompts<Row = DataRow>(
       ids.set(row.id, where)
     }
     const prompt = toPrompt(located, schema, options.columns ?? {})
-    if (typeof prompt === 'string') bad.add(where, prompt)
-    else prompts.push(prompt)
+    const problem = typeof prompt === 'string' ? prompt : options.check?.(prompt)
+    if (problem !== undefined) bad.add(where, problem)
+    else if (typeof prompt !== 'string') prompts.push(prompt)
   }
   bad.throwIfAny()
   if (prompts.length === 0) bad.add(file, 'no rows')

@@ -10,13 +10,15 @@ import { checkColumns } from './formats/fields.js'
 import type { DataOptions } from './options.js'
 import { BadRows } from './read-rows.js'
 import { RepeatCounter, type RowHash } from './row-id.js'
-import { type ReadRowOptions, readRowAs } from './row-readers.js'
+import { type ReadRow, type ReadRowOptions, readRowAs } from './row-readers.js'
 import type { SourceFiles } from './source-files.js'
 import type { ExampleKind, SkippedRow } from './types.js'
 
 export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 'systemPrompt' | 'maxBadRows'> {
   /** Share of the rows that goes to `heldOut`. */
   readonly heldOutShare: number
+  /** What else is wrong with an example of a row; the row is then a bad one. */
+  readonly checkExample?: ((example: Rows[ExampleKind]) => string | undefined) | undefined
   readonly onSkipped?: ((row: SkippedRow) => void) | undefined
   /** Bytes that have been read. */
   readonly onProgress?: ((bytes: number) => void) | undefined
@@ -144,7 +146,8 @@ export class RowStore<K extends ExampleKind> {
       for await (const batch of file.scan({ signal, onBytes: bytes => onProgress?.(before + bytes) }))
         for (const scanned of batch) {
           const { where, parsed } = scanned
-          const read = parsed.kind === 'bad' ? parsed : readRowAs(this.kind, { value: parsed.value, where }, options)
+          const found = parsed.kind === 'bad' ? parsed : readRowAs(this.kind, { value: parsed.value, where }, options)
+          const read = this.#checked(found)
           if (read.kind === 'row') {
             file.index.add(scanned.place)
             this.formats[read.format] = (this.formats[read.format] ?? 0) + 1
@@ -159,6 +162,16 @@ export class RowStore<K extends ExampleKind> {
       before += file.bytes
     }
     this.#stopIfTooMany()
+  }
+
+  #checked(read: ReadRow<Rows[K]>): ReadRow<Rows[K]> {
+    const { checkExample } = this.options
+    if (!checkExample || read.kind === 'bad') return read
+    for (const example of read.examples) {
+      const message = checkExample(example)
+      if (message !== undefined) return { kind: 'bad', reason: 'reward', message }
+    }
+    return read
   }
 
   #skip(row: SkippedRow): void {

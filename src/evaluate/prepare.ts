@@ -63,7 +63,11 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
     if (rewards) opened.push(rewards)
     const models: PreparedModel[] = []
     for (const one of inspected) models.push({ ...one, ...(await readData(one.tokenizer, data, config)) })
-    for (const { prompts } of models) rewards?.checkLabels((prompts ?? []).map(({ label }) => label))
+    for (const { prompts = [] } of models)
+      for (const row of prompts) {
+        const problem = rewards?.rowProblem(row)
+        if (problem !== undefined) throw new InputError(`data: ${row.where}: ${problem}`)
+      }
     const leftOut = missing(config, { models, rewards, problems: data.problems })
     const wanted = config.metrics ?? evaluationMetrics
     const measured = new Set(wanted.filter(metric => leftOut[metric] === undefined))

@@ -17,8 +17,8 @@ import { loadFrozen, type Report } from '../train/index.js'
 export interface EvaluationRewards {
   /** Whether the scores are a model's, of which none means "right". */
   readonly judge: 'rules' | 'model'
-  /** Throws for a label that no recipe is for. */
-  checkLabels(labels: Iterable<string | undefined>): void
+  /** Why samples of a row can have no reward, where they cannot. */
+  rowProblem(row: Pick<RewardInput, 'label' | 'reference'>): string | undefined
   open(context: { report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
   close(): Promise<void>
 }
@@ -48,7 +48,7 @@ export async function prepareRewards(
   let opened: RewardComputationEngine | undefined
   return {
     judge: 'model',
-    checkLabels() {},
+    rowProblem: () => undefined,
     async open(context) {
       const settings = {
         device,
@@ -71,7 +71,7 @@ function loadedRewards(options: RewardEngineOptions): EvaluationRewards {
   const engine = new RewardComputationEngine(options)
   return {
     judge: engine.asksModels ? 'model' : 'rules',
-    checkLabels: labels => engine.checkLabels(labels),
+    rowProblem: row => engine.rowProblem(row),
     open: async () => engine,
     close: () => engine.close(),
   }

@@ -2,3 +2,4 @@
 export { redactor } from './redact.js'
 export { parseRetryAfter } from './retry-after.js'
 export { isApiKey, parseServerUrl, type ServerUrl, shownUrl } from './server-url.js'
+export { tlsProblem } from './tls-problem.js'

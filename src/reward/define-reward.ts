@@ -21,18 +21,11 @@ export function defineReward<Schema extends z.ZodType>(
   fn: (input: RewardInput<z.output<Schema>>, options: { signal: AbortSignal }) => RewardAnswer | Promise<RewardAnswer>,
   options: FunctionOptions = {},
 ): DefinedReward<Schema> {
-  // Samples of a prompt share its row.
-  const parsed = new WeakMap<object, z.output<Schema>>()
   const source = sampleReward(
     (input, context) => {
-      let row = parsed.get(input.row)
-      if (row === undefined) {
-        const result = rowSchema.safeParse(input.row)
-        if (!result.success) throw new SourceError('input', rowMessage(result.error))
-        row = result.data
-        parsed.set(input.row, row)
-      }
-      return fn({ ...input, row }, context)
+      const result = rowSchema.safeParse(input.row)
+      if (!result.success) throw new SourceError('input', rowMessage(result.error))
+      return fn({ ...input, row: result.data }, context)
     },
     { ...options, name: options.name ?? (fn.name || 'reward') },
   )

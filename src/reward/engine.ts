@@ -3,6 +3,7 @@
  * engine of this name (gather, process, aggregate), with the difference that what fails is an outcome and never a 0.
  */
 import { aggregatorSource, type ScoredSample } from './aggregator.js'
+import { copyInput } from './copy-input.js'
 import { type Combination, type ResolvedRewards, type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardStoppedError } from './errors.js'
 import type { RewardInput } from './input.js'
@@ -55,10 +56,19 @@ export class RewardComputationEngine {
       onLate: options.onLate ?? (() => {}),
       onBlocked: options.onBlocked ?? warnOfBlocking,
     }
-    this.queues = new Map(sources.map(source => [source.name, new SourceQueue(source, queueOptions)]))
+    this.queues = new Map(
+      sources.map(source => {
+        // Functions are other people's code: they get copies.
+        const copies = source.kind === 'function' ? { copy: copyInput } : {}
+        return [source.name, new SourceQueue(source, { ...queueOptions, ...copies })]
+      }),
+    )
     if (combination.kind === 'aggregator') {
       const { rewardFn, labelMap } = combination
-      this.aggregator = new SourceQueue(aggregatorSource(rewardFn, labelMap), queueOptions)
+      this.aggregator = new SourceQueue(aggregatorSource(rewardFn, labelMap), {
+        ...queueOptions,
+        copy: ({ input, scores }) => ({ input: copyInput(input), scores }),
+      })
     }
   }
 
@@ -78,6 +88,22 @@ export class RewardComputationEngine {
     const { combination } = this.rewards
     const recipe = combination.kind === 'weights' ? undefined : combination.recipe
     if (recipe) for (const label of new Set(labels)) entriesFor(recipe, label)
+  }
+
+  /**
+   * Why no reward can be given to samples of a row, whatever they say: no recipe for its label, or no reference where one is
+   * compared with. Undefined where there is nothing wrong. To be asked about all data before anything is generated.
+   */
+  rowProblem({ label, reference }: Pick<RewardInput, 'label' | 'reference'>): string | undefined {
+    try {
+      this.checkLabels([label])
+    } catch (error) {
+      return (error as Error).message
+    }
+    if (reference !== undefined && reference.length > 0) return undefined
+    const comparing = this.needs(label).find(({ queue }) => queue.source.needsReference)
+    if (!comparing) return undefined
+    return `reward "${comparing.queue.source.name}" compares with a reference, and the row has none; add the column reference, or name the column that holds it`
   }
 
   /** The rewards of a batch. Rejects where it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */
@@ -169,8 +195,8 @@ export class RewardComputationEngine {
     await Promise.all(this.rewards.sources.map(source => source.close?.()))
   }
 
-  private needs(input: RewardInput): Need[] {
-    return needsOf(this.rewards.combination, input.label, [...this.queues.keys()]).map(({ name, weight }) => ({
+  private needs(label: string | undefined): Need[] {
+    return needsOf(this.rewards.combination, label, [...this.queues.keys()]).map(({ name, weight }) => ({
       queue: this.queues.get(name)!,
       weight,
     }))
@@ -178,7 +204,7 @@ export class RewardComputationEngine {
 
   /** What the sources say of a sample, by name: only those are asked that its reward is made of. */
   private async gather(input: RewardInput, { signal, beforeModel }: ComputeOptions): Promise<Parts> {
-    const needs = this.needs(input)
+    const needs = this.needs(input.label)
     const { onRewardFailure, failureRetries } = this.rewards
     const ask = async ({ queue }: Need): Promise<SourceOutcome> => {
       if (beforeModel && queue.source.model) await beforeModel(input)

@@ -7,7 +7,7 @@ import { SourceError } from './errors.js'
 import { onAbort } from './on-abort.js'
 import type { FailedReward, SourceOutcome } from './outcome.js'
 import { type Random, retryDelay } from './retry-delay.js'
-import type { RewardSource } from './source.js'
+import type { RewardSource, SourceLimits } from './source.js'
 
 export interface SourceCounts {
   /** Attempts made, each for a batch of samples. */
@@ -35,6 +35,11 @@ export interface QueueOptions extends QueueEvents {
   random: Random
 }
 
+export interface SourceQueueOptions<Item> extends QueueOptions {
+  /** What a call gets of an item. Default: the item itself. */
+  copy?: (item: Item) => Item
+}
+
 interface Entry<Item> {
   item: Item
   settled: boolean
@@ -57,7 +62,7 @@ export class SourceQueue<Item> {
 
   constructor(
     readonly source: RewardSource<Item>,
-    private readonly options: QueueOptions,
+    private readonly options: SourceQueueOptions<Item>,
   ) {}
 
   /** The outcome of an item, as soon as it is there: `aborted` where the signal aborts first. */
@@ -172,26 +177,22 @@ export class SourceQueue<Item> {
       }
       const timer =
         limit <= longestTimer
-          ? setTimeout(
-              () => giveUp(timedOut(limit, limit < leftMs ? undefined : limits.deadlineMs)),
-              Math.max(0, limit),
-            )
+          ? setTimeout(() => giveUp(timedOut(limit < leftMs ? 'timeoutMs' : 'deadlineMs', limits)), Math.max(0, limit))
           : undefined
       // A caller that was aborted must not leave a request running behind it.
       onAbandoned(batch, () => over || giveUp(abandoned))
       const answered = (answers: unknown) => {
         const lateMs = performance.now() - started - limit
         end(() =>
-          lateMs > 0
-            ? reject(new SourceError('late', `the answer came after ${seconds(limit)}; it is not used. ${slower}`))
-            : resolve(answers),
+          lateMs > 0 ? reject(tooLate(limit < leftMs ? 'timeoutMs' : 'deadlineMs', limits)) : resolve(answers),
         )
         if (lateMs <= 0) return
         this.counts.late += batch.length
         this.options.onLate?.({ source: name, samples: batch.length, lateMs })
       }
       try {
-        const items = batch.map(entry => entry.item)
+        const { copy = (item: Item) => item } = this.options
+        const items = batch.map(entry => copy(entry.item))
         const call = this.source.score(items, context)
         this.reportBlocking(performance.now() - started)
         call.then(answered, error => end(() => reject(error as Error)))
@@ -231,7 +232,7 @@ class CallContext {
   }
 }
 
-const slower = 'Give the reward a longer deadlineMs, or make it faster.'
+const slower = (option: TimeLimit): string => `Give the reward a longer ${option}, or make it faster.`
 
 const abandoned = new SourceError('aborted', 'not wanted any more')
 
@@ -254,10 +255,18 @@ function wait<Item>(batch: readonly Entry<Item>[], ms: number): Promise<'wanted'
   })
 }
 
-/** Without a deadline it was an attempt's own limit that was reached: the next may go better. */
-function timedOut(limitMs: number, deadlineMs: number | undefined): SourceError {
-  const message = `no answer within ${seconds(deadlineMs ?? limitMs)}. ${slower}`
-  return new SourceError('timeout', message, { repeat: deadlineMs === undefined ? 'retryable' : 'final' })
+/** The option that ended a call: one attempt has `timeoutMs`, all attempts together `deadlineMs`. */
+type TimeLimit = 'timeoutMs' | 'deadlineMs'
+
+/** After `timeoutMs` the next attempt may go better. */
+function timedOut(option: TimeLimit, limits: SourceLimits): SourceError {
+  const message = `no answer within ${seconds(limits[option]!)} (${option}). ${slower(option)}`
+  return new SourceError('timeout', message, { repeat: option === 'timeoutMs' ? 'retryable' : 'final' })
+}
+
+function tooLate(option: TimeLimit, limits: SourceLimits): SourceError {
+  const message = `the answer came after ${seconds(limits[option]!)} (${option}); it is not used. ${slower(option)}`
+  return new SourceError('late', message)
 }
 
 function seconds(ms: number): string {

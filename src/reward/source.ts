@@ -33,6 +33,8 @@ export interface RewardSource<Item = RewardInput> {
   readonly limits: SourceLimits
   /** The local model it asks, where it asks one: it may have to wait for its turn on a device. */
   readonly model?: object
+  /** Whether it compares with a reference: a sample without one is a failure of it. */
+  readonly needsReference?: boolean
   /** `signal` ends the call when nobody waits for it any more. */
   score(items: readonly Item[], options: { signal: AbortSignal }): Promise<ArrayLike<RewardAnswer>>
   close?(): Promise<void>

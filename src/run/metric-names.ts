@@ -33,6 +33,7 @@ export const metricNames: readonly MetricName[] = [
   metric('reward/max', '', 'the highest of them'),
   metric('reward/shaped', '', 'mean reward after clipping, normalising, length and overlong penalties'),
   metric('reward/component/<source>', '', 'mean of what one reward source gave'),
+  metric('reward/metric/<name>', '', "mean of one of the rewards' own metrics, over the samples that have it"),
   metric('reward/accuracy', 'share', 'training pairs of which the chosen response scores higher'),
   metric('reward/margin', '', 'mean score of chosen responses minus that of rejected ones'),
   metric('reward/center', '', 'mean of the chosen and rejected scores together, which centring pulls to zero'),

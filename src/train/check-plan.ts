@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { type DataReport, type DataSpec, dataOptionsSchema, openDataset } from '../data/index.js'
+import { type DataReport, type DataSpec, dataOptionsSchema, openDataset, type PromptRow } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
@@ -189,27 +189,31 @@ function cacheOf(
   return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
 
-/** Reads every row, and loads the rewards: what is wrong with them is an error. */
+/** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
 export async function checkData(
   plan: TrainingPlan,
   { tokenizer, signal }: { tokenizer: Tokenizer; signal: AbortSignal },
 ): Promise<DataReport[]> {
   const reports: DataReport[] = []
-  for (const { kind, spec, options } of plan.data) {
-    const settings = dataOptionsSchema.parse(options)
-    const baseDirectory = process.cwd()
-    const dataset = await openDataset(kind, spec, { ...settings, seed: plan.seed, baseDirectory, signal })
-    try {
-      // What only a tokenizer can find, such as messages without a chat template.
-      dataset.train(tokenizer)
-      reports.push(dataset.report)
-    } finally {
-      await dataset.close()
+  const { device, dtype } = plan
+  const rewards =
+    plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype })
+  try {
+    for (const { kind, spec, options } of plan.data) {
+      const settings = dataOptionsSchema.parse(options)
+      const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal }
+      const check = rewards ? { checkPrompt: (row: PromptRow) => rewards.rowProblem(row) } : {}
+      const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check })
+      try {
+        // What only a tokenizer can find, such as messages without a chat template.
+        dataset.train(tokenizer)
+        reports.push(dataset.report)
+      } finally {
+        await dataset.close()
+      }
     }
-  }
-  if (plan.rewards !== undefined) {
-    const { device, dtype } = plan
-    await (await loadRewards(plan.rewards, { tokenizer, device, dtype })).close()
+  } finally {
+    await rewards?.close()
   }
   return reports
 }

@@ -49,7 +49,7 @@ it('a row that does not fit is a failure that names the column, not a reward of 
   ])
 })
 
-it('a row is read once for all samples of its prompt, and the function sees what the schema makes of it', async () => {
+it('every sample gets a row of its own, as the schema makes it', async () => {
   let parsed = 0
   const counted = z.object({ n: z.string() }).transform(({ n }) => {
     parsed++
@@ -60,5 +60,5 @@ it('a row is read once for all samples of its prompt, and the function sees what
   const engine = new RewardComputationEngine({ sources: [reward] })
   const { outcomes } = await engine.compute([sample('a', { row }), sample('b', { row })])
   expect(outcomes).toMatchObject([{ reward: 3 }, { reward: 3 }])
-  expect(parsed).toBe(1)
+  expect(parsed).toBe(2)
 })

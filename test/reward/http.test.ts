@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -402,6 +403,44 @@ it('over TLS a server is trusted by its authority, and by nothing less', async (
   const [outcome] = (await engine.compute(samples(1))).outcomes
   expect(outcome).toMatchObject({ reason: 'unreachable', message: expect.stringMatching(/tls\.ca/) })
   expect(engine.counts.rm!.calls).toBe(1)
+})
+
+const pem = (name: string): Buffer => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
+
+it.each([
+  ['loopback', {}, /the server's certificate is self-signed.*Give that certificate as tls\.ca/],
+  ['expired', { ca: pem('expired-cert') }, /the server's certificate has expired.*Renew it on the server/],
+  ['other-host', { ca: pem('other-host-cert') }, /the server's certificate is for another host name.*host name of the/],
+])('a TLS failure says what is wrong and what to do: %s', async (name, tls, message) => {
+  const server = createServer({ cert: pem(`${name}-cert`), key: pem(`${name}-key`) }, (_, response) =>
+    json(response, { rewards: [1] }),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const engine = engineFor({ url: `https://localhost:${(server.address() as AddressInfo).port}`, tls })
+  const [outcome] = (await engine.compute(samples(1))).outcomes
+  expect(outcome).toMatchObject({ reason: 'unreachable', message: expect.stringMatching(message) })
+  expect(engine.counts.rm!.calls).toBe(1)
+})
+
+it('TLS to a server that does not speak it says so', async () => {
+  const server = await rewardServer((response, _) => json(response, { rewards: [1] }))
+  const engine = engineFor({ url: server.url.replace('http:', 'https:') })
+  const [outcome] = (await engine.compute(samples(1))).outcomes
+  expect(outcome).toMatchObject({ message: expect.stringMatching(/does not speak TLS on this port.*Use http:/) })
+})
+
+it('a timeout names the option that ended it', async () => {
+  const hung = await rewardServer(() => {})
+  const message = async (options: object): Promise<string> => {
+    const [outcome] = (await engineFor({ url: hung.url, ...options }).compute(samples(1))).outcomes
+    return (outcome as { message: string }).message
+  }
+  const one = await message({ timeoutMs: 50, deadlineMs: 60_000, retries: 0 })
+  expect(one).toMatch(/no answer within 0\.05 s \(timeoutMs\)\. Give the reward a longer timeoutMs/)
+  expect(one).not.toContain('deadlineMs')
+  const all = await message({ timeoutMs: 60_000, deadlineMs: 50, retries: 0 })
+  expect(all).toMatch(/no answer within 0\.05 s \(deadlineMs\)\. Give the reward a longer deadlineMs/)
 })
 
 describe('secrets', () => {

@@ -1,7 +1,7 @@
 /** Reward models behind the Open Inference Protocol over gRPC. */
 import { randomUUID } from 'node:crypto'
 import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from '@grpc/grpc-js'
-import { redactor } from '../../http/index.js'
+import { redactor, tlsProblem } from '../../http/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { checkApiKey, elsewhere, serversFault, type TlsOptions } from './http-source.js'
@@ -159,8 +159,11 @@ function callError(server: Server, error: ServiceError, hide: (text: string) => 
   const retryable = { repeat: 'retryable' } as const
   switch (error.code) {
     case status.UNAVAILABLE:
-    case status.CANCELLED:
-      return new SourceError('unreachable', message, retryable)
+    case status.CANCELLED: {
+      const problem = tlsProblem('', message)
+      if (!problem) return new SourceError('unreachable', message, retryable)
+      return new SourceError('unreachable', `${server.where}: ${problem.what}. ${problem.remedy}`)
+    }
     case status.DEADLINE_EXCEEDED:
       return new SourceError('timeout', message, retryable)
     case status.RESOURCE_EXHAUSTED:

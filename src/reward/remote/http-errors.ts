@@ -1,4 +1,4 @@
-import { parseRetryAfter } from '../../http/index.js'
+import { parseRetryAfter, tlsProblem } from '../../http/index.js'
 import { SourceError } from '../errors.js'
 
 /** What a status other than 200 means for the samples that were asked about. */
@@ -27,9 +27,9 @@ export function transportError(where: string, error: unknown, hide: (text: strin
   const { code, message } = error as { code?: unknown; message?: unknown }
   const shown = hide(String(message ?? error))
   const cause = String(code ?? '')
-  const certificate = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL/.test(cause)
-  const hint = certificate ? '. Give its certificate authority as tls.ca.' : ''
-  return new SourceError('unreachable', `${where}: ${shown}${cause === '' ? '' : ` (${cause})`}${hint}`, {
-    repeat: certificate ? 'final' : 'retryable',
-  })
+  const shownCause = cause === '' ? '' : ` (${cause})`
+  const problem = tlsProblem(cause, shown)
+  if (problem) return new SourceError('unreachable', `${where}: ${problem.what}${shownCause}. ${problem.remedy}`)
+  const hint = /^HPE_/.test(cause) ? '. The answer is not HTTP: if the server speaks TLS, use https://.' : ''
+  return new SourceError('unreachable', `${where}: ${shown}${shownCause}${hint}`, { repeat: 'retryable' })
 }

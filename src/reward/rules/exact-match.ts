@@ -1,3 +1,4 @@
+import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
 import { lastBoxed, lastTag } from './extract-answer.js'
 import { type RuleOptions, referencesOf, rule } from './rule.js'
@@ -22,10 +23,11 @@ export function exactMatch({
     const spaced = text.normalize('NFC').trim().replace(/\s+/g, ' ')
     return letterCase === 'insensitive' ? spaced.toLowerCase() : spaced
   }
-  return rule(name, input => {
+  const grade = (input: RewardInput): number => {
     const references = referencesOf(name, input)
     const { response } = input
     const given = answer === 'whole' ? response : answer === 'boxed' ? lastBoxed(response) : lastTag(response, 'answer')
     return given !== undefined && references.some(reference => plain(reference) === plain(given)) ? 1 : 0
-  })
+  }
+  return rule(name, grade, { needsReference: true })
 }

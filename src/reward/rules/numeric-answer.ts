@@ -1,3 +1,4 @@
+import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
 import { afterHashes, lastBoxed, lastNumber, lastTag } from './extract-answer.js'
 import { sameAnswer } from './normalize-answer.js'
@@ -27,11 +28,12 @@ export function numericAnswer({
   name = 'numeric-answer',
   answer = ['boxed', 'hashes', 'answer-tag'],
 }: NumericAnswerOptions = {}): RewardSource {
-  return rule(name, input => {
+  const grade = (input: RewardInput): number => {
     const references = referencesOf(name, input).map(text => lastBoxed(text) ?? afterHashes(text) ?? text)
     const given = firstFound(input.response, answer)
     return given !== undefined && references.some(reference => sameAnswer(given, reference)) ? 1 : 0
-  })
+  }
+  return rule(name, grade, { needsReference: true })
 }
 
 function firstFound(response: string, places: readonly AnswerPlace[]): string | undefined {

@@ -17,7 +17,11 @@ export function referencesOf(rule: string, { reference }: RewardInput): readonly
 }
 
 /** A rule as a source: quick and never waiting, so that many samples go in one call. What one of them lacks is its own failure. */
-export function rule(name: string, grade: (input: RewardInput) => number | RewardScore): RewardSource {
+export function rule(
+  name: string,
+  grade: (input: RewardInput) => number | RewardScore,
+  needs: Pick<RewardSource, 'needsReference'> = {},
+): RewardSource {
   const answer = (input: RewardInput): RewardAnswer => {
     try {
       return grade(input)
@@ -26,5 +30,5 @@ export function rule(name: string, grade: (input: RewardInput) => number | Rewar
       return { kind: 'failed', reason, message: (error as Error).message }
     }
   }
-  return { name, kind: 'rule', limits: defaultLimits.rule, score: async inputs => inputs.map(answer) }
+  return { name, kind: 'rule', limits: defaultLimits.rule, ...needs, score: async inputs => inputs.map(answer) }
 }

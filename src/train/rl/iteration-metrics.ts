@@ -68,6 +68,7 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'reward/max': info.reward?.max,
     'reward/shaped': info.shapedReward?.mean,
     ...named('reward/component/', info.components),
+    ...named('reward/metric/', info.metrics),
     'kl/mean': info.kl ?? measuredKl(numbers)?.kl,
     'kl/coef': klCoef,
     'entropy/mean': info.entropy,

@@ -1,6 +1,6 @@
 /** A reinforcement learning run from its config to the models it leaves: checks, the run directory, models, the loop, exports. */
 import { join } from 'node:path'
-import { openDataset, type SkippedRow } from '../../data/index.js'
+import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
 import { type LocalModel, readConfig } from '../../model/index.js'
@@ -71,8 +71,11 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
   }
   try {
     // Made to check how the sources go together; closing it at the end closes them.
-    opened.push(new RewardComputationEngine({ ...rewards, tokenizer }))
-    const dataset = await openDataset('prompts', config.data, { trainOn: 'assistant', ...config, ...shared })
+    const engine = new RewardComputationEngine({ ...rewards, tokenizer })
+    opened.push(engine)
+    const checkPrompt = (row: PromptRow): string | undefined => engine.rowProblem(row)
+    const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
+    const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)
     const ptx = config.ptx
       ? await openDataset('conversations', config.ptx.data, {

@@ -287,8 +287,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   }
 
   function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
-    for (const { group, sample, prompt, response, reward, components } of experiences.slice(0, 3))
-      run.sample({ iteration, group, sample, prompt, response, reward, components })
+    for (const { group, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
+      run.sample({ iteration, group, sample, prompt, response, reward, components, metrics })
   }
 }
 

@@ -1,0 +1,36 @@
+/** Copies of samples for rewards that are functions: whatever a function changes, what is trained on stays as it is. */
+import type { RewardInput } from './input.js'
+
+export function copyInput(input: RewardInput): RewardInput {
+  return copied(input, new Map()) as RewardInput
+}
+
+/** Lists, plain objects and typed arrays are copied to their depths. Instances of other classes are handed on as they are. */
+function copied(value: unknown, seen: Map<object, unknown>): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const known = seen.get(value)
+  if (known !== undefined) return known
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+    const copy = (value as Uint8Array).slice()
+    seen.set(value, copy)
+    return copy
+  }
+  if (Array.isArray(value)) {
+    const list: unknown[] = []
+    seen.set(value, list)
+    for (const one of value) list.push(copied(one, seen))
+    return list
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const copy: Record<string, unknown> = Object.create(prototype as object | null)
+  seen.set(value, copy)
+  for (const [key, one] of Object.entries(value))
+    Object.defineProperty(copy, key, {
+      value: copied(one, seen),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
+  return copy
+}
