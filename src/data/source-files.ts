@@ -1,6 +1,7 @@
 /** The files that a config means: paths and patterns, relative to where it lies. */
 import { readdir, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { systemProblem } from '../errors/index.js'
 import { DataError } from './errors.js'
 import type { DataSource, DataSpec } from './options.js'
 
@@ -67,7 +68,7 @@ async function walk(folder: string, [segment, ...rest]: readonly string[], found
   if (segment === undefined) return
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
-    throw new DataError(`${folder}: cannot be read (${error.message})`, { cause: error })
+    throw new DataError(`${folder}: ${systemProblem(error, 'read')}`, { cause: error })
   })
   if (segment === '**') {
     await walk(folder, rest, found)

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { systemProblem } from '../errors/index.js'
 import { recoverDirectory } from '../files/index.js'
 import { ModelError } from './errors.js'
 import type { FamilyDescriptor } from './families/family.js'
@@ -273,7 +274,9 @@ export async function readConfig(directory: string): Promise<ModelConfig> {
         `${directory} ${existsSync(directory) ? 'has no config.json' : 'does not exist'}; expected a Hugging Face model directory`,
         { cause },
       )
-    throw new ModelError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    if ((cause as NodeJS.ErrnoException).code === 'ENOTDIR')
+      throw new ModelError(`${directory} is a file; expected a Hugging Face model directory`, { cause })
+    throw new ModelError(`${file} cannot be read: ${systemProblem(cause, 'read')}`, { cause })
   }
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new ModelError(`${file}: expected an object`)
   return parseConfig(raw as Raw, file)

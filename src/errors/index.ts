@@ -2,3 +2,4 @@
 export { didYouMean } from './did-you-mean.js'
 export { InputError, WhetstoneError } from './errors.js'
 export { type SchemaProblemOptions, schemaProblems } from './schema-problems.js'
+export { isSystemError, systemProblem } from './system-error.js'

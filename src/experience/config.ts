@@ -1,6 +1,6 @@
 /** The options of experience generation: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
-import { schemaProblems } from '../errors/index.js'
+import { InputError, schemaProblems } from '../errors/index.js'
 import { advantageOptionProblems, advantageOptionsShape } from './advantage-options.js'
 import { isGroupEstimator } from './estimators.js'
 
@@ -78,7 +78,7 @@ export type ExperienceConfig = z.output<typeof schema>
 export type GenerationOptions = Partial<z.input<z.ZodObject<typeof generationShape>>>
 
 /** What is wrong with a config, a line each, before anything runs. */
-export class ExperienceConfigError extends Error {
+export class ExperienceConfigError extends InputError {
   override readonly name = 'ExperienceConfigError'
   constructor(readonly problems: readonly string[]) {
     super(problems.length === 1 ? problems[0]! : `the config cannot be used:\n  ${problems.join('\n  ')}`)

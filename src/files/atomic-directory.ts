@@ -15,8 +15,8 @@ import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { InputError } from '../errors/index.js'
-import { FileWriteError, isSystemError, syncDirectory } from './atomic-file.js'
+import { InputError, isSystemError, systemProblem } from '../errors/index.js'
+import { FileWriteError, syncDirectory } from './atomic-file.js'
 import { isProcessAlive, machineMark, processStart } from './process-identity.js'
 
 export interface WriteDirectoryOptions {
@@ -120,12 +120,8 @@ async function putInPlace(temporary: string, target: string, aside: string): Pro
 async function refuseForeign(target: string, replaces: (entry: string) => boolean): Promise<void> {
   const entries = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
-    throw new InputError(
-      `${target} cannot be replaced: ${error.code === 'ENOTDIR' ? 'it is, or lies in, a file' : error.message}`,
-      {
-        cause: error,
-      },
-    )
+    const why = error.code === 'ENOTDIR' ? 'it is, or lies in, a file' : systemProblem(error, 'read')
+    throw new InputError(`${target} cannot be replaced: ${why}`, { cause: error })
   })
   const foreign = entries.filter(entry => !replaces(entry))
   if (foreign.length === 0) return

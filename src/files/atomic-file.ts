@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { WhetstoneError } from '../errors/index.js'
+import { isSystemError, systemProblem, WhetstoneError } from '../errors/index.js'
 
 /** A file could not be put in place. The previous file, if there was one, is untouched. */
 export class FileWriteError extends WhetstoneError {
@@ -11,7 +11,7 @@ export class FileWriteError extends WhetstoneError {
   readonly code: string | undefined
 
   constructor(path: string, cause: NodeJS.ErrnoException) {
-    super(`cannot write ${path}: ${adviceFor(cause)}`, { cause })
+    super(`cannot write ${path}: ${systemProblem(cause, 'write')}`, { cause })
     this.path = path
     this.code = cause.code
   }
@@ -79,28 +79,4 @@ export function temporaryName(name: string): string {
 /** The file a temporary file was meant to become, or `undefined` when `name` is not one of {@link temporaryName}'s. */
 export function temporaryTarget(name: string): string | undefined {
   return /^\.(.+)\.[0-9a-f]{12}\.tmp$/s.exec(name)?.[1]
-}
-
-export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error
-}
-
-function adviceFor(cause: NodeJS.ErrnoException): string {
-  switch (cause.code) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return 'no space left there (free some, or choose another directory)'
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return 'no permission to write there'
-    case 'ENOENT':
-      return 'its directory does not exist'
-    case 'EISDIR':
-      return 'a directory has that name'
-    case 'EPIPE':
-      return 'its reader has gone'
-    default:
-      return cause.message
-  }
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
-import { InputError } from '../errors/index.js'
+import { InputError, systemProblem } from '../errors/index.js'
 
 const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
 
@@ -14,27 +14,49 @@ const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
  * const config = await readConfigFile('experience.yaml')
  */
 export async function readConfigFile(file: string): Promise<unknown> {
+  if (file.includes('\0')) throw new InputError(`${JSON.stringify(file)}: expected a path without NUL characters`)
   const kind = extname(file)
-  if (modules.has(kind)) return readModule(file)
-  if (kind !== '.yaml' && kind !== '.yml' && kind !== '.json')
+  const isModule = modules.has(kind)
+  if (!isModule && kind !== '.yaml' && kind !== '.yml' && kind !== '.json')
     throw new InputError(`${file}: expected a file that ends in .yaml, .yml, .json, .ts, .mts, .js or .mjs`)
-  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    throw new InputError(`${file}: ${cause.code === 'ENOENT' ? 'there is no such file' : cause.message}`, { cause })
-  })
-  // JSON is YAML too, and its errors then have lines.
-  const document = parseDocument(text)
-  const [problem] = document.errors
-  if (problem) {
-    const at = problem.linePos?.[0]
-    const [first] = problem.message.split('\n')
-    throw new InputError(
-      `${file}${at ? `, line ${at.line}, column ${at.col}` : ''}: ${first!.replace(/ at line.*/, '')}`,
-    )
+  const value = isModule ? await readModule(file) : await readYaml(file)
+  refuseEndless(file, value)
+  return value
+}
+
+async function readYaml(file: string): Promise<unknown> {
+  const text = await readText(file)
+  try {
+    // JSON is YAML too, and its errors then have lines.
+    const document = parseDocument(text)
+    const [problem] = document.errors
+    if (problem) {
+      if (problem.message.includes('call stack')) throw nestedTooDeeply(file, problem)
+      const at = problem.linePos?.[0]
+      const [first] = problem.message.split('\n')
+      throw new InputError(
+        `${file}${at ? `, line ${at.line}, column ${at.col}` : ''}: ${first!.replace(/ at line.*/, '')}`,
+      )
+    }
+    return document.toJS({ maxAliasCount: 100 }) as unknown
+  } catch (cause) {
+    // Too many aliases of aliases are a ReferenceError of the parser, too many brackets end its stack.
+    if (cause instanceof ReferenceError)
+      throw new InputError(`${file}: its aliases stand for too much; write the values out`, { cause })
+    if (cause instanceof RangeError) throw nestedTooDeeply(file, cause)
+    throw cause
   }
-  return document.toJS({ maxAliasCount: 100 }) as unknown
+}
+
+async function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === 'ENOENT' ? 'there is no such file' : systemProblem(cause, 'read')
+    throw new InputError(`${file}: ${why}`, { cause })
+  })
 }
 
 async function readModule(file: string): Promise<unknown> {
+  await readText(file)
   const { createJiti } = await import('jiti')
   const jiti = createJiti(import.meta.url, { interopDefault: false })
   const loaded = (await jiti.import(resolve(file)).catch((cause: unknown) => {
@@ -43,4 +65,18 @@ async function readModule(file: string): Promise<unknown> {
   })) as { default?: unknown }
   if (loaded.default === undefined) throw new InputError(`${file}: expected a module with a default export`)
   return loaded.default
+}
+
+/** Far deeper than any config. */
+const deepest = 50
+
+/** Values that hold themselves, by an alias or in a module, would never be read to their end. */
+function refuseEndless(file: string, value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth > deepest) throw nestedTooDeeply(file)
+  for (const inner of Object.values(value)) refuseEndless(file, inner, depth + 1)
+}
+
+function nestedTooDeeply(file: string, cause?: unknown): InputError {
+  return new InputError(`${file}: nested more than ${deepest} levels deep, or a value that holds itself`, { cause })
 }

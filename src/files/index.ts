@@ -3,7 +3,6 @@ export { recoverDirectory, type WriteDirectoryOptions, writeDirectoryAtomic } fr
 export {
   type FileContent,
   FileWriteError,
-  isSystemError,
   syncDirectory,
   temporaryName,
   temporaryTarget,

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { InputError } from '../errors/index.js'
+import { InputError, systemProblem } from '../errors/index.js'
 
 export interface NumberedLine {
   text: string
@@ -60,14 +60,6 @@ async function* byteLines(file: string): AsyncGenerator<Uint8Array> {
 }
 
 function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {
-  switch (cause.code) {
-    case 'ENOENT':
-      return `${file}: there is no such file`
-    case 'EISDIR':
-      return `${file} is a directory`
-    case 'EACCES':
-      return `${file}: no permission to read it`
-    default:
-      return `${file}: cannot be read (${cause.message})`
-  }
+  if (cause.code === 'ENOENT') return `${file}: there is no such file`
+  return cause.code === 'EISDIR' ? `${file} is a directory` : `${file}: ${systemProblem(cause, 'read')}`
 }

@@ -2,8 +2,8 @@ import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { InputError } from '../errors/index.js'
-import { FileWriteError, isSystemError, writeFileAtomic } from './atomic-file.js'
+import { InputError, isSystemError } from '../errors/index.js'
+import { FileWriteError, writeFileAtomic } from './atomic-file.js'
 
 /** Where a command puts what it makes: a file that appears when it is complete, or a stream that gets it as it is made. */
 export interface Output {

@@ -10,6 +10,7 @@ import {
   projectionShape,
   projections,
 } from '../decoder/index.js'
+import { systemProblem } from '../errors/index.js'
 import { recoverDirectory } from '../files/index.js'
 import {
   type Device,
@@ -207,6 +208,6 @@ async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
-    throw new ModelError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new ModelError(`${path} cannot be read: ${systemProblem(cause, 'read')}`, { cause })
   }
 }

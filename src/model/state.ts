@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { systemProblem } from '../errors/index.js'
 import { recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
 import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
 import { differences } from './differences.js'
@@ -109,7 +110,7 @@ async function readState(directory: string): Promise<SavedState> {
   try {
     raw = JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
-    throw new ModelError(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new ModelError(`${path} cannot be read: ${systemProblem(cause, 'read')}`, { cause })
   }
   const parsed = stateSchema.safeParse(raw)
   if (!parsed.success) throw new ModelError(`${path} is not a training state:\n${z.prettifyError(parsed.error)}`)

@@ -4,13 +4,13 @@ import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { WhetstoneError } from '../errors/index.js'
+import { systemProblem, WhetstoneError } from '../errors/index.js'
 
 /** SHA-256 of a file's bytes. */
 export async function fileFingerprint(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash).catch((cause: Error) => {
-    throw new WhetstoneError(`${path} cannot be read: ${cause.message}`, { cause })
+    throw new WhetstoneError(`${path}: ${systemProblem(cause, 'read')}`, { cause })
   })
   return hash.digest('hex')
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { WhetstoneError } from '../errors/index.js'
+import { systemProblem, WhetstoneError } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 
 const inputsSchema = z.object({
@@ -37,7 +37,7 @@ export async function readStageRecord(directory: string): Promise<StageRecord | 
   const path = join(directory, fileName)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw new WhetstoneError(`${path} cannot be read: ${error.message}`, { cause: error })
+    throw new WhetstoneError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
   })
   if (text === undefined) return undefined
   try {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { FileWriteError, isSystemError } from '../files/index.js'
+import { isSystemError } from '../errors/index.js'
+import { FileWriteError } from '../files/index.js'
 
 /**
  * A file that only grows, by whole pieces: a piece that could not be written completely is not there. A full disk may take

@@ -1,6 +1,7 @@
 /** What a run is: the file config.json, and whether a resume asks for the same run. */
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { systemProblem } from '../errors/index.js'
 import { writeFileAtomic } from '../files/index.js'
 import { RunError } from './errors.js'
 import type { Json } from './exact-json.js'
@@ -53,7 +54,7 @@ export async function writeConfig(path: string, config: RunConfig): Promise<void
 export async function readConfig(path: string): Promise<RunConfig | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+    throw new RunError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
   })
   if (text === undefined) return undefined
   let config: RunConfig

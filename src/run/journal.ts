@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isSystemError, syncDirectory } from '../files/index.js'
+import { isSystemError, systemProblem } from '../errors/index.js'
+import { syncDirectory } from '../files/index.js'
 import { AppendFile, attributed } from './append-file.js'
 import { RunError } from './errors.js'
 import { encodeLine, JournalReader, type JournalRecord, type LocatedRecord } from './journal-lines.js'
@@ -141,7 +142,7 @@ export class Journal {
     } catch (error) {
       if (!isSystemError(error)) throw error
       if (error.code === 'ENOENT') return 0
-      throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+      throw new RunError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
     }
     reader.end()
     return reader.size

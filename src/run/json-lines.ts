@@ -1,5 +1,6 @@
 /** Lines of JSON that a reader may meet while they grow, or that a disk may have damaged. */
 import { readFile } from 'node:fs/promises'
+import { systemProblem } from '../errors/index.js'
 import { RunError } from './errors.js'
 import type { Json } from './exact-json.js'
 
@@ -28,7 +29,7 @@ export async function readJsonLines(path: string): Promise<JsonLines> {
 export async function contentOf(path: string): Promise<Buffer> {
   return readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return Buffer.alloc(0)
-    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+    throw new RunError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
   })
 }
 

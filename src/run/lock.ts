@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { systemProblem } from '../errors/index.js'
 import { isProcessAlive, machineMark, processStart } from '../files/index.js'
 import { attributed } from './append-file.js'
 import { RunError } from './errors.js'
@@ -54,7 +55,7 @@ export async function takeLock(path: string): Promise<Lock> {
 export async function readLock(path: string): Promise<LockHolder | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new RunError(`${path}: cannot be read (${error.message})`, { cause: error })
+    throw new RunError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
   })
   if (text === undefined) return undefined
   try {

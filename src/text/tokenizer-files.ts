@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { systemProblem } from '../errors/index.js'
 import { recoverDirectory } from '../files/index.js'
 import { checkPipeline } from './check-pipeline.js'
 import { TokenizerError } from './errors.js'
@@ -121,7 +122,7 @@ async function readOptional(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if (isMissing(cause)) return undefined
-    throw new TokenizerError(`${path}: cannot be read (${(cause as Error).message})`, { cause })
+    throw new TokenizerError(`${path}: ${systemProblem(cause, 'read')}`, { cause })
   }
 }
 
@@ -130,7 +131,7 @@ async function listOptional(dir: string): Promise<string[]> {
     return await readdir(dir)
   } catch (cause) {
     if (isMissing(cause)) return []
-    throw new TokenizerError(`${dir}: cannot be read (${(cause as Error).message})`, { cause })
+    throw new TokenizerError(`${dir}: ${systemProblem(cause, 'read')}`, { cause })
   }
 }
 

@@ -72,7 +72,9 @@ test('a failure leaves the old directory and nothing else', async () => {
     throw Object.assign(new Error('ENOSPC: write'), { code: 'ENOSPC', syscall: 'write' })
   }
   await expect(writeDirectoryAtomic(target, full, all)).rejects.toThrow(FileWriteError)
-  await expect(writeDirectoryAtomic(target, full, all)).rejects.toThrow(`cannot write ${target}: no space left there`)
+  await expect(writeDirectoryAtomic(target, full, all)).rejects.toThrow(
+    `cannot write ${target}: the disk is full: no space left there`,
+  )
   expect(contents(target)).toEqual(['old', 'old', 'old'])
   expect(readdirSync(parent)).toEqual(['model'])
 })

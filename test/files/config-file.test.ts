@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { InputError } from '../../src/errors/index.js'
 import { readConfigFile } from '../../src/files/index.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-config-'))
@@ -32,4 +33,42 @@ test.each([
 
 test('a file that is not there', async () => {
   await expect(readConfigFile(join(folder, 'gone.yaml'))).rejects.toThrow(/gone\.yaml: there is no such file/)
+})
+
+const bomb = ['a: &a [x, x, x, x, x, x, x, x, x]']
+for (const [i, name] of [...'bcdefghi'].entries())
+  bomb.push(`${name}: &${name} [${Array(9).fill(`*${'abcdefghi'[i]}`).join(', ')}]`)
+
+test.each([
+  ['bomb.yaml', bomb.join('\n'), 'its aliases stand for too much; write the values out'],
+  ['itself.yaml', 'model: &a [*a]\n', 'nested more than 50 levels deep, or a value that holds itself'],
+  [
+    'section.yaml',
+    'optimizer: &a { lr: 1, more: *a }\n',
+    'nested more than 50 levels deep, or a value that holds itself',
+  ],
+  ['deep.yaml', '['.repeat(30_000), 'nested more than 50 levels deep, or a value that holds itself'],
+  ['deep.json', `${'['.repeat(60)}${']'.repeat(60)}`, 'nested more than 50 levels deep, or a value that holds itself'],
+  [
+    'itself.ts',
+    'const config: Record<string, unknown> = {}\nconfig.optimizer = config\nexport default config\n',
+    'nested more than 50 levels deep, or a value that holds itself',
+  ],
+])('%s ends with a message', async (name, text, message) => {
+  const file = write(name, text)
+  const error = await readConfigFile(file).catch((thrown: Error) => thrown)
+  expect(error).toBeInstanceOf(InputError)
+  expect((error as Error).message).toBe(`${file}: ${message}`)
+})
+
+test.each(['folder.yaml', 'folder.ts'])('a directory of the name %s', async name => {
+  mkdirSync(join(folder, name))
+  await expect(readConfigFile(join(folder, name))).rejects.toThrow('it is a directory, and a file is needed')
+})
+
+test('a name that no file can have', async () => {
+  await expect(readConfigFile('a\0.yaml')).rejects.toThrow('"a\\u0000.yaml": expected a path without NUL characters')
+  await expect(readConfigFile(join(write('file.yaml', ''), 'x.yaml'))).rejects.toThrow(
+    'a part of the path is a file, not a directory',
+  )
 })

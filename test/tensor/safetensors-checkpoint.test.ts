@@ -226,7 +226,7 @@ describe('Checkpoint.open', () => {
     const directory = await sharded(() => {})
     rmSync(join(directory, 'model-00002-of-00002.safetensors'))
     await expect(Checkpoint.open(directory)).rejects.toThrow(
-      /model-00002-of-00002\.safetensors: cannot be opened: ENOENT/,
+      /model-00002-of-00002\.safetensors: cannot be opened: there is no such file/,
     )
   })
 

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { systemProblem } from '../../errors/index.js'
 import { DataError } from '../errors.js'
 import { csv } from './csv.js'
 import { jsonList } from './json-list.js'
@@ -230,16 +231,9 @@ function compressed(path: string, { name, tool }: { name: string; tool: string }
 }
 
 export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {
-  switch (cause.code) {
-    case 'ENOENT':
-      return `${file}: there is no such file`
-    case 'EISDIR':
-      return `${file} is a directory; give its files, such as ${file}/*.jsonl`
-    case 'EACCES':
-      return `${file}: no permission to read it`
-    default:
-      return `${file}: cannot be read (${cause.message})`
-  }
+  if (cause.code === 'ENOENT') return `${file}: there is no such file`
+  if (cause.code === 'EISDIR') return `${file} is a directory; give its files, such as ${file}/*.jsonl`
+  return `${file}: ${systemProblem(cause, 'read')}`
 }
 
 /** Lets what waits on the event loop have its turn. */

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { systemProblem } from '../../errors/index.js'
 import type { Tensor } from '../tensor.js'
 import { quote, SafetensorsError } from './error.js'
 import { type ReadOptions, SafetensorsFile } from './file.js'
@@ -113,9 +114,9 @@ async function kindOf(path: string): Promise<'file' | 'directory' | 'missing'> {
   try {
     return (await stat(path)).isDirectory() ? 'directory' : 'file'
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
+    const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return 'missing'
-    throw new SafetensorsError(`cannot be opened: ${message}`, { file: path, cause })
+    throw new SafetensorsError(`cannot be opened: ${systemProblem(cause, 'read')}`, { file: path, cause })
   }
 }
 
@@ -127,7 +128,7 @@ async function readWeightMap(file: string): Promise<[string, string][]> {
     if (found.size > maxHeaderBytes) throw new Error(`has ${found.size} bytes, too many for an index`)
     json = parseStrictJson(await readFile(file))
   } catch (cause) {
-    throw new SafetensorsError(`the index ${(cause as Error).message}`, { file, cause })
+    throw new SafetensorsError(`the index ${systemProblem(cause, 'read')}`, { file, cause })
   }
   const weightMap = isObject(json) ? json.weight_map : undefined
   if (!isObject(weightMap)) throw new SafetensorsError('the index has no weight_map object', { file })

@@ -1,4 +1,5 @@
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { systemProblem } from '../../errors/index.js'
 import type { DType } from '../dtype.js'
 import { unscoped } from '../scope.js'
 import { Tensor } from '../tensor.js'
@@ -139,7 +140,7 @@ async function openRegularFile(path: string): Promise<FileHandle> {
     if (!kind.isFile()) throw new Error('it is not a regular file')
     return await open(path, 'r')
   } catch (cause) {
-    throw new SafetensorsError(`cannot be opened: ${(cause as Error).message}`, { file: path, cause })
+    throw new SafetensorsError(`cannot be opened: ${systemProblem(cause, 'read')}`, { file: path, cause })
   }
 }
 
@@ -155,7 +156,7 @@ async function readRange(
   while (bytesDone < bytesTotal) {
     const wanted = Math.min(chunkBytes, bytesTotal - bytesDone)
     const { bytesRead } = await handle.read(target, bytesDone, wanted, position + bytesDone).catch(cause => {
-      throw new SafetensorsError(`cannot be read: ${cause.message}`, { file: path, tensor, cause })
+      throw new SafetensorsError(`cannot be read: ${systemProblem(cause, 'read')}`, { file: path, tensor, cause })
     })
     if (bytesRead === 0) {
       throw new SafetensorsError('the file ended early: it was changed while open', { file: path, tensor })
