@@ -12,6 +12,11 @@ const limit = z.number().min(0)
 export const advantageOptionsShape = {
   advantageEstimator: z.enum(advantageEstimators).default('gae').describe('how advantages are estimated'),
   nSamplesPerPrompt: z.int().min(1).optional().describe('samples every group must have (default: what most have)'),
+  groupNormEps: z
+    .number()
+    .positive()
+    .default(1e-9)
+    .describe('added to the standard deviation that group_norm, grpo and cpgd divide by'),
   gamma: share.default(1).describe('discount per token'),
   lambd: share.default(0.95).describe("GAE's lambda"),
   klCoef: z

@@ -102,7 +102,8 @@ export function deriveAdvantages(input: {
   const penalties = Float64Array.from(samples, ({ length }) => configuredOverlongPenalty(length, options))
   const rewards = Float64Array.from(samples, ({ reward }, i) => reward + penalties[i]!)
   const groups = groupsOf(samples).map(({ places }) => places)
-  const compared = shapeRewards({ rewards, groups, estimator: options.advantageEstimator })
+  const { advantageEstimator: estimator, groupNormEps } = options
+  const compared = shapeRewards({ rewards, groups, estimator, groupNormEps })
   const { shaped, runningMoments } = normalize(compared, before, options)
   const rewardsClipped = clipInPlace(shaped, options.rewardClip)
 

@@ -1,8 +1,14 @@
 import { type AdvantageEstimator, estimatorTraits } from './estimators.js'
 import { momentsOf, sampleStd } from './moments.js'
 
-/** Keeps a group of nearly equal rewards from being blown up to unit size; also whitening's. */
+/** Added to the standard deviation of a group unless `groupNormEps` says otherwise, and to whitening's. */
 export const normalizationEpsilon = 1e-9
+
+export interface GroupShaping {
+  readonly estimator: AdvantageEstimator
+  /** Of group_norm, grpo and cpgd: added to the standard deviation that rewards are divided by. Default 1e-9. */
+  readonly groupNormEps?: number | undefined
+}
 
 export interface OverlongOptions {
   readonly maxNewTokens: number
@@ -45,9 +51,12 @@ export function allEqual(values: ArrayLike<number>): boolean {
  * a mean that rounding puts one digit off is not a difference.
  *
  * @example
- * shapeGroup([1, 0, 0.5, 0.5], 'rloo') // 0.667, -0.667, 0, 0
+ * shapeGroup([1, 0, 0.5, 0.5], { estimator: 'rloo' }) // 0.667, -0.667, 0, 0
  */
-export function shapeGroup(rewards: ArrayLike<number>, estimator: AdvantageEstimator): Float64Array {
+export function shapeGroup(
+  rewards: ArrayLike<number>,
+  { estimator, groupNormEps = normalizationEpsilon }: GroupShaping,
+): Float64Array {
   const { shaping } = estimatorTraits(estimator)
   if (shaping === 'none') return Float64Array.from(rewards)
   const size = rewards.length
@@ -64,7 +73,7 @@ export function shapeGroup(rewards: ArrayLike<number>, estimator: AdvantageEstim
       return Float64Array.from(rewards, reward => reward - (sum - reward) / (size - 1))
     }
     case 'standardize': {
-      const scale = sampleStd(moments) + normalizationEpsilon
+      const scale = sampleStd(moments) + groupNormEps
       return Float64Array.from(rewards, reward => (reward - mean) / scale)
     }
   }
@@ -76,18 +85,16 @@ export function shapeGroup(rewards: ArrayLike<number>, estimator: AdvantageEstim
  * @example
  * shapeRewards({ rewards: [1, 0, 3, 3], groups: [[0, 1], [2, 3]], estimator: 'dr_grpo' }) // 0.5, -0.5, 0, 0
  */
-export function shapeRewards(options: {
-  rewards: ArrayLike<number>
-  groups: readonly (readonly number[])[]
-  estimator: AdvantageEstimator
-}): Float64Array {
-  const { rewards, groups, estimator } = options
+export function shapeRewards(
+  options: GroupShaping & { rewards: ArrayLike<number>; groups: readonly (readonly number[])[] },
+): Float64Array {
+  const { rewards, groups, estimator, groupNormEps } = options
   const shaped = Float64Array.from(rewards)
   if (estimatorTraits(estimator).shaping === 'none') return shaped
   for (const places of groups) {
     const group = shapeGroup(
       places.map(place => rewards[place]!),
-      estimator,
+      { estimator, groupNormEps },
     )
     for (const [i, place] of places.entries()) shaped[place] = group[i]!
   }

@@ -92,7 +92,7 @@ describe('a misuse', () => {
     [['--device', 'gpu'], '--device: expected auto, cpu, cuda or cuda:N'],
     [['--prompt-template', 'no place'], '--prompt-template: expected {prompt} somewhere in it'],
     [['--columns', 'prompt'], '--columns: expected names such as prompt=question,reference=answer'],
-    [['--bleu-tokenizer', 'char'], '--bleu-tokenizer: expected 13a or zh, got "char"'],
+    [['--bleu-tokenizer', 'intl'], '--bleu-tokenizer: expected one of auto, 13a, zh, char, got "intl"'],
     [['--refrence', 'x'], 'did you mean --reference'],
   ])('%j is refused with its name', async (args, message) => {
     expect(await evaluate(...args)).toBe(2)

@@ -168,6 +168,7 @@ describe('options', () => {
   it('the documented defaults', () => {
     expect(resolveAdvantageOptions({})).toEqual({
       advantageEstimator: 'gae',
+      groupNormEps: 1e-9,
       gamma: 1,
       lambd: 0.95,
       useKlLoss: false,

@@ -97,8 +97,24 @@ describe('numbers by hand', () => {
     ['gae', [1, 0, 0.5, 0.5], [0.1, 0.1, 1, 1]],
     ['reinforce', [1, 0, 0.5, 0.5], [0.1, 0.1, 1, 1]],
   ] as const)('%s compares a group', (estimator, first, second) => {
-    near(shapeGroup([1, 0, 0.5, 0.5], estimator), first)
-    near(shapeGroup([0.1, 0.1, 1, 1], estimator), second)
+    near(shapeGroup([1, 0, 0.5, 0.5], { estimator }), first)
+    near(shapeGroup([0.1, 0.1, 1, 1], { estimator }), second)
+  })
+
+  it.each(['group_norm', 'grpo', 'cpgd'] as const)('%s adds groupNormEps to the standard deviation', estimator => {
+    // 0.5 / (sqrt(1 / 6) + 1e-4), as TRL divides.
+    near(shapeGroup([1, 0, 0.5, 0.5], { estimator, groupNormEps: 1e-4 }), [1.224445, -1.224445, 0, 0])
+    near(shapeGroup([1e-4, 0], { estimator, groupNormEps: 1e-4 }), [0.292893, -0.292893])
+    near(shapeGroup([3, 3], { estimator, groupNormEps: 1e-4 }), [0, 0])
+    const samples = [1, 0].map(reward => ({ group: 'a', reward, length: 1 }))
+    const { samples: derived } = deriveAdvantages({
+      samples,
+      options: { advantageEstimator: estimator, groupNormEps: 0.5 },
+    })
+    near(
+      derived.flatMap(({ advantages }) => [...advantages]),
+      [0.414214, -0.414214],
+    )
   })
 
   it('overlong penalty', () => {

@@ -45,9 +45,9 @@ describe('comparison within a group', () => {
         expectClose(
           shapeGroup(
             rewards.map(reward => reward + shift),
-            estimator,
+            { estimator },
           ),
-          shapeGroup(rewards, estimator),
+          shapeGroup(rewards, { estimator }),
         )
       }),
     )
@@ -60,11 +60,11 @@ describe('comparison within a group', () => {
         fc.property(groupRewards, fc.double({ min: 0.01, max: 100, noNaN: true }), (rewards, scale) => {
           const scaled = shapeGroup(
             rewards.map(reward => reward * scale),
-            estimator,
+            { estimator },
           )
           expectClose(
             scaled,
-            shapeGroup(rewards, estimator).map(value => value * scale),
+            shapeGroup(rewards, { estimator }).map(value => value * scale),
           )
         }),
       )
@@ -79,9 +79,9 @@ describe('comparison within a group', () => {
           fc.pre(spread(rewards) > 0.5)
           const scaled = shapeGroup(
             rewards.map(reward => reward * scale),
-            estimator,
+            { estimator },
           )
-          for (const [i, value] of shapeGroup(rewards, estimator).entries()) expect(scaled[i]).toBeCloseTo(value, 6)
+          for (const [i, value] of shapeGroup(rewards, { estimator }).entries()) expect(scaled[i]).toBeCloseTo(value, 6)
         }),
       )
     },
@@ -93,7 +93,7 @@ describe('comparison within a group', () => {
         fc.double({ noNaN: true, noDefaultInfinity: true }),
         fc.integer({ min: 2, max: 64 }),
         (reward, size) => {
-          expect(Array.from(shapeGroup(new Float64Array(size).fill(reward), estimator))).toEqual(
+          expect(Array.from(shapeGroup(new Float64Array(size).fill(reward), { estimator }))).toEqual(
             new Array(size).fill(0),
           )
         },
@@ -101,13 +101,13 @@ describe('comparison within a group', () => {
     )
     // Their sums in float32 would be one digit off, and the comparison with the mean not 0.
     for (const reward of [0.1, 0.7, 0.9])
-      expect(Array.from(shapeGroup(new Array(8).fill(reward), estimator))).toEqual(new Array(8).fill(0))
+      expect(Array.from(shapeGroup(new Array(8).fill(reward), { estimator }))).toEqual(new Array(8).fill(0))
   })
 
   it.each(groupEstimators)('%s: the members of a group add up to 0', estimator => {
     fc.assert(
       fc.property(groupRewards, rewards => {
-        expectClose([shapeGroup(rewards, estimator).reduce((sum, value) => sum + value, 0)], [0])
+        expectClose([shapeGroup(rewards, { estimator }).reduce((sum, value) => sum + value, 0)], [0])
       }),
     )
   })

@@ -82,7 +82,10 @@ const readers: Readonly<Record<string, (recorded: Recorded) => GoldenCase>> = {
     call: {
       samples: rows(recorded, ['policyChosen', 'policyRejected', 'refChosen', 'refRejected']),
       totals: { pairs: (recorded.policyChosen as unknown[]).length },
-      options: pick(recorded, recorded.loss === 'ipo' ? ['beta'] : ['beta', 'labelSmoothing']),
+      options:
+        recorded.loss === 'ipo'
+          ? { ...pick(recorded, ['beta']), ipoLogprobs: 'sum' }
+          : pick(recorded, ['beta', 'labelSmoothing']),
     },
     value: recorded.value,
     gradients: gradient(recorded, { policyChosen: 'gradChosen', policyRejected: 'gradRejected' }),

@@ -129,8 +129,11 @@ const makers: Readonly<Record<LossKind, (draw: Draw, name: LossName) => Call>> =
       policyRejected: draw.number(-20, -10),
       refChosen: draw.number(-20, -10),
       refRejected: draw.number(-20, -10),
+      chosenTokens: draw.int(1, 30),
+      rejectedTokens: draw.int(1, 30),
     }))
-    const options = { beta: draw.number(0.05, 0.5), ...(name === 'ipo' ? {} : { labelSmoothing: 0.2 }) }
+    const own = name === 'ipo' ? { ipoLogprobs: draw.oneOf(['mean', 'sum']) } : { labelSmoothing: 0.2 }
+    const options = { beta: draw.number(0.05, 0.5), ...own }
     return { samples, totals: { pairs: samples.length }, options }
   },
   kto: draw => {

@@ -45,6 +45,7 @@ describe('options', () => {
     ['cdpo', { labelSmoothing: 0 }, /^cdpo: labelSmoothing: .*>0/],
     ['cdpo', { labelSmoothing: undefined }, /^cdpo: labelSmoothing: missing; share of the pairs/],
     ['ipo', { labelSmoothing: 0.1 }, /^ipo: there is no option "labelSmoothing"/],
+    ['ipo', { ipoLogprobs: 'max' }, /^ipo: ipoLogprobs: .*"mean"/],
     ['kto', { undesirableWeight: -1 }, /^kto: undesirableWeight: /],
     ['sft', { beta: 1 }, /^sft: there is no option "beta"/],
     ['objective', { entropyCoef: -1 }, /entropyCoef: /],
@@ -102,10 +103,32 @@ describe('numbers', () => {
         options: { valueClip: null },
       }),
     ).toThrow(/^sample 0: the loss is Infinity$/)
-    const huge = { policyChosen: 1e200, policyRejected: 0, refChosen: 0, refRejected: 0 }
+    const huge = {
+      policyChosen: 1e200,
+      policyRejected: 0,
+      refChosen: 0,
+      refRejected: 0,
+      chosenTokens: 1,
+      rejectedTokens: 1,
+    }
     expect(() => preferenceLoss({ samples: [huge], totals: { pairs: 1 }, options: { loss: 'ipo' } })).toThrow(
       /^sample 0: /,
     )
+  })
+
+  it('means per token need the number of tokens', () => {
+    const pair = { policyChosen: -1, policyRejected: -2, refChosen: -1, refRejected: -1, chosenTokens: 2 }
+    const of = (rest: object, options: object = {}) =>
+      preferenceLoss({ samples: [{ ...pair, ...rest }], totals: { pairs: 1 }, options: { loss: 'ipo', ...options } })
+    expect(() => of({})).toThrow('sample 0: rejectedTokens: missing; ipoLogprobs mean divides by it')
+    expect(() => of({ rejectedTokens: 0 })).toThrow(
+      'sample 0: rejectedTokens: expected an integer of at least 1, got 0',
+    )
+    expect(of({}, { ipoLogprobs: 'sum' }).value).toBe(16)
+    expect(of({ rejectedTokens: 4 })).toMatchObject({
+      value: 4.75 ** 2,
+      gradients: [{ policyChosen: -4.75, policyRejected: 2.375 }],
+    })
   })
 
   it('far from 0, sigmoids neither overflow nor lose their slope', () => {

@@ -277,6 +277,7 @@ const cases: readonly Case[] = [
     ],
   ],
   ['dpo', { ...pairs, loss: 'dop' }, [], 'config.yaml: loss: expected one of dpo, cdpo, ipo, kto, got "dop"'],
+  ['dpo', { ...pairs, ipoLogprobs: 'sum' }, [], 'config.yaml: ipoLogprobs: is an option of ipo, not of dpo'],
   ['dpo', { ...pairs, loss: 'cdpo' }, [], 'config.yaml: labelSmoothing: cdpo needs a share above 0; dpo has none'],
   [
     'dpo',

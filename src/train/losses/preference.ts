@@ -22,7 +22,15 @@ export const preferenceSchemas = {
     beta,
     labelSmoothing: z.number().gt(0).lt(0.5).describe('share of the pairs whose labels are taken to be wrong, not 0'),
   }),
-  ipo: z.strictObject({ beta }),
+  ipo: z.strictObject({
+    beta,
+    ipoLogprobs: z
+      .enum(['mean', 'sum'])
+      .default('mean')
+      .describe(
+        "log-probability of a response: the mean over its tokens (as the method's authors and TRL do), or the sum",
+      ),
+  }),
 } as const
 
 export type PreferenceLossName = keyof typeof preferenceSchemas
@@ -37,6 +45,9 @@ export interface PreferencePair extends Named {
   readonly policyRejected: number
   readonly refChosen: number
   readonly refRejected: number
+  /** How many tokens each response has; means per token need it. */
+  readonly chosenTokens?: number | undefined
+  readonly rejectedTokens?: number | undefined
 }
 
 export interface PreferenceStatistics {
@@ -82,23 +93,34 @@ export function preferenceLoss(call: {
     throw new RangeError(
       `there is no preference loss "${loss}"; there are ${Object.keys(preferenceSchemas).join(', ')}`,
     )
-  const resolved = resolveOptions<z.ZodObject>(loss, schema, given) as { beta: number; labelSmoothing?: number }
-  const { beta, labelSmoothing = 0 } = resolved
+  const resolved = resolveOptions<z.ZodObject>(loss, schema, given) as {
+    beta: number
+    labelSmoothing?: number
+    ipoLogprobs?: 'mean' | 'sum'
+  }
+  const { beta, labelSmoothing = 0, ipoLogprobs } = resolved
   const term = loss === 'ipo' ? (l: number) => ipo(l, beta) : (l: number) => dpo(l, beta, labelSmoothing)
   checkNumberInputs(samples, ['policyChosen', 'policyRejected', 'refChosen', 'refRejected'])
+  const perToken = ipoLogprobs === 'mean'
+  if (perToken) checkCounts(samples)
   checkTotal('pairs', totals.pairs, samples.length)
   const coefficient = 1 / totals.pairs
   let [value, right, chosenSum, rejectedSum] = [0, 0, 0, 0]
   const gradients = samples.map((sample, place) => {
     const chosen = sample.policyChosen - sample.refChosen
     const rejected = sample.policyRejected - sample.refRejected
-    const one = term(chosen - rejected)
+    const chosenWeight = perToken ? 1 / sample.chosenTokens! : 1
+    const rejectedWeight = perToken ? 1 / sample.rejectedTokens! : 1
+    const one = term(chosenWeight * chosen - rejectedWeight * rejected)
     checkNumberGradient(sample, place, one.value, one.slope)
     value += coefficient * one.value
     if (chosen > rejected) right++
     chosenSum += beta * chosen
     rejectedSum += beta * rejected
-    return { policyChosen: coefficient * one.slope, policyRejected: -coefficient * one.slope }
+    return {
+      policyChosen: coefficient * one.slope * chosenWeight,
+      policyRejected: -coefficient * one.slope * rejectedWeight,
+    }
   })
   const pairs = samples.length
   return {
@@ -111,6 +133,16 @@ export function preferenceLoss(call: {
       rejectedRewardMean: share(rejectedSum, pairs),
     },
   }
+}
+
+function checkCounts(samples: readonly PreferencePair[]): void {
+  for (const [place, sample] of samples.entries())
+    for (const field of ['chosenTokens', 'rejectedTokens'] as const) {
+      const count = sample[field]
+      if (Number.isSafeInteger(count) && count! >= 1) continue
+      const found = count === undefined ? 'missing' : `expected an integer of at least 1, got ${count}`
+      throw new RangeError(`sample ${sample.name ?? place}: ${field}: ${found}; ipoLogprobs mean divides by it`)
+    }
 }
 
 /** Of the difference l between the log-ratios of chosen and rejected: the loss and its derivative. */

@@ -21,6 +21,12 @@ export const preferenceSchema = z
       .lt(0.5)
       .optional()
       .describe('dpo and cdpo: share of the pairs whose labels are taken to be wrong (default 0; cdpo needs one)'),
+    ipoLogprobs: z
+      .enum(['mean', 'sum'])
+      .optional()
+      .describe(
+        "ipo: log-probability of an answer is the mean over its tokens, as the method's authors and TRL do, or the sum (default mean)",
+      ),
     desirableWeight: weight.describe('kto: what a desirable answer counts (default 1)'),
     undesirableWeight: weight.describe('kto: what an undesirable answer counts (default 1)'),
     reference: path.optional().describe('the model that the policy is held to (default: the policy as it starts)'),
@@ -29,10 +35,11 @@ export const preferenceSchema = z
   .superRefine(refuseContradictions)
   .superRefine((config, context) => {
     const refuse = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message })
-    const { loss, labelSmoothing, desirableWeight, undesirableWeight, batchSize } = config
+    const { loss, labelSmoothing, ipoLogprobs, desirableWeight, undesirableWeight, batchSize } = config
     if (loss === 'cdpo' && !labelSmoothing) refuse('labelSmoothing', 'cdpo needs a share above 0; dpo has none')
     if (labelSmoothing !== undefined && loss !== 'dpo' && loss !== 'cdpo')
       refuse('labelSmoothing', `is an option of dpo and cdpo, not of ${loss}`)
+    if (ipoLogprobs !== undefined && loss !== 'ipo') refuse('ipoLogprobs', `is an option of ipo, not of ${loss}`)
     if (desirableWeight !== undefined && loss !== 'kto')
       refuse('desirableWeight', `is an option of kto, not of ${loss}`)
     if (undesirableWeight !== undefined && loss !== 'kto')

@@ -83,9 +83,9 @@ function everyRowEachEpoch({ data }: PreferenceConfig): boolean {
   return sources.every(source => typeof source === 'string' || (source.weight ?? 1) >= 1)
 }
 
-function pairLoss({ loss, beta, labelSmoothing }: PreferenceConfig): PreferenceLossOptions {
+function pairLoss({ loss, beta, labelSmoothing, ipoLogprobs }: PreferenceConfig): PreferenceLossOptions {
   if (loss === 'cdpo') return { loss, beta, labelSmoothing: labelSmoothing! }
-  if (loss === 'ipo') return { loss, beta }
+  if (loss === 'ipo') return { loss, beta, ...(ipoLogprobs === undefined ? {} : { ipoLogprobs }) }
   return { loss: 'dpo', beta, ...(labelSmoothing === undefined ? {} : { labelSmoothing }) }
 }
 

@@ -119,6 +119,8 @@ function preferencePairs(
       policyRejected: sumLogprobs(rejected.logprobs),
       refChosen: reference.get(own!.key),
       refRejected: reference.get(other!.key),
+      chosenTokens: chosen.logprobs.length,
+      rejectedTokens: rejected.logprobs.length,
     }
   })
 }
