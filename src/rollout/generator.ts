@@ -146,6 +146,14 @@ export interface WeightsProof {
   ids: Int32Array
   /** Raw log-probabilities of the tokens from the second on. */
   logprobs: Float32Array
+  /** Of the model that computed them: its rounding is part of the difference that is accepted. Default float32. */
+  dtype?: string
+}
+
+/** How a server's log-probabilities of a proof differ from the trainer's: mean over tokens, and what is accepted. */
+export interface WeightsAgreement {
+  readonly difference: number
+  readonly limit: number
 }
 
 export interface GeneratorCapabilities {
@@ -188,6 +196,8 @@ export interface Generator {
   readonly vocabSize: number
   /** Of the weights the next token is sampled from. */
   readonly policyVersion: PolicyVersion
+  /** Of engines behind a network: how well the proof of these weights agreed; undefined where there was none. */
+  readonly agreement?: WeightsAgreement | undefined
   /**
    * One outcome for every sample of every request, as each finishes. Requests are taken as there is room for them, and not
    * while outcomes wait to be read, so any number may come: a source of a million is never held in memory.

@@ -22,6 +22,7 @@ export type {
   TokenEvent,
   TopLogprobs,
   VersionSpan,
+  WeightsAgreement,
   WeightsProof,
   WeightsUpdate,
 } from './generator.js'
@@ -35,6 +36,7 @@ export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
 export { EngineError } from './remote/errors.js'
 export type { EngineEvent, RemoteOptions } from './remote/options.js'
+export { explainedDifference } from './remote/proof-limit.js'
 export {
   type ResolvedSampling,
   resolveSampling,

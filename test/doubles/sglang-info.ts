@@ -34,14 +34,17 @@ export interface ServerState {
   readonly context: number
   readonly version: string
   readonly flags: readonly SglangFlag[]
+  readonly dtype: string
 }
 
-export function serverInfo({ path, marker, context, version, flags }: ServerState): unknown {
+export function serverInfo({ path, marker, context, version, flags, dtype }: ServerState): unknown {
   const has = (flag: SglangFlag): boolean => flags.includes(flag)
   return {
     model_path: path,
     tokenizer_path: '/models/toy',
     skip_tokenizer_init: has('skip-tokenizer-init'),
+    dtype,
+    quantization: null,
     disable_overlap_schedule: true,
     random_seed: 1,
     served_model_name: path,

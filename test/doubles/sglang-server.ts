@@ -121,7 +121,8 @@ export class SglangServer extends EngineServer {
 
   private serverInfo(): unknown {
     const { version = '0.5.23', flags = [] } = this.options
-    return serverInfo({ path: this.modelPath, marker: this.engine.marker, context: this.context, version, flags })
+    const { marker, dtype } = this.engine
+    return serverInfo({ path: this.modelPath, marker, context: this.context, version, flags, dtype })
   }
 
   private async generate(exchange: Exchange): Promise<Reply> {

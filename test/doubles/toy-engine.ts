@@ -13,6 +13,7 @@ import {
   toyEosId,
   toyText,
   toyWeights,
+  uniform,
 } from './toy-model.js'
 import { choose, distributions, ranked, type ToySampling } from './toy-sampling.js'
 
@@ -90,6 +91,12 @@ export interface ToyEngineOptions {
 export class ToyEngine {
   /** Of a step; 0: as fast as can be. */
   msPerToken = 0
+  /** How far its log-probabilities of prompts are off: always the same way, as with other weights, */
+  drift = 0
+  /** and by the shape of what is computed, as with few bits. */
+  rounding = 0
+  /** What it says of its numbers. */
+  dtype = 'float32'
   weights: ToyWeights
   /** What the server calls its weights. */
   marker = 'default'
@@ -238,10 +245,15 @@ export class ToyEngine {
     for (let i = 1; i < request.promptIds.length; i++) {
       const plain = { temperature: 1, topK: -1, topP: 1, minP: 0, seed: undefined, bias: undefined, allowed: undefined }
       const { reported } = distributions(logitsOf(states[i - 1]!, weights), { ...plain, mode: 'raw', forbidden: [] })
-      sequence.prompt.push(ranked(request.promptIds[i]!, reported, request.promptTop!))
+      const token = ranked(request.promptIds[i]!, reported, request.promptTop!)
+      const off = this.drift * signed(states[i - 1]!) + this.rounding * signed(mix(states[i - 1]!, ids.length))
+      sequence.prompt.push({ ...token, logprob: Math.fround(token.logprob + off) })
     }
   }
 }
+
+/** Between -1 and 1. */
+const signed = (hash: number): number => 2 * uniform(mix(hash, 0x0ff)) - 1
 
 function ended({ request, tokens }: ToySequence): ToyFinish | undefined {
   const { id } = tokens.at(-1)!

@@ -24,7 +24,7 @@ export interface VllmServerOptions {
 }
 
 const devRoutes =
-  /^\/(pause|resume|is_paused|sleep|wake_up|is_sleeping|collective_rpc|reset_prefix_cache|abort_requests|update_weight_version|weight_info|get_world_size)$/
+  /^\/(pause|resume|is_paused|sleep|wake_up|is_sleeping|collective_rpc|reset_prefix_cache|abort_requests|update_weight_version|weight_info|get_world_size|server_info)$/
 
 export class VllmServer extends EngineServer {
   private readonly maxLength: number
@@ -75,6 +75,14 @@ export class VllmServer extends EngineServer {
       this.engine.marker = String(record<unknown>(body)?.new_version)
       return { status: 200, json: { success: true, new_version: this.engine.marker } }
     },
+    'GET /server_info': () => ({
+      status: 200,
+      json: {
+        vllm_config: `model='${this.modelPath}', dtype=torch.${this.engine.dtype}, max_seq_len=${this.maxLength}, quantization=None, kv_cache_dtype=auto`,
+        vllm_env: {},
+        system_env: {},
+      },
+    }),
     'GET /weight_info': () => ({ status: 200, json: { weight_version: this.engine.marker } }),
     'GET /get_world_size': () => ({ status: 200, json: { world_size: 1 } }),
     'POST /abort_requests': ({ body }) => {

@@ -40,7 +40,7 @@ function compare(found: Checkpoint, model: Checkpoint, optional: string | undefi
 }
 
 /** A model whose output head is its embedding may be written with it twice, or once. */
-async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
+export async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
   try {
     const config = JSON.parse(await readFile(join(modelDirectory, 'config.json'), 'utf8')) as Record<string, unknown>
     return config.tie_word_embeddings === true
@@ -48,3 +48,14 @@ async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
     return false
   }
 }
+
+/** A server that would load a checkpoint only in part. */
+export function tiedHeadError(url: string, software: string): EngineError {
+  return new EngineError(
+    `${url}: vLLM ${software} cannot be given the weights of this model: its embeddings are tied, and vLLM would keep the old output head`,
+    { remedy: tiedHeadRemedy },
+  )
+}
+
+export const tiedHeadRemedy =
+  'Train an adapter (lora), or a model with tie_word_embeddings: false; or generate with SGLang or `whetstone serve --control`.'

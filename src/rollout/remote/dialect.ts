@@ -44,6 +44,8 @@ export interface ServerFacts {
   readonly seeds: 'position' | 'request'
   readonly sleep: boolean
   readonly adapters: boolean
+  /** A checkpoint that is loaded changes the embedding and not the output head, where both are one matrix. */
+  readonly keepsTiedHead?: boolean
   readonly structured: readonly StructuredKind[]
   /** What a server needs for the forms it lacks: a version, a flag. */
   readonly structuredNeeds?: string
@@ -133,6 +135,8 @@ export interface Dialect {
   marker(server: ServerConnection, facts: ServerFacts): Promise<string | undefined>
   /** Something that is another after the server was started anew; undefined where it has nothing of the kind. */
   instance(server: ServerConnection): Promise<string | undefined>
+  /** Of its weights and computation, or the quantization; undefined where it does not say. May take seconds. */
+  dtype(server: ServerConnection): Promise<string | undefined>
   /** Nothing is under way. */
   sleep(server: ServerConnection): Promise<void>
   wake(server: ServerConnection): Promise<void>

@@ -29,7 +29,7 @@ export interface RemoteOptions {
   readonly version?: PolicyVersion
   /** Where a server finds a directory of ours. Default: at the same path. */
   readonly serverPath?: (path: string) => string
-  /** How far the log-probabilities of a first proof may be from ours: the difference of two implementations. Default 0.05. */
+  /** How far the log-probabilities of a proof may be from ours, mean over tokens. Default: what rounding explains. */
   readonly proofTolerance?: number
   /** Ends the wait for the first server. */
   readonly signal?: AbortSignal
@@ -45,7 +45,7 @@ export interface EngineEvent {
 }
 
 export type ResolvedRemoteOptions = Required<
-  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal'>
+  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'>
 > & {
   readonly addresses: readonly ServerUrl[]
   readonly tokenizer: Tokenizer | undefined
@@ -53,6 +53,7 @@ export type ResolvedRemoteOptions = Required<
   readonly modelDirectory: string | undefined
   readonly apiKey: string | undefined
   readonly signal: AbortSignal | undefined
+  readonly proofTolerance: number | undefined
 }
 
 const minute = 60_000
@@ -72,7 +73,7 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
     patienceMs: options.patienceMs ?? 10 * minute,
     version: options.version ?? 0,
     serverPath: options.serverPath ?? (path => path),
-    proofTolerance: options.proofTolerance ?? 0.05,
+    proofTolerance: options.proofTolerance,
     signal: options.signal,
     onEvent: options.onEvent ?? (() => {}),
   }
@@ -88,8 +89,9 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
   }
   for (const name of ['requestTimeoutMs', 'controlTimeoutMs'] as const)
     if (resolved[name] >= 2 ** 31) throw new RangeError(`${name} should be below 2^31, got ${resolved[name]}`)
-  if (!(resolved.proofTolerance > 0))
-    throw new RangeError(`proofTolerance should be above 0, got ${resolved.proofTolerance}`)
+  const { proofTolerance } = resolved
+  if (proofTolerance !== undefined && !(proofTolerance > 0))
+    throw new RangeError(`proofTolerance should be above 0, got ${proofTolerance}`)
   return resolved
 }
 

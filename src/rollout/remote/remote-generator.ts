@@ -7,6 +7,7 @@ import type {
   GeneratorCapabilities,
   GeneratorCounts,
   Outcome,
+  WeightsAgreement,
   WeightsUpdate,
 } from '../generator.js'
 import { OutcomeStream } from '../outcome-stream.js'
@@ -68,6 +69,10 @@ export class RemoteGenerator implements Generator {
 
   get policyVersion(): PolicyVersion {
     return this.control.version
+  }
+
+  get agreement(): WeightsAgreement | undefined {
+    return this.control.weights.agreement
   }
 
   get capabilities(): GeneratorCapabilities {

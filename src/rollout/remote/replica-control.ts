@@ -4,7 +4,7 @@
  */
 import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsUpdate } from '../generator.js'
-import { checkWeights } from './check-weights.js'
+import { checkWeights, tiedHeadError, tiesEmbeddings } from './check-weights.js'
 import { checkFit } from './connect.js'
 import type { Dialect } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
@@ -150,8 +150,7 @@ export class ReplicaControl implements HealthHooks {
     return this.inTurn(async () => {
       const next = this.weights.plan(update, this.connected)
       if (!next) return
-      if (next.update?.kind === 'directory' && this.options.modelDirectory !== undefined)
-        await checkWeights(update.directory!, this.options.modelDirectory)
+      if (next.update?.kind === 'directory') await this.checkDirectory(update.directory!)
       if (this.sleeps) {
         this.weights.remember(next, this.pool().replicas)
         return
@@ -166,6 +165,15 @@ export class ReplicaControl implements HealthHooks {
       await this.resumeServers()
       await this.taken(next, update.signal)
     })
+  }
+
+  /** What is known of a checkpoint before any server reads it. */
+  private async checkDirectory(directory: string): Promise<void> {
+    const { modelDirectory } = this.options
+    if (modelDirectory === undefined) return
+    const partial = this.connected.find(({ facts }) => facts.keepsTiedHead === true)
+    if (partial && (await tiesEmbeddings(modelDirectory))) throw tiedHeadError(partial.url, partial.facts.software)
+    await checkWeights(directory, modelDirectory)
   }
 
   /** With no server in reach the first that is back is given them, and is waited for. */

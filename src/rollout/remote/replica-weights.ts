@@ -1,14 +1,13 @@
 /** Which weights the servers should have, how each gets them, and the proof that it has them. */
 import { randomUUID } from 'node:crypto'
 import type { PolicyVersion } from '../../model/index.js'
-import type { WeightsProof, WeightsUpdate } from '../generator.js'
-import { resolveSampling } from '../sampling.js'
-import type { Dialect, DialectUpdate, GenerationAttempt } from './dialect.js'
+import type { WeightsAgreement, WeightsProof, WeightsUpdate } from '../generator.js'
+import { tiedHeadRemedy } from './check-weights.js'
+import type { Dialect, DialectUpdate } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
 import type { EngineEvent, ResolvedRemoteOptions } from './options.js'
-import { parseJson } from './parse-long.js'
+import { ProofCheck } from './proof-check.js'
 import type { Replica } from './replica.js'
-import { serverWords } from './server-words.js'
 
 export interface PlannedWeights {
   readonly version: PolicyVersion
@@ -16,11 +15,6 @@ export interface PlannedWeights {
   readonly update: DialectUpdate | undefined
   readonly proof: WeightsProof | undefined
 }
-
-/** Two implementations of one model never agree better than this. */
-const leastTolerance = 1e-4
-/** How much worse than at first a proof may be. */
-const toleranceFactor = 4
 
 type Tell = (kind: EngineEvent['kind'], replica: Replica, message: string) => void
 
@@ -31,7 +25,9 @@ export class ReplicaWeights {
   /** Tells our names of weights from those that an earlier run left on a server that is still up. */
   private readonly mark = randomUUID().slice(0, 8)
   private readonly unproved = new Set<Replica>()
-  private readonly firstDifference = new Map<Replica, number>()
+  private readonly proofs: ProofCheck
+  /** The worst of the proofs of these weights. */
+  agreement: WeightsAgreement | undefined
 
   constructor(
     private readonly dialect: Dialect,
@@ -39,6 +35,7 @@ export class ReplicaWeights {
     private readonly tell: Tell,
   ) {
     this.current = { version: options.version, update: undefined, proof: undefined }
+    this.proofs = new ProofCheck(dialect, options)
   }
 
   get version(): PolicyVersion {
@@ -79,6 +76,7 @@ export class ReplicaWeights {
     this.current = next
     if (next.update) this.isUpdated = true
     this.unproved.clear()
+    this.agreement = undefined
     for (const replica of replicas) {
       replica.version = undefined
       // Also one whose answer gets lost, and that is known by the name of its weights afterwards.
@@ -164,7 +162,7 @@ export class ReplicaWeights {
       if (update?.kind === 'adapter') return had && after !== 'down'
       if (marker !== undefined) return marker === this.markerOf(version)
       if (!had || after === 'down') return false
-      if (proof) return (await this.differenceOf(replica, proof)) <= this.tolerance(replica)
+      if (proof) return agrees(await this.proofs.compare(replica, proof))
       return replica.instance === undefined ? after === 'idle' : replica.instance === (await this.instanceOf(replica))
     }
     if (!(await hasThem())) return
@@ -177,64 +175,36 @@ export class ReplicaWeights {
   async proveIfNew(replica: Replica): Promise<void> {
     const { proof, version } = this.current
     if (!proof || !this.unproved.has(replica) || replica.version !== version) return
-    const difference = await this.differenceOf(replica, proof)
+    const agreement = await this.proofs.compare(replica, proof)
     // Not before there is an answer: a server that was away meanwhile is asked again.
     this.unproved.delete(replica)
-    const limit = this.tolerance(replica)
-    if (difference <= limit) {
-      if (!this.firstDifference.has(replica)) this.firstDifference.set(replica, difference)
+    const { difference, limit } = agreement
+    if (agrees(agreement)) {
+      if (!this.agreement || limit > this.agreement.limit) this.agreement = agreement
       this.tell('proved', replica, `version ${version}: log-probabilities differ by ${difference.toExponential(1)}`)
       return
     }
     const message =
       `${replica.url}: the weights of version ${version} were loaded, but the server gives other log-probabilities ` +
-      `(mean difference ${difference.toPrecision(2)} over ${proof.logprobs.length} tokens, at most ${limit.toPrecision(2)} is expected)`
+      `(mean difference ${difference.toPrecision(2)} over ${proof.logprobs.length} tokens, rounding explains at most ${limit.toPrecision(2)})`
     replica.version = undefined
     replica.unusable = message
     this.tell('drained', replica, message)
     for (const running of [...replica.running]) running.cancel('drained')
-    throw new EngineError(message, {
-      remedy:
-        'vLLM 0.32 keeps the old output head of a model with tied embeddings: serve one with tie_word_embeddings false, or another version. ' +
-        'Otherwise see whether the server reads the directory that was written, and runs the same model in the same precision.',
-    })
+    throw new EngineError(message, { remedy: this.remedyFor(replica) })
   }
 
-  private tolerance(replica: Replica): number {
-    const first = this.firstDifference.get(replica)
-    return first === undefined ? this.options.proofTolerance : Math.max(leastTolerance, toleranceFactor * first)
-  }
-
-  private async differenceOf(replica: Replica, { ids, logprobs }: WeightsProof): Promise<number> {
-    const found = await this.score(replica, ids)
-    if (found.length !== logprobs.length)
-      throw new EngineError(`${replica.url}: ${found.length} log-probabilities for a proof of ${ids.length} tokens`)
-    return found.reduce((sum, value, i) => sum + Math.abs(value - logprobs[i]!), 0) / found.length
-  }
-
-  private async score(replica: Replica, ids: Int32Array): Promise<Float32Array> {
-    const { vocabSize, controlTimeoutMs: timeoutMs } = this.options
-    const attempt: GenerationAttempt = {
-      id: `whetstone-proof-${process.pid}-${performance.now()}`,
-      ids,
-      idsJson: `[${ids.join(',')}]`,
-      maxNewTokens: 1,
-      minNewTokens: 0,
-      temperature: 0,
-      seed: 0,
-      sampling: resolveSampling({ seed: 0, maxNewTokens: 1, temperature: 0 }, { vocabSize, n: 1 }),
-      adapter: replica.adapter,
-      promptLogprobs: 0,
-      transport: 'whole',
-    }
-    const { path, body } = this.dialect.generation(attempt, replica.facts)
-    const { status, text } = await replica.server.exchange({ method: 'POST', path, body, timeoutMs }).reply
-    if (status !== 200)
-      throw new EngineError(
-        `${replica.url}: scoring the proof: the server answered ${status}: ${serverWords(replica.server.hide(text))}`,
-      )
-    const { promptLogprobs } = this.dialect.answer(await parseJson(text), attempt, replica.facts)
-    if (!promptLogprobs) throw new EngineError(`${replica.url}: it scored no prompt for the proof`)
-    return promptLogprobs.logprobs
+  /** What to look at first, by what was loaded. */
+  private remedyFor(replica: Replica): string {
+    const { update } = this.current
+    const precision = 'If it is the same model, start it with the dtype of the trainer (--dtype).'
+    if (update?.kind === 'adapter')
+      return `The adapter is loaded over the server's own weights: serve the directory that \`model\` names. ${precision}`
+    // With the model's directory at hand this was refused before.
+    if (replica.facts.keepsTiedHead === true && this.options.modelDirectory === undefined)
+      return `If its embeddings are tied: vLLM ${replica.facts.software} keeps the old output head. ${tiedHeadRemedy} ${precision}`
+    return `See whether the server reads the directory that was written. ${precision}`
   }
 }
+
+const agrees = ({ difference, limit }: WeightsAgreement): boolean => difference <= limit

@@ -80,6 +80,13 @@ export async function instance(server: ServerConnection): Promise<string | undef
   return typeof model_path === 'string' ? model_path : undefined
 }
 
+/** `auto`: by the model's files, which the server does not show. */
+export async function dtype(server: ServerConnection): Promise<string | undefined> {
+  const { dtype, quantization } = await serverInfo(server)
+  if (typeof quantization === 'string') return quantization
+  return typeof dtype === 'string' && dtype !== 'auto' ? dtype : undefined
+}
+
 /**
  * Keys and values are given back always, weights only where the server keeps a copy of them (`--enable-weights-cpu-backup`): else
  * what comes back is whatever was left in that memory. Paused, for a request that is under way would end the server; one whose

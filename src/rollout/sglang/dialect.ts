@@ -1,7 +1,7 @@
 /** SGLang's own interface (`/generate` and its control routes), tried on 0.5.23. */
 import type { Dialect } from '../remote/dialect.js'
 import { eventReader, readAnswer, refusalOf } from './answer.js'
-import { abort, instance, isReady, marker, pause, resume, sleep, unload, update, wake } from './control.js'
+import { abort, dtype, instance, isReady, marker, pause, resume, sleep, unload, update, wake } from './control.js'
 import { probe } from './probe.js'
 import { generationRequest } from './request.js'
 
@@ -20,6 +20,7 @@ export const sglangDialect: Dialect = {
   unload,
   marker,
   instance,
+  dtype,
   sleep,
   wake,
 }

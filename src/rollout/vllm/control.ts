@@ -6,6 +6,7 @@ import { EngineError } from '../remote/errors.js'
 const readyMs = 5000
 const abortMs = 5000
 const metricsMs = 10_000
+const descriptionMs = 60_000
 
 export async function isReady(server: ServerConnection): Promise<boolean> {
   const { status } = await server.request('GET', '/health', { timeoutMs: readyMs })
@@ -85,6 +86,14 @@ export async function marker(server: ServerConnection, facts: ServerFacts): Prom
 export async function instance(server: ServerConnection): Promise<string | undefined> {
   const { status, text } = await server.request('GET', '/metrics', { timeoutMs: metricsMs })
   return status === 200 ? /^process_start_time_seconds (\S+)/m.exec(text)?.[1] : undefined
+}
+
+/** From its own description of its config. The same answer describes the machine, which takes it seconds. */
+export async function dtype(server: ServerConnection): Promise<string | undefined> {
+  const { status, text } = await server.request('GET', '/server_info', { timeoutMs: descriptionMs })
+  if (status !== 200) return undefined
+  const quantization = /\bquantization=(\w+)/.exec(text)?.[1]
+  return quantization === undefined || quantization === 'None' ? /\bdtype=torch\.(\w+)/.exec(text)?.[1] : quantization
 }
 
 export async function sleep(server: ServerConnection): Promise<void> {

@@ -40,6 +40,7 @@ export async function probe(server: ServerConnection, wanted: string | undefined
     seeds: isOurs ? 'position' : 'request',
     sleep: hasControl && (await isThere('/is_sleeping')),
     adapters: hasControl && (await takesAdapters(server)),
+    keepsTiedHead: !isOurs && keepsTiedHead(software),
     ...(isOurs ? { structured: [] } : structuredOf(software)),
     route,
     namesWeights,
@@ -50,6 +51,9 @@ const missingControl = (software: 'whetstone' | 'vllm'): string =>
   software === 'whetstone'
     ? 'the server was started without --control'
     : 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.12 or later)'
+
+/** Versions that load a checkpoint of a model with tied embeddings without its output head, and say that all is well. */
+export const keepsTiedHead = (software: string): boolean => /^0\.32\b/.test(software)
 
 async function versionOf(server: ServerConnection): Promise<string> {
   const { status, text } = await server.request('GET', '/version', { timeoutMs: probeMs })

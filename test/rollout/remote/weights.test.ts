@@ -75,7 +75,9 @@ describe.each(kinds)('$name: weights', kind => {
     const directory = writeToyCheckpoint(7, { lacks: 'head' })
     const update = generator.updateWeights({ version: 7, directory, proof: proofOf(7) })
     await expect(update).rejects.toThrow(/weights of version 7 were loaded, but the server gives other log-prob/)
-    await expect(update).rejects.toMatchObject({ remedy: expect.stringContaining('tie_word_embeddings') })
+    // The hint about tied embeddings is for the one server that has the fault.
+    const hint = expect.stringMatching(kind.name === 'SGLang' ? /^(?!.*tie_word_embeddings)/ : /tie_word_embeddings/)
+    await expect(update).rejects.toMatchObject({ remedy: hint })
     // It gets no work with them.
     const before = server.count(kind.path)
     const waiting = outcomesOf(generator, [greedy('a')])
