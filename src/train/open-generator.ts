@@ -72,7 +72,7 @@ function connect(
   { config, actor, model, tokenizer, onEvent, signal }: OpenGeneratorOptions,
   urls: readonly string[],
 ): Promise<Generator> {
-  const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName } = config
+  const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName, tolerance } = config
   const { weightsDirectory, serverWeightsDirectory: seen } = config
   const apiKey = keyOf(config)
   const open = type === 'vllm' ? connectVllm : connectSglang
@@ -89,6 +89,7 @@ function connect(
     signal,
     ...(servedModelName === undefined ? {} : { model: servedModelName }),
     ...(apiKey === undefined ? {} : { apiKey }),
+    ...(tolerance === undefined ? {} : { proofTolerance: tolerance }),
     ...(seen === undefined ? {} : { serverPath: path => join(seen, relative(weightsDirectory!, path)) }),
   })
 }

@@ -47,6 +47,13 @@ export const generatorSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('the same directory as the servers see it, where it is mounted elsewhere'),
+  tolerance: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      "largest mean difference between the servers' and the trainer's log-probabilities (default: what rounding explains)",
+    ),
   command: z
     .string()
     .min(1)

@@ -1,8 +1,8 @@
 /** The numbers of one iteration, by the names of the metrics' table. Pure. */
 import { type Experience, type ExperienceBatch, meanKl, tokenKl } from '../../experience/index.js'
-import { alteredTokens, explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
+import { explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
 import type { RlConfig } from './config.js'
-import { comparableLogprobs } from './engine-logprobs.js'
+import { engineGap } from './engine-gap.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'
 
 /** What an optimiser step gave. Plain JSON, to survive an interruption within an iteration. */
@@ -127,33 +127,9 @@ function values(experiences: readonly Experience[]): Record<string, number | und
   return { 'value/mean': sum / tokens, 'value/explained_variance': explainedVariance(valued) }
 }
 
-/**
- * How far the engine's log-probabilities are from the trainer's of the same tokens. Filters change the engine's distribution on
- * purpose, and there is no gap to measure then; tokens that were drawn otherwise on purpose are left out.
- */
 function gap({ batch, logprobs, config }: IterationNumbers): Record<string, number> {
-  if (config.topP < 1 || config.topK > 0) return {}
-  let [sum, count, max] = [0, 0, 0]
-  for (const [i, { engineLogprobs, responseIds }] of batch.experiences.entries()) {
-    const own = logprobs[i]
-    const engine = comparableLogprobs(engineLogprobs, config.temperature)
-    if (!own || !engine) continue
-    const altered = alteredTokens({ length: responseIds.length, ...samplingOf(config) })
-    for (let t = 0; t < own.length; t++) {
-      if (altered[t]) continue
-      const distance = Math.abs(own[t]! - engine[t]!)
-      sum += distance
-      count++
-      if (distance > max) max = distance
-    }
-  }
-  return count === 0 ? {} : { 'gap/mean': sum / count, 'gap/max': max }
-}
-
-/** How tokens were sampled, as importance weights have to know. */
-export function samplingOf(config: RlConfig): { temperature: number; firstTemperature?: number; minNewTokens: number } {
-  const { temperature, useFire, firstTokenTemperature, minNewTokens } = config
-  return { temperature, minNewTokens, ...(useFire ? { firstTemperature: firstTokenTemperature } : {}) }
+  const found = engineGap({ experiences: batch.experiences, logprobs, config })
+  return found ? { 'gap/mean': found.mean, 'gap/max': found.max } : {}
 }
 
 /** The mean of each over the updates that have it. */

@@ -249,6 +249,7 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
     })
     const parts: RlParts = {
       actor,
+      dtype: actor.dtype,
       critic,
       ema: average && { model: average, follow: () => average.average(actor, { decay: decay! }) },
       generator,
@@ -258,6 +259,7 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
         maker,
         directory: weightsDirectoryOf(config),
         weights: config.generator.weights,
+        dtype: actor.dtype,
         proofIds: await proofIdsOf(tokenizer, generator.maxLength),
         signal: job.signal,
       }),

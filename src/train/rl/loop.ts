@@ -11,16 +11,10 @@ import { type StepRates, stepRates } from '../config/common.js'
 import { exportModel } from '../export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../progress.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
+import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js'
 import { evaluate, heldOutPrompts } from './evaluate.js'
 import { IterationJournal } from './iteration-journal.js'
-import {
-  criticSummary,
-  iterationMetrics,
-  measuredKl,
-  policySummary,
-  samplingOf,
-  type UpdateSummary,
-} from './iteration-metrics.js'
+import { criticSummary, iterationMetrics, measuredKl, policySummary, type UpdateSummary } from './iteration-metrics.js'
 import type { RlParts } from './parts.js'
 import { iterationPlan, type PlannedUpdate } from './plan.js'
 import { completeRollout, generateRollout } from './rollout.js'
@@ -89,6 +83,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   })
   try {
     return await iterate()
+  } catch (error) {
+    await rollouts.stop()
+    // A resumed run asks the servers again, for this iteration and for those after it.
+    if (error instanceof OtherWeightsError) await run.journal.discardFrom(state.iteration)
+    throw error
   } finally {
     await rollouts.stop()
   }
@@ -127,6 +126,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (experiences.length === 0) warnOfNothing(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
+      if (state.updates.length === 0) checkSamples(experiences, logprobs)
       for (const [place, planned] of plan.entries()) {
         if (place < state.updates.length) {
           if (planned.model === 'policy' && config.ptx) await ptx?.take(config.ptx.batchSize)
@@ -225,6 +225,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         rates,
         packing,
         targetKl: config.targetKl,
+        // Where the rollout was not scored, this is the first look at it.
+        beforeStep: state.updates.length === 0 ? found => checkSamples(chosen, found) : undefined,
       })
       if (made.step) await ema?.follow()
       return made
@@ -232,6 +234,17 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // Where the rollout was not scored, its one update says what the policy that sampled thought of it.
     for (const [k, place] of planned.places.entries()) logprobs[place] ??= update.logprobs[k]!
     return policySummary(update, rates.lr)
+  }
+
+  /** Before anything is trained on them: the engine's samples are the policy's. */
+  function checkSamples(
+    experiences: ExperienceBatch['experiences'],
+    logprobs: readonly (Float32Array | undefined)[],
+  ): void {
+    const { agreement } = parts.generator
+    const { version } = actor
+    const { iteration } = state
+    checkGap({ experiences, logprobs, config, version, dtype: parts.dtype, agreement, iteration })
   }
 
   /** Undefined where the run was asked to stop in the middle of it: what was finished is in the journal. */

@@ -13,6 +13,8 @@ export interface PolicyAverage {
 /** What a run is made of. */
 export interface RlParts {
   readonly actor: TokenModel<'language'>
+  /** Of the actor's computation. */
+  readonly dtype: string
   readonly critic: TokenModel<'value'> | undefined
   readonly ema: PolicyAverage | undefined
   readonly generator: Generator

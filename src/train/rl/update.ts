@@ -38,6 +38,8 @@ export interface PolicyUpdateOptions {
   readonly packing: 'on' | 'off'
   /** No step is made when the policy has moved further than this from the one that sampled. */
   readonly targetKl: number | undefined
+  /** Looks at the policy's log-probabilities before a weight changes; what it throws ends the update. */
+  readonly beforeStep?: ((logprobs: readonly Float32Array[]) => void) | undefined
 }
 
 export interface PolicyUpdate {
@@ -92,6 +94,7 @@ async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
     },
     { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy, packing: options.packing },
   )
+  options.beforeStep?.(logprobs)
   const merged = mergePolicyStatistics(statistics)
   const stopped = targetKl !== undefined && merged.approxKl > targetKl
   const ptxValue = ptx && !stopped ? await addPtx(actor, ptx) : undefined

@@ -16,6 +16,8 @@ export interface WeightSyncOptions {
   /** Where weights are written for engines that read them. */
   readonly directory: string
   readonly weights: 'auto' | 'directory' | 'adapter'
+  /** Of the actor's computation. */
+  readonly dtype: string
   /** A text that both sides score. */
   readonly proofIds: Int32Array
   /** Ends the wait for servers that are away. */
@@ -24,7 +26,7 @@ export interface WeightSyncOptions {
 
 /** Answers with what gives the engine the weights of now. */
 export function weightSync(options: WeightSyncOptions): () => Promise<void> {
-  const { actor, generator, maker, directory, proofIds, signal } = options
+  const { actor, generator, maker, directory, dtype, proofIds, signal } = options
   if (generator.capabilities.weights.includes('shared'))
     return () => generator.updateWeights({ version: actor.version })
   const what = writtenAs(options)
@@ -37,7 +39,7 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
     const proof = await maker.withModel(actor, async (): Promise<WeightsProof> => {
       await actor.export(path, { what })
       const [scored] = await actor.score([proofIds])
-      return { ids: proofIds, logprobs: scored!.logprobs }
+      return { ids: proofIds, logprobs: scored!.logprobs, dtype }
     })
     const written = what === 'adapter' ? { adapter: path } : { directory: path }
     await generator.updateWeights({ version, proof, signal, ...written })

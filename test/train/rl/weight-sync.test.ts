@@ -33,6 +33,7 @@ function world(directory: string) {
     maker: { withModel: (_, work) => work() },
     directory,
     weights: 'auto',
+    dtype: 'float32',
     proofIds: Int32Array.of(1, 2),
     signal: new AbortController().signal,
   })
