@@ -26,6 +26,7 @@ export {
 export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export { MergedWeights } from './merged-weights.js'
+export { modelFiles } from './model-files.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
 export type {

@@ -1,18 +1,16 @@
 /** What files are, by their bytes: whether a stage would be trained on the same things again. */
 import { createHash } from 'node:crypto'
-import { createReadStream, type Dirent } from 'node:fs'
+import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { systemProblem, WhetstoneError } from '../errors/index.js'
+import { fileSha256 } from '../files/index.js'
 
 /** SHA-256 of a file's bytes. */
 export async function fileFingerprint(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash).catch((cause: Error) => {
+  return fileSha256(path).catch((cause: Error) => {
     throw new WhetstoneError(`${path}: ${systemProblem(cause, 'read')}`, { cause })
   })
-  return hash.digest('hex')
 }
 
 /**

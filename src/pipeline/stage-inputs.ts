@@ -1,9 +1,8 @@
 /** What a stage is made from, by its bytes: the same inputs give the same model, so that a stage with the same ones is done. */
-import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { readConfigFile } from '../files/index.js'
+import { rewardFiles } from '../reward/index.js'
 import type { RawConfig } from '../train/index.js'
 import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
 import type { StageConfig } from './stage-configs.js'
@@ -58,23 +57,13 @@ export async function knownInputs(
   }
 }
 
-/** Of a module of rewards; or of a description of them, with the modules and models that it names. */
+/** Of a module of rewards; or of a description of them: with the modules and models that it names, and what they import. */
 async function rewardsFingerprint(file: string): Promise<string> {
-  const hashes = [await fileFingerprint(file)]
-  if (/\.(ya?ml|json)$/i.test(file))
-    for (const path of namedPaths(await readConfigFile(file))) {
-      const found = resolve(dirname(file), path)
-      hashes.push((await directoryFingerprint(found)) ?? (existsSync(found) ? await fileFingerprint(found) : ''))
-    }
+  const { files, models } = await rewardFiles(file)
+  const hashes: string[] = []
+  for (const path of files) hashes.push(await fileFingerprint(path))
+  for (const directory of models) hashes.push((await directoryFingerprint(directory)) ?? '')
   return textFingerprint(hashes.join('\n'))
-}
-
-/** Every `file` and `path` of a description, wherever in it. */
-function namedPaths(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, inner]) =>
-    ['file', 'path'].includes(key) && typeof inner === 'string' ? [inner] : namedPaths(inner),
-  )
 }
 
 /** Of a data option, what is not a path: weights and names of columns. */

@@ -16,13 +16,18 @@ export interface RunIdentity {
   readonly origins: Readonly<Record<string, string>>
   /** SHA-256 of each dataset file, by path. */
   readonly fingerprints: Readonly<Record<string, string>>
+  /** What else it is made from. */
+  readonly inputs?: RunInputs
   /** Such as `whetstone`, `node`, `libtorch`. */
   readonly versions: Readonly<Record<string, string>>
 }
 
+/** SHA-256 of files, by the option that names them (`model`, `rewards`) and by their names from there. */
+export type RunInputs = Readonly<Record<string, Readonly<Record<string, string>>>>
+
 /** One thing a resume asks to be otherwise. */
 export interface Change {
-  /** A dotted key of the config, or `dataset` with the file. */
+  /** A dotted key of the config, or `dataset` or an option with the file. */
   readonly key: string
   readonly from: Json | undefined
   readonly to: Json | undefined
@@ -41,9 +46,9 @@ export interface RunConfig extends RunIdentity {
 const schemaVersion = 1
 
 export function newConfig(identity: RunIdentity): RunConfig {
-  const { command, config, origins, fingerprints, versions } = identity
+  const { command, config, origins, fingerprints, inputs = {}, versions } = identity
   const created = new Date().toISOString()
-  return { schemaVersion, command, created, versions, config, origins, fingerprints, changes: [] }
+  return { schemaVersion, command, created, versions, config, origins, fingerprints, inputs, changes: [] }
 }
 
 export async function writeConfig(path: string, config: RunConfig): Promise<void> {
@@ -74,7 +79,10 @@ export async function readConfig(path: string): Promise<RunConfig | undefined> {
 export interface ChangeOptions {
   /** Keys, with everything below them, that may differ without a word: output paths, cadences of logging and saving. */
   readonly harmless: readonly string[]
-  /** Keys, with everything below them, that the user allows to differ. `dataset` stands for changed data files. */
+  /**
+   * Keys, with everything below them, that the user allows to differ. `dataset` stands for changed data files; an option that
+   * names a model or a file also for what is in it.
+   */
   readonly allowChange: readonly string[]
 }
 
@@ -83,7 +91,7 @@ export function continuedConfig(
   old: RunConfig,
   identity: RunIdentity,
   options: ChangeOptions & { directory: string },
-): { config: RunConfig; changes: Change[]; harmless: boolean } {
+): { config: RunConfig; changes: Change[]; matter: Change[] } {
   const { directory } = options
   if (old.command !== identity.command)
     throw new RunError(`${directory} is a run of \`${old.command}\`, not of \`${identity.command}\``, {
@@ -92,17 +100,18 @@ export function continuedConfig(
   const changes = [
     ...configChanges(old.config, identity.config),
     ...datasetChanges(old.fingerprints, identity.fingerprints),
+    ...inputChanges(old.inputs, identity.inputs),
   ]
   const matter = changes.filter(change => !isUnder(options.harmless, change))
   const refused = matter.filter(change => !isUnder(options.allowChange, change))
   if (refused.length > 0) throw changedError(directory, refused)
   const time = new Date().toISOString()
   const log = changes.map(({ key, from = null, to = null }) => ({ time, key, from, to }))
-  const { config, origins, fingerprints, versions } = identity
+  const { config, origins, fingerprints, inputs = {}, versions } = identity
   return {
-    config: { ...old, config, origins, fingerprints, versions, changes: [...old.changes, ...log] },
+    config: { ...old, config, origins, fingerprints, inputs, versions, changes: [...old.changes, ...log] },
     changes,
-    harmless: matter.length === 0,
+    matter,
   }
 }
 
@@ -141,6 +150,19 @@ function datasetChanges(from: Readonly<Record<string, string>>, to: Readonly<Rec
     key: `dataset ${change.key}`,
     allow: 'dataset',
   }))
+}
+
+/** A run that was started before inputs were written down has none to compare. */
+function inputChanges(from: RunInputs | undefined, to: RunInputs = {}): Change[] {
+  if (from === undefined) return []
+  const options = new Set([...Object.keys(from), ...Object.keys(to)])
+  return [...options].flatMap(option => {
+    const names = new Set([...Object.keys(from[option] ?? {}), ...Object.keys(to[option] ?? {})])
+    return [...names].flatMap((name): Change[] => {
+      const [was, is] = [from[option]?.[name], to[option]?.[name]]
+      return was === is ? [] : [{ key: `${option} ${name}`, from: was, to: is, allow: option }]
+    })
+  })
 }
 
 function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {

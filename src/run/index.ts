@@ -5,7 +5,14 @@
 export type { Checkpoint } from './checkpoints.js'
 export { JournalError, RunError } from './errors.js'
 export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
-export { type Change, configChanges, type RunCommand, type RunConfig, type RunIdentity } from './identity.js'
+export {
+  type Change,
+  configChanges,
+  type RunCommand,
+  type RunConfig,
+  type RunIdentity,
+  type RunInputs,
+} from './identity.js'
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
 export { type Lock, type LockHolder, takeLock } from './lock.js'

@@ -16,6 +16,7 @@ import {
 import { RunError } from './errors.js'
 import type { ExactJson, Json } from './exact-json.js'
 import {
+  type Change,
   type ChangeOptions,
   continuedConfig,
   newConfig,
@@ -44,6 +45,8 @@ export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
    * was sampled there came from a policy that the changed run will not make again. Default: all of it stays.
    */
   readonly outdatedFrom?: (state: ExactJson | undefined) => number
+  /** The iteration in whose journal changes are written down, by the state of the newest checkpoint. Default: the first. */
+  readonly journalOf?: (state: ExactJson | undefined) => number
   /** Whether the journal holds what going on from a checkpoint of this state needs. Default: always. */
   readonly refuse?: (state: ExactJson, journal: Journal) => Promise<Refusal | undefined>
   /** Told what the user should know, such as a checkpoint that was passed over. The events have it too. */
@@ -112,9 +115,9 @@ export class Run {
       const paths = runPaths(directory)
       const old = await readConfig(paths.config)
       if (!old) return Run.#begin(directory, identity, options, lock)
-      const { harmless = [], allowChange = [], outdatedFrom, refuse, onWarning } = options
+      const { harmless = [], allowChange = [], outdatedFrom, journalOf, refuse, onWarning } = options
       const continued = continuedConfig(old, identity, { directory, harmless, allowChange })
-      const { config, changes } = continued
+      const { config, changes, matter } = continued
       await makeFolders(directory)
       await recoverCheckpoints(paths.checkpoints)
       const journal = new Journal(paths.journal)
@@ -122,9 +125,14 @@ export class Run {
       if (!latest && passedOver.length > 0) throw noneLeft(paths.checkpoints, passedOver)
       // Before the change is written down: one that is killed in between still has it to make.
       const outdated = passedOver.flatMap(({ journalFrom }) => (journalFrom === undefined ? [] : [journalFrom]))
-      if (outdatedFrom && !continued.harmless) outdated.push(outdatedFrom(latest?.state))
+      if (outdatedFrom && matter.length > 0) outdated.push(outdatedFrom(latest?.state))
       if (outdated.length > 0) await journal.discardFrom(Math.min(...outdated))
-      if (changes.length > 0) await writeConfig(paths.config, config)
+      if (matter.length > 0) {
+        const record = { kind: 'changes', time: new Date().toISOString(), changes: matter.map(written) }
+        await journal.append(journalOf?.(latest?.state) ?? 0, record)
+      }
+      await journal.close()
+      if (changes.length > 0 || old.inputs === undefined) await writeConfig(paths.config, config)
       const step = latest?.step ?? 0
       const unusable = new Set(passedOver.map(one => one.step))
       // A process that died between putting a checkpoint in place and removing older ones left that to do.
@@ -143,7 +151,7 @@ export class Run {
       logs.event('resumed', {
         step,
         versions: identity.versions,
-        changes: changes.map(({ key, from, to }) => ({ key, from, to })),
+        changes: changes.map(written),
       })
       return new Run({ directory, resumed: true, saved: latest?.step, unusable, lock, logs, options })
     })
@@ -281,6 +289,10 @@ async function removeLeftovers(directory: string): Promise<void> {
   for (const name of await readdir(directory))
     if (temporaryTarget(name) === 'config.json') await rm(join(directory, name), { force: true })
   await removeDeadClaims(runPaths(directory).lock)
+}
+
+function written({ key, from, to }: Change): { key: string; from: Json | undefined; to: Json | undefined } {
+  return { key, from, to }
 }
 
 /** Whether the run says that it saved a checkpoint since it last began from its first step. */

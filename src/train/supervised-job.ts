@@ -18,7 +18,9 @@ import { loadTrained } from './load-model.js'
 import { memoryMetrics } from './memory-metrics.js'
 import { planRows } from './plan.js'
 import { trainProgress } from './progress.js'
+import { runInputs } from './run-inputs.js'
 import { keepTokenizer, runVersions } from './run-setup.js'
+import { journalBlock } from './step-record.js'
 import { harmlessFor, type SupervisedConfig } from './supervised-config.js'
 
 /** What makes one supervised training another than the others. */
@@ -107,20 +109,23 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
   }
 }
 
-function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
-  { origins, resume, allowChange, report }: JobOptions<C>,
-  { command }: SupervisedTrainer<C, K, R>,
+async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
+  { origins, resume, allowChange, report, signal }: JobOptions<C>,
+  { command, reference }: SupervisedTrainer<C, K, R>,
   { config, dataset }: PreparedTraining<C, K>,
 ): Promise<Run> {
   const { fingerprints } = dataset
   const plain = JSON.parse(JSON.stringify(config))
-  const identity = { command, config: plain, origins, fingerprints, versions: runVersions() }
+  const { model, adapter, chatTemplate } = config
+  const inputs = await runInputs({ models: { model, adapter, reference }, chatTemplate, report, signal })
+  const identity = { command, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
     ? Run.resume(config.output, identity, {
         keepCheckpoints,
         allowChange,
         harmless: harmlessFor(config.optimizer),
+        journalOf: state => journalBlock(((state as { step: number } | undefined)?.step ?? 0) + 1),
         onWarning: message => report.line(message),
       })
     : Run.create(config.output, identity, { keepCheckpoints })

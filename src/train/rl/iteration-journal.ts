@@ -167,6 +167,9 @@ export class IterationJournal implements RolloutJournal {
         this.updates.splice(one.updates)
         this.end = undefined
         return
+      case 'changes':
+        // For people: what a resumed run was allowed to do otherwise from here on.
+        return
       default:
         throw new RunError(
           `iteration ${this.iteration}: the journal has a record of the kind "${record.kind}"; a newer version wrote it`,
@@ -184,6 +187,7 @@ type Stored =
   | ({ kind: 'update' } & UpdateRecord)
   | ({ kind: 'end' } & EndRecord)
   | { kind: 'resumed'; updates: number }
+  | { kind: 'changes' }
 
 /** A sample's own `kind` steps aside for the record's. Its group and index come first, for whoever reads a damaged line. */
 interface StoredOutcome {

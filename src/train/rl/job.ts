@@ -14,6 +14,7 @@ import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
 import { memoryMetrics } from '../memory-metrics.js'
 import { checkGenerator, type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
+import { runInputs } from '../run-inputs.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
 import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
@@ -117,13 +118,23 @@ async function checkOtherModels(config: RlConfig, vocabSize: number): Promise<vo
   }
 }
 
-function openRun(
-  { origins, resume, allowChange, report }: JobOptions<RlConfig>,
+async function openRun(
+  { origins, resume, allowChange, report, signal }: JobOptions<RlConfig>,
   { config, dataset, ptx }: PreparedRl,
 ): Promise<Run> {
   const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
   const plain = JSON.parse(JSON.stringify(config))
-  const identity = { command: 'rl' as const, config: plain, origins, fingerprints, versions: runVersions() }
+  const { model, adapter, critic, rewards, chatTemplate } = config
+  const reference = referenceOf(config)
+  const directories = {
+    model,
+    adapter,
+    // The model before training is there already.
+    reference: typeof reference === 'object' && reference.directory !== model ? reference.directory : undefined,
+    'critic.model': critic?.model,
+  }
+  const inputs = await runInputs({ models: directories, rewards, chatTemplate, report, signal })
+  const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
     ? Run.resume(config.output, identity, {
@@ -131,6 +142,7 @@ function openRun(
         allowChange,
         harmless: harmlessFor(config),
         outdatedFrom: firstUntrained,
+        journalOf: firstUntrained,
         refuse: refuseWithoutSamples,
         onWarning: message => report.line(message),
       })
