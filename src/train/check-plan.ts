@@ -196,8 +196,7 @@ export async function checkData(
 ): Promise<DataReport[]> {
   const reports: DataReport[] = []
   const { device, dtype } = plan
-  const rewards =
-    plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype })
+  const rewards = plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype })
   try {
     for (const { kind, spec, options } of plan.data) {
       const settings = dataOptionsSchema.parse(options)
