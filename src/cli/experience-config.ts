@@ -5,7 +5,7 @@ import { InputError, schemaProblems } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
-import { engineTypes, generatorOptionProblems, generatorSchema } from '../train/index.js'
+import { engineTypes, generatorOptionProblems, generatorSchema, rewardRunShape } from '../train/index.js'
 import { UsageError } from './flags.js'
 
 const path = z.string().min(1)
@@ -27,6 +27,7 @@ export const experienceFileShape = {
   labelColumn: z.string().optional().describe('its column of labels (default: label)'),
   referenceColumn: z.string().optional().describe('its column of references (default: reference, or ground_truth)'),
   rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
+  ...rewardRunShape,
   output: path.describe('a file for the experiences, one line of JSON each'),
   rolloutBatchSize: z.int().min(1).default(128).describe('prompts of a batch; advantages are normalised over it'),
   generator: generatorSchema.prefault({}).describe('what generates: type local, vllm or sglang, and urls of servers'),

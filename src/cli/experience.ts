@@ -1,6 +1,7 @@
 import { stringify } from 'yaml'
 import { z } from 'zod'
 import { type PromptRow, readPrompts } from '../data/index.js'
+import { InputError } from '../errors/index.js'
 import {
   type Experience,
   type ExperienceInfo,
@@ -98,7 +99,13 @@ async function experience(config: ExperienceFile, { output, report, signal }: Su
   try {
     const models = await loadModels(config, tokenizer, report, signal)
     try {
-      const maker = new FastExperienceMaker({ ...options, ...models.parts, ...rewards })
+      const maker = new FastExperienceMaker({
+        ...options,
+        ...models.parts,
+        ...rewards,
+        patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
+        onAway: ({ message }) => report.line(message),
+      })
       await writeExperiences(maker, prompts, config, { output, report, signal })
     } finally {
       await models.close()
@@ -199,6 +206,7 @@ async function writeExperiences(
         infos.push(info)
         progress.at(start + batch.length, prompts.length)
       }
+      if (infos.every(({ samples }) => samples === 0)) throw nothingMade(infos)
     }
     await output.write(write, { signal })
   } finally {
@@ -208,6 +216,14 @@ async function writeExperiences(
     report.line(`${infos.length > 1 ? `batch ${i}\n` : ''}${summary(info).join('\n')}`)
   const total = infos.reduce((sum, { samples }) => sum + samples, 0)
   report.line(`${output.name}: ${count(total === 1 ? 'experience' : 'experiences', 0).show(total)}`)
+}
+
+function nothingMade(infos: readonly ExperienceInfo[]): InputError {
+  const drops = new Map<string, number>()
+  for (const info of infos)
+    for (const [reason, count] of Object.entries(info.drops)) drops.set(reason, (drops.get(reason) ?? 0) + count)
+  const reasons = [...drops].map(([reason, count]) => `${count} ${reason}`).join(', ')
+  return new InputError(`no experience was made: every sample was left out (${reasons})`)
 }
 
 /** A line that `whetstone advantages` and `whetstone reward test` read too. */

@@ -92,7 +92,7 @@ async function train<C>(
   const result = await training.run({ config, origins, resume, allowChange, report, signal })
   if (result.outcome === 'stopped') signal.throwIfAborted()
   for (const line of await afterwards(training, result)) report.line(line)
-  return 0
+  return result.step === 0 ? 1 : 0
 }
 
 /** An error about an option says which file, or which part of the command line, gave it. */

@@ -7,6 +7,7 @@ import type { PolicyVersion } from '../model/index.js'
 import {
   type CombinedReward,
   decodeRewardInput,
+  type FailedReward,
   type RewardComputationEngine,
   type RewardInput,
   type RewardOutcome,
@@ -75,6 +76,22 @@ export class EngineLostError extends WhetstoneError {
   override readonly name = 'EngineLostError'
 }
 
+/** No sample of a round got a reward. What was generated is in the journal. */
+export class RewardsLostError extends WhetstoneError {
+  override readonly name = 'RewardsLostError'
+
+  constructor(failures: readonly FailedReward[]) {
+    const { source, reason, message } = failures[0]!
+    super(
+      `no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`,
+      {
+        remedy:
+          'Mend the reward, or its server. A run goes on with --resume: it keeps the samples and asks for their rewards again.',
+      },
+    )
+  }
+}
+
 /** Without the groups of which a sample began with weights older than `oldest`. */
 export function withoutStale(collected: Collected, oldest: PolicyVersion | undefined): Collected {
   if (oldest === undefined) return collected
@@ -120,6 +137,7 @@ export class Collector {
   private rewardMs = 0
   private overlappedMs = 0
   private requests = 0
+  private readonly failures: FailedReward[] = []
 
   constructor(private readonly options: CollectOptions) {}
 
@@ -131,6 +149,10 @@ export class Collector {
     for (;;) {
       rounds.push(next)
       await this.fill(next)
+      const scored = next.some(({ members }) => [...members.values()].some(found => found !== 'lost'))
+      // With nothing but failures there is nothing to learn from: more samples would be lost in the same way.
+      if (!scored && this.failures.length > 0) throw new RewardsLostError(this.failures)
+      this.failures.length = 0
       const selection = selectGroups({
         needed: prompts.length,
         rounds: rounds.map(round => round.map(one => this.rewardsOf(one))),
@@ -358,6 +380,7 @@ export class Collector {
     const reward = await this.reward(input, gate, round, signal)
     if (reward.kind === 'failed') {
       one.members.set(sample.sample, 'lost')
+      this.failures.push(reward)
       this.drop(prompt, sample.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`)
       return
     }

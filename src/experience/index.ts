@@ -24,7 +24,7 @@ export {
   whitenInPlace,
 } from './advantages.js'
 export { clipInPlace } from './clip.js'
-export type { Collected, ScoredGroup, ScoredSample } from './collect.js'
+export { type Collected, EngineLostError, RewardsLostError, type ScoredGroup, type ScoredSample } from './collect.js'
 export {
   type ExperienceConfig,
   ExperienceConfigError,

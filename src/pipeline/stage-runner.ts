@@ -113,6 +113,11 @@ export async function runStage(
   await keepStageLogs(config.saveDir, directory)
   if (job.outcome === 'stopped') return result('stopped', job)
 
+  if (job.step === 0)
+    throw new InputError(`${directory}: the ${stage} stage trained nothing`, {
+      remedy: `${join(directory, 'logs/skipped.jsonl')} says why.`,
+    })
+
   // What it came to. A reward model says nothing itself: it is asked about what SFT says.
   const speaker = stage === 'reward' ? givenOrMade(config, 'sft') : model
   const name = { sft: 'sft', reward: 'reward_model', ppo: config.algorithm }[stage]

@@ -41,6 +41,11 @@ export interface RewardEngineOptions extends QueueEvents {
   readonly onRewardFailure?: 'drop' | 'stop' | 'retry'
   /** Default 2. */
   readonly failureRetries?: number
+  /**
+   * How long a remote source that does not answer is waited for, before what it is asked for fails. Default 0: not at all; `rl` and
+   * `experience` wait 10 minutes unless they are told otherwise.
+   */
+  readonly patienceMinutes?: number
   /** A source that holds the event loop longer in one call is reported. Default 50. */
   readonly blockedMs?: number
 }
@@ -61,6 +66,7 @@ export interface ResolvedRewards {
   readonly combination: Combination
   readonly onRewardFailure: 'drop' | 'stop' | 'retry'
   readonly failureRetries: number
+  readonly patienceMinutes: number
   readonly blockedMs: number
 }
 
@@ -87,9 +93,11 @@ const optionShape = {
   weights: weightsSchema,
   onRewardFailure: z.enum(['drop', 'stop', 'retry']),
   failureRetries: z.int().min(0),
+  patienceMinutes: z.number().min(0),
   blockedMs: z.number().positive(),
   onLate: isFunction<NonNullable<QueueEvents['onLate']>>('a function'),
   onBlocked: isFunction<NonNullable<QueueEvents['onBlocked']>>('a function'),
+  onAway: isFunction<NonNullable<QueueEvents['onAway']>>('a function'),
 }
 const optionSchema = z.strictObject(optionShape).partial()
 
@@ -111,6 +119,7 @@ export function resolveRewards(options: RewardEngineOptions): ResolvedRewards {
     combination: combinationOf(options, sources),
     onRewardFailure: options.onRewardFailure ?? 'drop',
     failureRetries: options.failureRetries ?? 2,
+    patienceMinutes: options.patienceMinutes ?? 0,
     blockedMs: options.blockedMs ?? 50,
   }
 }

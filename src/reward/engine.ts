@@ -10,7 +10,7 @@ import type { RewardInput } from './input.js'
 import { onAbort } from './on-abort.js'
 import type { FailedReward, RewardOutcome, ScoredReward, SourceOutcome } from './outcome.js'
 import { entriesFor } from './recipe.js'
-import { type QueueOptions, type SourceCounts, SourceQueue } from './source-queue.js'
+import { type AwayEvent, type QueueOptions, type SourceCounts, SourceQueue } from './source-queue.js'
 import { type RewardSummary, summarizeRewards } from './summary.js'
 
 export interface ComputeOptions {
@@ -55,6 +55,8 @@ export class RewardComputationEngine {
       random: Math.random,
       onLate: options.onLate ?? (() => {}),
       onBlocked: options.onBlocked ?? warnOfBlocking,
+      onAway: options.onAway ?? warnOfAbsence,
+      patienceMs: this.rewards.patienceMinutes * 60_000,
     }
     this.queues = new Map(
       sources.map(source => {
@@ -266,6 +268,10 @@ function weighted(
     ),
   )
   return { kind: 'scored', reward, components, metrics }
+}
+
+function warnOfAbsence({ message }: AwayEvent): void {
+  process.emitWarning(message, { type: 'RewardWarning', code: 'REWARD_AWAY' })
 }
 
 function warnOfBlocking({ source, blockedMs }: { source: string; blockedMs: number }): void {

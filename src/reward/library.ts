@@ -50,5 +50,5 @@ export {
   wordList,
 } from './rules/index.js'
 export type { LimitOptions, RewardAnswer, RewardSource, SourceKind, SourceLimits } from './source.js'
-export type { QueueEvents, SourceCounts } from './source-queue.js'
+export type { AwayEvent, QueueEvents, SourceCounts } from './source-queue.js'
 export { type RewardSummary, type Statistics, summarizeRewards } from './summary.js'

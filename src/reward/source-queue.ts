@@ -2,6 +2,7 @@
  * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
  * Whatever a source does, every sample gets exactly one outcome.
  */
+import { Absence } from './absence.js'
 import { checkAnswers } from './check-answers.js'
 import { SourceError } from './errors.js'
 import { onAbort } from './on-abort.js'
@@ -27,12 +28,22 @@ export interface QueueEvents {
   onLate?: (event: { source: string; samples: number; lateMs: number }) => void
   /** A call held the event loop so long; said once per source. */
   onBlocked?: (event: { source: string; blockedMs: number }) => void
+  /** A remote source is away and is waited for (`patienceMinutes`), or is back. */
+  onAway?: (event: AwayEvent) => void
+}
+
+export interface AwayEvent {
+  readonly source: string
+  readonly what: 'waiting' | 'back'
+  readonly message: string
 }
 
 export interface QueueOptions extends QueueEvents {
   /** A call that holds the event loop longer is reported. */
   blockedMs: number
   random: Random
+  /** Milliseconds a remote source may be away before what is asked of it fails. */
+  patienceMs: number
 }
 
 export interface SourceQueueOptions<Item> extends QueueOptions {
@@ -59,11 +70,15 @@ export class SourceQueue<Item> {
   private scheduled = false
   private blockReported = false
   private turnStarted = 0
+  private readonly absence: Absence
 
   constructor(
     readonly source: RewardSource<Item>,
     private readonly options: SourceQueueOptions<Item>,
-  ) {}
+  ) {
+    const { patienceMs, onAway } = options
+    this.absence = new Absence({ source: source.name, patienceMs: source.kind === 'remote' ? patienceMs : 0, onAway })
+  }
 
   /** The outcome of an item, as soon as it is there: `aborted` where the signal aborts first. */
   submit(item: Item, signal?: AbortSignal): Promise<SourceOutcome> {
@@ -129,11 +144,13 @@ export class SourceQueue<Item> {
 
   private async run(batch: readonly Entry<Item>[]): Promise<void> {
     const { deadlineMs, retries } = this.source.limits
-    const started = performance.now()
+    const began = performance.now()
+    let started = began
     for (let attempt = 1; ; attempt++) {
       const left = started + deadlineMs - performance.now()
       try {
         const answers = await this.attempt(batch, left)
+        this.absence.answered()
         const outcomes = checkAnswers(this.source.name, batch.length, answers)
         for (const [i, entry] of batch.entries()) entry.settle(outcomes[i]!)
         break
@@ -146,6 +163,13 @@ export class SourceQueue<Item> {
           this.counts.retries++
           continue
         }
+        const pause = this.absence.pauseAfter(cause, started)
+        if (pause !== undefined && (await wait(batch, pause)) === 'wanted') {
+          // The next look at it is one attempt, with a deadline of its own.
+          attempt = Math.max(attempt, retries)
+          started = performance.now()
+          continue
+        }
         // One sample lacks something: the others need not suffer for it.
         if (cause.reason === 'input' && batch.length > 1) for (const entry of batch) await this.run([entry])
         const failure = this.failure(cause, attempt)
@@ -153,7 +177,7 @@ export class SourceQueue<Item> {
         break
       }
     }
-    this.counts.seconds += (performance.now() - started) / 1000
+    this.counts.seconds += (performance.now() - began) / 1000
   }
 
   /** One call, left alone when its time is over or nobody waits for its answers; what it says then counts as late. */

@@ -118,6 +118,7 @@ const specShape = {
   rewardRecipe: recipeSchema.optional(),
   onRewardFailure: z.enum(['drop', 'stop', 'retry']).optional(),
   failureRetries: z.int().min(0).optional(),
+  patienceMinutes: z.number().min(0).optional(),
 }
 const specSchema = z.strictObject(specShape)
 const knownKeys = [

@@ -19,6 +19,7 @@ export {
   settingsLayer,
   withOrigin,
 } from './config/resolve.js'
+export { rewardRunShape } from './config/rewards.js'
 export { TrainingError } from './errors.js'
 export type { Best, JobOptions, JobResult } from './job.js'
 export { type LoadContext, loadFrozen, type ModelSettings } from './load-model.js'

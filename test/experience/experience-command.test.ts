@@ -112,6 +112,19 @@ describe('whetstone experience', () => {
     expect(await main(['reward', 'test', '--reward', at('reward.ts'), '--input', at('experiences.jsonl')])).toBe(0)
   })
 
+  test('where no reward can be had, it ends with the error of the reward, exit code 1 and no file', async () => {
+    writeFileSync(at('throws.ts'), "export default () => { throw new Error('out of rewards') }\n")
+    const { code, written } = await experience({ ...base, rewards: 'throws.ts' })
+    expect({ code, written }).toEqual({ code: 1, written: false })
+    expect(err).toMatch(/no sample has a reward: all \d+ failed.*Error: out of rewards/)
+  })
+
+  test('where every sample is left out, it says why, with exit code 1 and no file', async () => {
+    const { code, written } = await experience({ ...base, promptMaxLen: 1, promptTruncation: 'reject' })
+    expect({ code, written }).toEqual({ code: 1, written: false })
+    expect(err).toMatch(/no experience was made: every sample was left out \(3 generation: prompt-too-long\)/)
+  })
+
   test('a critic, a reward model and a recipe, from JSON', async () => {
     const rewards = {
       sources: { judge: { type: 'model', path: 'judge' }, level: { type: 'function', file: 'reward.ts' } },

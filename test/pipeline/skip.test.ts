@@ -141,3 +141,28 @@ test('two processes do not work in one directory', async () => {
     reason: { message: expect.stringMatching(/lock: process/) },
   })
 })
+
+test('a stage whose rewards all fail is not finished: mended, it is resumed with the samples it had', async () => {
+  const given = options()
+  const broken = fresh('broken')
+  const module = `${fresh('reward')}.mjs`
+  writeFileSync(
+    module,
+    `import { existsSync } from 'node:fs'
+export default ({ response, group }) => {
+  if (!group.startsWith('held out') && existsSync(${JSON.stringify(broken)})) throw new Error('no reward today')
+  return response.length
+}
+`,
+  )
+  const pipeline = await pipelineOf({ ...given, ppo: { ...given.ppo, rewards: module } })
+  writeFileSync(broken, '')
+  await expect(pipeline.runFullPipeline()).rejects.toThrow(/no sample has a reward.*no reward today/)
+  const record = (): { status: string } => JSON.parse(readFileSync(join(given.saveDir!, 'grpo', 'stage.json'), 'utf8'))
+  expect(record().status).toBe('started')
+  rmSync(broken)
+  const { stages } = await pipeline.runFullPipeline({ resume: true })
+  expect(stages.map(({ outcome }) => outcome)).toEqual(['skipped', 'finished'])
+  expect(stages[1]!.metrics['samples/reused']).toBeGreaterThan(0)
+  expect(record().status).toBe('finished')
+})

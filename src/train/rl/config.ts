@@ -12,6 +12,7 @@ import {
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { engineTypes, generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
+import { rewardRunShape } from '../config/rewards.js'
 import {
   aggregations,
   importanceProblems,
@@ -70,6 +71,7 @@ export const rlShape = {
   maxBadRows,
   shuffle,
   rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
+  ...rewardRunShape,
   reference: path
     .optional()
     .describe(

@@ -122,9 +122,13 @@ export class IterationJournal implements RolloutJournal {
     await this.append({ kind: 'end', ...end })
   }
 
-  /** A run goes on after so many of the updates: the weights of later ones are gone, and they did not happen. */
+  /**
+   * A run goes on after so many of the updates: the weights of later ones are gone, and they did not happen. Rewards that failed
+   * before there was a batch are asked for again: the reward may have been mended.
+   */
   async keepResumed({ updates }: { updates: number }): Promise<void> {
-    if (this.updates.length > updates || this.end) await this.append({ kind: 'resumed', updates })
+    const failed = !this.rollout && [...this.rewards.values()].some(({ kind }) => kind === 'failed')
+    if (this.updates.length > updates || this.end || failed) await this.append({ kind: 'resumed', updates })
   }
 
   private async append(record: Record<string, unknown> & { kind: string }): Promise<void> {
@@ -166,6 +170,7 @@ export class IterationJournal implements RolloutJournal {
       case 'resumed':
         this.updates.splice(one.updates)
         this.end = undefined
+        if (!this.rollout) for (const [key, { kind }] of this.rewards) if (kind === 'failed') this.rewards.delete(key)
         return
       case 'changes':
         // For people: what a resumed run was allowed to do otherwise from here on.

@@ -155,7 +155,7 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
     ({ schedule, warmupSteps, warmupRatio }) =>
       schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0),
   )
-  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery', 'generator']
+  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery', 'generator', 'rewardPatienceMinutes']
   return spread ? keys : [...keys, 'iterations', 'epochs']
 }
 
@@ -252,6 +252,11 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
       ...experienceOptionsOf(config),
       promptMaxLen,
       ...(rewards as RewardEngineOptions),
+      patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
+      onAway: event => {
+        run.event('reward', { ...event })
+        job.report.line(event.message)
+      },
       actor,
       tokenizer,
       generator,

@@ -4,8 +4,9 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ExperienceBatch } from '../../experience/index.js'
+import { EngineLostError, type ExperienceBatch, RewardsLostError } from '../../experience/index.js'
 import { recoverDirectory } from '../../files/index.js'
+import { RewardStoppedError } from '../../reward/index.js'
 import type { Run } from '../../run/index.js'
 import { type StepRates, stepRates } from '../config/common.js'
 import { exportModel } from '../export-model.js'
@@ -67,7 +68,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     return { outcome: 'stopped', state, metrics, summary: summaries.all }
   }
   await syncWeights()
-  await evaluateIfDue()
+  await keepingState(evaluateIfDue)
   if (signal.aborted && state.evaluationDue) return stopped()
   const rollouts = new RolloutsAhead({
     first: state.iteration,
@@ -82,7 +83,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     },
   })
   try {
-    return await iterate()
+    return await keepingState(iterate)
   } catch (error) {
     await rollouts.stop()
     // A resumed run asks the servers again, for this iteration and for those after it.
@@ -90,6 +91,18 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     throw error
   } finally {
     await rollouts.stop()
+  }
+
+  /** Where rewards or engines are lost, what was trained before is saved: the run goes on from there. */
+  async function keepingState<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const lost = [RewardsLostError, RewardStoppedError, EngineLostError].some(kind => error instanceof kind)
+      // Where it cannot be saved, the run goes on from the checkpoint before.
+      if (lost) await save().catch(() => {})
+      throw error
+    }
   }
 
   async function iterate(): Promise<RlLoopResult> {

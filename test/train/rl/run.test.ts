@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
@@ -112,20 +111,3 @@ test.each(algorithms)(
         expect(existsSync(join(run, 'iteration_000002', 'value_model', 'config.json'))).toBe(true)
   },
 )
-
-test('a reward that always fails is never a 0: nothing is trained, and the run says so', async () => {
-  const output = fresh('run')
-  const rewards = written('broken.mjs', `export default () => { throw new Error('no reward today') }\n`)
-  const { step } = await start({ ...base, rewards, output, iterations: 1 })
-  expect(step).toBe(0)
-  const events = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
-  expect(events).toContain('no sample to train on')
-  const skipped = await readFile(join(output, 'logs', 'skipped.jsonl'), 'utf8')
-  expect(skipped).toContain('no reward today')
-  expect(
-    skipped
-      .trimEnd()
-      .split('\n')
-      .every(line => (JSON.parse(line) as { reason: string }).reason !== ''),
-  ).toBe(true)
-})
