@@ -117,7 +117,7 @@ async function measure(size) {
     iterations,
     run,
     parts: {
-      ...{ actor, critic: undefined, ema: undefined, generator: engine, maker },
+      ...{ actor, critic: undefined, ema: undefined, generator: engine, dtype: actor.dtype, maker },
       ...{ prompts: dataset.train(tokenizer), heldOut: undefined, ptx: undefined },
       syncWeights: () => engine.updateWeights({ version: actor.version }),
     },
