@@ -68,6 +68,11 @@ export const verbGroups: readonly VerbGroup[] = [
         summary: 'SFT, a reward model and PPO, one after another',
         load: () => import('./pipeline.js'),
       },
+      {
+        name: 'export',
+        summary: "write the model of a run's newest checkpoint",
+        load: () => import('./export.js'),
+      },
       { name: 'schema', summary: "print a config's JSON Schema, for editors", load: () => import('./schema.js') },
     ],
   },

@@ -36,6 +36,8 @@ interface Pair {
 /** @internal */
 export const adapterWeightsFile = 'adapter_model.safetensors'
 const configFile = 'adapter_config.json'
+/** A tensor of the model in float32: its master, or a copy. */
+export type Widen = (tensor: Tensor) => Tensor
 const prefix = 'base_model.model.'
 const headName = `${prefix}score.weight`
 
@@ -157,11 +159,11 @@ export class Adapter {
 
   /**
    * Writes PEFT's two files into a directory, and answers with their tensors. A head of one number, which trains with the
-   * adapter, is written as PEFT does it.
+   * adapter, is written as PEFT does it. `widen` gives what is written instead of a tensor, in float32.
    */
   async write(
     directory: string,
-    { base, head }: { base: string; head: Tensor | undefined },
+    { base, head, widen }: { base: string; head: Tensor | undefined; widen?: Widen },
   ): Promise<ReadonlyMap<string, Tensor>> {
     const { rank, alpha, dropout, targets } = this.options
     const config = {
@@ -183,9 +185,10 @@ export class Adapter {
     }
     const tensors = this.tensors()
     if (head) tensors.set(headName, head)
-    await writeSafetensors(join(directory, adapterWeightsFile), tensors, { metadata: { format: 'pt' } })
+    const written = widen ? new Map([...tensors].map(([name, tensor]) => [name, widen(tensor)])) : tensors
+    await writeSafetensors(join(directory, adapterWeightsFile), written, { metadata: { format: 'pt' } })
     await writeFile(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`)
-    return tensors
+    return written
   }
 
   dispose(): void {

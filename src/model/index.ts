@@ -25,10 +25,12 @@ export {
 } from './init.js'
 export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
+export type { MastersKind } from './masters.js'
 export { MergedWeights } from './merged-weights.js'
 export { modelFiles } from './model-files.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
+export { stateDtype } from './state.js'
 export type {
   ExportOptions,
   ExportReport,

@@ -4,13 +4,23 @@
  */
 
 import type { DecoderParts, ModelConfig, Weight } from '../decoder/index.js'
-import { type AdamW, adamWRates, type Device, type DType, type Tensor } from '../tensor/index.js'
+import {
+  type AdamW,
+  adamWRates,
+  type Device,
+  type DType,
+  NonFiniteGradientError,
+  noGrad,
+  type Tensor,
+  unscoped,
+} from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import { type Exported, exportModel, exportsOf, writeModel } from './export.js'
 import { ForwardPrograms } from './forward-programs.js'
 import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
+import { LossScale } from './loss-scale.js'
 import { allocateMasters, sourcesWithMoreBits, startMasters } from './masters.js'
 import {
   flattenGradients,
@@ -57,6 +67,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private readonly turns = new Turns()
   /** Of dropout: with the version, where its random numbers are. */
   private seed: number
+  private readonly lossScale: LossScale
   /** Files whose digits training starts from. */
   private masterSources: readonly string[]
 
@@ -67,6 +78,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.source = parts.source
     this.settings = parts.settings
     this.seed = parts.settings.seed
+    this.lossScale = LossScale.for(parts.settings.dtype)
     this.masterSources = parts.masterSources
     this.weights = new Parameters(parts)
     this.parts = this.weights.parts
@@ -224,14 +236,18 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       const given = lossGradient(outputs, plan.sequences)
       if (given.length !== outputs.length)
         throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`)
-      await this.forwardPrograms.backward(tensors, flattenGradients(this.role, plan, counts, given, tensors.length))
+      const flat = flattenGradients(this.role, plan, counts, given, tensors.length)
+      const scale = this.lossScale.value
+      if (scale !== 1) for (const array of flat) for (let i = 0; i < array.length; i++) array[i]! *= scale
+      await this.forwardPrograms.backward(tensors, flat)
       for (const [k, index] of plan.sequences.entries()) gradients.set(index, given[k]!)
     }
   }
 
   /**
    * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
-   * changes, and the sequence it came from is named; so does an option that is no number AdamW can work with.
+   * changes, and the sequence it came from is named; in float16 a smaller loss scale is tried first (`skipped`). An option that
+   * is no number AdamW can work with is an error, too.
    */
   step(options: TrainStepOptions): Promise<TrainStepResult> {
     return this.turns.alone('step()', async () => {
@@ -241,12 +257,18 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       const { clipNorm } = options
       this.weights.refuseUnusable()
       this.accumulation.refuseHalf()
+      const { value: lossScale, state: scaled } = this.lossScale
+      const of = { groups, lossScale, ...(clipNorm !== undefined && { clipNorm }) }
+      const shown = scaled ? { lossScale } : {}
       try {
         const optimizer = await this.startedOptimizer()
-        const { norm, changed } = await optimizer.step({ groups, ...(clipNorm !== undefined && { clipNorm }) })
+        const { norm, changed } = await optimizer.step(of)
         this.weights.revision++
-        return { norm, version: ++this.weights.version, ...(changed !== undefined && { changed }) }
+        this.lossScale.grow()
+        return { norm, version: ++this.weights.version, ...(changed !== undefined && { changed }), ...shown }
       } catch (error) {
+        if (error instanceof NonFiniteGradientError && this.lossScale.shrink())
+          return { norm: Number.POSITIVE_INFINITY, version: this.version, ...shown, skipped: true }
         throw await this.accumulation.blame(error, async (call, gradient) => {
           this.weights.zeroGrad()
           await this.backpropagate(call, () => [gradient])
@@ -288,9 +310,17 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.weights.zeroGrad()
   }
 
-  /** The accumulated gradients by the checkpoint's names. The caller disposes them. */
+  /** The accumulated gradients by the checkpoint's names; of float16 weights in float32. The caller disposes them. */
   gradients(): Map<string, Tensor> {
-    return this.weights.gradients()
+    const found = this.weights.gradients()
+    const { value, state } = this.lossScale
+    if (!state) return found
+    const unscaled = (tensor: Tensor): Tensor => {
+      const wide = unscoped(() => noGrad(() => tensor.toCopy({ dtype: 'float32' }).div_(value)))
+      tensor.dispose()
+      return wide
+    }
+    return new Map([...found].map(([name, tensor]) => [name, unscaled(tensor)]))
   }
 
   /**
@@ -311,7 +341,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
 
   private exported(): Exported {
     const { role, config, weights, source } = this
-    return { role, config, weights, source, dtype: this.settings.dtype }
+    const masters = this.optimizer?.masters() ?? new Map<string, Tensor>()
+    return { role, config, weights, masters, source, dtype: this.settings.dtype }
   }
 
   /**
@@ -329,6 +360,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         training,
         version,
         seed,
+        lossScale: this.lossScale.state,
         weights: weights.trained(),
         optimizer: optimizer?.state(),
       })
@@ -349,6 +381,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         if (!state.hasOptimizer) this.dropOptimizer()
         this.weights.version = state.version
         this.seed = state.seed
+        this.lossScale.state = state.lossScale
         this.dropGradients()
       } finally {
         await state.close()

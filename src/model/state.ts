@@ -12,6 +12,7 @@ import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetens
 import { differences } from './differences.js'
 import { ModelError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
+import { type LossScaleState, lossScaleSchema } from './loss-scale.js'
 
 const files = { state: 'state.json', weights: 'weights.safetensors', optimizer: 'optimizer.safetensors' }
 
@@ -23,6 +24,8 @@ const stateSchema = z.strictObject({
   version: z.int().nonnegative(),
   /** Of dropout. With the version it is the position of its random numbers. */
   seed: z.int(),
+  /** Of float16 weights. */
+  lossScale: lossScaleSchema.optional(),
   /** A model that has not made a step yet has none. */
   optimizer: z.boolean(),
 })
@@ -31,6 +34,7 @@ type SavedState = z.infer<typeof stateSchema>
 export type TrainingIdentity = SavedState['training']
 
 export interface TrainingState extends Pick<SavedState, 'training' | 'version' | 'seed'> {
+  lossScale: LossScaleState | undefined
   /** What is trained, by name. */
   weights: ReadonlyMap<string, Tensor>
   optimizer: ReadonlyMap<string, Tensor> | undefined
@@ -43,8 +47,11 @@ export function optimizerIdentity({ noDecay = [], ...options }: OptimizerOptions
 }
 
 export async function writeState(directory: string, state: TrainingState): Promise<void> {
-  const { training, version, seed, weights, optimizer } = state
-  const text: SavedState = { format: 1, training, version, seed, optimizer: optimizer !== undefined }
+  const { training, version, seed, lossScale, weights, optimizer } = state
+  const text: SavedState = {
+    ...{ format: 1, training, version, seed, optimizer: optimizer !== undefined },
+    ...(lossScale && { lossScale }),
+  }
   await writeDirectoryAtomic(
     directory,
     async at => {
@@ -60,6 +67,7 @@ export async function writeState(directory: string, state: TrainingState): Promi
 export interface OpenedState {
   version: number
   seed: number
+  lossScale: LossScaleState | undefined
   hasOptimizer: boolean
   /** Copies the numbers into the model's tensors. */
   read(): Promise<void>
@@ -96,12 +104,18 @@ export async function openState(
   return {
     version: saved.version,
     seed: saved.seed,
+    lossScale: saved.lossScale,
     hasOptimizer: saved.optimizer,
     async read() {
       for (const { file, into } of opened) await copyInto(file, into)
     },
     close,
   }
+}
+
+/** What the weights of a state are computed with. */
+export async function stateDtype(directory: string): Promise<'float32' | 'bfloat16' | 'float16'> {
+  return z.enum(['float32', 'bfloat16', 'float16']).parse((await readState(directory)).training.dtype)
 }
 
 async function readState(directory: string): Promise<SavedState> {

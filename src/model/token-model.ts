@@ -40,12 +40,19 @@ export interface TrainStepOptions {
 }
 
 export interface TrainStepResult {
-  /** Of all gradients together, before clipping. */
+  /** Of all gradients together, before clipping; not finite where the step was skipped. */
   norm: number
-  /** The version of the weights that the step made. */
+  /** The version of the weights after the step. */
   version: PolicyVersion
   /** The share of 16-bit weights that changed. Left out where the weights have more bits, or a server does not say. */
   changed?: number
+  /** float16: what the loss was multiplied with, so that small gradients are not rounded to zero. */
+  lossScale?: number
+  /**
+   * float16: a gradient overflowed, and no weight changed. The loss scale of the next pass is half of this one's; repeat the
+   * batch, or go on with the next.
+   */
+  skipped?: true
 }
 
 export interface ExportOptions {
@@ -54,6 +61,11 @@ export interface ExportOptions {
    * adapter alone, in PEFT's format. `base`: a model with an adapter, written without it.
    */
   what: 'model' | 'adapter' | 'base'
+  /**
+   * `float32`: 16-bit weights that are trained are written as their float32 masters, with all digits that training gave them; other
+   * weights are widened. Default: the weights as they are computed with, which are the rounded masters.
+   */
+  dtype?: 'float32'
   maxShardBytes?: number
 }
 
@@ -99,7 +111,7 @@ export interface TokenModel<R extends Role = Role> {
 
   /**
    * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
-   * changes, and the sequence it came from is named. An option out of its range is a `RangeError`: nothing has changed, and
+   * changes, and the sequence it came from is named; in float16 a smaller loss scale is tried first (`skipped`). An option out of its range is a `RangeError`: nothing has changed, and
    * the gradients are still there.
    */
   step(options: TrainStepOptions): Promise<TrainStepResult>

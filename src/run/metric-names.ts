@@ -83,6 +83,14 @@ export const metricNames: readonly MetricName[] = [
 
   metric('grad/norm', '', 'norm of the gradient before clipping'),
   metric('grad/critic_norm', '', "norm of the critic's gradient before clipping"),
+  metric(
+    'weights/changed',
+    'share',
+    '16-bit weights that the optimiser step changed; far below 0.001 the model stays what it was',
+  ),
+  metric('weights/critic_changed', 'share', "the same of the critic's weights"),
+  metric('grad/loss_scale', '', 'float16: what the loss is multiplied with, so that small gradients do not vanish'),
+  metric('grad/overflows', '', 'float16: how often the step was computed again with half the loss scale'),
   metric('lr', '', 'learning rate'),
   metric('lr/critic', '', "the critic's learning rate"),
 

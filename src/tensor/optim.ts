@@ -59,6 +59,8 @@ export interface StepOptions {
   lrScale?: number
   /** Gradients whose global norm is larger are scaled down to it. */
   clipNorm?: number
+  /** What the loss, and so every gradient, was multiplied with; the step divides by it. Default 1. */
+  lossScale?: number
   /** What replaces each group's options in this step, in the order of the groups. */
   groups?: readonly Partial<AdamWOptions>[]
 }
@@ -217,7 +219,7 @@ export class AdamW {
    * without a gradient are left alone. Gradients stay until `zeroGrad`.
    */
   async step(options: StepOptions = {}): Promise<Update> {
-    const { clipNorm, lrScale = 1, groups = [] } = options
+    const { clipNorm, lrScale = 1, lossScale = 1, groups = [] } = options
     checkClipNorm(clipNorm)
     const rates = this.groups.map(({ options }, i) => {
       const wanted = adamWRates({ ...options, ...groups[i] })
@@ -229,10 +231,11 @@ export class AdamW {
     tensor.dispose()
     const bad = names.filter((_, i) => !Number.isFinite(values[i]))
     if (bad.length > 0) throw new NonFiniteGradientError(bad)
-    const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+    const norm = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0)) / lossScale
     const scale = clipNorm === undefined ? 1 : Math.min(1, clipNorm / (norm + 1e-6))
     const numbers = rates.flatMap(rateNumbers)
-    const count = await (this.short ? update.runShort(scale, ...numbers) : update.run(scale, ...numbers))
+    const factor = scale / lossScale
+    const count = await (this.short ? update.runShort(factor, ...numbers) : update.run(factor, ...numbers))
     if (!count) return { norm, scale, changed: undefined }
     const [changed] = await count.data<'int64'>()
     count.dispose()

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { DataCursor, ExampleStream } from '../data/index.js'
 import type { TokenModel } from '../model/index.js'
 import type { Run } from '../run/index.js'
+import { ChangeWatch } from './change-watch.js'
 import { type OptimizerConfig, type StepRates, stepRates } from './config/common.js'
 import { TrainingError, type TrainingRow } from './errors.js'
 import { exportModel } from './export-model.js'
@@ -72,6 +73,7 @@ export class EpochTraining<E extends TrainingRow> {
   readonly #options: EpochTrainingOptions<E>
   readonly #ratesOf: (step: number) => StepRates
   readonly #summary: Record<string, MetricSummary> = {}
+  readonly #changes = new ChangeWatch()
   #bestLoss = Number.POSITIVE_INFINITY
   #evaluationDue = false
   #evaluatedStep: number | undefined
@@ -160,6 +162,7 @@ export class EpochTraining<E extends TrainingRow> {
     await this.#journalled
     const { lr } = this.rates
     this.step++
+    this.#warn(this.#changes.step(values))
     const { epoch, position } = rows.cursor
     const seconds = { data: this.#seconds.data / 1000, update: (performance.now() - this.#seconds.begun) / 1000 }
     this.#log({
@@ -259,6 +262,12 @@ export class EpochTraining<E extends TrainingRow> {
     const { truncated, dropped } = this.#options.rows.counts
     const left = Object.values(dropped).reduce((sum, count) => sum + count, 0)
     return { truncated: this.#rowsBefore.truncated + truncated, dropped: this.#rowsBefore.dropped + left }
+  }
+
+  #warn(message: string | undefined): void {
+    if (message === undefined) return
+    this.#options.run.event('warning', { message })
+    this.#options.progress.note(message)
   }
 
   #log(values: Readonly<Record<string, number>>): void {

@@ -21,6 +21,7 @@ export {
 } from './config/resolve.js'
 export { rewardRunShape } from './config/rewards.js'
 export { TrainingError } from './errors.js'
+export { type ExportRunOptions, exportRun } from './export-run.js'
 export type { Best, JobOptions, JobResult } from './job.js'
 export { type LoadContext, loadFrozen, type ModelSettings } from './load-model.js'
 export * from './losses/index.js'

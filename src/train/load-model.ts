@@ -28,12 +28,12 @@ export function loadTrained<R extends Role>(
   context: LoadContext,
 ): Promise<LocalModel<R>> {
   const { lora, adapter, seed, optimizer, freezeBackbone = false } = options
-  const { betas, eps, weightDecay } = optimizer
+  const { betas, eps, weightDecay, masters } = optimizer
   return load(directory, options, context, {
     seed,
     freezeBackbone,
     gradientCheckpointing: options.gradientCheckpointing,
-    optimizer: { betas, eps, weightDecay, noDecay: ['norm', 'bias'] },
+    optimizer: { betas, eps, weightDecay, masters, noDecay: ['norm', 'bias'] },
     ...(adapter === undefined ? {} : { adapter }),
     ...(lora === undefined || adapter !== undefined ? {} : { adapter: { ...lora, seed } }),
   })

@@ -21,6 +21,12 @@ export const optimizerShape = {
     .describe("AdamW's"),
   eps: z.number().positive().default(1e-8).describe("AdamW's"),
   weightDecay: z.number().min(0).default(0).describe("AdamW's; norms and biases do not decay"),
+  masters: z
+    .enum(['dither', 'exact'])
+    .default('dither')
+    .describe(
+      'where the float32 copies of 16-bit weights start: at a random place that rounds to the weight, so that small updates count from the first step on, or at the weight itself',
+    ),
   maxGradNorm: z
     .number()
     .positive()

@@ -12,6 +12,7 @@ import {
   ktoTotals,
   mergeKtoStatistics,
 } from '../losses/index.js'
+import { stepMetrics, untilStepped } from '../optimizer-step.js'
 import { tokensOf } from '../pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { labelledResponses, mismatchedResponses } from './responses.js'
@@ -40,24 +41,28 @@ export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
     const sequences = responses.map(({ ids }) => ids)
     let value = 0
     const parts: KtoStatistics[] = []
-    const { norm } = await namingRows(batch, 1, async () => {
-      await model.forwardBackward(
-        sequences,
-        (outputs, indices) => {
-          const samples = ktoSamples(batch, reference, outputs, indices)
-          const result = ktoLoss({ samples, totals, options: loss })
-          value += result.value
-          parts.push(result.statistics)
-          return result.gradients.map(({ policy }, k) => ({
-            logprobs: new Float32Array(outputs[k]!.logprobs.length).fill(policy),
-          }))
-        },
-        { from: responses.map(({ from }) => from) },
-      )
-      return model.step(training.rates)
-    })
+    const { step } = await namingRows(batch, 1, () =>
+      untilStepped(async overflows => {
+        value = 0
+        parts.length = 0
+        await model.forwardBackward(
+          sequences,
+          (outputs, indices) => {
+            const samples = ktoSamples(batch, reference, outputs, indices)
+            const result = ktoLoss({ samples, totals, options: loss })
+            value += result.value
+            parts.push(result.statistics)
+            return result.gradients.map(({ policy }, k) => ({
+              logprobs: new Float32Array(outputs[k]!.logprobs.length).fill(policy),
+            }))
+          },
+          { from: responses.map(({ from }) => from) },
+        )
+        return { step: { ...(await model.step(training.rates)), overflows } }
+      }),
+    )
     await training.stepped(
-      { 'loss/train': value, 'grad/norm': norm, 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(parts)) },
+      { 'loss/train': value, ...stepMetrics(step), 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(parts)) },
       { tokens: tokensOf(sequences), examples: batch.length },
     )
     await training.evaluateIfDue(evaluate)

@@ -10,6 +10,7 @@ import {
   type PreferenceStatistics,
   preferenceLoss,
 } from '../losses/index.js'
+import { stepMetrics, untilStepped } from '../optimizer-step.js'
 import { pairOutputs, tokensOf } from '../pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
@@ -37,28 +38,36 @@ export async function preferenceLoop(options: PreferenceLoopOptions): Promise<vo
     let value = 0
     const pairs: PreferencePair[] = []
     const parts: PreferenceStatistics[] = []
-    const { norm } = await namingRows(batch, 2, async () => {
-      await model.forwardBackward(
-        sequences,
-        (outputs, indices) => {
-          const samples = preferencePairs(batch, reference, outputs, indices)
-          const result = preferenceLoss({ samples, totals, options: loss })
-          value += result.value
-          pairs.push(...samples)
-          parts.push(result.statistics)
-          const slopes = result.gradients.flatMap(({ policyChosen, policyRejected }) => [policyChosen, policyRejected])
-          return outputs.map(({ logprobs }, k) => ({ logprobs: new Float32Array(logprobs.length).fill(slopes[k]!) }))
-        },
-        { from: responses.map(({ from }) => from), groupSize: 2 },
-      )
-      return model.step(training.rates)
-    })
+    const { step } = await namingRows(batch, 2, () =>
+      untilStepped(async overflows => {
+        value = 0
+        pairs.length = 0
+        parts.length = 0
+        await model.forwardBackward(
+          sequences,
+          (outputs, indices) => {
+            const samples = preferencePairs(batch, reference, outputs, indices)
+            const result = preferenceLoss({ samples, totals, options: loss })
+            value += result.value
+            pairs.push(...samples)
+            parts.push(result.statistics)
+            const slopes = result.gradients.flatMap(({ policyChosen, policyRejected }) => [
+              policyChosen,
+              policyRejected,
+            ])
+            return outputs.map(({ logprobs }, k) => ({ logprobs: new Float32Array(logprobs.length).fill(slopes[k]!) }))
+          },
+          { from: responses.map(({ from }) => from), groupSize: 2 },
+        )
+        return { step: { ...(await model.step(training.rates)), overflows } }
+      }),
+    )
     const { accuracy, chosenRewardMean, rejectedRewardMean } = mergePreferenceStatistics(parts)
     const mean = (of: (pair: PreferencePair) => number) => pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length
     await training.stepped(
       {
         'loss/train': value,
-        'grad/norm': norm,
+        ...stepMetrics(step),
         'preference/accuracy': accuracy,
         'preference/margin': chosenRewardMean - rejectedRewardMean,
         'preference/chosen_reward': chosenRewardMean,

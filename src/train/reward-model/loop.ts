@@ -10,6 +10,7 @@ import {
   type RewardModelStatistics,
   rewardModelLoss,
 } from '../losses/index.js'
+import { stepMetrics, untilStepped } from '../optimizer-step.js'
 import { pairOutputs, pairSequences, tokensOf } from '../pairs.js'
 import { calibrationError } from './calibration.js'
 
@@ -38,24 +39,28 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
     const totals = { pairs: batch.length }
     let value = 0
     const parts: RewardModelStatistics[] = []
-    const { norm } = await namingRows(batch, 2, async () => {
-      await model.forwardBackward(
-        sequences,
-        (outputs, indices) => {
-          const result = loss({ samples: scoredPairs(batch, outputs, indices), totals })
-          value += result.value
-          parts.push(result.statistics)
-          return result.gradients.flatMap(({ chosen, rejected }) => [{ score: chosen }, { score: rejected }])
-        },
-        { groupSize: 2 },
-      )
-      return model.step(training.rates)
-    })
+    const { step } = await namingRows(batch, 2, () =>
+      untilStepped(async overflows => {
+        value = 0
+        parts.length = 0
+        await model.forwardBackward(
+          sequences,
+          (outputs, indices) => {
+            const result = loss({ samples: scoredPairs(batch, outputs, indices), totals })
+            value += result.value
+            parts.push(result.statistics)
+            return result.gradients.flatMap(({ chosen, rejected }) => [{ score: chosen }, { score: rejected }])
+          },
+          { groupSize: 2 },
+        )
+        return { step: { ...(await model.step(training.rates)), overflows } }
+      }),
+    )
     const { accuracy, chosenMean, rejectedMean } = mergeRewardModelStatistics(parts)
     await training.stepped(
       {
         'loss/train': value,
-        'grad/norm': norm,
+        ...stepMetrics(step),
         'reward/accuracy': accuracy,
         'reward/margin': chosenMean - rejectedMean,
         'reward/center': (chosenMean + rejectedMean) / 2,

@@ -1,6 +1,7 @@
 /** The numbers of one iteration, by the names of the metrics' table. Pure. */
 import { type Experience, type ExperienceBatch, meanKl, tokenKl } from '../../experience/index.js'
 import { explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
+import { stepMetrics } from '../optimizer-step.js'
 import type { RlConfig } from './config.js'
 import { engineGap } from './engine-gap.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'
@@ -27,8 +28,8 @@ export function policySummary(update: PolicyUpdate, lr: number): UpdateSummary {
       'kl/loss': kl,
       'entropy/mean': entropy,
       'loss/ptx': ptx,
-      'grad/norm': step?.norm,
       lr: step && lr,
+      ...(step && stepMetrics(step)),
     }),
   }
 }
@@ -37,7 +38,13 @@ export function criticSummary({ loss, statistics, step }: CriticUpdate, lr: numb
   return {
     model: 'critic',
     outcome: 'done',
-    losses: { 'value/loss': loss, 'value/clip': statistics.clipShare, 'grad/critic_norm': step.norm, 'lr/critic': lr },
+    losses: known({
+      'value/loss': loss,
+      'value/clip': statistics.clipShare,
+      'grad/critic_norm': step.norm,
+      'weights/critic_changed': step.changed,
+      'lr/critic': lr,
+    }),
   }
 }
 

@@ -8,6 +8,7 @@ import { EngineLostError, type ExperienceBatch, RewardsLostError } from '../../e
 import { recoverDirectory } from '../../files/index.js'
 import { RewardStoppedError } from '../../reward/index.js'
 import type { Run } from '../../run/index.js'
+import { ChangeWatch } from '../change-watch.js'
 import { type StepRates, stepRates } from '../config/common.js'
 import { exportModel } from '../export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../progress.js'
@@ -57,6 +58,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   let saved = restored
   let metrics: Record<string, number> = {}
   const summaries = new MetricSummaries(summarized)
+  const changes = new ChangeWatch()
   const save = async (): Promise<void> => {
     if (state === saved) return
     progress.stage('saving')
@@ -147,6 +149,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         }
         if (haltedBy(state.updates, planned)) continue
         const update = await makeUpdate(planned, batch, klCoef, logprobs)
+        const still = planned.model === 'policy' ? changes.step(update.losses) : undefined
+        if (still) warn(still)
         const advanced = update.outcome === 'done' ? 1 : 0
         state = {
           ...state,
@@ -307,7 +311,10 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   /** A rollout that teaches nothing costs time and changes no weight: a person should know. */
   function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
     const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
-    const message = `iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`
+    warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`)
+  }
+
+  function warn(message: string): void {
     run.event('warning', { message })
     progress.note(message)
   }

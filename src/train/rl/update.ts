@@ -1,6 +1,6 @@
 /** One optimiser step of the policy, and one of the critic, over some samples of a rollout. */
 import type { Experience } from '../../experience/index.js'
-import type { Outputs, Sequence, TokenModel, TrainStepResult } from '../../model/index.js'
+import type { Outputs, Sequence, TokenModel } from '../../model/index.js'
 import type { StepRates } from '../config/common.js'
 import { namingRows, type TrainingRow } from '../errors.js'
 import {
@@ -18,6 +18,7 @@ import {
   type ValueStatistics,
   valueLoss,
 } from '../losses/index.js'
+import { type MadeStep, untilStepped } from '../optimizer-step.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
 /** A row of mixed-in supervised data. */
@@ -53,15 +54,15 @@ export interface PolicyUpdate {
   /** Of the policy before this step, per sample in the order given: what the first step of a rollout stands in with for the old ones. */
   readonly logprobs: readonly Float32Array[]
   /** Undefined where `targetKl` forbade it. */
-  readonly step: TrainStepResult | undefined
+  readonly step: MadeStep | undefined
 }
 
 /** One step, or none where `targetKl` forbids it. What is not finite stops it before a weight changes, and names its sample. */
 export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
-  return namingRows(options.experiences.map(named), 1, () => policyStep(options))
+  return namingRows(options.experiences.map(named), 1, () => untilStepped(overflows => policyStep(options, overflows)))
 }
 
-async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
+async function policyStep(options: PolicyUpdateOptions, overflows: number): Promise<PolicyUpdate> {
   const { actor, experiences, ptx, rates, targetKl } = options
   const objectiveOptions = withoutMaskedFilter(options.objective, experiences)
   const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
@@ -107,7 +108,7 @@ async function policyStep(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
     ptx: ptxValue,
     statistics: merged,
     logprobs,
-    step: stopped ? undefined : await actor.step(rates),
+    step: stopped ? undefined : { ...(await actor.step(rates)), overflows },
   }
 }
 
@@ -181,14 +182,14 @@ export interface CriticUpdateOptions {
 export interface CriticUpdate {
   readonly loss: number
   readonly statistics: ValueStatistics
-  readonly step: TrainStepResult
+  readonly step: MadeStep
 }
 
 export function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate> {
-  return namingRows(options.experiences.map(named), 1, () => criticStep(options))
+  return namingRows(options.experiences.map(named), 1, () => untilStepped(overflows => criticStep(options, overflows)))
 }
 
-async function criticStep(options: CriticUpdateOptions): Promise<CriticUpdate> {
+async function criticStep(options: CriticUpdateOptions, overflows: number): Promise<CriticUpdate> {
   const { critic, experiences, valueClip, aggregation, maxNewTokens, rates } = options
   const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
   const statistics: ValueStatistics[] = []
@@ -207,7 +208,8 @@ async function criticStep(options: CriticUpdateOptions): Promise<CriticUpdate> {
     },
     { from: experiences.map(({ promptIds }) => promptIds.length), packing: options.packing },
   )
-  return { loss, statistics: mergeValueStatistics(statistics), step: await critic.step(rates) }
+  const step = { ...(await critic.step(rates)), overflows }
+  return { loss, statistics: mergeValueStatistics(statistics), step }
 }
 
 /** A sample as errors name it. */

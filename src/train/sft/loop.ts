@@ -4,6 +4,7 @@ import type { EpochTraining } from '../epoch-training.js'
 import { namingRows } from '../errors.js'
 import { evaluationRows } from '../evaluation-rows.js'
 import { sftLoss, sftTotals } from '../losses/index.js'
+import { stepMetrics, untilStepped } from '../optimizer-step.js'
 import { tokensOf } from '../pairs.js'
 
 export interface SftLoopOptions {
@@ -23,21 +24,24 @@ export async function sftLoop({ model, training, validation, packing, signal }: 
     const rows = batch.map(trainedPart)
     const totals = sftTotals(rows.map(row => row.mask))
     let loss = 0
-    const { norm } = await namingRows(batch, 1, async () => {
-      await model.forwardBackward(
-        rows.map(row => row.ids),
-        (outputs, indices) => {
-          const samples = outputs.map(({ logprobs }, k) => ({ ...rows[indices[k]!]!, logprobs }))
-          const { value, gradients } = sftLoss({ samples, totals })
-          loss += value
-          return gradients.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs) }))
-        },
-        { from: rows.map(row => row.from), packing },
-      )
-      return model.step(training.rates)
-    })
+    const { step } = await namingRows(batch, 1, () =>
+      untilStepped(async overflows => {
+        loss = 0
+        await model.forwardBackward(
+          rows.map(row => row.ids),
+          (outputs, indices) => {
+            const samples = outputs.map(({ logprobs }, k) => ({ ...rows[indices[k]!]!, logprobs }))
+            const { value, gradients } = sftLoss({ samples, totals })
+            loss += value
+            return gradients.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs) }))
+          },
+          { from: rows.map(row => row.from), packing },
+        )
+        return { step: { ...(await model.step(training.rates)), overflows } }
+      }),
+    )
     await training.stepped(
-      { 'loss/train': loss, 'grad/norm': norm, 'data/trained_tokens': totals.tokens },
+      { 'loss/train': loss, ...stepMetrics(step), 'data/trained_tokens': totals.tokens },
       { tokens: tokensOf(rows.map(row => row.ids)), examples: rows.length },
     )
     await training.evaluateIfDue(evaluate)
