@@ -35,9 +35,7 @@ const writing: Readonly<Record<string, string>> = {
  * What is wrong with a file: the operating system's code in words, with what to do about it. The message of any other error.
  *
  * @example
- * const text = await readFile(path, 'utf8').catch(cause => {
- *   throw new InputError(`${path}: ${systemProblem(cause, 'read')}`, { cause })
- * })
+ * const why = systemProblem(Object.assign(new Error(), { code: 'EISDIR' }), 'write') // 'a directory has that name'
  */
 export function systemProblem(cause: unknown, doing: 'read' | 'write'): string {
   if (!(cause instanceof Error)) return String(cause)

@@ -31,7 +31,9 @@ const roles: Readonly<Record<string, { role: Role; state: string }>> = {
  * Exports the model that a run trains. With `dtype: 'float32'` the weights have all digits that training gave them.
  *
  * @example
- * await exportRun('runs/rl', { out: 'models/rl-float32', what: 'model', dtype: 'float32' }, { report: silentReport, signal })
+ * const { signal } = new AbortController()
+ * const what = { out: 'models/rl-float32', what: 'model', dtype: 'float32' } as const
+ * await exportRun('runs/rl', what, { report: silentReport, signal })
  */
 export async function exportRun(
   directory: string,

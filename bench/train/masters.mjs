@@ -1,0 +1,93 @@
+/**
+ * What small learning rates do to 16-bit weights: steps of AdamW on a few rows of a real model, in float32, and in bfloat16 with
+ * masters that start on the weights (exact) or inside their rounding cells (dither). Losses are of the weights as they are after
+ * each step, computed in float32, so that nothing but the weights' rounding differs.
+ *
+ *   npm run build && node bench/train/masters.mjs --model DIR --data rows.jsonl [--rows 4] [--steps 8]
+ *
+ * Rows are GSM8K's: question and answer.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { LocalModel } from 'whetstone/model'
+import { Tokenizer } from 'whetstone/text'
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    data: { type: 'string' },
+    rows: { type: 'string', default: '4' },
+    steps: { type: 'string', default: '8' },
+  },
+})
+if (!values.model || !values.data) throw new Error('expected --model DIR and --data rows.jsonl')
+const steps = Number(values.steps)
+const scratch = mkdtempSync(join(tmpdir(), 'whetstone-masters-'))
+
+const tokenizer = await Tokenizer.load(values.model)
+const rows = []
+for (const line of readFileSync(values.data, 'utf8').trim().split('\n').slice(0, Number(values.rows))) {
+  const { question, answer } = JSON.parse(line)
+  const prompt = await tokenizer.encodeChat([{ role: 'user', content: question }], { addGenerationPrompt: true })
+  const response = [...(await tokenizer.encode(answer)), tokenizer.eosId]
+  rows.push({ ids: Int32Array.from([...prompt, ...response]), from: prompt.length })
+}
+const tokens = rows.reduce((sum, { ids, from }) => sum + ids.length - from, 0)
+const sequences = rows.map(({ ids }) => ids)
+const from = rows.map(row => row.from)
+
+/** bfloat16 numbers, so that all three start from the same weights. */
+const start = join(scratch, 'start')
+const rounded = await LocalModel.load(values.model, { role: 'language', dtype: 'bfloat16' })
+await rounded.export(start, { what: 'model' })
+rounded.dispose()
+
+async function lossOf(directory) {
+  const model = await LocalModel.load(directory, { role: 'language', dtype: 'float32' })
+  const outputs = await model.score(sequences, { from })
+  model.dispose()
+  return -outputs.reduce((sum, { logprobs }) => sum + logprobs.reduce((a, b) => a + b, 0), 0) / tokens
+}
+
+async function train(dtype, masters, lr) {
+  const model = await LocalModel.load(start, { role: 'language', dtype, optimizer: { masters } })
+  const changed = []
+  for (let step = 0; step < steps; step++) {
+    const gradient = outputs =>
+      outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) }))
+    await model.forwardBackward(sequences, gradient, { from })
+    const made = await model.step({ lr })
+    if (made.changed !== undefined) changed.push(made.changed)
+  }
+  const out = join(scratch, 'out')
+  await model.export(out, { what: 'model' })
+  model.dispose()
+  const loss = await lossOf(out)
+  rmSync(out, { recursive: true })
+  return { loss, changed }
+}
+
+try {
+  const before = await lossOf(start)
+  console.log(`${rows.length} rows, ${tokens} trained tokens, ${steps} steps; loss before: ${before.toFixed(4)}`)
+  console.log('| rate | weights | loss after | progress | changed in a step, % |\n| --- | --- | --- | --- | --- |')
+  for (const lr of [1e-6, 1e-5]) {
+    let whole = 0
+    for (const [dtype, masters] of [
+      ['float32', 'dither'],
+      ['bfloat16', 'exact'],
+      ['bfloat16', 'dither'],
+    ]) {
+      const { loss, changed } = await train(dtype, masters, lr)
+      if (dtype === 'float32') whole = before - loss
+      const share = `${((100 * (before - loss)) / whole).toFixed(1)} %`
+      const mean = changed.length > 0 ? (100 * changed.reduce((a, b) => a + b, 0)) / changed.length : Number.NaN
+      const name = dtype === 'float32' ? dtype : `${dtype}, ${masters}`
+      console.log(`| ${lr} | ${name} | ${loss.toFixed(4)} | ${share} | ${mean.toFixed(3)} |`)
+    }
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
