@@ -31,7 +31,7 @@ const rows = []
 for (const line of readFileSync(values.data, 'utf8').trim().split('\n').slice(0, Number(values.rows))) {
   const { question, answer } = JSON.parse(line)
   const prompt = await tokenizer.encodeChat([{ role: 'user', content: question }], { addGenerationPrompt: true })
-  const response = [...(await tokenizer.encode(answer)), tokenizer.eosId]
+  const response = [...(await tokenizer.encode(answer)), tokenizer.eosId ?? 0]
   rows.push({ ids: Int32Array.from([...prompt, ...response]), from: prompt.length })
 }
 const tokens = rows.reduce((sum, { ids, from }) => sum + ids.length - from, 0)
@@ -44,6 +44,7 @@ const rounded = await LocalModel.load(values.model, { role: 'language', dtype: '
 await rounded.export(start, { what: 'model' })
 rounded.dispose()
 
+/** @param {string} directory */
 async function lossOf(directory) {
   const model = await LocalModel.load(directory, { role: 'language', dtype: 'float32' })
   const outputs = await model.score(sequences, { from })
@@ -51,13 +52,16 @@ async function lossOf(directory) {
   return -outputs.reduce((sum, { logprobs }) => sum + logprobs.reduce((a, b) => a + b, 0), 0) / tokens
 }
 
+/** @param {'float32' | 'bfloat16'} dtype @param {'exact' | 'dither'} masters @param {number} lr */
 async function train(dtype, masters, lr) {
   const model = await LocalModel.load(start, { role: 'language', dtype, optimizer: { masters } })
   const changed = []
   for (let step = 0; step < steps; step++) {
-    const gradient = outputs =>
-      outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) }))
-    await model.forwardBackward(sequences, gradient, { from })
+    await model.forwardBackward(
+      sequences,
+      outputs => outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) })),
+      { from },
+    )
     const made = await model.step({ lr })
     if (made.changed !== undefined) changed.push(made.changed)
   }
@@ -69,17 +73,20 @@ async function train(dtype, masters, lr) {
   return { loss, changed }
 }
 
+/** @type {['float32' | 'bfloat16', 'exact' | 'dither'][]} */
+const kinds = [
+  ['float32', 'dither'],
+  ['bfloat16', 'exact'],
+  ['bfloat16', 'dither'],
+]
+
 try {
   const before = await lossOf(start)
   console.log(`${rows.length} rows, ${tokens} trained tokens, ${steps} steps; loss before: ${before.toFixed(4)}`)
   console.log('| rate | weights | loss after | progress | changed in a step, % |\n| --- | --- | --- | --- | --- |')
   for (const lr of [1e-6, 1e-5]) {
     let whole = 0
-    for (const [dtype, masters] of [
-      ['float32', 'dither'],
-      ['bfloat16', 'exact'],
-      ['bfloat16', 'dither'],
-    ]) {
+    for (const [dtype, masters] of kinds) {
       const { loss, changed } = await train(dtype, masters, lr)
       if (dtype === 'float32') whole = before - loss
       const share = `${((100 * (before - loss)) / whole).toFixed(1)} %`
