@@ -13,6 +13,7 @@ import { type Output, openOutput } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
+import { eventLine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
 import { Tokenizer } from '../text/index.js'
 import { checkGenerator, openGenerator } from '../train/index.js'
@@ -155,8 +156,8 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
       tokenizer,
       report,
       signal,
-      onEvent: ({ kind, message }) => {
-        if (kind !== 'updated' && kind !== 'proved') report.line(message)
+      onEvent: event => {
+        if (event.kind !== 'updated' && event.kind !== 'proved') report.line(eventLine(event))
       },
     })
     const { generator } = opened

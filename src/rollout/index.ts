@@ -34,8 +34,10 @@ export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js
 export { ReplaceableWeights } from './local/replaceable-weights.js'
 export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
+export { tiedHeadError } from './remote/check-weights.js'
 export { EngineError } from './remote/errors.js'
-export type { EngineEvent, RemoteOptions } from './remote/options.js'
+export { type InspectOptions, inspectServers } from './remote/inspect.js'
+export { type EngineEvent, eventLine, type RemoteOptions } from './remote/options.js'
 export { explainedDifference } from './remote/proof-limit.js'
 export {
   type ResolvedSampling,
@@ -46,3 +48,4 @@ export {
 } from './sampling.js'
 export { connectSglang } from './sglang/connect.js'
 export { connectVllm } from './vllm/connect.js'
+export { keepsTiedHead } from './vllm/probe.js'

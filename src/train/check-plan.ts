@@ -9,6 +9,7 @@ import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../mo
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
 import { Tokenizer, tokenizerFingerprint } from '../text/index.js'
+import { checkGenerator } from './check-generator.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
 import { generationCacheShare } from './open-generator.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
@@ -45,8 +46,9 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   const [trained] = plan.models
   const tokenizer = await Tokenizer.load(trained.directory).catch(error => refuse(trained.option, error))
   for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
-  const { context } = found[0]!.config.decoder
+  const { context, tiedEmbeddings } = found[0]!.config.decoder
   checkLengths(plan, found)
+  if (plan.servers) await checkGenerator(plan.servers.config, { as: plan.servers.weights, tiedEmbeddings })
   const longest = Math.min(longestOf(plan) ?? context, context)
   const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
   const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest))

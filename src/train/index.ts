@@ -7,6 +7,7 @@
  */
 
 export { plainReport, type Report, reportFor, silentReport } from '../progress/index.js'
+export { checkGenerator, type WeightsForServers } from './check-generator.js'
 export { type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
 export { engineTypes, type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
@@ -26,7 +27,7 @@ export type { Best, JobOptions, JobResult } from './job.js'
 export { type LoadContext, loadFrozen, type ModelSettings } from './load-model.js'
 export * from './losses/index.js'
 export { estimateModel, type ModelMemory, type PlannedModel } from './memory-estimate.js'
-export { checkGenerator, type OpenedGenerator, type OpenGeneratorOptions, openGenerator } from './open-generator.js'
+export { type OpenedGenerator, type OpenGeneratorOptions, openGenerator } from './open-generator.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './plan.js'
 export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 export { runPreference } from './preference/job.js'

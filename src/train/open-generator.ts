@@ -1,11 +1,11 @@
 /** What generates samples: the engine in this process, servers that are there, or one that is started for it. */
 import { join, relative } from 'node:path'
-import { InputError } from '../errors/index.js'
-import { findCommand, type StartedEngine, startEngine } from '../launch/index.js'
+import { type StartedEngine, startEngine } from '../launch/index.js'
 import type { LocalModel } from '../model/index.js'
 import type { Report } from '../progress/index.js'
 import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
+import { keyOf } from './check-generator.js'
 import type { GeneratorConfig } from './config/generator.js'
 
 /** Most of a GPU is the training's: its activations come and go beside the engine's cache. */
@@ -34,14 +34,6 @@ export interface OpenedGenerator {
   readonly generator: Generator
   /** Ends it, and the server that was started. */
   close(): Promise<void>
-}
-
-/** What can be known before any model is loaded: that the key is there, and the program of a server that is to be started. */
-export async function checkGenerator(config: GeneratorConfig): Promise<void> {
-  const { type, urls, command } = config
-  if (type === 'local') return
-  keyOf(config)
-  if (!urls) await findCommand({ type, command: command === undefined ? undefined : [command], env: process.env })
 }
 
 export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
@@ -117,11 +109,4 @@ async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Pr
   } finally {
     working.end()
   }
-}
-
-function keyOf({ apiKeyEnv }: GeneratorConfig): string | undefined {
-  if (apiKeyEnv === undefined) return undefined
-  const key = process.env[apiKeyEnv]
-  if (!key) throw new InputError(`generator.apiKeyEnv: the environment variable ${apiKeyEnv} is not set`)
-  return key
 }

@@ -2,6 +2,7 @@
 import type { DataOptions, DataSpec, ExampleKind } from '../data/index.js'
 import type { Role } from '../model/index.js'
 import type { LoraConfig } from './config/common.js'
+import type { GeneratorConfig } from './config/generator.js'
 import type { Trained } from './memory-estimate.js'
 
 /** One of the models, and what happens to it. */
@@ -42,6 +43,8 @@ export interface TrainingPlan {
   /** Tokens of a sequence, where the config bounds them. */
   readonly maxLength?: number | undefined
   readonly generation?: PlannedGeneration | undefined
+  /** Servers that generate, and what they are given. */
+  readonly servers?: { readonly config: GeneratorConfig; readonly weights: 'checkpoint' | 'adapter' } | undefined
   readonly seed: number
 }
 

@@ -238,6 +238,8 @@ export const checks: Readonly<Record<string, PageChecks>> = {
   'docs/sglang.md': {
     given: ['model', 'prompts.jsonl', 'reward.mjs'],
     blocks: [
+      ['python3 -m venv ~/sglang', installs],
+      ['export WHETSTONE_SGLANG_PYTHON=$(bash tools/engines/install.sh sglang)/bin/python', installs],
       ['# grpo-sglang.yaml', config('rl')],
       ['npx whetstone rl --config grpo-sglang.yaml', engines],
       ['npx whetstone engine start --type sglang', engines],
@@ -281,6 +283,9 @@ export const checks: Readonly<Record<string, PageChecks>> = {
   'docs/vllm.md': {
     given: ['model', 'prompts.jsonl', 'reward.mjs'],
     blocks: [
+      ['python3 -m venv ~/vllm', installs],
+      ['export WHETSTONE_VLLM=$(bash tools/engines/install.sh vllm)/bin/vllm', installs],
+      ['npx whetstone engine start --type vllm --model my-model --device cpu', engines],
       ['# grpo-vllm.yaml', config('rl')],
       ['npx whetstone rl --config grpo-vllm.yaml', engines],
       ['npx whetstone engine start --type vllm', engines],

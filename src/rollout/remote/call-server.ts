@@ -29,11 +29,13 @@ export async function callServer(server: ServerConnection, call: ServerCall): Pr
 
 export function stepError(server: ServerConnection, step: string, status: number, text: string): EngineError {
   const words = serverWords(text)
+  const answered = `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}`
   // Other things than keys are forbidden too, and servers say which.
-  const key = status === 401 || (status === 403 && words === '') ? '. Check the API key.' : ''
-  return new EngineError(
-    `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}${key}`,
-  )
+  if (status !== 401 && !(status === 403 && words === '')) return new EngineError(answered)
+  const key = server.sendsKey === false ? 'No API key was sent' : 'The API key that was sent is not accepted'
+  return new EngineError(`${answered}. ${key}.`, {
+    remedy: "In a config, generator.apiKeyEnv names the environment variable that holds the server's key.",
+  })
 }
 
 /** A JSON object, or a `ProtocolError`. */

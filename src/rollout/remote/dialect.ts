@@ -10,6 +10,8 @@ import type { ResolvedSampling, StructuredKind } from '../sampling.js'
 export interface ServerConnection {
   /** Without user, password and query. */
   readonly url: string
+  /** Whether a key, or a user and a password, go with every request. */
+  readonly sendsKey?: boolean
   request(
     method: 'GET' | 'POST',
     path: string,
@@ -106,8 +108,18 @@ export type DialectUpdate =
   | { readonly kind: 'directory'; readonly path: string; readonly marker: string }
   | { readonly kind: 'adapter'; readonly path: string; readonly name: string }
 
+/** What a server tells by looking at it alone. */
+export interface InspectedServer {
+  readonly software: string
+  /** Undefined: it is found out when a run connects. */
+  readonly control: ServerFacts['control'] | undefined
+  readonly keepsTiedHead: boolean
+}
+
 export interface Dialect {
   readonly type: 'vllm' | 'sglang'
+  /** Changes nothing on the server, also where another run uses it. */
+  inspect(server: ServerConnection): Promise<InspectedServer>
   /** Throws an `EngineError` where the server lacks what every run needs, and names the version that has it. */
   probe(server: ServerConnection): Promise<ServerFacts>
   /** Whether it takes requests. Cheap, and safe while it is paused. */

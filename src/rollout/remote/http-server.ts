@@ -51,6 +51,7 @@ export interface ExchangeOptions {
 
 export class HttpServer implements ServerConnection {
   readonly url: string
+  readonly sendsKey: boolean
   /** Takes secrets out of a text. */
   readonly hide: (text: string) => string
   private readonly pool: Pool
@@ -66,6 +67,7 @@ export class HttpServer implements ServerConnection {
     this.prefix = url.pathname.replace(/\/$/, '')
     this.query = url.search
     const auth = apiKey === undefined ? authorization : `Bearer ${apiKey}`
+    this.sendsKey = auth !== undefined
     this.headers = { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) }
     this.pool = new Pool(url.origin, {
       connections: maxInFlight + spareConnections,

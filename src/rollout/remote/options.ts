@@ -44,6 +44,10 @@ export interface EngineEvent {
   readonly message: string
 }
 
+/** An event as a line of text, which names its server. */
+export const eventLine = ({ url, message }: EngineEvent): string =>
+  message.includes(url) ? message : `${url}: ${message}`
+
 export type ResolvedRemoteOptions = Required<
   Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'>
 > & {

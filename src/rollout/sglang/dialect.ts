@@ -2,11 +2,12 @@
 import type { Dialect } from '../remote/dialect.js'
 import { eventReader, readAnswer, refusalOf } from './answer.js'
 import { abort, dtype, instance, isReady, marker, pause, resume, sleep, unload, update, wake } from './control.js'
-import { probe } from './probe.js'
+import { inspect, probe } from './probe.js'
 import { generationRequest } from './request.js'
 
 export const sglangDialect: Dialect = {
   type: 'sglang',
+  inspect,
   probe,
   isReady,
   generation: generationRequest,

@@ -1,6 +1,6 @@
 /** What an SGLang server is and can do. */
 import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
-import type { ServerConnection, ServerFacts } from '../remote/dialect.js'
+import type { InspectedServer, ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { parseJson } from '../remote/parse-long.js'
 
@@ -8,6 +8,14 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The oldest whose answers have the ids of their tokens and whose servers can be paused. */
 const oldest = '0.4.9'
+
+/** Whether it can be controlled is found by trying, which changes it. */
+export async function inspect(server: ServerConnection): Promise<InspectedServer> {
+  const { version } = await serverInfo(server)
+  await checkModel(server)
+  const software = typeof version === 'string' ? version : 'of an unknown version'
+  return { software, control: undefined, keepsTiedHead: false }
+}
 
 export async function probe(server: ServerConnection): Promise<ServerFacts> {
   const info = await serverInfo(server)

@@ -3,12 +3,13 @@ import type { Dialect } from '../remote/dialect.js'
 import { completionsAnswer, completionsReader, quickTokensAnswer, tokensAnswer, tokensReader } from './answers.js'
 import * as control from './control.js'
 import { generationBody } from './generation.js'
-import { probe } from './probe.js'
+import { inspect, probe } from './probe.js'
 import { refusal } from './refusal.js'
 
 export function vllmDialect({ model }: { model?: string | undefined } = {}): Dialect {
   return {
     type: 'vllm',
+    inspect: server => inspect(server, model),
     probe: server => probe(server, model),
     generation: generationBody,
     answer: (body, attempt, facts) =>

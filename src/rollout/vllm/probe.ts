@@ -1,7 +1,7 @@
 /** What a vLLM server is and can do, found by asking. */
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
-import type { GenerationAttempt, ServerConnection, ServerFacts } from '../remote/dialect.js'
+import type { GenerationAttempt, InspectedServer, ServerConnection, ServerFacts } from '../remote/dialect.js'
 import { EngineError, ProtocolError } from '../remote/errors.js'
 import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
@@ -16,17 +16,23 @@ const probeMs = 60_000
 
 type Route = 'tokens' | 'completions'
 
+export async function inspect(server: ServerConnection, wanted: string | undefined): Promise<InspectedServer> {
+  const software = await versionOf(server)
+  const { isOurs } = await modelOf(server, wanted)
+  return {
+    software,
+    control: controlOf(await isThere(server, '/is_paused'), isOurs),
+    keepsTiedHead: !isOurs && keepsTiedHead(software),
+  }
+}
+
 export async function probe(server: ServerConnection, wanted: string | undefined): Promise<ServerFacts> {
   const software = await versionOf(server)
   const { model, maxLength, isOurs } = await modelOf(server, wanted)
-  const isThere = async (path: string): Promise<boolean> => {
-    const { status } = await server.request('GET', path, { timeoutMs: probeMs })
-    return status === 200
-  }
-  const hasControl = await isThere('/is_paused')
+  const hasControl = await isThere(server, '/is_paused')
   if (hasControl) await letGo(server)
   const { route, marks } = await routeOf(server, model, software)
-  const namesWeights = hasControl && (await isThere('/weight_info'))
+  const namesWeights = hasControl && (await isThere(server, '/weight_info'))
   return {
     software,
     model,
@@ -35,10 +41,10 @@ export async function probe(server: ServerConnection, wanted: string | undefined
     logprobs: await meaningOf(server, model, route),
     topLogprobs: await alternativesOf(server, model, route),
     maxTemperature,
-    control: hasControl ? 'full' : { missing: missingControl(isOurs ? 'whetstone' : 'vllm') },
+    control: controlOf(hasControl, isOurs),
     marksVersions: marks && namesWeights,
     seeds: isOurs ? 'position' : 'request',
-    sleep: hasControl && (await isThere('/is_sleeping')),
+    sleep: hasControl && (await isThere(server, '/is_sleeping')),
     adapters: hasControl && (await takesAdapters(server)),
     keepsTiedHead: !isOurs && keepsTiedHead(software),
     ...(isOurs ? { structured: [] } : structuredOf(software)),
@@ -47,10 +53,17 @@ export async function probe(server: ServerConnection, wanted: string | undefined
   }
 }
 
-const missingControl = (software: 'whetstone' | 'vllm'): string =>
-  software === 'whetstone'
-    ? 'the server was started without --control'
-    : 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.12 or later)'
+async function isThere(server: ServerConnection, path: string): Promise<boolean> {
+  const { status } = await server.request('GET', path, { timeoutMs: probeMs })
+  return status === 200
+}
+
+function controlOf(hasControl: boolean, isOurs: boolean): ServerFacts['control'] {
+  if (hasControl) return 'full'
+  const ours = 'the server was started without --control'
+  const theirs = 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.12 or later)'
+  return { missing: isOurs ? ours : theirs }
+}
 
 /** Versions that load a checkpoint of a model with tied embeddings without its output head, and say that all is well. */
 export const keepsTiedHead = (software: string): boolean => /^0\.32\b/.test(software)

@@ -285,6 +285,11 @@ export function referenceOf(config: RlConfig): 'none' | 'adapter-off' | { direct
   return { directory: model, adapter }
 }
 
+/** How servers get the policy. Those that take no adapters get checkpoints all the same; that is known when they are connected to. */
+export function weightsFor({ lora, adapter, generator }: RlConfig): 'checkpoint' | 'adapter' {
+  return (lora || adapter !== undefined) && generator.weights !== 'directory' ? 'adapter' : 'checkpoint'
+}
+
 /** How many optimiser steps of the policy an iteration has. */
 export function updatesPerIteration(config: RlConfig): number {
   const samples = config.rolloutBatchSize * config.nSamplesPerPrompt

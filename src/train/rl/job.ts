@@ -5,23 +5,25 @@ import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
 import { type LocalModel, readConfig } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
+import { eventLine } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
+import { checkGenerator } from '../check-generator.js'
 import { harmlessKeys } from '../config/common.js'
 import { exportModel } from '../export-model.js'
 import { type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
 import { memoryMetrics } from '../memory-metrics.js'
-import { checkGenerator, type OpenedGenerator, openGenerator } from '../open-generator.js'
+import { type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
 import { runInputs } from '../run-inputs.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
-import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
+import { experienceOptionsOf, type RlConfig, referenceOf, weightsFor } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
 import { firstUntrained, refuseWithoutSamples } from './state.js'
-import { proofIdsOf, weightSync, weightsDirectoryOf } from './weight-sync.js'
+import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
 
@@ -46,7 +48,7 @@ export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 
 /** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
 export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, 'config' | 'signal'>) {
-  const { context, vocabSize } = (await readConfig(config.model)).decoder
+  const { context, vocabSize, tiedEmbeddings } = (await readConfig(config.model)).decoder
   if (config.maxNewTokens >= context)
     throw new InputError(
       `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the model's context of ${context}`,
@@ -57,7 +59,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
       `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
     )
   await checkOtherModels(config, vocabSize)
-  await checkGenerator(config.generator)
+  await checkGenerator(config.generator, { as: weightsFor(config), tiedEmbeddings })
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { ...config, tokenizer })
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
@@ -178,6 +180,8 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
       signal: job.signal,
     })
     if (result.outcome === 'finished') await exportAll(parts, run, result)
+    // A resumed run writes them again.
+    if (config.generator.type !== 'local') await removeWritten(weightsDirectoryOf(config))
     const { state, metrics, outcome } = result
     const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward }
     progress.end(result.summary)
@@ -239,9 +243,10 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
       logDirectory: join(run.directory, 'logs'),
       report: job.report,
       signal: job.signal,
-      onEvent: ({ kind, url, message }) => {
+      onEvent: event => {
+        const { kind, url, message } = event
         run.event('engine', { what: kind, url, message })
-        if (kind === 'drained' || kind === 'back' || kind === 'waiting') job.report.line(message)
+        if (kind === 'drained' || kind === 'back' || kind === 'waiting') job.report.line(eventLine(event))
       },
     })
     const { generator } = opened

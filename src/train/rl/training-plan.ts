@@ -1,6 +1,6 @@
 /** What a reinforcement learning run will open. */
 import type { PlannedData, PlannedUse, TrainingPlan } from '../plan.js'
-import { type RlConfig, referenceOf } from './config.js'
+import { type RlConfig, referenceOf, weightsFor } from './config.js'
 
 export function planRl(config: RlConfig): TrainingPlan {
   const { model, lora, adapter, critic, emaDecay, ptx, nSamplesPerPrompt, rolloutBatchSize } = config
@@ -52,6 +52,9 @@ export function planRl(config: RlConfig): TrainingPlan {
       maxNewTokens,
       engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
     },
+    ...(config.generator.type === 'local'
+      ? {}
+      : { servers: { config: config.generator, weights: weightsFor(config) } }),
     seed,
   }
 }

@@ -1,8 +1,8 @@
 /** How an engine gets the policy's weights: it has them, or they are written where it reads them. */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { InputError } from '../../errors/index.js'
+import { InputError, isSystemError } from '../../errors/index.js'
 import type { FastExperienceMaker } from '../../experience/index.js'
 import type { PolicyVersion, TokenModel } from '../../model/index.js'
 import type { Generator, WeightsProof } from '../../rollout/index.js'
@@ -50,10 +50,21 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
 }
 
 /** Those of earlier versions, an interrupted run's and halves of them too. What has other names is not ours. */
-async function removeOthers(directory: string, kept: string): Promise<void> {
+async function removeOthers(directory: string, kept: string | undefined): Promise<void> {
   const ours = /^(model|adapter)-\d+$|^\.(model|adapter)-\d+\./
   for (const name of await readdir(directory))
     if (name !== kept && ours.test(name)) await rm(join(directory, name), { recursive: true, force: true })
+}
+
+/** All weights that a run wrote for servers, and their directory where nothing else is in it. */
+export async function removeWritten(directory: string): Promise<void> {
+  try {
+    await removeOthers(directory, undefined)
+    await rmdir(directory)
+  } catch (error) {
+    const harmless = ['ENOENT', 'ENOTEMPTY', 'EEXIST']
+    if (!isSystemError(error) || !harmless.includes(error.code ?? '')) throw error
+  }
 }
 
 function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 'adapter' {

@@ -259,7 +259,9 @@ describe('what is found out', () => {
   test('a wrong key: the server’s answer, and never the key', async () => {
     const server = await serve({ apiKey: 'the-right-one' })
     const wrong = connect(server, { apiKey: 'sk-wrong-secret' })
-    await expect(wrong).rejects.toThrow(/answered 401: Unauthorized\. Check the API key/)
+    await expect(wrong).rejects.toThrow(/answered 401: Unauthorized\. The API key that was sent is not accepted\.$/)
+    await expect(wrong).rejects.toMatchObject({ remedy: expect.stringContaining('generator.apiKeyEnv') })
+    await expect(connect(server)).rejects.toThrow(/answered 401: Unauthorized\. No API key was sent\.$/)
     await expect(wrong).rejects.not.toThrow(/sk-wrong-secret/)
     await (await connect(server, { apiKey: 'the-right-one' })).close()
   })

@@ -1,6 +1,6 @@
 /** GRPO whose samples come from our own rollout server, a process of its own that knows nothing of the training. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEngine } from '../../../src/rollout/index.js'
@@ -62,15 +62,19 @@ async function startServer({ port = 0, flags = [] as string[] } = {}): Promise<S
   }
 }
 
-const generatorAt = (...servers: readonly Server[]) => ({
+const generatorAt = (...servers: readonly { readonly port: number }[]) => ({
   type: 'vllm',
   urls: servers.map(({ port }) => `http://127.0.0.1:${port}`),
   apiKeyEnv: keyVariable,
   weightsDirectory: root,
 })
 
-const written = (output: string): string[] =>
-  readdirSync(weightsDirectoryOf({ output, generator: { weightsDirectory: root } }))
+/** Names of the weights that a server has. */
+async function servedBy({ port }: Server): Promise<string[]> {
+  const headers = { authorization: `Bearer ${process.env[keyVariable]}` }
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/models`, { headers })
+  return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
+}
 
 const metricCount = (output: string): number => {
   const path = join(output, 'logs', 'metrics.jsonl')
@@ -90,8 +94,8 @@ test('the reward rises as it does on the local engine, and the gap to the traine
     expect(values['staleness/mean']).toBe(0)
   }
   await expectEachOnce(output)
-  // One version's weights are kept: what a server that comes back is given.
-  expect(written(output)).toHaveLength(1)
+  // Nothing of what was written for the server stays.
+  expect(existsSync(weightsDirectoryOf({ output, generator: { weightsDirectory: root } }))).toBe(false)
 }, 300_000)
 
 test('a server killed and started anew in the middle costs time and nothing else', async () => {
@@ -127,11 +131,12 @@ test('adapters: the server gets them alone, by name', async () => {
     output,
     more: { lora: { rank: 8, alpha: 32 }, optimizer: { lr: 3e-2 }, iterations: 5 },
   })
+  const served = await servedBy(server)
   await server.kill()
   // A small adapter of a random model learns little; what it learned is what was sampled from.
   for (const { values } of lines) expect(values['gap/mean']).toBeLessThan(1e-4)
   expect(lines.at(-1)!.values['kl/mean']).toBeGreaterThan(1e-3)
-  expect(written(output)[0]).toMatch(/^adapter-/)
+  expect(served).toContainEqual(expect.stringMatching(/^policy@/))
   await expectEachOnce(output, 5)
 }, 300_000)
 
@@ -209,20 +214,23 @@ test('an engine that sleeps while models train gets its weights when it wakes', 
   await expectEachOnce(output, 5)
 }, 300_000)
 
-test('a server whose weights cannot be changed is refused before anything is generated', async () => {
+test('a server whose weights cannot be changed, or whose log-probabilities cannot be weighed, is refused before anything is generated', async () => {
   const opened = await openEngine(model)
-  const { engine, tokenizer } = opened
-  const server = await ModelServer.start({ engine, tokenizer, name: 'model', port: 0 })
+  const { engine, tokenizer, weights } = opened
+  const shared = { engine, tokenizer, name: 'model', port: 0 }
+  const fixed = await ModelServer.start(shared)
+  const changeable = await ModelServer.start({ ...shared, apiKey: process.env[keyVariable]!, control: { weights } })
   try {
-    const generator = { type: 'vllm', urls: [`http://127.0.0.1:${server.port}`] }
+    const generator = { type: 'vllm', urls: [`http://127.0.0.1:${fixed.port}`] }
     await expect(trainThrough({ model, generator })).rejects.toThrow(
       /weights cannot be changed: the server was started without --control/,
     )
-    await expect(trainThrough({ model, generator, more: { tisCap: 2, temperature: 0.7 } })).rejects.toThrow(
+    const more = { tisCap: 2, temperature: 0.7 }
+    await expect(trainThrough({ model, generator: generatorAt(changeable), more })).rejects.toThrow(
       /tisCap: needs log-probabilities of the distribution that was sampled from \(processed\); this engine reports raw/,
     )
   } finally {
-    await server.close({ graceMs: 0 })
+    for (const server of [fixed, changeable]) await server.close({ graceMs: 0 })
     await opened.close()
   }
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { TokenModel } from '../../../src/model/index.js'
 import type { Generator, WeightsUpdate } from '../../../src/rollout/index.js'
-import { weightSync, weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
+import { removeWritten, weightSync, weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
 import { fresh } from './world.js'
 
 /** A policy whose version is set by hand, and an engine that writes down what it is given. */
@@ -50,6 +50,19 @@ test('one version is kept; whatever else lies there is not ours to remove', asyn
   for (policy.version of [5, 5, 6]) await sync()
   expect(given.map(({ version }) => version)).toEqual([5, 6])
   expect((await readdir(directory)).sort()).toEqual(['model-6', 'model.safetensors', 'models'])
+})
+
+test('at the end of a run nothing of it stays; what else lies there does', async () => {
+  const directory = fresh('weights')
+  const { sync } = world(directory)
+  await sync()
+  await removeWritten(directory)
+  await expect(readdir(directory)).rejects.toMatchObject({ code: 'ENOENT' })
+  await removeWritten(directory)
+  await mkdir(join(directory, 'models'), { recursive: true })
+  await mkdir(join(directory, 'adapter-3'))
+  await removeWritten(directory)
+  expect(await readdir(directory)).toEqual(['models'])
 })
 
 test('runs of the same name that share a directory for weights do not share a place in it', () => {
