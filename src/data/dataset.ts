@@ -1,7 +1,7 @@
 /** Files in, examples out. */
 import { resolve } from 'node:path'
 import type { Tokenizer } from '../text/index.js'
-import { type Encoded, type EncodeOptions, encodeRow } from './encode.js'
+import { type AnswerEnd, type Encoded, type EncodeOptions, encodeRow } from './encode.js'
 import { EpochOrder, type Visit } from './epoch-order.js'
 import { DataError } from './errors.js'
 import { type ExampleSource, FixedSet, ShuffledStream } from './example-stream.js'
@@ -15,6 +15,7 @@ import type { DataReport, Dataset, ExampleKind, ExampleSet, ExampleStream, Examp
 export interface OpenDatasetOptions extends DataOptions {
   /** Of the order. */
   readonly seed: number
+  readonly answerEnd?: AnswerEnd
   /** What paths are relative to. */
   readonly baseDirectory: string
   /** What else is wrong with a row of prompts, such as that no reward can be given to its samples; the row is then a bad one. */

@@ -19,7 +19,14 @@ export interface Rows {
 export interface EncodeOptions
   extends Pick<DataOptions, 'maxLength' | 'overlong' | 'systemPrompt' | 'chatTemplate' | 'trainOn'> {
   readonly tokenizer: Tokenizer
+  readonly answerEnd?: AnswerEnd | undefined
 }
+
+/**
+ * Where the answers of preferences end. `turn`: with the token that ends the turn, the last one that is generated. `template`: with what
+ * the chat template writes after it, such as a newline, as in the whole conversation that a reward model reads. Default `turn`.
+ */
+export type AnswerEnd = 'turn' | 'template'
 
 export type Encoded<E> =
   | { readonly kind: 'example'; readonly example: E; readonly truncated: boolean }
@@ -136,7 +143,7 @@ async function encodeAnswer(
   answer: Answer,
   options: EncodeOptions,
 ): Promise<{ prompt: Int32Array; answer: Int32Array }> {
-  const { tokenizer } = options
+  const { tokenizer, answerEnd } = options
   const turns = asTurns(prompt, options)
   if (typeof turns === 'string' && typeof answer === 'string') {
     const ids = await tokenizer.encode(answer, { addSpecialTokens: false })
@@ -145,7 +152,9 @@ async function encodeAnswer(
   const messages: readonly ChatMessage[] =
     typeof turns === 'string' ? withSystem([{ role: 'user', content: turns }], options) : turns
   const said: readonly ChatMessage[] = typeof answer === 'string' ? [{ role: 'assistant', content: answer }] : answer
-  return tokenizer.encodeAnswer(messages, said)
+  const encoded = await tokenizer.encodeAnswer(messages, said)
+  const { prompt: before, answer: turn, tail } = encoded
+  return { prompt: before, answer: answerEnd === 'template' ? joined(turn, tail) : turn }
 }
 
 /** A model has to learn to stop. */

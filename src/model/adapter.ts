@@ -48,7 +48,8 @@ export class Adapter {
     readonly scale: number,
     private readonly pairs: ReadonlyMap<string, Pair>,
     /** PEFT's file as it was, for writing it again. */
-    private readonly raw: Readonly<Record<string, unknown>>,
+    /** What its `adapter_config.json` said, where it was read from one. */
+    readonly raw: Readonly<Record<string, unknown>>,
   ) {}
 
   /** A new adapter that changes nothing yet: `a` random, `b` zero, as PEFT starts. */

@@ -5,6 +5,7 @@ import { architectureName, checkpointViews, type LowRank, type ModelConfig } fro
 import { temporaryTarget, writeDirectoryAtomic } from '../files/index.js'
 import { type DType, noGrad, type Tensor, unscoped, writeCheckpoint, zeros } from '../tensor/index.js'
 import { ModelError } from './errors.js'
+import { separatePadding } from './export-padding.js'
 import { headOf } from './loading.js'
 import type { Role } from './outputs.js'
 import type { Parameters } from './parameters.js'
@@ -34,6 +35,8 @@ export interface Exported {
   masters: ReadonlyMap<string, Tensor>
   /** Where the tokenizer and the generation config are copied from. */
   source: string | undefined
+  /** What a reward model's score passes over at the end of a sequence. */
+  padding: number | undefined
 }
 
 type What = ExportOptions['what']
@@ -102,7 +105,7 @@ export async function writeModel(
   model: Exported,
   { what, dtype = model.dtype, maxShardBytes }: { what: 'model' | 'base'; dtype?: DType; maxShardBytes?: number },
 ) {
-  const { role, config, weights } = model
+  const { role, config, weights, padding } = model
   const raw: Record<string, unknown> = {
     ...config.raw,
     architectures: [architectureName(config.decoder.family, headOf(role))],
@@ -110,6 +113,7 @@ export async function writeModel(
   }
   delete raw.torch_dtype
   if (role !== 'language') Object.assign(raw, { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } })
+  if (role === 'reward') raw.pad_token_id = padding ?? (await separatePadding(directory, raw))
   await writeFile(join(directory, 'config.json'), `${JSON.stringify(raw, null, 2)}\n`)
   const views = unscoped(() => checkpointViews(weights.weightMap, weights.tensors))
   const wide = dtype === model.dtype ? undefined : wideViews(model)

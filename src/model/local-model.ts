@@ -33,6 +33,7 @@ import {
   wantedPositions,
 } from './outputs.js'
 import { Parameters } from './parameters.js'
+import { pooledPadding } from './pooling.js'
 import { openReplacement } from './replace-weights.js'
 import { idsOf, type Sequence } from './sequence.js'
 import { openState, optimizerIdentity, type TrainingIdentity, writeState } from './state.js'
@@ -68,6 +69,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** Of dropout: with the version, where its random numbers are. */
   private seed: number
   private readonly lossScale: LossScale
+  /** What a reward model's score passes over at the end of a sequence. */
+  private readonly padding: number | undefined
   /** Files whose digits training starts from. */
   private masterSources: readonly string[]
 
@@ -79,6 +82,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.settings = parts.settings
     this.seed = parts.settings.seed
     this.lossScale = LossScale.for(parts.settings.dtype)
+    this.padding = pooledPadding(parts.config, parts.adapter)
     this.masterSources = parts.masterSources
     this.weights = new Parameters(parts)
     this.parts = this.weights.parts
@@ -162,7 +166,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
   async score(sequences: readonly Sequence[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
     const results = new Array<Outputs[R]>(sequences.length)
-    const wanted = wantedPositions(this.role, sequences, options.from)
+    const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
     const batches = this.runner.run(sequences, { ...options, wanted, answer: 'outputs' })
     let done = 0
     for await (const { plan, counts, tensors } of batches) {
@@ -228,7 +232,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     { sequences, options, firstSequence, gradients }: TrainCall<R>,
     lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
   ): Promise<void> {
-    const wanted = wantedPositions(this.role, sequences, options.from)
+    const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
     const dropout = { seed: this.seed, step: this.version, firstSequence }
     const batches = this.runner.run(sequences, { ...options, wanted, dropout, answer: 'training' })
     for await (const { plan, counts, tensors } of batches) {
@@ -340,9 +344,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   }
 
   private exported(): Exported {
-    const { role, config, weights, source } = this
+    const { role, config, weights, source, padding } = this
     const masters = this.optimizer?.masters() ?? new Map<string, Tensor>()
-    return { role, config, weights, masters, source, dtype: this.settings.dtype }
+    return { role, config, weights, masters, source, padding, dtype: this.settings.dtype }
   }
 
   /**

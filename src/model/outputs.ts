@@ -2,6 +2,7 @@
 import type { Tensor } from '../tensor/index.js'
 import type { BatchPlan } from './batch.js'
 import { NonFiniteError } from './errors.js'
+import { pooledPosition } from './pooling.js'
 import { idsOf, type Sequence } from './sequence.js'
 
 /** What a model answers with: log-probabilities, a value per token, or a score per sequence. */
@@ -17,7 +18,7 @@ export interface Outputs {
   }
   /** The value of the state before each of the tokens `from..n`. */
   value: { values: Float32Array }
-  /** At the last token. */
+  /** At the last token; at the last that is not padding where the checkpoint asks for that. */
   reward: { score: number }
 }
 
@@ -47,16 +48,16 @@ export interface TrainOptions extends Pick<ScoreOptions, 'from' | 'entropy' | 't
   groupSize?: number
 }
 
-/** The positions whose output is wanted: those before each predicted token, or the last one. */
+/** The positions whose output is wanted: those before each predicted token, or the one that a reward model is asked at. */
 export function wantedPositions(
   role: Role,
   sequences: readonly Sequence[],
-  from: ScoreOptions['from'],
+  { from, padding }: Pick<ScoreOptions, 'from'> & { padding: number | undefined },
 ): (i: number) => { start: number; end: number } {
   if (role === 'reward')
     return i => {
-      const { length } = idsOf(sequences[i]!)
-      return { start: length - 1, end: length }
+      const start = pooledPosition(sequences[i]!, padding)
+      return { start, end: start + 1 }
     }
   return i => {
     const first = (typeof from === 'number' ? from : from?.[i]) ?? 1

@@ -6,7 +6,7 @@ import { RewardConfigError, SourceError } from './errors.js'
 import type { RewardInput } from './input.js'
 import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource, resolveLimits } from './source.js'
 
-/** What is needed of a model: one score per sequence, at its last token. A `TokenModel` with the role `reward` is one. */
+/** What is needed of a model: one score per sequence. A `TokenModel` with the role `reward` is one. */
 export interface RewardScorer {
   /** Tokens a sequence may have. */
   readonly maxLength?: number
@@ -85,9 +85,13 @@ async function sameTokenizer(own: Tokenizer, policy: Tokenizer | undefined): Pro
 async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: SharedIds): Promise<Int32Array> {
   const { promptIds, responseIds, messages, prompt, response } = input
   if (shared === 'exact' && promptIds.length + responseIds.length > 0) {
-    const ids = new Int32Array(promptIds.length + responseIds.length)
+    // What the template writes after a turn that has ended: a reward model reads conversations with it.
+    const end = messages && (await tokenizer.turnEnd())
+    const tail = end && responseIds.at(-1) === end.id ? end.tail : new Int32Array(0)
+    const ids = new Int32Array(promptIds.length + responseIds.length + tail.length)
     ids.set(promptIds)
     ids.set(responseIds, promptIds.length)
+    ids.set(tail, promptIds.length + responseIds.length)
     return ids
   }
   if (!messages) return tokenizer.encode(prompt + response)

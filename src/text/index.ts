@@ -27,6 +27,7 @@ export {
   type EncodeUpToOptions,
   type TemplateOptions,
   Tokenizer,
+  type TurnEnd,
 } from './tokenizer.js'
 export {
   MIN_VOCAB_SIZE,

@@ -47,6 +47,16 @@ export interface EncodedAnswer {
   readonly prompt: TokenIds
   /** What it says, with the end of its turn. */
   readonly answer: TokenIds
+  /** What the template writes after that, such as a newline: part of the rendered conversation, but never generated. */
+  readonly tail: TokenIds
+}
+
+/** How a chat template ends a turn. */
+export interface TurnEnd {
+  /** The special token that ends it. */
+  readonly id: number
+  /** What follows that token, such as a newline. */
+  readonly tail: TokenIds
 }
 
 /**
@@ -81,6 +91,7 @@ export class Tokenizer {
   readonly #templates = new Map<string, ChatTemplate>()
   readonly #cleansUpSpaces: boolean
   #longestToken: number | undefined
+  #turnEnd: Promise<TurnEnd | undefined> | undefined
 
   private constructor(files: TokenizerFiles, library: Library) {
     this.#library = library
@@ -270,11 +281,30 @@ export class Tokenizer {
         { messageIndex: prompt.length },
       )
     const rest = whole.slice(before.length)
-    const [promptIds, answerIds] = await this.encodeBatch(
-      [before, rest.slice(0, endOfTurn(rest, this.#specialTexts))],
-      { addSpecialTokens: false },
-    )
-    return { prompt: promptIds!, answer: answerIds! }
+    const end = endOfTurn(rest, this.#specialTexts)
+    const [promptIds, answerIds, tail] = await this.encodeBatch([before, rest.slice(0, end), rest.slice(end)], {
+      addSpecialTokens: false,
+    })
+    return { prompt: promptIds!, answer: answerIds!, tail: tail! }
+  }
+
+  /** How the chat template ends an assistant's turn; undefined where there is no template, or no token that ends a turn. */
+  turnEnd(): Promise<TurnEnd | undefined> {
+    this.#turnEnd ??= this.#findTurnEnd()
+    return this.#turnEnd
+  }
+
+  async #findTurnEnd(): Promise<TurnEnd | undefined> {
+    if (!this.hasChatTemplate) return undefined
+    const say = (role: string) => [{ role, content: 'Hello' }]
+    try {
+      const { answer, tail } = await this.encodeAnswer(say('user'), say('assistant'))
+      const id = answer.at(-1)
+      return id !== undefined && this.specialIds.has(id) ? { id, tail } : undefined
+    } catch (error) {
+      if (error instanceof ChatTemplateError) return undefined
+      throw error
+    }
   }
 
   get #specialTexts(): string[] {

@@ -72,6 +72,7 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   const checking = report.transfer('checking rows')
   try {
     const dataset = await openRows(resolved, kind, {
+      answerEnd: answerEndOf(role),
       signal,
       onSkipped: row => skipped.push(row),
       onProgress: bytes => checking.at(bytes),
@@ -82,11 +83,14 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   }
 }
 
+/** A reward model reads the whole conversation as the chat template renders it, as in transformers and TRL. */
+export const answerEndOf = (role: Role) => (role === 'reward' ? 'template' : 'turn')
+
 /** The dataset that a config names. */
 export function openRows<K extends SupervisedKind>(
   config: SupervisedConfig,
   kind: K,
-  context: Pick<OpenDatasetOptions, 'signal' | 'onSkipped' | 'onProgress'> = {},
+  context: Pick<OpenDatasetOptions, 'answerEnd' | 'signal' | 'onSkipped' | 'onProgress'>,
 ): Promise<Dataset<K>> {
   return openDataset(kind, config.data, {
     trainOn: 'assistant',

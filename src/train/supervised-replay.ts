@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import type { z } from 'zod'
 import { InputError } from '../errors/index.js'
+import type { Role } from '../model/index.js'
 import { Run, type RunView } from '../run/index.js'
 import { Tokenizer } from '../text/index.js'
 import { TrainingError } from './errors.js'
@@ -14,7 +15,7 @@ import { rewardModelSchema } from './reward-model/config.js'
 import { sftSchema } from './sft/config.js'
 import { type StepRecord, stepRecordSchema } from './step-record.js'
 import type { SupervisedConfig } from './supervised-config.js'
-import { openRows } from './supervised-job.js'
+import { answerEndOf, openRows } from './supervised-job.js'
 
 export interface ReplayMismatch {
   readonly step: number
@@ -43,10 +44,10 @@ export async function replaySupervised(
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<SupervisedReplay> {
   const run = await Run.read(directory)
-  const { kind, config } = rowsOf(run)
+  const { kind, role, config } = rowsOf(run)
   const steps = await journalledSteps(run)
   const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
-  const dataset = await openRows(config, kind, { ...(signal ? { signal } : {}) })
+  const dataset = await openRows(config, kind, { answerEnd: answerEndOf(role), ...(signal ? { signal } : {}) })
   try {
     const { fingerprints } = run.config
     const changedFiles = Object.keys({ ...fingerprints, ...dataset.fingerprints }).filter(
@@ -98,6 +99,7 @@ async function journalledSteps({ journal, directory }: RunView): Promise<StepRec
 /** What the run's rows are, and how they were read. */
 function rowsOf({ directory, config: { command, config } }: RunView): {
   kind: SupervisedKind
+  role: Role
   config: SupervisedConfig
 } {
   const read = <S extends z.ZodType>(schema: S): z.output<S> => {
@@ -105,11 +107,12 @@ function rowsOf({ directory, config: { command, config } }: RunView): {
     if (parsed.success) return parsed.data
     throw new TrainingError(`${directory}: its config is not one that this version knows: ${parsed.error.message}`)
   }
-  if (command === 'sft') return { kind: 'conversations', config: read(sftSchema) }
-  if (command === 'reward') return { kind: 'preferences', config: read(rewardModelSchema) }
+  if (command === 'sft') return { kind: 'conversations', role: 'language', config: read(sftSchema) }
+  if (command === 'reward') return { kind: 'preferences', role: 'reward', config: read(rewardModelSchema) }
   if (command === 'preference') {
     const preferences = read(preferenceSchema)
-    return { kind: preferences.loss === 'kto' ? 'labelled' : 'preferences', config: preferences }
+    const kind = preferences.loss === 'kto' ? 'labelled' : 'preferences'
+    return { kind, role: 'language', config: preferences }
   }
   throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
 }

@@ -227,6 +227,16 @@ describe('preferences', () => {
     expect(chosen.subarray(0, promptLength)).toEqual(rejected.subarray(0, promptLength))
   })
 
+  it('for a reward model have answers with all that the template writes after them, within maxLength', async () => {
+    const path = jsonl('reward.jsonl', [{ prompt: 'Hi', chosen: 'Yo', rejected: 'No' }])
+    const read = async (options: object) => epochOf((await open('preferences', path, options)).train(tokenizer))
+    const [{ chosen, promptLength }] = (await read({ answerEnd: 'template' })) as [Examples['preferences']]
+    expect(await decode(chosen.subarray(promptLength))).toBe('Yo<|im_end|>\n')
+    expect(chosen).toEqual(await tokenizer.encodeChat([user, says('Yo')]))
+    expect(await read({ answerEnd: 'turn', maxLength: chosen.length - 1 })).toHaveLength(1)
+    await expect(read({ answerEnd: 'template', maxLength: chosen.length - 1 })).rejects.toThrow('overlong')
+  })
+
   it('of several answers are every pair of which one is better', async () => {
     const row = { prompt: 'Hi', responses: ['a', 'b', 'c', 'd'], scores: [1, 3, 2, 2] }
     const examples = await examplesOf('preferences', [row, { prompt: 'Hi', chosen: 'x', rejected: 'y', margin: 2 }])
