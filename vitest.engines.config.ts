@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-/** The tests that need a real vLLM or SGLang (test/engines/run.mjs). One file after another: each server takes some memory. */
+/**
+ * The tests that need a real vLLM or SGLang (test/engines/run.mjs). One file after another: each server takes some memory. Deadlines
+ * are for what hangs: on a machine with much else to do a server takes minutes to start.
+ */
 export default defineConfig({
   test: {
     include: ['test/**/*.real.test.ts'],
@@ -8,7 +11,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 1,
     fileParallelism: false,
-    testTimeout: 180_000,
-    hookTimeout: 600_000,
+    testTimeout: 1_200_000,
+    hookTimeout: 2_400_000,
   },
 })

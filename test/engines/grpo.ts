@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EngineType, type StartedEngine, startEngine } from '../../src/launch/index.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from '../train/rl/through-engine.js'
 import { fresh, modelDirectory } from '../train/rl/world.js'
+import { patiently, startMs } from './world.js'
 
 const shape = { hidden: 64, intermediate: 128, heads: 2, kvHeads: 1, headDim: 32, context: 256, tied: false }
 
@@ -19,7 +20,8 @@ export function describeGrpo(type: EngineType): void {
       for (const engine of started) await engine.stop()
     })
     const start = async (port?: number): Promise<StartedEngine> => {
-      const options = { type, model, device: 'cpu', dtype: 'float32', ...(port === undefined ? {} : { port }) } as const
+      const place = port === undefined ? {} : { port }
+      const options = { type, model, device: 'cpu', dtype: 'float32', readyTimeoutMs: startMs, ...place } as const
       const engine = await startEngine(options)
       started.push(engine)
       return engine
@@ -36,16 +38,20 @@ export function describeGrpo(type: EngineType): void {
       expect(through.lines.every(({ values }) => values['staleness/mean'] === 0)).toBe(true)
       await expectEachOnce(through.output)
       expect(existsSync(join(through.output, 'logs', `${type}.log`))).toBe(true)
-    }, 600_000)
+    }, 1_800_000)
 
     test('a server killed and started anew costs time and nothing else', async () => {
       const output = fresh('run')
       const server = await start()
       const port = Number(new URL(server.url).port)
-      const training = trainThrough({ model, generator: { type, urls: [server.url] }, output })
+      const training = trainThrough({
+        model,
+        generator: { type, urls: [server.url], patienceMinutes: startMs / 60_000 },
+        output,
+      })
       const metrics = join(output, 'logs', 'metrics.jsonl')
       const iterations = (): number => (existsSync(metrics) ? readFileSync(metrics, 'utf8').split('\n').length - 1 : 0)
-      const some = expect.poll(iterations, { timeout: 300_000, interval: 20 }).toBeGreaterThanOrEqual(4)
+      const some = expect.poll(iterations, { ...patiently, interval: 20 }).toBeGreaterThanOrEqual(4)
       await Promise.race([some, training])
       // All of it, and at once.
       process.kill(-server.pid, 'SIGKILL')
@@ -60,6 +66,6 @@ export function describeGrpo(type: EngineType): void {
       const happened = (await eventLines(output)).map(({ what }) => what)
       expect(happened).toContain('drained')
       expect(happened).toContain('back')
-    }, 900_000)
+    }, 2_400_000)
   })
 }

@@ -10,6 +10,9 @@ import { embeddingRows, Tokenizer } from '../../src/text/index.js'
 import { completed, numbers, randomIds } from '../rollout/models.js'
 
 export const context = 256
+/** For what must happen at some time: deadlines are for what hangs, not for a machine with much else to do. */
+export const patiently = { timeout: 600_000, interval: 50 }
+export const startMs = 1_500_000
 const tokenizerDirectory = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 const shape = { hidden: 64, intermediate: 128, layers: 2, heads: 2, kvHeads: 1, headDim: 32, context }
 
@@ -103,7 +106,7 @@ export class World {
     mkdirSync(logs, { recursive: true })
     const flags = type === 'vllm' ? ['--kv-cache-memory-bytes', `${2 ** 26}`, '--enable-prompt-tokens-details'] : []
     const engine = await startEngine({
-      ...{ type, device: 'cpu', dtype: 'float32', maxLength: context },
+      ...{ type, device: 'cpu', dtype: 'float32', maxLength: context, readyTimeoutMs: startMs },
       logFile: join(logs, `${type}-${this.engines.length}.log`),
       ...options,
       model,

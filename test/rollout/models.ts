@@ -44,3 +44,15 @@ export function numbers(seed: number): (below: number) => number {
 
 export const randomIds = (next: (below: number) => number, length: number, vocabSize = 320): Int32Array =>
   Int32Array.from({ length }, () => 3 + next(vocabSize - 3))
+
+/**
+ * Repeats what has to happen while a request is under way. On a machine with much else to do the request may be over before it happens:
+ * then `attempt` answers undefined, and nothing was tested.
+ */
+export async function whileUnderWay<T>(attempt: () => Promise<T | undefined>, most = 20): Promise<T> {
+  for (let i = 0; i < most; i++) {
+    const found = await attempt()
+    if (found !== undefined) return found
+  }
+  throw new Error(`${most} requests were over before anything happened to them`)
+}
