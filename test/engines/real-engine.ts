@@ -307,6 +307,8 @@ export function describeRealEngine(real: RealEngine): void {
       await left.stream.return!()
       await left.first
       await expect.poll(() => running(engine.url), patiently).toBe(0)
+      // Its name is free when the last of its samples has ended here too.
+      await expect.poll(() => generator.counts, patiently).toMatchObject({ running: 0, waiting: 0 })
       const aborted = await whileUnderWay(async () => {
         const under = await begun()
         generator.abort('busy')
