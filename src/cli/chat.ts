@@ -2,11 +2,13 @@ import { createInterface } from 'node:readline/promises'
 import { InputError } from '../errors/index.js'
 import { reportFor } from '../progress/index.js'
 import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
-import type { ChatMessage } from '../text/index.js'
+import { type ChatMessage, Tokenizer } from '../text/index.js'
+import { conversationTemplateFlag } from './chat-template-flag.js'
 import { engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
 
 const flags = engineFlags.extend({
+  chatTemplate: conversationTemplateFlag,
   system: text('TEXT', 'what the model is told first').optional(),
   ...samplingFlags.shape,
 })
@@ -20,23 +22,33 @@ ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { model, system, ...given } = readFlags(args, flags)
+  const { model, system, chatTemplate, ...given } = readFlags(args, flags)
   const sampling = samplingParams(given)
   usableDevice(given.device)
+  await checkConversations(model, chatTemplate)
   const report = reportFor(process.env)
   const loading = report.transfer('loading')
   const opened = await openEngine(model, {
     ...engineOptions({ model, ...given }),
+    chatTemplate,
     maxSequences: 1,
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   try {
-    if (!opened.tokenizer) throw new InputError(`${model} has no tokenizer.json`)
     await converse(opened, sampling, system)
     return 0
   } finally {
     await opened.close()
   }
+}
+
+/** Before the model is loaded. */
+async function checkConversations(model: string, chatTemplate: string): Promise<void> {
+  const tokenizer = await Tokenizer.load(model, { chatTemplate })
+  if (!tokenizer.hasChatTemplate)
+    throw new InputError(`${model} has no chat template, which a conversation needs`, {
+      remedy: 'Give it one by --chat-template: chatml, or a file of Jinja.',
+    })
 }
 
 async function converse(opened: OpenedEngine, sampling: SamplingParams, system: string | undefined): Promise<void> {

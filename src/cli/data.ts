@@ -9,6 +9,7 @@ import {
 } from '../data/index.js'
 import { count, reportFor } from '../progress/index.js'
 import { Tokenizer } from '../text/index.js'
+import { promptTemplateFlag } from './chat-template-flag.js'
 import { choice, directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
@@ -28,6 +29,7 @@ const flags = z.object({
   columns: z.array(mapping).meta(mapping.meta()!).default([]),
   systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
   promptTemplate: text('TEXT', 'text around a prompt, such as "Question: {prompt}"').optional(),
+  chatTemplate: promptTemplateFlag,
   trainOn: choice(['assistant', 'all'], 'WHAT', "of conversations: the assistant's tokens alone, or all").default(
     'assistant',
   ),
@@ -63,7 +65,8 @@ export async function run(args: string[]): Promise<number> {
   const progress = report.transfer('looking', count('examples', 10_000))
   return interruptible({
     work: async signal => {
-      const tokenizer = model === undefined ? undefined : await Tokenizer.load(model)
+      const tokenizer =
+        model === undefined ? undefined : await Tokenizer.load(model, { chatTemplate: options.chatTemplate })
       const inspection = await inspectData(
         positionals.map(path => ({ path, columns })),
         {

@@ -94,7 +94,6 @@ export function samplingParams(flags: z.output<typeof samplingFlags>): SamplingP
 const flagOf: Readonly<Record<string, string>> = {
   stopIds: '--stop-id',
   forbiddenIds: '--forbid-id',
-  truncatePromptTokens: '--truncate-prompt',
 }
 
 /** A parameter that means nothing to this model is the command line's mistake, and is named as it was typed. */

@@ -17,6 +17,7 @@ import {
 import { type Output, openOutput, writeFileAtomic } from '../files/index.js'
 import { reportFor } from '../progress/index.js'
 import { toPng, toSvg } from '../run/index.js'
+import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, samplingFlags } from './engine-flags.js'
 import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -52,11 +53,7 @@ const flags = z.object({
   ).default('auto'),
   promptTemplate: text('TEXT', 'text around a prompt, with {prompt} in it').optional(),
   systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
-  chatTemplate: choice(
-    ['auto', 'none'],
-    'WHEN',
-    'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
-  ).default('auto'),
+  chatTemplate: promptTemplateFlag,
   maxBadRows: integer('rows that may be wrong; they are left out', { min: 0 }).default(0),
   device: modelFlags.shape.device,
   seed: samplingFlags.shape.seed,

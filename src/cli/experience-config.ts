@@ -1,10 +1,12 @@
 /** What `whetstone experience` is told by its config file and `--set`. */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import { dataOptionsShape } from '../data/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
+import { chatTemplateWords } from '../text/index.js'
 import { engineTypes, generatorOptionProblems, generatorSchema, rewardRunShape } from '../train/index.js'
 import { UsageError } from './flags.js'
 
@@ -26,6 +28,7 @@ export const experienceFileShape = {
   promptColumn: z.string().optional().describe('its column of prompts (default: prompt, messages or input)'),
   labelColumn: z.string().optional().describe('its column of labels (default: label)'),
   referenceColumn: z.string().optional().describe('its column of references (default: reference, or ground_truth)'),
+  chatTemplate: dataOptionsShape.chatTemplate,
   rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
   ...rewardRunShape,
   output: path.describe('a file for the experiences, one line of JSON each'),
@@ -61,6 +64,8 @@ export async function readExperienceFile(file: string, settings: readonly string
     const value = resolved[name]
     if (value !== undefined) resolved[name] = resolve(folder, value)
   }
+  if (!(chatTemplateWords as readonly string[]).includes(resolved.chatTemplate))
+    resolved.chatTemplate = resolve(folder, resolved.chatTemplate)
   // `-` and devices are not files beside the config.
   if (!/^(-$|\/)/.test(resolved.output)) resolved.output = resolve(folder, resolved.output)
   if (resolved.reference !== undefined && resolved.reference !== 'adapter-off')

@@ -15,7 +15,7 @@ import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import { eventLine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
-import { Tokenizer } from '../text/index.js'
+import { Tokenizer, templateUse } from '../text/index.js'
 import { checkGenerator, openGenerator } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
@@ -69,7 +69,7 @@ async function prepare(config: ExperienceFile) {
   resolveExperienceConfig(options, { critic: config.critic !== undefined })
   await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
-  const tokenizer = await Tokenizer.load(config.model)
+  const tokenizer = await Tokenizer.load(config.model, { chatTemplate: config.chatTemplate })
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer, device: config.device })
   const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
@@ -120,7 +120,8 @@ async function experience(config: ExperienceFile, { output, report, signal }: Su
 function experienceOptions(config: ExperienceFile): ExperienceOptions {
   const own = new Set<string>(Object.keys(experienceFileShape))
   const rest = Object.entries(config).filter(([name, value]) => !own.has(name) && value !== undefined)
-  return Object.fromEntries(rest) as ExperienceOptions
+  const chatTemplate = templateUse(config.chatTemplate)
+  return { ...Object.fromEntries(rest), chatTemplate }
 }
 
 async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: Report, signal: AbortSignal) {

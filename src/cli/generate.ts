@@ -6,7 +6,8 @@ import { BadLines, numberedLines, type Output, openOutput } from '../files/index
 import { readConfig } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { type Generator, type Outcome, openEngine, resolveSampling, type SamplingParams } from '../rollout/index.js'
-import { Tokenizer, tokenIds } from '../text/index.js'
+import { fitPrompt, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
+import { promptTemplateFlag } from './chat-template-flag.js'
 import { asUsage, engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { parseRow, promptRow } from './input-rows.js'
@@ -16,6 +17,7 @@ import { writeSamples } from './sample-lines.js'
 const flags = engineFlags.extend({
   input: file('a line of JSON for each prompt'),
   output: file('a line of JSON for each sample; - streams to standard output'),
+  chatTemplate: promptTemplateFlag,
   n: integer('samples of each prompt', { min: 1 }).default(1),
   ...samplingFlags.shape,
   logprobs: choice(
@@ -23,8 +25,10 @@ const flags = engineFlags.extend({
     'MEANING',
     "raw: of the model's own distribution; processed: of the one that was sampled from",
   ).default('raw'),
-  truncatePrompt: integer('cut longer prompts to N tokens', { min: 1 }).optional(),
-  truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut off the beginning; right: the end').default('left'),
+  truncatePrompt: integer('cut longer prompts to N tokens; what the chat template writes stays', { min: 1 }).optional(),
+  truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut off the beginning of the text; right: the end').default(
+    'left',
+  ),
   keepSpecialTokens: toggle('leave special tokens in the text'),
 })
 
@@ -32,7 +36,7 @@ export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --
 
 Generates responses to prompts. A line of the input is one of
 
-  {"prompt":"..."}       a text, with the special tokens the tokenizer adds
+  {"prompt":"..."}       a text: a user's turn where there is a chat template, else with the special tokens the tokenizer adds
   {"ids":[...]}          token ids, as they are
   {"messages":[...]}     a conversation, by the tokenizer's chat template, for the assistant to answer
 
@@ -70,27 +74,25 @@ export async function run(args: string[]): Promise<number> {
 }
 
 function samplingOf(settings: Settings): SamplingParams {
-  const { truncatePrompt: limit, truncateSide: side, keepSpecialTokens } = settings
-  return {
-    ...samplingParams(settings),
-    ...(limit === undefined ? {} : { truncatePromptTokens: { limit, side } }),
-    text: keepSpecialTokens ? 'with-special' : 'plain',
-  }
+  return { ...samplingParams(settings), text: settings.keepSpecialTokens ? 'with-special' : 'plain' }
 }
 
 /** Gives the exit code: 1 where there were prompts and none got a response. */
 async function generate(settings: Settings, { output, report, signal }: Surroundings): Promise<number> {
-  const { model: directory, input, n } = settings
+  const { model: directory, input, n, chatTemplate } = settings
   const { vocabSize } = (await readConfig(directory)).decoder
   const { text, ...sampling } = samplingOf(settings)
   asUsage(() => resolveSampling(sampling, { vocabSize, n }))
   usableDevice(settings.device)
-  const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
-  const prompts = await readPrompts(input, { tokenizer, vocabSize, signal })
+  const tokenizer = existsSync(join(directory, 'tokenizer.json'))
+    ? await Tokenizer.load(directory, { chatTemplate })
+    : undefined
+  const prompts = await readPrompts(input, { ...settings, tokenizer, vocabSize, signal })
 
   const loading = report.transfer('loading')
   const opened = await openEngine(directory, {
     ...engineOptions(settings),
+    chatTemplate,
     signal,
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
@@ -148,7 +150,7 @@ function showProgress(report: Report, engine: Generator, done: () => number, tot
   }
 }
 
-interface PromptOptions {
+interface PromptOptions extends Pick<Settings, 'chatTemplate' | 'truncatePrompt' | 'truncateSide'> {
   tokenizer: Tokenizer | undefined
   vocabSize: number
   signal: AbortSignal
@@ -169,17 +171,28 @@ async function readPrompts(file: string, options: PromptOptions): Promise<Int32A
   return prompts
 }
 
-async function promptOf(text: string, { tokenizer, vocabSize }: PromptOptions): Promise<Int32Array> {
+async function promptOf(text: string, options: PromptOptions): Promise<Int32Array> {
+  const { tokenizer, vocabSize, chatTemplate, truncatePrompt: limit = Number.POSITIVE_INFINITY, truncateSide } = options
   const row = parseRow(promptRow, text)
   try {
-    if (row.kind === 'ids') return tokenIds(row.ids as readonly number[], { vocabSize })
+    if (row.kind === 'ids') return cutIds(tokenIds(row.ids as readonly number[], { vocabSize }), options)
     if (!tokenizer)
       throw new InputError(`the model directory has no tokenizer.json, so that a prompt has to be {"ids":[...]}`)
-    if (row.kind === 'messages') return await tokenizer.encodeChat(row.messages, { addGenerationPrompt: true })
-    return await tokenizer.encode(row.prompt)
+    const turns = row.kind === 'messages' ? row.messages : promptTurns(row.prompt, tokenizer, chatTemplate)
+    const fitted = await fitPrompt(turns, { tokenizer, limit, side: truncateSide })
+    if (fitted.kind === 'fits') return fitted.ids
+    throw new InputError(
+      `${fitted.ids.length} tokens, which cannot be cut to ${limit} (--truncate-prompt): what the chat template writes is not cut`,
+    )
   } catch (error) {
     if (error instanceof RangeError || (error as Error).name === 'ChatTemplateError')
       throw new InputError((error as Error).message, { cause: error })
     throw error
   }
+}
+
+/** Ids are taken as they are, whatever they stand for. */
+function cutIds(ids: Int32Array, { truncatePrompt: limit, truncateSide: side }: PromptOptions): Int32Array {
+  if (limit === undefined || ids.length <= limit) return ids
+  return side === 'left' ? ids.slice(-limit) : ids.slice(0, limit)
 }

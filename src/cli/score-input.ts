@@ -1,6 +1,6 @@
 import { InputError } from '../errors/index.js'
 import type { ModelConfig } from '../model/index.js'
-import { type ChatMessage, Tokenizer, tokenIds } from '../text/index.js'
+import { type ChatMessage, ChatTemplateError, encodeTurns, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
 import { parseRow, type ScoreRow, scoreRow } from './input-rows.js'
 
 /** A line of the input as the model takes it. */
@@ -21,6 +21,7 @@ export class ScoreInput {
   constructor(
     private readonly model: string,
     private readonly config: ModelConfig,
+    private readonly options: { chatTemplate: string },
   ) {}
 
   async request(text: string, line: number): Promise<ScoreRequest> {
@@ -37,16 +38,20 @@ export class ScoreInput {
     const { vocabSize } = this.config.decoder
     if (row.kind === 'ids') return { ids: checkIds(row.ids, vocabSize), from: 1, mask: undefined }
     // Loaded when a line first needs it: a file of ids needs none.
-    this.#tokenizer ??= Tokenizer.load(this.model)
+    const { chatTemplate } = this.options
+    this.#tokenizer ??= Tokenizer.load(this.model, { chatTemplate })
     const tokenizer = await this.#tokenizer
-    const encoded =
-      row.kind === 'messages' ? await encodeMessages(tokenizer, row.messages) : await encodePair(tokenizer, row)
+    const { head } = this.config
+    const encoded = await (row.kind === 'messages'
+      ? encodeMessages(tokenizer, row.messages)
+      : encodePair(tokenizer, row, { chatTemplate, head })
+    ).catch(asInput)
     const large = encoded.ids.findIndex(id => id >= vocabSize)
     if (large >= 0)
       throw new InputError(
         `the tokenizer gives id ${encoded.ids[large]}, the model's vocabulary ends at ${vocabSize - 1}`,
       )
-    if (this.config.head === 'score') return { ids: encoded.ids, from: 1, mask: undefined }
+    if (head === 'score') return { ids: encoded.ids, from: 1, mask: undefined }
     return encoded.wanted(encoded.ids)
   }
 }
@@ -58,15 +63,20 @@ interface Encoded {
 }
 
 /**
- * The prompt as the tokenizer encodes a text (with a bos where it adds one), the response on its own with nothing added:
- * its tokens are the same whatever the prompt ends in, as in generation, where a prompt is never encoded again.
+ * The prompt as it is generated from; the response on its own with nothing added: its tokens are the same whatever the prompt ends
+ * in. A reward model scores a whole turn, as it was trained on.
  */
-async function encodePair(tokenizer: Tokenizer, { prompt, response }: ScoreRow & { kind: 'pair' }): Promise<Encoded> {
-  const first = await tokenizer.encode(prompt)
-  const second = await tokenizer.encode(response, { addSpecialTokens: false })
-  const ids = new Int32Array(first.length + second.length)
-  ids.set(first)
-  ids.set(second, first.length)
+async function encodePair(
+  tokenizer: Tokenizer,
+  { prompt, response }: ScoreRow & { kind: 'pair' },
+  { chatTemplate, head }: { chatTemplate: string } & Pick<ModelConfig, 'head'>,
+): Promise<Encoded> {
+  const turns = promptTurns(prompt, tokenizer, chatTemplate)
+  const first = await encodeTurns(turns, tokenizer)
+  const said = [{ role: 'assistant', content: response }]
+  const turn = head === 'score' && typeof turns !== 'string' ? await tokenizer.encodeAnswer(turns, said) : undefined
+  const second = turn ? [...turn.answer, ...turn.tail] : await tokenizer.encode(response, { addSpecialTokens: false })
+  const ids = Int32Array.of(...first, ...second)
   return {
     ids,
     wanted: () => {
@@ -78,21 +88,21 @@ async function encodePair(tokenizer: Tokenizer, { prompt, response }: ScoreRow &
 }
 
 async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessage[]): Promise<Encoded> {
-  try {
-    const { ids, assistantMask } = await tokenizer.encodeConversation(messages)
-    return {
-      ids,
-      wanted: () => {
-        const from = assistantMask.indexOf(1, 1)
-        if (from < 0) throw new InputError('messages: none by the assistant')
-        return { ids, from, mask: assistantMask.slice(from) }
-      },
-    }
-  } catch (error) {
-    if (error instanceof Error && error.name === 'ChatTemplateError')
-      throw new InputError(error.message, { cause: error })
-    throw error
+  const { ids, assistantMask } = await tokenizer.encodeConversation(messages)
+  return {
+    ids,
+    wanted: () => {
+      const from = assistantMask.indexOf(1, 1)
+      if (from < 0) throw new InputError('messages: none by the assistant')
+      return { ids, from, mask: assistantMask.slice(from) }
+    },
   }
+}
+
+/** What the template will not have is wrong with the line. */
+function asInput(error: unknown): never {
+  if (error instanceof ChatTemplateError) throw new InputError(error.message, { cause: error })
+  throw error
 }
 
 function checkIds(ids: readonly unknown[], vocabSize: number): Int32Array {

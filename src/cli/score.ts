@@ -3,6 +3,7 @@ import { InputError } from '../errors/index.js'
 import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
+import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -11,6 +12,7 @@ import { ScoreInput, type ScoreRequest } from './score-input.js'
 const flags = modelFlags.extend({
   input: file('a line of JSON for each sequence'),
   output: file('a line of JSON for each line of the input; - streams to standard output'),
+  chatTemplate: promptTemplateFlag,
   packing: choice(
     ['on', 'off'],
     'on|off',
@@ -27,8 +29,9 @@ Computes what a model gives to token sequences. A line of the input is one of
   {"messages":[...]}                     the assistant's tokens, by the tokenizer's chat template
 
 and the same line of the output {"logprobs":[...],"entropy":[...]}, one number per token, or {"score":x} where the model
-is a reward model, which reads the whole sequence. Prompt and response are encoded one by one and joined as ids; the
-tokenizer's special tokens, such as a bos, come before the prompt alone.
+is a reward model, which reads the whole sequence. A prompt is a user's turn where there is a chat template, else a text with
+the special tokens the tokenizer adds. Prompt and response are encoded one by one and joined as ids. A reward model also reads
+the end of the turn, as it did when it was trained.
 
 ${flagHelp(flags)}
 
@@ -62,7 +65,7 @@ export async function run(args: string[]): Promise<number> {
 async function score(settings: Settings, { output, report, signal }: Surroundings): Promise<void> {
   const { model: directory, adapter, input: file } = settings
   const config = await readConfig(directory)
-  const input = new ScoreInput(directory, config)
+  const input = new ScoreInput(directory, config, settings)
   const total = await validate(file, input, signal)
   const device = usableDevice(settings.device)
 

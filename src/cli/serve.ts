@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { reportFor } from '../progress/index.js'
 import { type OpenedEngine, openEngine } from '../rollout/index.js'
 import { type ControlOptions, logprobsModes, ModelServer } from '../serve/index.js'
+import { conversationTemplateFlag } from './chat-template-flag.js'
 import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
@@ -39,6 +40,9 @@ const flags = engineFlags.extend({
         description: 'a web origin whose pages may ask, as https://chat.example, or *; several times for several',
       }),
   ),
+  chatTemplate: conversationTemplateFlag.meta({
+    description: "of chats: auto, the tokenizer's own; chatml or a file of Jinja, one in its place",
+  }),
   servedModelName: text('NAME', "the model's name in requests (default: the directory's)", 'a name').optional(),
   maxRequests: integer('requests answered at once; more get 429 (default 512)', { min: 1 }).optional(),
   maxSamples: integer('choices of all requests generated at once; more get 429 (default 16384)', { min: 1 }).optional(),
@@ -83,6 +87,7 @@ export async function run(args: string[]): Promise<number> {
   const loading = report.transfer('loading')
   const opened = await openEngine(values.model, {
     ...engineOptions(values),
+    chatTemplate: values.chatTemplate,
     ...(values.enableLora ? { adapters: 'exchangeable' as const } : {}),
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())

@@ -21,6 +21,7 @@ import {
   type SftConfig,
   sftSchema,
   supervisedPaths,
+  supervisedWords,
 } from '../train/index.js'
 import type { Training } from './train-command.js'
 
@@ -35,7 +36,7 @@ export const sftTraining: Training<SftConfig> = {
 or texts. The best checkpoint is the one of lowest perplexity on validation data.`,
   example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
   schema: sftSchema,
-  resolve: layers => resolveConfig(sftSchema, layers, { paths: supervisedPaths }),
+  resolve: layers => resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
   plan: config => planRows(config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 }),
   run: runSft,
   next: useModel,
@@ -47,7 +48,7 @@ export const rewardTraining: Training<RewardModelConfig> = {
 that ranks most held-out pairs rightly.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
   schema: rewardModelSchema,
-  resolve: layers => resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths }),
+  resolve: layers => resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
   plan: config => planRows(config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 }),
   run: runRewardModel,
   next: model => [
@@ -62,7 +63,7 @@ export const dpoTraining: Training<PreferenceConfig> = {
 labelled one by one. What the reference says of them is computed once, before the first step.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
   schema: preferenceSchema,
-  resolve: layers => resolveConfig(preferenceSchema, layers, { paths: preferencePaths }),
+  resolve: layers => resolveConfig(preferenceSchema, layers, { paths: preferencePaths, words: supervisedWords }),
   plan: config =>
     planRows(config, {
       kind: config.loss === 'kto' ? 'labelled' : 'preferences',

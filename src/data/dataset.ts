@@ -178,12 +178,17 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
 }
 
 function checkTemplate(tokenizer: Tokenizer, store: RowStore<ExampleKind>, options: DataOptions): void {
+  const named = !['auto', 'none'].includes(options.chatTemplate)
+  if (named && tokenizer.givenTemplate === undefined)
+    throw new DataError(
+      `chatTemplate: the tokenizer was loaded without ${options.chatTemplate}; load it with that: Tokenizer.load(DIR, { chatTemplate })`,
+    )
   if (tokenizer.hasChatTemplate) return
   const why =
     options.systemPrompt !== undefined ? 'systemPrompt is set' : store.hasMessages ? 'the data has messages' : undefined
   if (why !== undefined)
     throw new DataError(
-      `${tokenizer.dir}: no chat template, and ${why}; put a chat_template.jinja beside its tokenizer.json, or give the data as text`,
+      `${tokenizer.dir}: no chat template, and ${why}; give it one (chatTemplate: chatml, or a file of Jinja), or give the data as text`,
     )
 }
 

@@ -1,5 +1,12 @@
 /** Rows as token ids: what a trainer computes with, cut or left out where they are too long. */
-import { type ChatMessage, ChatTemplateError, type Tokenizer } from '../text/index.js'
+import {
+  type ChatMessage,
+  ChatTemplateError,
+  encodeTurns,
+  fitPrompt,
+  promptTurns,
+  type Tokenizer,
+} from '../text/index.js'
 import type { ConversationRow } from './formats/conversations.js'
 import type { LabelledRow } from './formats/labelled.js'
 import type { PreferenceRow } from './formats/preferences.js'
@@ -96,7 +103,7 @@ async function encodePreference(row: PreferenceRow, options: EncodeOptions): Pro
     encodeAnswer(row.prompt, row.chosen, options),
     encodeAnswer(row.prompt, row.rejected, options),
   ])
-  const fitted = fitPrompt(chosen.prompt, Math.max(chosen.answer.length, rejected.answer.length), options)
+  const fitted = await fitBefore(Math.max(chosen.answer.length, rejected.answer.length), chosen, options)
   if (fitted.kind === 'dropped') return fitted
   const { prompt, truncated } = fitted
   const example = {
@@ -109,8 +116,9 @@ async function encodePreference(row: PreferenceRow, options: EncodeOptions): Pro
 }
 
 async function encodeLabelled(row: LabelledRow, options: EncodeOptions): Promise<Encoded<Content<'labelled'>>> {
-  const { prompt: whole, answer } = await encodeAnswer(row.prompt, row.answer, options)
-  const fitted = fitPrompt(whole, answer.length, options)
+  const encoded = await encodeAnswer(row.prompt, row.answer, options)
+  const { answer } = encoded
+  const fitted = await fitBefore(answer.length, encoded, options)
   if (fitted.kind === 'dropped') return fitted
   const { prompt, truncated } = fitted
   const example = { ids: joined(prompt, answer), promptLength: prompt.length, desirable: row.desirable }
@@ -122,39 +130,39 @@ async function encodePromptRow(row: PromptRow, options: EncodeOptions): Promise<
   const { tokenizer, maxLength, overlong = 'drop' } = options
   const prompt = asTurns(row.prompt, options)
   if (maxLength !== undefined && overlong === 'drop') {
-    const { length } =
-      typeof prompt === 'string'
-        ? await tokenizer.encodePrompt(prompt)
-        : await tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
+    const { length } = await encodeTurns(prompt, tokenizer)
     if (length > maxLength) return tooLong(length, maxLength)
   }
   const { where: _, ...rest } = row
   return { kind: 'example', example: { ...rest, prompt }, truncated: false }
 }
 
-/** A text prompt is what a user says, where there is a template that says how; else it is text. */
+/** A text prompt is a user's turn where there is a template, behind the system prompt of the config. */
 function asTurns(prompt: Prompt, options: EncodeOptions): Prompt {
-  if (typeof prompt !== 'string' || options.chatTemplate === 'none' || !options.tokenizer.hasChatTemplate) return prompt
-  return withSystem([{ role: 'user', content: prompt }], options)
+  const turns = promptTurns(prompt, options.tokenizer, options.chatTemplate)
+  return typeof prompt !== 'string' || typeof turns === 'string' ? turns : withSystem(turns, options)
 }
 
-async function encodeAnswer(
-  prompt: Prompt,
-  answer: Answer,
-  options: EncodeOptions,
-): Promise<{ prompt: Int32Array; answer: Int32Array }> {
+interface EncodedAnswer {
+  /** What the prompt's ids were made of. */
+  readonly turns: Prompt
+  readonly prompt: Int32Array
+  readonly answer: Int32Array
+}
+
+async function encodeAnswer(prompt: Prompt, answer: Answer, options: EncodeOptions): Promise<EncodedAnswer> {
   const { tokenizer, answerEnd } = options
   const turns = asTurns(prompt, options)
   if (typeof turns === 'string' && typeof answer === 'string') {
     const ids = await tokenizer.encode(answer, { addSpecialTokens: false })
-    return { prompt: await tokenizer.encodePrompt(turns), answer: withEos(ids, tokenizer) }
+    return { turns, prompt: await tokenizer.encodePrompt(turns), answer: withEos(ids, tokenizer) }
   }
   const messages: readonly ChatMessage[] =
     typeof turns === 'string' ? withSystem([{ role: 'user', content: turns }], options) : turns
   const said: readonly ChatMessage[] = typeof answer === 'string' ? [{ role: 'assistant', content: answer }] : answer
   const encoded = await tokenizer.encodeAnswer(messages, said)
   const { prompt: before, answer: turn, tail } = encoded
-  return { prompt: before, answer: answerEnd === 'template' ? joined(turn, tail) : turn }
+  return { turns: messages, prompt: before, answer: answerEnd === 'template' ? joined(turn, tail) : turn }
 }
 
 /** A model has to learn to stop. */
@@ -162,17 +170,19 @@ function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array {
   return eosId === undefined || ids.at(-1) === eosId ? ids : joined(ids, Int32Array.of(eosId))
 }
 
-/** The end of a prompt that leaves room for its answer, at least a token of it. Answers are never cut: their end is what they are judged by. */
-function fitPrompt(
-  prompt: Int32Array,
+/** A prompt that leaves room for its answer. Answers are never cut: their end is what they are judged by. */
+async function fitBefore(
   answerLength: number,
-  { maxLength = Number.POSITIVE_INFINITY, overlong = 'drop' }: EncodeOptions,
-): { kind: 'fits'; prompt: Int32Array; truncated: boolean } | { kind: 'dropped'; reason: string; message: string } {
+  { turns, prompt }: EncodedAnswer,
+  { tokenizer, maxLength = Number.POSITIVE_INFINITY, overlong = 'drop' }: EncodeOptions,
+): Promise<
+  { kind: 'fits'; prompt: Int32Array; truncated: boolean } | { kind: 'dropped'; reason: string; message: string }
+> {
   const length = prompt.length + answerLength
   if (length <= maxLength) return { kind: 'fits', prompt, truncated: false }
-  const room = maxLength - answerLength
-  if (overlong === 'drop' || room < 1) return tooLong(length, maxLength)
-  return { kind: 'fits', prompt: prompt.slice(-room), truncated: true }
+  if (overlong === 'drop') return tooLong(length, maxLength)
+  const fitted = await fitPrompt(turns, { tokenizer, limit: maxLength - answerLength, side: 'left' })
+  return fitted.kind === 'fits' ? { kind: 'fits', prompt: fitted.ids, truncated: true } : tooLong(length, maxLength)
 }
 
 const dropped = (reason: string, message: string) => ({ kind: 'dropped' as const, reason, message })

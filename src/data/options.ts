@@ -47,10 +47,11 @@ export const dataOptionsShape = {
     .describe('text around a prompt, such as "Question: {prompt}"; other columns by their names, {{ and }} for braces'),
   systemPrompt: z.string().min(1).optional().describe('the system message of conversations that have none'),
   chatTemplate: z
-    .enum(['auto', 'none'])
+    .string()
+    .min(1)
     .default('auto')
     .describe(
-      'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
+      "auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are; chatml, or a file of Jinja: a template in place of the tokenizer's own",
     ),
   trainOn: z
     .enum(['assistant', 'all'])

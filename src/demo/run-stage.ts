@@ -14,6 +14,7 @@ import {
   runSft,
   sftSchema,
   supervisedPaths,
+  supervisedWords,
 } from '../train/index.js'
 import type { Stage } from './stage-configs.js'
 
@@ -35,9 +36,13 @@ export async function runStage(stage: Stage, { directory, values, report, signal
   return result
 
   function train(): Promise<JobResult> {
-    if (stage === 'sft') return runSft({ ...job, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths }) })
+    if (stage === 'sft')
+      return runSft({ ...job, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }) })
     if (stage === 'reward')
-      return runRewardModel({ ...job, ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths }) })
+      return runRewardModel({
+        ...job,
+        ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
+      })
     return runRl({ ...job, ...resolveRlConfig(layers) })
   }
 }

@@ -1,7 +1,7 @@
 /** Answers of a model to prompts, in the order of the prompts. */
 import { decodeRewardInput, type RewardInput } from '../reward/index.js'
 import type { GenerationRequest, Generator, SamplingParams } from '../rollout/index.js'
-import type { Tokenizer } from '../text/index.js'
+import { encodeTurns, type Tokenizer } from '../text/index.js'
 import type { EvaluationPrompt } from './prompts.js'
 
 export interface Answers {
@@ -57,10 +57,7 @@ async function* requestsFor({
   sampling,
 }: AnswerOptions): AsyncGenerator<GenerationRequest> {
   for (const [place, { prompt, rowId }] of prompts.entries()) {
-    const promptIds =
-      typeof prompt === 'string'
-        ? await tokenizer.encodePrompt(prompt)
-        : await tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
+    const promptIds = await encodeTurns(prompt, tokenizer)
     // The row names the prompt in the stream of random numbers: other rows beside it change nothing.
     yield { id: `${place}`, promptId: rowId, promptIds, n, sampling }
   }

@@ -14,7 +14,7 @@ import { InputError, WhetstoneError } from '../errors/index.js'
 import { inspectAdapter, inspectModel } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
 import { cudaDevice, resolveDevice } from '../tensor/index.js'
-import { Tokenizer } from '../text/index.js'
+import { ChatTemplateError, Tokenizer } from '../text/index.js'
 import { type EvaluationConfig, type EvaluationMetric, evaluationMetrics, temperatureOf } from './options.js'
 import { type EvaluationPrompt, readPrompts } from './prompts.js'
 import { type EvaluationRewards, prepareRewards } from './rewards.js'
@@ -103,7 +103,7 @@ function checkDevice(device: string): void {
     throw new InputError(`device: there is no ${device}; \`whetstone doctor\` shows what there is`)
 }
 
-async function inspectModels({ model, adapter, reference }: EvaluationConfig) {
+async function inspectModels({ model, adapter, reference, chatTemplate }: EvaluationConfig) {
   const all = [
     { name: 'model' as const, directory: model, adapter },
     ...(reference === undefined ? [] : [{ name: 'reference' as const, directory: reference, adapter: undefined }]),
@@ -114,7 +114,10 @@ async function inspectModels({ model, adapter, reference }: EvaluationConfig) {
       .then(({ config }) => config.decoder)
       .catch(error => refuse(one.name, error))
     if (one.adapter !== undefined) await inspectAdapter(one.adapter).catch(error => refuse('adapter', error))
-    const tokenizer = await Tokenizer.load(one.directory).catch(error => refuse(one.name, error))
+    const tokenizer = await Tokenizer.load(one.directory, { chatTemplate }).catch(error => {
+      if (error instanceof ChatTemplateError) throw error
+      return refuse(one.name, error)
+    })
     if (tokenizer.vocabSize > vocabSize)
       throw new InputError(
         `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,

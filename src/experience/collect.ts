@@ -57,7 +57,7 @@ export interface CollectOptions {
   readonly signal: AbortSignal | undefined
 }
 
-export function samplingParams(config: ExperienceConfig): SamplingParams {
+export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
   return {
     seed: config.seed,
     maxNewTokens: config.maxNewTokens,
@@ -68,6 +68,7 @@ export function samplingParams(config: ExperienceConfig): SamplingParams {
     topK: config.topK,
     ignoreEos: config.ignoreEos,
     stop: config.stop,
+    stopIds: config.ignoreEos ? [] : tokenizer.turnEndIds,
   }
 }
 
@@ -317,8 +318,8 @@ export class Collector {
 
   /** What is wanted, as outcomes that are known and requests for the rest: one for each run of indices without a gap. */
   private divide(wanted: readonly { one: Attempt; indices: readonly number[] }[]) {
-    const { journal, config, name } = this.options
-    const sampling = samplingParams(config)
+    const { journal, config, name, tokenizer } = this.options
+    const sampling = samplingParams(config, tokenizer)
     const known: { one: Attempt; outcome: Outcome }[] = []
     const requests: GenerationRequest[] = []
     const byRequest = new Map<string, Attempt>()

@@ -68,7 +68,15 @@ export const experienceShape = {
     .describe('models take turns on the device: the engine sleeps while they score, and only one is there at a time'),
 }
 
-const schema = z.strictObject(experienceShape)
+const schema = z.strictObject({
+  ...experienceShape,
+  chatTemplate: z
+    .enum(['auto', 'none'])
+    .default('auto')
+    .describe(
+      'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
+    ),
+})
 
 /** As a user writes it: every field may be left out. */
 export type ExperienceOptions = z.input<typeof schema>
@@ -85,7 +93,7 @@ export class ExperienceConfigError extends InputError {
   }
 }
 
-const known = Object.keys(experienceShape)
+const known = Object.keys(schema.shape)
 
 /** Names of the Python system that are other words here. */
 const otherWords: Readonly<Record<string, string>> = {

@@ -284,6 +284,7 @@ export class FastExperienceMaker {
       encodePrompt(row as PromptRow, {
         tokenizer: this.options.tokenizer,
         promptTruncation: config.promptTruncation,
+        chatTemplate: config.chatTemplate,
         limit: Math.min(config.promptMaxLen ?? Number.POSITIVE_INFINITY, this.options.generator.maxLength - 1),
         group: `${call}.${place++}`,
       })

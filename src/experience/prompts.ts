@@ -1,9 +1,9 @@
 /** Prompts as they come to prompts as a model reads them: encoded once, cut or refused where they are too long. */
 import type { RewardMedia, RewardRow } from '../reward/index.js'
-import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { type ChatMessage, fitPrompt, promptTurns, type Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 
-/** A text, a conversation for the assistant to answer, or token ids. */
+/** A text (a user's turn where there is a chat template), a conversation for the assistant to answer, or token ids. */
 export type Prompt = string | readonly ChatMessage[] | Int32Array
 
 /** What belongs to prompts, each list as long as they are many. */
@@ -35,7 +35,9 @@ export interface EncodedPrompt {
   readonly label: string | undefined
   readonly reference: string | readonly string[] | undefined
   readonly row: RewardRow
-  /** Longer than it may be, and not to be cut. */
+  /** Tokens that it would have more, had it not been cut. */
+  readonly cutTokens: number
+  /** Longer than it may be, and not to be cut, or not that far. */
   readonly tooLong: boolean
 }
 
@@ -57,7 +59,7 @@ export function promptRows<Row>(prompts: readonly Prompt[], columns: PromptColum
   }))
 }
 
-interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation'> {
+interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation' | 'chatTemplate'> {
   tokenizer: Tokenizer
   /** Tokens a prompt may have. */
   limit: number
@@ -70,22 +72,17 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
     throw new RangeError(
       'images and videos need a vision-language model and its processor, and the models here read text alone',
     )
-  const messages = typeof prompt === 'string' || prompt instanceof Int32Array ? undefined : prompt
-  const whole = messages
-    ? await options.tokenizer.encodeChat(messages, { addGenerationPrompt: true })
-    : prompt instanceof Int32Array
-      ? prompt
-      : await options.tokenizer.encodePrompt(prompt as string)
-  const { limit, promptTruncation } = options
-  const long = whole.length > limit
-  const cut = promptTruncation === 'left' ? whole.slice(-limit) : whole.slice(0, limit)
+  const { tokenizer, limit, promptTruncation: side, chatTemplate } = options
+  const turns = prompt instanceof Int32Array ? prompt : promptTurns(prompt, tokenizer, chatTemplate)
+  const fitted = await fitPrompt(turns, { tokenizer, limit, side })
   return {
     group: row.id ?? options.group,
-    ids: long && promptTruncation !== 'reject' ? cut : whole,
-    messages,
+    ids: fitted.ids,
+    messages: typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns,
     label,
     reference,
     row: (row.row as RewardRow | undefined) ?? {},
-    tooLong: long && promptTruncation === 'reject',
+    cutTokens: fitted.kind === 'fits' ? fitted.cut : 0,
+    tooLong: fitted.kind === 'too-long',
   }
 }

@@ -33,8 +33,10 @@ export interface Exported {
   weights: Parameters
   /** Of what is trained, by name; none where the weights are float32, or no step was made yet. */
   masters: ReadonlyMap<string, Tensor>
-  /** Where the tokenizer and the generation config are copied from. */
+  /** Where it was loaded from. */
   source: string | undefined
+  /** Where the tokenizer and the generation config are copied from. */
+  texts: string | undefined
   /** What a reward model's score passes over at the end of a sequence. */
   padding: number | undefined
 }
@@ -68,7 +70,7 @@ export async function exportModel(
     async at => {
       if (what === 'adapter') sizes = await writeAdapter(at, model, dtype)
       else {
-        await copyTexts(at, model.source)
+        await copyTexts(at, model.texts)
         sizes = await writeModel(at, model, {
           what,
           ...(dtype && { dtype }),

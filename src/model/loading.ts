@@ -53,6 +53,8 @@ export interface LoadOptions<R extends Role> {
   tokenBudget?: number
   /** Optimiser steps behind these weights, where a training goes on from them. Default 0. */
   version?: PolicyVersion
+  /** The directory whose tokenizer and generation config an export gets. Default: the model's own. */
+  texts?: string
   /** Of a head that the checkpoint does not have, of masters, and of an adapter's dropout. Default 0. */
   seed?: number
   signal?: AbortSignal
@@ -88,6 +90,8 @@ export interface ModelParts<R extends Role = Role> {
   version: PolicyVersion
   /** The directory it comes from. */
   source: string | undefined
+  /** The directory whose tokenizer and generation config an export gets. */
+  texts: string | undefined
   /** Files with more digits than the weights have; training starts from theirs. */
   masterSources: readonly string[]
 }
@@ -149,7 +153,8 @@ export async function readModel<R extends Role>(directory: string, options: Load
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
   const read = [directory, ...(typeof options.adapter === 'string' ? [join(options.adapter, adapterWeightsFile)] : [])]
   const masterSources = await sourcesWithMoreBits(read, settings.dtype)
-  return { role, config, tensors, adapter, settings, version, source: directory, masterSources }
+  const { texts = directory } = options
+  return { role, config, tensors, adapter, settings, version, source: directory, texts, masterSources }
 }
 
 /** With random weights. */
@@ -166,7 +171,17 @@ export async function randomModel<R extends Role>(
   refuseTooLarge(parameterCount(weights), settings)
   const tensors = await initializeWeights(weights, config.decoder, { ...settings, seed })
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
-  return { role, config, tensors, adapter, settings, version, source: undefined, masterSources: [] }
+  return {
+    role,
+    config,
+    tensors,
+    adapter,
+    settings,
+    version,
+    source: undefined,
+    texts: options.texts,
+    masterSources: [],
+  }
 }
 
 function checkRole(role: unknown): void {

@@ -55,8 +55,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   readonly role: R
   readonly config: ModelConfig
   readonly adapter: Adapter | undefined
-  /** Where it was loaded from: the tokenizer's files are copied from there. */
+  /** Where it was loaded from. */
   readonly source: string | undefined
+  /** Where the tokenizer's files and the generation config of an export come from. */
+  private readonly texts: string | undefined
   private readonly settings: Settings
   private readonly weights: Parameters
   private readonly forwardPrograms: ForwardPrograms
@@ -79,6 +81,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.config = parts.config
     this.adapter = parts.adapter
     this.source = parts.source
+    this.texts = parts.texts
     this.settings = parts.settings
     this.seed = parts.settings.seed
     this.lossScale = LossScale.for(parts.settings.dtype)
@@ -344,9 +347,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   }
 
   private exported(): Exported {
-    const { role, config, weights, source, padding } = this
+    const { role, config, weights, source, texts, padding } = this
     const masters = this.optimizer?.masters() ?? new Map<string, Tensor>()
-    return { role, config, weights, masters, source, padding, dtype: this.settings.dtype }
+    return { role, config, weights, masters, source, texts, padding, dtype: this.settings.dtype }
   }
 
   /**

@@ -1,6 +1,6 @@
 /** What the pipeline is told: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
-import { dataSchema } from '../data/index.js'
+import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { type Family, families, type Size, sizes } from '../model/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
@@ -48,6 +48,9 @@ export const pipelineShape = {
     .describe(
       "a directory with a tokenizer.json (default: the base model's, which must be the same where both are given)",
     ),
+  chatTemplate: dataOptionsShape.chatTemplate.describe(
+    "of all stages, unless a section has its own: auto (the tokenizer's), none (text prompts are taken as they are), chatml or a file of Jinja",
+  ),
   sftModel: path.optional().describe('a model in place of what the SFT stage would make; that stage is then left out'),
   rewardModel: path
     .optional()
@@ -122,7 +125,7 @@ export type PipelineOptions = z.input<typeof pipelineSchema>
 const dataPaths = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'].flatMap(name => [name, `${name}.path`])
 const inSection = (name: string, paths: readonly string[]): string[] => paths.map(one => `${name}.${one}`)
 const paths = [
-  ...['baseModel', 'tokenizerPath', 'sftModel', 'rewardModel', 'saveDir'],
+  ...['baseModel', 'tokenizerPath', 'chatTemplate', 'sftModel', 'rewardModel', 'saveDir'],
   ...dataPaths,
   ...inSection('sft', supervisedPaths),
   ...inSection('reward', supervisedPaths),

@@ -16,7 +16,7 @@ import { checkResume } from './check-resume.js'
 import { type CheckedStage, checkDevices, checkStages } from './check-stages.js'
 import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
 import { checkExtensions, type PipelineExtensions } from './extensions.js'
-import { answerLength, promptFor, SampleLog } from './sample-log.js'
+import { answerLength, promptFor, SampleLog, templateOf } from './sample-log.js'
 import { generateSamples } from './samples.js'
 import { fromSeedConfig, isSeedConfig } from './seed-config.js'
 import { checkAllowed } from './stage-changes.js'
@@ -158,8 +158,9 @@ export class RlhfPipeline {
   ): Promise<string> {
     const { model = this.#latestModel(), temperature = 0, seed = this.config.seed, signal = never } = options
     const { maxNewTokens = await answerLength(this.config, model) } = options
-    const tokenizer = await Tokenizer.load(model)
-    const settings = { device: this.config.device, maxNewTokens, temperature, seed, signal }
+    const chatTemplate = templateOf(this.config)
+    const tokenizer = await Tokenizer.load(model, { chatTemplate })
+    const settings = { device: this.config.device, chatTemplate, maxNewTokens, temperature, seed, signal }
     const [answer] = await generateSamples(model, [promptFor(prompt, tokenizer, this.config)], settings)
     return answer!.sample.response
   }
@@ -177,6 +178,7 @@ export class RlhfPipeline {
     const reward = usesRewardModel(config) ? givenOrMade(config, 'reward') : config.ppo.rewards
     return evaluateModel({
       device: config.device,
+      chatTemplate: templateOf(config),
       maxNewTokens: await answerLength(config, model),
       ...(model !== sft && existsSync(sft) ? { reference: sft } : {}),
       ...(typeof reward === 'string' && existsSync(reward) ? { reward } : {}),

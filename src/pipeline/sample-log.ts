@@ -3,16 +3,16 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
-import type { Tokenizer } from '../text/index.js'
+import { promptTurns, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { CheckedStage } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
-import { generateSamples, promptOf, promptsOf, type SamplePrompt, scoreSamples, writeSamples } from './samples.js'
+import { generateSamples, promptsOf, scoreSamples, writeSamples } from './samples.js'
 import { stageDefaults } from './stage-configs.js'
 
 export class SampleLog {
   constructor(
     private readonly config: PipelineConfig,
-    private readonly prompts: readonly SamplePrompt[],
+    private readonly prompts: readonly TextPrompt[],
   ) {}
 
   /** With the prompts of the config, or those that were taken from the last stage's data when the pipeline began. */
@@ -27,7 +27,7 @@ export class SampleLog {
       )
     const file = join(saveDir, 'samples', 'prompts.json')
     const kept = await readFile(file, 'utf8').catch(() => undefined)
-    if (kept !== undefined) return new SampleLog(config, JSON.parse(kept) as SamplePrompt[])
+    if (kept !== undefined) return new SampleLog(config, JSON.parse(kept) as TextPrompt[])
     const prompts = await promptsOf(plan, { tokenizer, signal })
     await mkdir(join(saveDir, 'samples'), { recursive: true })
     await writeFileAtomic(file, `${JSON.stringify(prompts, undefined, 2)}\n`)
@@ -44,7 +44,10 @@ export class SampleLog {
     if (prompts.length === 0) return
     const { device, seed, saveDir } = config
     const maxNewTokens = await answerLength(config, model)
-    const answers = await generateSamples(model, prompts, { device, maxNewTokens, temperature: 0, seed, signal })
+    const answers = await generateSamples(model, prompts, {
+      ...{ device, maxNewTokens, temperature: 0, seed, signal },
+      chatTemplate: templateOf(config),
+    })
     const sequences = answers.map(({ ids }) => ids)
     const scores = rewardModel && (await scoreSamples(rewardModel, sequences, { device: rewardDevice(config), signal }))
     const samples = answers.map(({ sample }, i) => (scores ? { ...sample, reward: scores[i]! } : sample))
@@ -53,8 +56,13 @@ export class SampleLog {
 }
 
 /** A text as the data of the last stage would have it. */
-export function promptFor(text: string, tokenizer: Tokenizer, { ppo }: PipelineConfig): SamplePrompt {
-  return promptOf(text, tokenizer, ppo.chatTemplate === 'none' ? 'none' : 'auto')
+export function promptFor(text: string, tokenizer: Tokenizer, config: PipelineConfig): TextPrompt {
+  return promptTurns(text, tokenizer, templateOf(config))
+}
+
+/** The chat template of the last stage. */
+export function templateOf({ ppo, chatTemplate }: PipelineConfig): string {
+  return typeof ppo.chatTemplate === 'string' ? ppo.chatTemplate : chatTemplate
 }
 
 /** Tokens of an answer: as in the last stage, within what the model takes. */

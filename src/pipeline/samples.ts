@@ -7,17 +7,14 @@ import { writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { openEngine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
-import type { ChatMessage, Tokenizer } from '../text/index.js'
+import { fitPrompt, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { TrainingPlan } from '../train/index.js'
 
 /** Prompts of a plan's data that are shown, where none were asked for. */
 const shownPrompts = 4
 
-/** A text, or a conversation for the assistant to answer. */
-export type SamplePrompt = string | readonly ChatMessage[]
-
 export interface GeneratedSample {
-  readonly prompt: SamplePrompt
+  readonly prompt: TextPrompt
   readonly response: string
   /** By the reward model, where there is one. */
   readonly reward?: number
@@ -25,6 +22,7 @@ export interface GeneratedSample {
 
 export interface GenerateOptions {
   readonly device: string
+  readonly chatTemplate: string
   readonly maxNewTokens: number
   /** Of sampling; 0 always takes the likeliest token. */
   readonly temperature: number
@@ -32,31 +30,27 @@ export interface GenerateOptions {
   readonly signal: AbortSignal
 }
 
-/** A text prompt is a user turn where the tokenizer has a chat template, as in the data of every stage. */
-export function promptOf(text: string, tokenizer: Tokenizer, chatTemplate: 'auto' | 'none'): SamplePrompt {
-  return chatTemplate === 'auto' && tokenizer.hasChatTemplate ? [{ role: 'user', content: text }] : text
-}
-
 /** The answers of a model in a directory. */
 export async function generateSamples(
   directory: string,
-  prompts: readonly SamplePrompt[],
+  prompts: readonly TextPrompt[],
   options: GenerateOptions,
 ): Promise<{ sample: GeneratedSample; ids: Int32Array }[]> {
-  const { device, maxNewTokens, temperature, seed, signal } = options
-  const opened = await openEngine(directory, { device: resolveDevice(device), signal })
+  const { device, chatTemplate, maxNewTokens, temperature, seed, signal } = options
+  const opened = await openEngine(directory, { device: resolveDevice(device), chatTemplate, signal })
   const { engine, tokenizer } = opened
   try {
     if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, so that no text can be generated`)
-    const encoded = await Promise.all(prompts.map(prompt => encode(prompt, tokenizer)))
     const limit = engine.maxLength - maxNewTokens
     if (limit < 1)
       throw new InputError(
         `maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens that ${directory} takes`,
       )
-    const requests = encoded.map((promptIds, i) => ({
+    // What cannot be cut that far is shown as it is refused.
+    const fitted = await Promise.all(prompts.map(prompt => fitPrompt(prompt, { tokenizer, limit, side: 'left' })))
+    const requests = fitted.map(({ ids }, i) => ({
       id: String(i),
-      promptIds: promptIds.slice(-limit),
+      promptIds: ids,
       sampling: { seed, maxNewTokens, temperature },
     }))
     const answers: { sample: GeneratedSample; ids: Int32Array }[] = []
@@ -74,12 +68,6 @@ export async function generateSamples(
   } finally {
     await opened.close()
   }
-}
-
-function encode(prompt: SamplePrompt, tokenizer: Tokenizer): Promise<Int32Array> {
-  return typeof prompt === 'string'
-    ? tokenizer.encodePrompt(prompt)
-    : tokenizer.encodeChat(prompt, { addGenerationPrompt: true })
 }
 
 /** Scores of whole sequences by a reward model that reads the same ids. */
@@ -104,7 +92,7 @@ export async function scoreSamples(
 export async function promptsOf(
   plan: TrainingPlan,
   { tokenizer, signal }: { tokenizer: Tokenizer; signal: AbortSignal },
-): Promise<SamplePrompt[]> {
+): Promise<TextPrompt[]> {
   const { kind, spec, options } = plan.data[0]!
   const settings = dataOptionsSchema.parse(options)
   const dataset = await openDataset(kind, spec, { ...settings, seed: plan.seed, baseDirectory: process.cwd(), signal })
@@ -121,7 +109,7 @@ export async function promptsOf(
 type AnyExample = Examples[keyof Examples]
 
 /** What is answered in an example of any kind. */
-async function promptIn(example: AnyExample, tokenizer: Tokenizer): Promise<SamplePrompt> {
+async function promptIn(example: AnyExample, tokenizer: Tokenizer): Promise<TextPrompt> {
   if ('prompt' in example) return example.prompt
   const ids = 'chosen' in example ? example.chosen : example.ids
   const length = 'promptLength' in example ? example.promptLength : example.mask.indexOf(1)

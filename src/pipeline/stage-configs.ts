@@ -17,6 +17,7 @@ import {
   type SftConfig,
   sftSchema,
   supervisedPaths,
+  supervisedWords,
 } from '../train/index.js'
 import { isPreferenceAlgorithm, type PipelineConfig } from './config.js'
 import { type StageName, stageDirectory, usesRewardModel } from './stages.js'
@@ -42,6 +43,7 @@ type Names = Readonly<Partial<Record<keyof PipelineConfig, string>>>
 const shared: Names = {
   device: 'device',
   seed: 'seed',
+  chatTemplate: 'chatTemplate',
   validationShare: 'validationShare',
   maxLength: 'maxLength',
   saveInterval: 'saveSteps',
@@ -157,11 +159,17 @@ function sectionLayers(stage: StageName, { config, origins }: ResolvedConfig<Pip
 function resolved(training: StageConfig['training'], layers: readonly ConfigLayer[]): StageConfig {
   switch (training) {
     case 'sft':
-      return { training, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths }) }
+      return { training, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }) }
     case 'reward':
-      return { training, ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths }) }
+      return {
+        training,
+        ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
+      }
     case 'preference':
-      return { training, ...resolveConfig(preferenceSchema, layers, { paths: preferencePaths }) }
+      return {
+        training,
+        ...resolveConfig(preferenceSchema, layers, { paths: preferencePaths, words: supervisedWords }),
+      }
     case 'rl': {
       const { config, origins } = resolveRlConfig(layers)
       return { training, config, origins }

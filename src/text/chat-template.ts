@@ -97,6 +97,29 @@ export class ChatTemplate {
     return takeMarks(this.#renderOrBlame(messages, options, marks), marks)
   }
 
+  /**
+   * The text of a conversation, and where the text of one message stands in it: undefined where the template does not write it as it
+   * is.
+   */
+  renderLocated(
+    given: readonly ChatMessage[],
+    index: number,
+    options: ChatOptions = {},
+  ): { text: string; span: TextSpan | undefined } {
+    const messages = this.#prepare(given, options)
+    const text = this.#renderOrBlame(messages, options, ['', ''])
+    const marks = unusedMarks(JSON.stringify([messages, options.tools, options.documents, options.variables]))
+    const content = enclosed(messages[index]?.content, marks)
+    if (content === undefined) return { text, span: undefined }
+    const marked = messages.map((message, i) => (i === index ? { ...message, content } : message))
+    try {
+      const found = takeMarks(this.#run(marked, options, ['', '']), marks)
+      return { text, span: found.text === text && found.spans.length === 1 ? found.spans[0] : undefined }
+    } catch {
+      return { text, span: undefined }
+    }
+  }
+
   #prepare(messages: readonly ChatMessage[], { mediaTypes = [] }: ChatOptions): readonly ChatMessage[] {
     checkMessages(messages, this.#roles)
     const templateTakesParts = (): boolean => (this.#takesParts ??= takesParts(probe => this.#run(probe, {}, ['', ''])))
@@ -173,6 +196,19 @@ function unusedMarks(rendered: string): Marks {
     const marks: Marks = [`\uFDD0${n}\uFDD1`, `\uFDD0${n + 1}\uFDD1`]
     if (!rendered.includes(marks[0]) && !rendered.includes(marks[1])) return marks
   }
+}
+
+/** A message's text between two marks. Space around it stays outside of them: a template that trims a message still does. */
+function enclosed(content: ChatMessage['content'], [start, end]: Marks): ChatMessage['content'] | undefined {
+  const around = (text: string): string => {
+    const core = text.trim()
+    const at = text.indexOf(core)
+    return `${text.slice(0, at)}${start}${core}${end}${text.slice(at + core.length)}`
+  }
+  if (typeof content === 'string') return around(content)
+  if (!Array.isArray(content)) return undefined
+  const last = content.findLastIndex(({ text }) => typeof text === 'string')
+  return content.map((part, i) => (i === last ? { ...part, text: around(part.text as string) } : part))
 }
 
 function takeMarks(marked: string, [start, end]: Marks): { text: string; spans: TextSpan[] } {

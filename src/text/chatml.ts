@@ -36,6 +36,15 @@ export const CHATML_TEMPLATE = `{%- for message in messages %}
 {%- endif %}
 `
 
+/**
+ * ChatML for a tokenizer that was made for something else. Where it has no token for the end of a turn, turns end with its end of
+ * sequence; a bos that it puts before every text also comes before a conversation.
+ */
+export function chatmlFor({ hasEnd, addsBos }: { hasEnd: boolean; addsBos: boolean }): string {
+  const template = hasEnd ? CHATML_TEMPLATE : CHATML_TEMPLATE.replaceAll(`'${END_TOKEN}'`, 'eos_token')
+  return addsBos ? `{{- bos_token }}\n${template}` : template
+}
+
 /** `tokenizer.json`: byte-level BPE with no normaliser, so that decoding gives back every character that was encoded. */
 export function tokenizerJson(tokens: readonly string[], merges: readonly (readonly [string, string])[]): object {
   return {

@@ -15,6 +15,15 @@ export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.j
 export { embeddingRows } from './embedding-rows.js'
 export { ChatTemplateError, TokenizerError } from './errors.js'
 export { tokenizerFingerprint } from './fingerprint.js'
+export {
+  encodeTurns,
+  type FitOptions,
+  type FittedPrompt,
+  fitPrompt,
+  promptTurns,
+  type TextPrompt,
+} from './fit-prompt.js'
+export { chatTemplateWords, templateUse } from './given-template.js'
 export { spacelessCharacter } from './scripts.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
 export { type ReaderOptions, type TokenReader, tokenReader } from './token-reader.js'
@@ -25,6 +34,7 @@ export {
   type EncodedConversation,
   type EncodeOptions,
   type EncodeUpToOptions,
+  type LoadTokenizerOptions,
   type TemplateOptions,
   Tokenizer,
   type TurnEnd,

@@ -6,6 +6,7 @@ import { ByteLevelTokens, isByteLevel } from './byte-level.js'
 import type { ChatMessage } from './chat-messages.js'
 import { type ChatOptions, ChatTemplate } from './chat-template.js'
 import { ChatTemplateError, TokenizerError } from './errors.js'
+import { givenTemplate } from './given-template.js'
 import { isObject } from './json.js'
 import { type AddedTokenSpec, addedTokens, configIds, findSpecialTokens } from './special-tokens.js'
 import { type TokenIds, tokenIds } from './token-ids.js'
@@ -24,6 +25,14 @@ export interface EncodeUpToOptions extends EncodeOptions {
 export interface DecodeOptions {
   /** Leave special tokens out of the text. Off by default, as in transformers. */
   readonly skipSpecialTokens?: boolean
+}
+
+export interface LoadTokenizerOptions {
+  /**
+   * `chatml` or the path of a Jinja file: a chat template in place of the directory's own. `auto`: its own, which has to parse.
+   * Default: its own, looked at when it is first used; `none` is the same, for callers that take texts as they are.
+   */
+  readonly chatTemplate?: string | undefined
 }
 
 export interface ConversationOptions extends Omit<ChatOptions, 'addGenerationPrompt' | 'continueFinalMessage'> {
@@ -81,8 +90,15 @@ export class Tokenizer {
   readonly eosId: number | undefined
   /** The tokenizer's padding; else that of `generation_config.json`; else of `config.json`. */
   readonly padId: number | undefined
-  /** Where generation stops, found as `generate` finds it: `generation_config.json`, else `config.json`, else `eosId`. */
-  readonly stopIds: readonly number[]
+  /**
+   * Where generation stops, found as `generate` finds it: `generation_config.json`, else `config.json`, else `eosId`; and, with a
+   * chat template that was given, where that ends a turn.
+   */
+  stopIds: readonly number[]
+  /** Those of `stopIds` that only a given chat template knows: an engine that reads the model's own files has to be told. */
+  turnEndIds: readonly number[] = []
+  /** The source of a chat template that was given in place of the directory's own. */
+  readonly givenTemplate: string | undefined
   /** What each token stands for, where `decode` puts nothing but that together; other tokenizers have none. */
   readonly byteLevel: ByteLevelTokens | undefined
 
@@ -93,9 +109,8 @@ export class Tokenizer {
   #longestToken: number | undefined
   #turnEnd: Promise<TurnEnd | undefined> | undefined
 
-  private constructor(files: TokenizerFiles, library: Library) {
+  private constructor(files: TokenizerFiles, library: Library, templateFor?: (tokenizer: Tokenizer) => TemplateFile) {
     this.#library = library
-    this.#templateFiles = files.chatTemplates
     this.#cleansUpSpaces = cleansUpSpaces(files)
     this.dir = files.dir
     const special = findSpecialTokens(files)
@@ -117,16 +132,19 @@ export class Tokenizer {
     const contents = [...flagged.map(token => token.content), ...special.named.values(), ...special.extra]
     this.specialIds = new Set(contents.flatMap(token => this.idOf(token) ?? []))
 
-    const own = (name: string) => this.idOf(special.named.get(name) ?? '')
+    const idFor = (name: string) => this.idOf(special.named.get(name) ?? '')
     const configured = (key: string): number[] => {
       const ids = configIds(files.generationConfig, key)
       return ids.length > 0 ? ids : configIds(files.modelConfig, key)
     }
-    this.bosId = own('bos_token')
-    this.eosId = own('eos_token') ?? configured('eos_token_id')[0]
-    this.padId = own('pad_token') ?? configured('pad_token_id')[0]
-    const stops = configured('eos_token_id')
-    this.stopIds = stops.length > 0 ? stops : this.eosId === undefined ? [] : [this.eosId]
+    this.bosId = idFor('bos_token')
+    this.eosId = idFor('eos_token') ?? configured('eos_token_id')[0]
+    this.padId = idFor('pad_token') ?? configured('pad_token_id')[0]
+    const template = templateFor?.(this)
+    this.givenTemplate = template?.source
+    this.#templateFiles = template ? new Map([['default', template]]) : files.chatTemplates
+    const configuredStops = configured('eos_token_id')
+    this.stopIds = configuredStops.length > 0 ? configuredStops : this.eosId === undefined ? [] : [this.eosId]
     if (isByteLevel(files.tokenizer.decoder) && !this.#cleansUpSpaces) {
       // Not `specialIds`: the library skips what is flagged, whatever a config calls special.
       const skipped = new Set(flagged.map(token => token.content))
@@ -135,8 +153,9 @@ export class Tokenizer {
   }
 
   /** Loads a directory with a `tokenizer.json`; every other file in it is optional. */
-  static async load(dir: string): Promise<Tokenizer> {
+  static async load(dir: string, { chatTemplate }: LoadTokenizerOptions = {}): Promise<Tokenizer> {
     const files = await readTokenizerFiles(dir)
+    const given = await givenTemplate(chatTemplate)
     if (files.tokenizerConfig.split_special_tokens === true) {
       throw new TokenizerError(
         `${join(dir, 'tokenizer_config.json')}: split_special_tokens: true is not supported: it would change every id`,
@@ -153,7 +172,13 @@ export class Tokenizer {
     // Padding and truncation stored in the file are defaults of the program that saved it; ids here are ragged and whole.
     library.disablePadding()
     library.disableTruncation()
-    return new Tokenizer(files, library)
+    // What the tokenizer puts before a text itself, such as a bos.
+    const [firstId] = (await library.encode('', null, libraryOptions({}))).getIds()
+    const tokenizer = new Tokenizer(files, library, given && (made => given(made, firstId)))
+    if (given) await tokenizer.#stopAtTurnEnd()
+    else if (chatTemplate === 'auto')
+      for (const name of files.chatTemplates.keys()) tokenizer.#template({ template: name })
+    return tokenizer
   }
 
   /** Encodes text. A lone surrogate, which is not text, becomes U+FFFD. */
@@ -294,6 +319,15 @@ export class Tokenizer {
     return this.#turnEnd
   }
 
+  /** A turn of a template that was given ends a response. The template has to parse. */
+  async #stopAtTurnEnd(): Promise<void> {
+    this.#template({})
+    const { id } = (await this.turnEnd()) ?? {}
+    if (id === undefined || this.stopIds.includes(id)) return
+    this.turnEndIds = [id]
+    this.stopIds = [...this.stopIds, id]
+  }
+
   async #findTurnEnd(): Promise<TurnEnd | undefined> {
     if (!this.hasChatTemplate) return undefined
     const say = (role: string) => [{ role, content: 'Hello' }]
@@ -305,6 +339,23 @@ export class Tokenizer {
       if (error instanceof ChatTemplateError) return undefined
       throw error
     }
+  }
+
+  /**
+   * The ids of a conversation, and which of them the text of one message became: undefined where the template does not write it as it
+   * is.
+   */
+  async encodeLocated(
+    messages: readonly ChatMessage[],
+    index: number,
+    options: TemplateOptions = {},
+  ): Promise<{ ids: TokenIds; from: number; to: number } | undefined> {
+    const { text, span } = this.#template(options).renderLocated(messages, index, options)
+    if (!span) return undefined
+    const encoding = await this.#library.encode(text, null, { addSpecialTokens: false })
+    const mask = maskFromSpans(text, encoding.getOffsets(), [span])
+    const from = mask.indexOf(1)
+    return from < 0 ? undefined : { ids: this.#ids(encoding.getIds()), from, to: mask.lastIndexOf(1) + 1 }
   }
 
   get #specialTexts(): string[] {

@@ -8,7 +8,7 @@ import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
-import { Tokenizer, tokenizerFingerprint } from '../text/index.js'
+import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkGenerator } from './check-generator.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
 import { generationCacheShare } from './open-generator.js'
@@ -44,7 +44,11 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
     found.push({ use, ...(await inspected.catch(error => refuse(use.option, error))) })
   }
   const [trained] = plan.models
-  const tokenizer = await Tokenizer.load(trained.directory).catch(error => refuse(trained.option, error))
+  const { chatTemplate = 'auto' } = plan
+  const tokenizer = await Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
+    if (error instanceof ChatTemplateError) throw error
+    return refuse(trained.option, error)
+  })
   for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
   const { context, tiedEmbeddings } = found[0]!.config.decoder
   checkLengths(plan, found)

@@ -11,6 +11,8 @@ export interface ModelSettings {
   readonly residualDtype?: 'float32' | undefined
   readonly lora?: LoraConfig | undefined
   readonly adapter?: string | undefined
+  /** The directory whose tokenizer and generation config an export gets. Default: the model's own. */
+  readonly texts?: string | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
   readonly seed: number
@@ -51,7 +53,7 @@ export function loadFrozen<R extends Role>(
 
 async function load<R extends Role>(
   directory: string,
-  { role, what, device, dtype, residualDtype, tokenBudget }: ModelSettings & { role: R; what: string },
+  { role, what, device, dtype, residualDtype, tokenBudget, texts }: ModelSettings & { role: R; what: string },
   { report, signal }: LoadContext,
   rest: Parameters<typeof LocalModel.load<R>>[1],
 ): Promise<LocalModel<R>> {
@@ -62,6 +64,7 @@ async function load<R extends Role>(
       device: resolveDevice(device),
       signal,
       ...(dtype === undefined ? {} : { dtype }),
+      ...(texts === undefined ? {} : { texts }),
       ...(residualDtype === undefined ? {} : { residualDtype }),
       ...(tokenBudget === undefined ? {} : { tokenBudget }),
       onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),

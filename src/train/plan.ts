@@ -36,6 +36,8 @@ export interface TrainingPlan {
   readonly rewards?: string | undefined
   readonly device: string
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
+  /** Of the first model's tokenizer: `auto`, `none`, `chatml` or a file. */
+  readonly chatTemplate?: string | undefined
   readonly gradientCheckpointing: boolean
   readonly tokenBudget?: number | undefined
   /** Sequences of an optimiser step. */
@@ -79,7 +81,7 @@ export function planRows(
 ): TrainingPlan {
   const { kind, role, reference, sequencesPerRow } = options
   const { model, data, lora, adapter, batchSize, freezeBackbone = false } = config
-  const { device, dtype, gradientCheckpointing, tokenBudget, maxLength, seed } = config
+  const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, maxLength, seed } = config
   const trained = freezeBackbone ? 'head' : lora || adapter !== undefined ? 'adapter' : 'weights'
   const first = { name: 'the model', option: 'model', directory: model, role, trained, computes: 'yes' } as const
   const others: PlannedUse[] =
@@ -100,6 +102,7 @@ export function planRows(
     data: [{ kind, spec: data, options: config as Partial<DataOptions> }],
     device,
     dtype,
+    chatTemplate,
     gradientCheckpointing,
     tokenBudget,
     maxLength,

@@ -1,6 +1,7 @@
 /** What trainings on a dataset's rows share in their configs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
+import { chatTemplateWords } from '../text/index.js'
 import { epochShape, harmlessKeys, modelShape, type OptimizerConfig, runShape } from './config/common.js'
 
 const { trainOn: _, ...rowOptionsShape } = dataOptionsShape
@@ -22,7 +23,10 @@ export const supervisedPaths: readonly string[] = [
   'data.path',
   'validationData',
   'validationData.path',
+  'chatTemplate',
 ]
+/** Values of path options that are no paths. */
+export const supervisedWords: readonly string[] = chatTemplateWords
 
 const supervisedSchema = z.object(supervisedShape)
 export type SupervisedConfig = z.output<typeof supervisedSchema> & { readonly optimizer: OptimizerConfig }

@@ -143,8 +143,8 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
 ): Promise<JobResult> {
   const { report, signal } = job
   const { command, kind, role, bestBy, shown } = trainer
-  await keepTokenizer(tokenizer.dir, run.directory)
-  const model = await loadTrained(config.model, { ...config, role, what: config.model }, { report, signal })
+  const texts = await keepTokenizer(tokenizer, run.directory)
+  const model = await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal })
   try {
     const rows = dataset.train(tokenizer)
     const validation = dataset.validation(tokenizer)

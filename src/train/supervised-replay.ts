@@ -7,7 +7,7 @@ import type { z } from 'zod'
 import { InputError } from '../errors/index.js'
 import type { Role } from '../model/index.js'
 import { Run, type RunView } from '../run/index.js'
-import { Tokenizer } from '../text/index.js'
+import { Tokenizer, templateUse } from '../text/index.js'
 import { TrainingError } from './errors.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 import { preferenceSchema } from './preference/config.js'
@@ -47,7 +47,9 @@ export async function replaySupervised(
   const { kind, role, config } = rowsOf(run)
   const steps = await journalledSteps(run)
   const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
-  const dataset = await openRows(config, kind, { answerEnd: answerEndOf(role), ...(signal ? { signal } : {}) })
+  // The run's copy of the tokenizer has the template that was given.
+  const given = { ...config, chatTemplate: templateUse(config.chatTemplate) }
+  const dataset = await openRows(given, kind, { answerEnd: answerEndOf(role), ...(signal ? { signal } : {}) })
   try {
     const { fingerprints } = run.config
     const changedFiles = Object.keys({ ...fingerprints, ...dataset.fingerprints }).filter(

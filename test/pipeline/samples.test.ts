@@ -20,7 +20,14 @@ test('an answer that a stop cut short is none', async () => {
     yield* answers
     return undefined
   })
-  const options = { device: 'cpu', maxNewTokens: 16, temperature: 0, seed: 0, signal: stop.signal }
+  const options = {
+    chatTemplate: 'auto',
+    device: 'cpu',
+    maxNewTokens: 16,
+    temperature: 0,
+    seed: 0,
+    signal: stop.signal,
+  }
   await expect(generateSamples(base, ['1 + 1?', '2 + 1?'], options)).rejects.toBe(reason)
   expect(generate).toHaveBeenCalledOnce()
 })

@@ -4,14 +4,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recoverDirectory } from '../../files/index.js'
 import { type LoadOptions, LocalModel } from '../../model/index.js'
-import { Tokenizer } from '../../text/index.js'
+import { type LoadTokenizerOptions, Tokenizer } from '../../text/index.js'
 import { LocalEngine } from './engine.js'
 import type { LocalEngineOptions } from './engine-options.js'
 import { ReplaceableWeights } from './replaceable-weights.js'
 
 export interface OpenOptions
   extends Pick<LoadOptions<'language'>, 'adapter' | 'device' | 'signal' | 'onProgress'>,
-    Omit<LocalEngineOptions, 'tokenizer' | 'eosIds'> {}
+    Omit<LocalEngineOptions, 'tokenizer' | 'eosIds'>,
+    LoadTokenizerOptions {}
 
 export interface OpenedEngine {
   model: LocalModel<'language'>
@@ -24,9 +25,11 @@ export interface OpenedEngine {
 }
 
 export async function openEngine(directory: string, options: OpenOptions = {}): Promise<OpenedEngine> {
-  const { adapter, device, signal, onProgress, ...rest } = options
+  const { adapter, device, signal, onProgress, chatTemplate, ...rest } = options
   await recoverDirectory(directory)
-  const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await Tokenizer.load(directory) : undefined
+  const tokenizer = existsSync(join(directory, 'tokenizer.json'))
+    ? await Tokenizer.load(directory, { chatTemplate })
+    : undefined
   const model = await LocalModel.load(directory, {
     role: 'language',
     ...(adapter === undefined ? {} : { adapter }),

@@ -3,12 +3,14 @@ import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import {
+  type ExperienceConfig,
   ExperienceConfigError,
   experienceShape,
   generationShape,
   klControllerSchema,
   resolveExperienceConfig,
 } from '../../experience/index.js'
+import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { engineTypes, generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
@@ -135,10 +137,11 @@ export type RlConfig = Readonly<z.output<typeof rlSchema>>
 /** Options that name files or directories; those in a config file are relative to it. */
 export const rlPaths: readonly string[] = [
   ...['model', 'output', 'adapter', 'rewards', 'reference', 'critic.model', 'generator.weightsDirectory'],
+  'chatTemplate',
   ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
 ]
 /** Values of path options that are no paths. */
-export const rlWords: readonly string[] = ['initial', 'adapter-off', 'none']
+export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords]
 
 /** Words of other systems. docs/migrating.md has them. */
 export const rlOtherWords: Readonly<Record<string, string>> = {
@@ -252,7 +255,8 @@ function generatorProblems(config: RlConfig): string[] {
 export function experienceOptionsOf(config: RlConfig) {
   const own = Object.keys(experienceOptions) as (keyof typeof experienceOptions)[]
   const picked = Object.fromEntries(own.map(name => [name, config[name]]).filter(([, value]) => value !== undefined))
-  return { ...picked, seed: config.seed } as z.output<z.ZodObject<typeof experienceShape>>
+  const chatTemplate = templateUse(config.chatTemplate)
+  return { ...picked, seed: config.seed, chatTemplate } as ExperienceConfig
 }
 
 /** The part that the objective of an update reads. */

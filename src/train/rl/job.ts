@@ -53,7 +53,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     throw new InputError(
       `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the model's context of ${context}`,
     )
-  const tokenizer = await Tokenizer.load(config.model)
+  const tokenizer = await Tokenizer.load(config.model, { chatTemplate: config.chatTemplate })
   if (tokenizer.vocabSize > vocabSize)
     throw new InputError(
       `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
@@ -163,9 +163,9 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
 
 async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run): Promise<JobResult> {
   const { config, tokenizer, iterations, skipped } = prepared
-  await keepTokenizer(tokenizer.dir, run.directory)
+  const texts = await keepTokenizer(tokenizer, run.directory)
   if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
-  const { parts, device, close } = await loadParts(job, prepared, run)
+  const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
   if (device !== 'cpu')
     progress.note('The first iteration on a GPU also makes its CUDA graphs, which takes about ten seconds.')
@@ -202,8 +202,12 @@ async function exportAll({ actor, critic, ema, maker }: RlParts, run: Run, { sta
   await ema?.model.export(join(directory, 'ema_model'), { what: 'model' })
 }
 
-async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run) {
-  const { config, tokenizer, rewards, dataset, ptx } = prepared
+async function loadParts(
+  job: JobOptions<RlConfig>,
+  prepared: PreparedRl & { readonly texts: string | undefined },
+  run: Run,
+) {
+  const { config, texts, tokenizer, rewards, dataset, ptx } = prepared
   const context: LoadContext = job
   const loaded: { dispose(): void }[] = []
   const keep = <T extends { dispose(): void }>(model: T): T => {
@@ -217,10 +221,13 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
   }
   try {
     const role = 'language' as const
-    const actor = keep(await loadTrained<'language'>(config.model, { ...config, role, what: 'the actor' }, context))
+    const actor = keep(
+      await loadTrained<'language'>(config.model, { ...config, texts, role, what: 'the actor' }, context),
+    )
     const reference = await loadReference(config, context)
     if (typeof reference === 'object') keep(reference)
-    const critic = config.advantageEstimator === 'gae' ? keep(await loadCritic(config, context)) : undefined
+    const critic =
+      config.advantageEstimator === 'gae' ? keep(await loadCritic({ ...config, texts }, context)) : undefined
     const { emaDecay: decay } = config
     // In float32: in bfloat16 an average that moves by a thousandth would not move at all.
     const average =
@@ -229,7 +236,7 @@ async function loadParts(job: JobOptions<RlConfig>, prepared: PreparedRl, run: R
         : keep(
             await loadTrained<'language'>(
               config.model,
-              { ...config, role, dtype: 'float32', what: 'the average' },
+              { ...config, texts, role, dtype: 'float32', what: 'the average' },
               context,
             ),
           )
@@ -309,7 +316,10 @@ async function loadReference(
 }
 
 /** A critic of its own, in full: an adapter is the policy's. */
-function loadCritic(config: RlConfig, context: LoadContext): Promise<LocalModel<'value'>> {
+function loadCritic(
+  config: RlConfig & { readonly texts: string | undefined },
+  context: LoadContext,
+): Promise<LocalModel<'value'>> {
   const { model = config.model, optimizer } = config.critic!
   const { lora: _, adapter: __, ...settings } = config
   return loadTrained(model, { ...settings, role: 'value', optimizer, what: 'the critic' }, context)

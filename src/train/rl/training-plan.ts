@@ -4,7 +4,7 @@ import { type RlConfig, referenceOf, weightsFor } from './config.js'
 
 export function planRl(config: RlConfig): TrainingPlan {
   const { model, lora, adapter, critic, emaDecay, ptx, nSamplesPerPrompt, rolloutBatchSize } = config
-  const { device, dtype, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } = config
+  const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } = config
   const frozen = { role: 'language', trained: 'nothing', computes: 'yes' } as const
   const reference = referenceOf(config)
   const others: PlannedUse[] = []
@@ -24,7 +24,8 @@ export function planRl(config: RlConfig): TrainingPlan {
   if (emaDecay !== undefined)
     others.push({ ...frozen, name: 'the average', option: 'model', directory: model, dtype: 'float32', computes: 'no' })
   const data: PlannedData[] = [{ kind: 'prompts', spec: config.data, options: config as PlannedData['options'] }]
-  if (ptx) data.push({ kind: 'conversations', spec: ptx.data, options: { maxBadRows: config.maxBadRows } })
+  if (ptx)
+    data.push({ kind: 'conversations', spec: ptx.data, options: { maxBadRows: config.maxBadRows, chatTemplate } })
   const samples = rolloutBatchSize * nSamplesPerPrompt
   return {
     models: [
@@ -43,6 +44,7 @@ export function planRl(config: RlConfig): TrainingPlan {
     rewards: config.rewards,
     device,
     dtype,
+    chatTemplate,
     gradientCheckpointing,
     tokenBudget,
     sequences: config.trainBatchSize ?? samples,
