@@ -231,7 +231,7 @@ describe('score', () => {
 
     const tokenizer = await Tokenizer.load(tiny)
     const model = await LocalModel.load(tiny, { role: 'language' })
-    const first = await tokenizer.encode(prompt)
+    const first = await tokenizer.encodeChat([{ role: 'user', content: prompt }], { addGenerationPrompt: true })
     const second = await tokenizer.encode(response, { addSpecialTokens: false })
     const [pair] = await model.score([Int32Array.of(...first, ...second)], { from: first.length })
     expectClose(lines[0]!.logprobs, pair!.logprobs, 1e-5)
@@ -260,7 +260,7 @@ describe('score', () => {
       { ids: [1.5] },
       { ids: 'abc' },
       { prompt: 'a' },
-      { prompt: '', response: 'a' },
+      { prompt: 'a', response: null },
       { prompt: 'a', response: 'b', ids: [1] },
       { messages: [{ role: 'user', content: 'a' }] },
       { messages: [{ content: 'a' }] },
@@ -280,7 +280,7 @@ describe('score', () => {
       '  line 4: ids: token id at position 0: expected an integer in [0, 2000), got 1.5',
       '  line 5: ids: expected a list of token ids',
       '  line 6: response: expected a string',
-      '  line 7: prompt: no tokens, so that nothing comes before the first token of the response',
+      '  line 7: response: expected a string',
       expect.stringMatching(/^ {2}line 8: expected one of .*, got ids and prompt and response together$/),
       '  line 9: messages: none by the assistant',
       expect.stringMatching(/^ {2}line 10: messages\[0\]\.role: expected a non-empty string/),
@@ -288,6 +288,11 @@ describe('score', () => {
       '  and 3 more',
     ])
     expect(readFileSync(path('bad.out'), 'utf8')).toBe('what was there before')
+    const nothing = write('nothing.jsonl', [{ prompt: '', response: 'a' }])
+    const raw = await score(tiny, nothing, 'nothing.out', '--chat-template', 'none')
+    expect(raw.stderr).toContain(
+      'line 1: prompt: no tokens, so that nothing comes before the first token of the response',
+    )
     expect(await score(tiny, missing, 'long.out')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("line 1: 513 tokens, and the model's context is 512"),
@@ -380,7 +385,7 @@ test('a chat template that is wrong is named by its file, an unknown role by its
   ])
   const score = (model: string) => binary.run(['score', '--model', model, '--input', input, '--output', 'roles.out'])
   expect((await score(path('bad-template'))).stderr).toContain(
-    `line 1: ${path('bad-template/chat_template.jinja')}: does not parse`,
+    `whetstone: ${path('bad-template/chat_template.jinja')}: does not parse`,
   )
   const ran = await score(tiny)
   expect(ran.code).toBe(1)

@@ -15,6 +15,10 @@ import { engineOver, lengthReward, llamaStyle, makeMaker, makeModel, prompts, to
 const shown = (experiences: readonly Experience[]): string =>
   JSON.stringify(experiences, (_, value) => (ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value))
 
+/** A text as a user's turn. */
+const asked = (content: string): Promise<Int32Array> =>
+  tokenizer.encodeChat([{ role: 'user', content }], { addGenerationPrompt: true })
+
 describe('end to end', () => {
   test('every field of an experience, and what the batch says of itself', async () => {
     const [actor, reference, critic] = [
@@ -42,7 +46,7 @@ describe('end to end', () => {
     )
     for (const [i, one] of experiences.entries()) {
       const prompt = Math.floor(i / 2)
-      expect(one.promptIds).toEqual(await tokenizer.encode(prompts[prompt]!))
+      expect(one.promptIds).toEqual(await asked(prompts[prompt]!))
       expect(one.response).toBe(await tokenizer.decode(one.responseIds))
       expect(one.row).toEqual({ number: prompt })
       expect(one.label).toBe('abab'[prompt])
@@ -199,7 +203,7 @@ test('what was sampled is what is trained: ids, lengths and ends are the engineâ
   const requests = prompts.map(async (prompt, i) => ({
     id: `${i}`,
     promptId: `0.${i}`,
-    promptIds: await tokenizer.encode(prompt),
+    promptIds: await asked(prompt),
     n: 4,
     sampling: { seed: 0, maxNewTokens: 40, minNewTokens: 1 },
   }))
@@ -219,14 +223,15 @@ describe('prompts', () => {
     const messages = [{ role: 'user', content: 'Hello' }]
     const ids = Int32Array.of(5, 6, 7)
     const { experiences } = await maker.makeExperienceList(['Hello', messages, ids])
-    expect(experiences[1]!.promptIds).toEqual(await tokenizer.encodeChat(messages, { addGenerationPrompt: true }))
+    expect(experiences[0]!.promptIds).toEqual(await asked('Hello'))
+    expect(experiences[1]!.promptIds).toEqual(experiences[0]!.promptIds)
     expect(experiences[2]!.promptIds).toEqual(ids)
   })
 
   test('a template that writes a bos gets one bos, as a text whose tokenizer adds one does', async () => {
     const llama = await llamaStyle()
     const actor = await makeModel('language')
-    const maker = await makeMaker({ actor, tokenizer: llama })
+    const maker = await makeMaker({ actor, tokenizer: llama, chatTemplate: 'none' })
     const messages = [{ role: 'user', content: 'Hello' }]
     const rendered = llama.renderChat(messages, { addGenerationPrompt: true })
     const { experiences } = await maker.makeExperienceList(['Hello', messages, rendered])

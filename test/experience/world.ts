@@ -13,11 +13,23 @@ import { atEnd } from '../at-end.js'
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
-/** The same tokenizer as Llama's are made: it adds a bos itself, and so does its chat template. */
-export async function llamaStyle(): Promise<Tokenizer> {
+/**
+ * The same tokenizer as Llama's are made: it adds a bos itself, and so does its chat template. `withoutChatTokens`: as that of a base
+ * model, which has neither a template nor the tokens of ChatML.
+ */
+export async function llamaStyle({
+  withoutChatTokens = false,
+  eos = 'named',
+}: {
+  withoutChatTokens?: boolean
+  eos?: 'named' | 'none'
+} = {}): Promise<Tokenizer> {
   const folder = mkdtempSync(join(tmpdir(), 'whetstone-llama-'))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   const bos = '<|endoftext|>'
-  const file = JSON.parse(readFileSync(join(tokenizerPath, 'tokenizer.json'), 'utf8')) as Record<string, unknown>
+  let text = readFileSync(join(tokenizerPath, 'tokenizer.json'), 'utf8')
+  if (withoutChatTokens) text = text.replaceAll('<|im_start|>', '<|start|>').replaceAll('<|im_end|>', '<|eos|>')
+  const file = JSON.parse(text) as Record<string, unknown>
   const special = { SpecialToken: { id: bos, type_id: 0 } }
   const first = { Sequence: { id: 'A', type_id: 0 } }
   file.post_processor = {
@@ -29,13 +41,13 @@ export async function llamaStyle(): Promise<Tokenizer> {
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(file))
   const template =
     '{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}'
-  const config = { bos_token: bos, eos_token: '<|im_end|>', chat_template: template }
-  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(config))
-  try {
-    return await Tokenizer.load(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  const config = {
+    bos_token: bos,
+    ...(eos === 'none' ? {} : { eos_token: withoutChatTokens ? '<|eos|>' : '<|im_end|>' }),
+    ...(withoutChatTokens ? {} : { chat_template: template }),
   }
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(config))
+  return Tokenizer.load(folder)
 }
 
 export async function makeModel<R extends Role>(

@@ -65,7 +65,8 @@ test('prompts in all three forms, samples in order, ids and text that agree', as
   expect(lines!.map(({ index, sample }) => [index, sample])).toEqual(
     [0, 1, 2].flatMap(index => [0, 1, 2].map(sample => [index, sample])),
   )
-  expect(lines![0]!.prompt_ids).toEqual([...(await tokenizer.encode('Once upon a time'))])
+  const asked = [{ role: 'user', content: 'Once upon a time' }]
+  expect(lines![0]!.prompt_ids).toEqual([...(await tokenizer.encodeChat(asked, { addGenerationPrompt: true }))])
   expect(lines![3]!.prompt_ids).toEqual([5, 6, 7])
   expect(lines![6]!.prompt_ids).toEqual([...(await tokenizer.encodeChat(messages, { addGenerationPrompt: true }))])
   for (const { ids, logprobs, finish_reason, logprobs_mode, text } of lines!) {

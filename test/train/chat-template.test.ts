@@ -1,0 +1,116 @@
+/** Trainings of a model that is given a chat template: what they write has it, and what is wrong with it is known first. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { main } from '../../src/cli/main.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { replaySupervised } from '../../src/train/index.js'
+import {
+  conversations,
+  data,
+  folder,
+  fresh,
+  jsonl,
+  modelDirectory,
+  pipelineOf,
+  preferences,
+} from '../pipeline/world.js'
+
+/** A model whose tokenizer has no template, and whose responses end with another token than ChatML's turns. */
+let plain: string
+const reward = join(folder, 'reward.mjs')
+beforeAll(async () => {
+  plain = await modelDirectory(1)
+  rmSync(join(plain, 'chat_template.jinja'))
+  writeFileSync(join(plain, 'generation_config.json'), '{"eos_token_id": 0, "top_k": 7}')
+  writeFileSync(reward, 'export default ({ sample }) => sample\n')
+})
+
+let said = ''
+beforeEach(() => {
+  said = ''
+  const take = (text: unknown): boolean => {
+    said += `${String(text)}\n`
+    return true
+  }
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, 'write').mockImplementation(take as typeof stream.write)
+  vi.spyOn(console, 'error').mockImplementation(take)
+})
+afterEach(() => vi.restoreAllMocks())
+
+const question = [{ role: 'user', content: 'Hi' }]
+const asked = '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n'
+async function expectChatml(directory: string): Promise<void> {
+  const tokenizer = await Tokenizer.load(directory, { chatTemplate: 'auto' })
+  expect(tokenizer.renderChat(question, { addGenerationPrompt: true })).toBe(asked)
+  const end = tokenizer.idOf('<|im_end|>')!
+  expect(tokenizer.stopIds).toEqual([0, end])
+  const generation = JSON.parse(readFileSync(join(directory, 'generation_config.json'), 'utf8'))
+  expect(generation).toEqual({ eos_token_id: [0, end], top_k: 7 })
+}
+
+function config(values: object): string {
+  const path = `${fresh('config')}.json`
+  writeFileSync(path, JSON.stringify(values))
+  return path
+}
+const small = { iterations: 1, rolloutBatchSize: 2, nSamplesPerPrompt: 2, maxNewTokens: 2 }
+const trainings: Record<string, () => { args: string[]; options: object }> = {
+  sft: () => ({ args: ['sft'], options: { data: jsonl('rows', conversations), maxSteps: 1 } }),
+  'reward train': () => ({ args: ['reward', 'train'], options: { data: jsonl('rows', preferences), maxSteps: 1 } }),
+  dpo: () => ({ args: ['dpo'], options: { data: jsonl('rows', preferences), maxSteps: 1 } }),
+  rl: () => ({ args: ['rl'], options: { data: data.ppoDataPath, rewards: reward, ...small } }),
+}
+
+describe.each(Object.entries(trainings))('%s', (name, training) => {
+  test('the model it makes has the template, and ends its turns', async () => {
+    const { args, options } = training()
+    const output = fresh('run')
+    const path = config({ model: plain, output, device: 'cpu', chatTemplate: 'chatml', ...options })
+    expect(await main([...args, '--config', path]), said).toBe(0)
+    await expectChatml(join(output, 'final_model'))
+    await expectChatml(join(output, 'tokenizer'))
+    if (name !== 'rl') expect((await replaySupervised(output)).mismatches).toEqual([])
+  })
+
+  test.each([
+    ['a file that is not there', 'nowhere.jinja', /chatTemplate: .*nowhere\.jinja: there is no such file/],
+    ['a template that does not parse', 'broken.jinja', /chatTemplate: .*broken\.jinja: does not parse/],
+  ])('%s is found by the dry run, and before anything is made', async (_, file, message) => {
+    writeFileSync(join(folder, 'broken.jinja'), '{% for %}')
+    const { args, options } = training()
+    const output = fresh('run')
+    // Relative to the config.
+    const path = config({ model: plain, output, device: 'cpu', chatTemplate: file, ...options })
+    for (const more of [['--dry-run'], []]) {
+      said = ''
+      expect(await main([...args, '--config', path, ...more])).toBe(1)
+      expect(said).toMatch(message)
+      expect(said).toContain(path)
+    }
+    expect(existsSync(output)).toBe(false)
+  })
+})
+
+test('a template of the tokenizer that does not parse is found by the dry run', async () => {
+  const broken = await modelDirectory(2)
+  writeFileSync(join(broken, 'chat_template.jinja'), '{% for %}')
+  const path = config({ model: broken, output: fresh('run'), data: data.ppoDataPath, rewards: reward, ...small })
+  expect(await main(['rl', '--config', path, '--dry-run'])).toBe(1)
+  expect(said).toMatch(/chat_template\.jinja: does not parse/)
+  expect(await main(['rl', '--config', path, '--dry-run', '--set', 'chatTemplate=none'])).toBe(0)
+})
+
+test('chat and serve: a model without a template says what to give', async () => {
+  expect(await main(['chat', '--model', plain])).toBe(1)
+  expect(said).toMatch(/has no chat template.*\n.*--chat-template: chatml/)
+  expect(await main(['chat', '--model', plain, '--chat-template', 'none'])).toBe(2)
+  expect(await main(['serve', '--model', plain, '--chat-template', 'none'])).toBe(2)
+})
+
+test('a pipeline gives it to every stage', async () => {
+  const pipeline = await pipelineOf({ baseModel: plain, chatTemplate: 'chatml', ppoIterations: 1 })
+  const { stages } = await pipeline.runFullPipeline()
+  for (const { model } of stages) await expectChatml(model)
+})
