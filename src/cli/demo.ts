@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import {
@@ -16,6 +16,7 @@ import {
   stageText,
 } from '../demo/index.js'
 import { InputError } from '../errors/index.js'
+import { makeDirectory } from '../files/index.js'
 import { type Report, reportFor, silentReport } from '../progress/index.js'
 import { threads } from '../tensor/index.js'
 import { directory, flagHelp, integer, readFlags, toggle } from './flags.js'
@@ -101,7 +102,7 @@ async function emptyDirectory(given: string | undefined): Promise<string> {
   const entries = await readdir(out).catch((): string[] => [])
   if (entries.length > 0)
     throw new InputError(`${out}: not empty; nothing is overwritten. Give another directory or remove this one.`)
-  await mkdir(out, { recursive: true })
+  await makeDirectory(out)
   return out
 }
 

@@ -9,13 +9,15 @@ import { interruptible } from './interrupt.js'
 export const help = `Usage: whetstone replay RUN
 
 Derives every training batch of a run again, from its journal and its data, without the model, and compares it with what was
-trained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not.
+trained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not, or where something that was
+trained on could not be compared, such as an iteration that the journal has lost.
 `
 
-/** What was compared, and every difference that was found. */
+/** What was compared, every difference that was found, and what could not be compared. */
 interface Replayed {
   readonly compared: string
   readonly differences: readonly string[]
+  readonly notCompared: readonly string[]
 }
 
 export async function run(args: string[]): Promise<number> {
@@ -25,11 +27,14 @@ export async function run(args: string[]): Promise<number> {
   const report = reportFor(process.env)
   return interruptible({
     work: async signal => {
-      const { compared, differences } = await replay(resolve(directory), signal)
+      const { compared, differences, notCompared } = await replay(resolve(directory), signal)
       for (const difference of differences.slice(0, shownDifferences)) report.line(difference)
       if (differences.length > shownDifferences) report.line(`and ${differences.length - shownDifferences} more`)
-      console.log(`${directory}: ${compared}${differences.length === 0 ? ', all as they were trained on' : ''}`)
-      return differences.length === 0 ? 0 : 1
+      for (const line of notCompared) report.line(line)
+      const same = differences.length === 0 ? ', all as they were trained on' : ''
+      const rest = notCompared.length === 0 ? '' : '; not everything could be compared'
+      console.log(`${directory}: ${compared}${same}${rest}`)
+      return differences.length + notCompared.length === 0 ? 0 : 1
     },
     onInterrupt: () => report.line('Interrupted.'),
   })
@@ -43,15 +48,16 @@ async function replay(directory: string, signal: AbortSignal): Promise<Replayed>
 }
 
 async function replayRollouts(directory: string): Promise<Replayed> {
-  const { iterations, samples, updates, mismatches } = await replayRl(directory)
+  const { iterations, samples, updates, mismatches, notCompared } = await replayRl(directory)
   return {
     compared: `${iterations} iterations, ${samples} samples and ${updates} optimiser steps derived again`,
     differences: mismatches,
+    notCompared,
   }
 }
 
 async function replayRows(directory: string, signal: AbortSignal): Promise<Replayed> {
-  const { batches, rows, mismatches, changedFiles } = await replaySupervised(directory, { signal })
+  const { batches, rows, mismatches, notCompared, changedFiles } = await replaySupervised(directory, { signal })
   const place = (where: string | undefined): string => (where === undefined ? '' : ` (${where})`)
   return {
     compared: `${batches} batches of ${rows} rows derived again`,
@@ -59,5 +65,6 @@ async function replayRows(directory: string, signal: AbortSignal): Promise<Repla
       ...changedFiles.map(path => `${path} is not what it was when the run was started`),
       ...mismatches.map(({ step, row, where, message }) => `step ${step}, row ${row}${place(where)}: ${message}`),
     ],
+    notCompared,
   }
 }

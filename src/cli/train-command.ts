@@ -1,11 +1,12 @@
 /** What `sft`, `reward train`, `rl` and `dpo` have in common: configs in layers, dry runs, Ctrl-C, resume, what to do next. */
-import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { constants, existsSync } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { InputError, WhetstoneError } from '../errors/index.js'
+import { InputError, systemProblem, WhetstoneError } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
-import { reportFor } from '../progress/index.js'
+import { type Report, reportFor } from '../progress/index.js'
+import { Run, RunError } from '../run/index.js'
 import {
   type CheckedModels,
   type ConfigLayer,
@@ -69,7 +70,7 @@ async function runCommand<C extends { readonly output: string }>(
   return interruptible({
     work: signal =>
       attributed(resolved.origins, async () => {
-        await checkOutput(output, resume ? 'resume' : 'start')
+        await checkOutput(output, resume ? 'resume' : 'start', report)
         return train(training, settings, resolved, { report, signal })
       }),
     onInterrupt: () => report.line(interruptedLine(output, training.verb, args)),
@@ -122,24 +123,37 @@ function commandLine({ set = [] }: Settings): ConfigLayer {
   }
 }
 
-/** Before anything is read: the directory of the run is one, and holds a run exactly where one is to go on. */
-async function checkOutput(output: string, intent: 'start' | 'resume'): Promise<void> {
+/**
+ * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
+ * beginning left none to resume; it starts then.
+ */
+async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<void> {
   const found = await stat(output).catch(() => undefined)
   if (found && !found.isDirectory())
     throw new InputError(`output: ${output} is a file; a run needs a directory of its own`)
-  const has = (name: string): Promise<boolean> =>
-    stat(join(output, name)).then(
-      () => true,
-      () => false,
-    )
-  const holdsRun = await has('config.json')
-  // A process that died at the very beginning left its lock and nothing else, and can be resumed.
-  if (intent === 'resume' && !holdsRun && !(await has('lock')))
-    throw new InputError(`output: ${output} holds no run to resume; leave out --resume to start one`)
+  const existing = found ? resolve(output) : await existingAncestor(dirname(resolve(output)))
+  // The dot: what is there may be a file.
+  await access(`${existing}/.`, constants.W_OK).catch((cause: unknown) => {
+    throw new InputError(`output: ${output}: ${systemProblem(cause, 'write')}`, { cause })
+  })
+  const holdsRun = await Run.isIn(output).catch((error: unknown) => {
+    if (!(error instanceof RunError)) throw error
+    throw new InputError(`output: ${error.message}`, {
+      cause: error,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
+  })
+  if (intent === 'resume' && !holdsRun) report.line(`${output} holds no run yet: it starts from the beginning.`)
   if (intent === 'start' && holdsRun)
     throw new InputError(`output: ${output} holds a run already`, {
       remedy: 'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
     })
+}
+
+/** The nearest of a directory and those above it that is there. */
+async function existingAncestor(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined)
+  return found || dirname(path) === path ? path : existingAncestor(dirname(path))
 }
 
 async function dry(

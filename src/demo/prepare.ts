@@ -1,6 +1,7 @@
 /** What a bare machine needs before the first stage: rows, a tokenizer and a model with random weights. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectory } from '../files/index.js'
 import { initModel, newConfig } from '../model/index.js'
 import { MIN_VOCAB_SIZE, Tokenizer, trainTokenizer } from '../text/index.js'
 import type { DemoSettings } from './settings.js'
@@ -37,7 +38,7 @@ export async function prepareDemo(
 ): Promise<PreparedDemo> {
   const task = makeTask(settings)
   const rows = rowsOf(task, seed)
-  await mkdir(join(directory, 'data'), { recursive: true })
+  await makeDirectory(join(directory, 'data'))
   for (const file of dataFiles) await writeFile(join(directory, dataPath(file)), jsonLines(rows[file]))
 
   const tokenizerDirectory = join(directory, 'tokenizer')

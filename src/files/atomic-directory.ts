@@ -8,16 +8,16 @@
  *   4. `.NAME.OWNER.old` is removed
  *
  * A process killed between 2 and 3 leaves no `NAME`, but an `.old` beside a `.tmp` that is complete: `recoverDirectory`, which
- * every writer and reader calls first, finishes what it began. The owner in the names is the process (its number, when it
- * started, and a mark of its machine), so that what a dead one left can be told from what a living one is about to use.
+ * every writer and reader calls first, finishes what it began. The owner in the names tells what a dead process left from what a
+ * living one is about to use.
  */
-import { randomBytes } from 'node:crypto'
-import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { lstat, open, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { InputError, isSystemError, systemProblem } from '../errors/index.js'
 import { FileWriteError, syncDirectory } from './atomic-file.js'
-import { isProcessAlive, machineMark, processStart } from './process-identity.js'
+import { makeDirectory } from './make-directory.js'
+import { type Leftover, leftoversOf, removeDead, temporaryName } from './temporary.js'
 
 export interface WriteDirectoryOptions {
   /**
@@ -44,16 +44,15 @@ export async function writeDirectoryAtomic<T>(
   await recoverDirectory(target)
   await refuseForeign(target, replaces)
   const parent = dirname(target)
-  const stem = `.${basename(target)}.${ownerName()}`
-  const temporary = join(parent, `${stem}.tmp`)
+  const temporary = join(parent, temporaryName(basename(target)))
   try {
-    await mkdir(temporary, { recursive: true })
+    await makeDirectory(temporary)
     try {
       const result = await fill(temporary)
       await syncTree(temporary)
       // Another process may have written there in the meantime.
       await refuseForeign(target, replaces)
-      await putInPlace(temporary, target, join(parent, `${stem}.old`))
+      await putInPlace(temporary, target, temporary.replace(/tmp$/, 'old'))
       return result
     } catch (error) {
       await rm(temporary, { recursive: true, force: true })
@@ -73,9 +72,7 @@ export async function recoverDirectory(directory: string): Promise<void> {
   const parent = dirname(target)
   const patience = performance.now() + 2000
   for (;;) {
-    const left = (await readdir(parent).catch(() => []))
-      .map(name => leftover(name, basename(target)))
-      .filter(one => one !== undefined)
+    const left = await leftoversOf(parent, basename(target))
     const missing = left.length > 0 && !(await exists(target))
     const aside = left.filter(({ kind }) => kind === 'old')
     if (missing && aside.some(({ alive }) => alive) && performance.now() < patience) {
@@ -83,10 +80,7 @@ export async function recoverDirectory(directory: string): Promise<void> {
       continue
     }
     if (missing && aside.length > 0) await finish(target, parent, aside[0]!.name, left)
-    // Where nothing may be written, what was left stays.
-    for (const { name, alive } of left)
-      if (!alive)
-        await rm(join(parent, name), { recursive: true, force: true }).catch(ignore('EACCES', 'EPERM', 'EROFS'))
+    await removeDead(parent, left)
     return
   }
 }
@@ -142,25 +136,6 @@ async function syncTree(directory: string): Promise<void> {
     }
   }
   await syncDirectory(directory)
-}
-
-interface Leftover {
-  name: string
-  kind: 'tmp' | 'old'
-  alive: boolean
-}
-
-function ownerName(): string {
-  return `${process.pid}-${processStart(process.pid) ?? 0}-${machineMark}-${randomBytes(4).toString('hex')}`
-}
-
-/** What `name` is to the directory `target`, beside which it lies. */
-function leftover(name: string, target: string): Leftover | undefined {
-  if (!name.startsWith(`.${target}.`)) return undefined
-  const match = /^(\d+)-(\d+)-([0-9a-f]{8})-[0-9a-f]{8}\.(tmp|old)$/.exec(name.slice(target.length + 2))
-  if (!match) return undefined
-  const [, pid, start, host, kind] = match as unknown as [string, string, string, string, 'tmp' | 'old']
-  return { name, kind, alive: host !== machineMark || isProcessAlive(Number(pid), start) }
 }
 
 function exists(path: string): Promise<boolean> {

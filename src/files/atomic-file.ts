@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isSystemError, systemProblem, WhetstoneError } from '../errors/index.js'
+import { leftoversOf, removeDead, temporaryName } from './temporary.js'
 
 /** A file could not be put in place. The previous file, if there was one, is untouched. */
 export class FileWriteError extends WhetstoneError {
@@ -24,7 +24,8 @@ export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<v
  * Replaces a file so that every reader, and every process that starts after a crash or a power cut, sees either the whole old
  * file or the whole new one: temporary file in the same directory, fsync, rename, fsync of the directory.
  *
- * On failure the temporary file is removed. Only a killed process can leave one behind, under the name {@link temporaryName} gives.
+ * On failure the temporary file is removed. Only a killed process can leave one behind, under the name {@link temporaryName} gives;
+ * whoever writes the file next removes it.
  * A symbolic link at `path` is replaced, not followed. What a content function throws comes out unchanged,
  * except that an error of the file system becomes a {@link FileWriteError}.
  *
@@ -32,8 +33,10 @@ export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<v
  * await writeFileAtomic('run/config.json', JSON.stringify(config))
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
-  const temporary = join(dirname(path), temporaryName(basename(path)))
+  const directory = dirname(path)
+  const temporary = join(directory, temporaryName(basename(path)))
   try {
+    await removeDead(directory, await leftoversOf(directory, basename(path)))
     // 'wx': a name that exists already belongs to another writer.
     const file = await open(temporary, 'wx')
     try {
@@ -50,7 +53,7 @@ export async function writeFileAtomic(path: string, content: FileContent): Promi
       await unlink(temporary).catch(() => {})
       throw error
     }
-    await syncDirectory(dirname(path))
+    await syncDirectory(directory)
   } catch (error) {
     throw isSystemError(error) ? new FileWriteError(path, error) : error
   }
@@ -69,14 +72,4 @@ export async function syncDirectory(directory: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-/** A fresh hidden name for the temporary file of `name`. */
-export function temporaryName(name: string): string {
-  return `.${name}.${randomBytes(6).toString('hex')}.tmp`
-}
-
-/** The file a temporary file was meant to become, or `undefined` when `name` is not one of {@link temporaryName}'s. */
-export function temporaryTarget(name: string): string | undefined {
-  return /^\.(.+)\.[0-9a-f]{12}\.tmp$/s.exec(name)?.[1]
 }

@@ -4,8 +4,6 @@ export {
   type FileContent,
   FileWriteError,
   syncDirectory,
-  temporaryName,
-  temporaryTarget,
   writeFileAtomic,
 } from './atomic-file.js'
 export { cacheDirectory } from './cache-directory.js'
@@ -13,5 +11,7 @@ export { fileCrc32, fileSha256 } from './checksum.js'
 export { readConfigFile } from './config-file.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'
+export { makeDirectory } from './make-directory.js'
 export { type Output, type OutputContent, type OutputOptions, openOutput } from './output.js'
 export { isProcessAlive, machineMark, processStart } from './process-identity.js'
+export { leftoverOf, temporaryName, temporaryTarget } from './temporary.js'

@@ -1,12 +1,12 @@
 /** SFT, a reward model, PPO: one after another, each alone, or as much of it as is not done yet. */
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InputError } from '../errors/index.js'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
-import { readConfigFile, writeFileAtomic } from '../files/index.js'
+import { makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -205,7 +205,7 @@ export class RlhfPipeline {
     const { saveDir } = this.config
     if (allowChange.length > 0 && !resume) throw new InputError('allowChange: goes with resume, and with nothing else')
     checkAllowed(allowChange)
-    await mkdir(saveDir, { recursive: true })
+    await makeDirectory(saveDir)
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
       const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })

@@ -1,7 +1,7 @@
 /** `samples/`: the same few prompts, answered before and after each stage. */
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeFileAtomic } from '../files/index.js'
+import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { readConfig } from '../model/index.js'
 import { promptTurns, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { CheckedStage } from './check-stages.js'
@@ -29,7 +29,7 @@ export class SampleLog {
     const kept = await readFile(file, 'utf8').catch(() => undefined)
     if (kept !== undefined) return new SampleLog(config, JSON.parse(kept) as TextPrompt[])
     const prompts = await promptsOf(plan, { tokenizer, signal })
-    await mkdir(join(saveDir, 'samples'), { recursive: true })
+    await makeDirectory(join(saveDir, 'samples'))
     await writeFileAtomic(file, `${JSON.stringify(prompts, undefined, 2)}\n`)
     return new SampleLog(config, prompts)
   }

@@ -1,9 +1,9 @@
 /** Answers to the same few prompts, before and after each stage: what training did, in words. */
-import { mkdir } from 'node:fs/promises'
+
 import { join } from 'node:path'
 import { dataOptionsSchema, type Examples, openDataset } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { openEngine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
@@ -118,7 +118,7 @@ async function promptIn(example: AnyExample, tokenizer: Tokenizer): Promise<Text
 
 export async function writeSamples(saveDir: string, name: string, samples: readonly GeneratedSample[]): Promise<void> {
   const folder = join(saveDir, 'samples')
-  await mkdir(folder, { recursive: true })
+  await makeDirectory(folder)
   const lines = samples.map(sample => `${JSON.stringify(sample)}\n`)
   await writeFileAtomic(join(folder, `${name}.jsonl`), lines.join(''))
 }

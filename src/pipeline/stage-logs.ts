@@ -1,8 +1,8 @@
 /** `logs/`: what the pipeline said, and the numbers and curves of each stage. */
 import { existsSync } from 'node:fs'
-import { appendFile, mkdir, readFile } from 'node:fs/promises'
+import { appendFile, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { writeFileAtomic } from '../files/index.js'
+import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import type { Report } from '../progress/index.js'
 import { chart, mainMetrics, Run, toPng, toSvg } from '../run/index.js'
 import type { PipelineConfig } from './config.js'
@@ -21,7 +21,7 @@ export class PipelineLog {
     if (levels.indexOf(level) < levels.indexOf(this.config.logLevel)) return
     if (level !== 'error') this.report.line(text)
     const folder = join(this.config.saveDir, 'logs')
-    await mkdir(folder, { recursive: true })
+    await makeDirectory(folder)
     await appendFile(join(folder, 'pipeline.log'), `${new Date().toISOString()} ${level.toUpperCase()} ${text}\n`)
   }
 }
@@ -29,7 +29,7 @@ export class PipelineLog {
 /** The metrics of a stage's run, and a picture of the main ones, under the stage's name. */
 export async function keepStageLogs(saveDir: string, directory: string): Promise<void> {
   const folder = join(saveDir, 'logs')
-  await mkdir(folder, { recursive: true })
+  await makeDirectory(folder)
   const name = basename(directory)
   const metrics = join(directory, 'logs', 'metrics.jsonl')
   if (existsSync(metrics)) await writeFileAtomic(join(folder, `${name}.metrics.jsonl`), await readFile(metrics))

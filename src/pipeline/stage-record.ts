@@ -1,10 +1,10 @@
 /** What a stage was made from and what came of it: `stage.json` in its directory, by which a later call knows whether it is done. */
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { systemProblem, WhetstoneError } from '../errors/index.js'
-import { writeFileAtomic } from '../files/index.js'
+import { makeDirectory, writeFileAtomic } from '../files/index.js'
 
 const inputsSchema = z.object({
   /** Options that decide what is trained, files left out: their bytes count, not their names. */
@@ -51,7 +51,7 @@ export async function readStageRecord(directory: string): Promise<StageRecord | 
 }
 
 export async function writeStageRecord(directory: string, record: StageRecord): Promise<void> {
-  await mkdir(directory, { recursive: true })
+  await makeDirectory(directory)
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(record, undefined, 2)}\n`)
 }
 

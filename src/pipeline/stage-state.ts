@@ -1,8 +1,8 @@
 /** Whether a stage is to be run: by what its directory holds, and what it was made from. */
 import { existsSync } from 'node:fs'
-import { mkdir, rename } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { recoverDirectory } from '../files/index.js'
+import { makeDirectory, recoverDirectory } from '../files/index.js'
 import { directoryFingerprint } from './fingerprints.js'
 import { changedInputs, type InputChange, readStageRecord, type StageInputs, type StageRecord } from './stage-record.js'
 
@@ -34,7 +34,7 @@ export async function stageState(directory: string, model: string, inputs: Stage
 /** Moves what a stage left out of the way of its next run: hours of work are not ours to delete. Gives where it is now. */
 export async function setAside(directory: string): Promise<string> {
   const folder = join(dirname(directory), 'previous')
-  await mkdir(folder, { recursive: true })
+  await makeDirectory(folder)
   let number = 1
   const place = (): string => join(folder, `${basename(directory)}-${number}`)
   while (existsSync(place())) number++

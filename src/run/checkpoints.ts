@@ -4,9 +4,9 @@
  * short is known without reading the weights; a flipped bit is found by reading them.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { fileCrc32, recoverDirectory, syncDirectory, writeDirectoryAtomic } from '../files/index.js'
+import { fileCrc32, makeDirectory, syncDirectory, writeDirectoryAtomic } from '../files/index.js'
 import { attributed } from './append-file.js'
 import { RunError } from './errors.js'
 import { type ExactJson, exactParse, exactStringify } from './exact-json.js'
@@ -57,7 +57,7 @@ export interface NewCheckpoint {
 export async function writeCheckpoint(parent: string, checkpoint: NewCheckpoint): Promise<string> {
   const { step, state, logs, keep, fill } = checkpoint
   const directory = join(parent, checkpointName(step))
-  await attributed(directory, () => mkdir(parent, { recursive: true }))
+  await attributed(directory, () => makeDirectory(parent))
   await writeDirectoryAtomic(
     directory,
     async temporary => {
@@ -169,12 +169,6 @@ export async function rotateCheckpoints(parent: string, { newest, count, unusabl
     else await removeCheckpoint(directory)
   }
   await attributed(parent, () => syncDirectory(parent))
-}
-
-/** Finishes or removes what killed processes left between the checkpoints. */
-export async function recoverCheckpoints(parent: string): Promise<void> {
-  const left = (await readdir(parent).catch(() => [])).map(name => /^\.(\d{6,})\./.exec(name)?.[1])
-  for (const name of new Set(left)) if (name !== undefined) await recoverDirectory(join(parent, name))
 }
 
 /** Steps that have a directory, complete or not, ascending. */

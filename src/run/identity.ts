@@ -68,6 +68,11 @@ export async function readConfig(path: string): Promise<RunConfig | undefined> {
   } catch (cause) {
     throw new RunError(`${path} is damaged: ${(cause as Error).message}`, { cause })
   }
+  if (typeof config?.schemaVersion !== 'number' || typeof config.command !== 'string')
+    throw new RunError(
+      `${path} is not the config of a run${config !== null && typeof config === 'object' && 'model_type' in config ? ', but of a model' : ''}`,
+      { remedy: 'A run needs a directory of its own.' },
+    )
   if (!(config.schemaVersion <= schemaVersion))
     throw new RunError(
       `${path} was written by a newer Whetstone (format ${config.schemaVersion}, this one reads up to ${schemaVersion})`,

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSystemError, systemProblem } from '../errors/index.js'
-import { syncDirectory } from '../files/index.js'
+import { makeDirectory, syncDirectory } from '../files/index.js'
 import { AppendFile, attributed } from './append-file.js'
 import { RunError } from './errors.js'
 import { encodeLine, JournalReader, type JournalRecord, type LocatedRecord } from './journal-lines.js'
@@ -117,7 +117,7 @@ export class Journal {
     }
     const path = this.#path(iteration)
     const size = await this.#read(iteration)
-    if (size === 0) await attributed(path, () => mkdir(this.directory, { recursive: true }))
+    if (size === 0) await attributed(path, () => makeDirectory(this.directory))
     // A line that a killed process left unfinished is cut off here.
     const file = await AppendFile.open(path, { size })
     try {

@@ -7,22 +7,24 @@ import { readFileSync } from 'node:fs'
 import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { z } from 'zod'
 import { systemProblem } from '../errors/index.js'
 import { isProcessAlive, machineMark, processStart } from '../files/index.js'
 import { attributed } from './append-file.js'
 import { RunError } from './errors.js'
 
-export interface LockHolder {
-  readonly token: string
-  readonly pid: number
+const holderSchema = z.object({
+  token: z.string(),
+  pid: z.int(),
   /** The kernel's ticks since boot, or '0' where the system does not tell. */
-  readonly start: string
+  start: z.string(),
   /** Names one boot of the machine's kernel; empty where the system does not tell. */
-  readonly boot: string
-  readonly machine: string
-  readonly host: string
-  readonly since: string
-}
+  boot: z.string(),
+  machine: z.string(),
+  host: z.string(),
+  since: z.string(),
+})
+export type LockHolder = Readonly<z.output<typeof holderSchema>>
 
 /** A lock that is held. */
 export interface Lock {
@@ -58,10 +60,16 @@ export async function readLock(path: string): Promise<LockHolder | undefined> {
     throw new RunError(`${path}: ${systemProblem(error, 'read')}`, { cause: error })
   })
   if (text === undefined) return undefined
+  const holder = holderSchema.safeParse(parsed(text))
+  if (!holder.success) throw new RunError(`${path} is damaged; if no process uses the run, delete that file`)
+  return holder.data
+}
+
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as LockHolder
-  } catch (cause) {
-    throw new RunError(`${path} is damaged; if no process uses the run, delete that file`, { cause })
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 

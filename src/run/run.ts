@@ -1,7 +1,7 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { didYouMean } from '../errors/index.js'
-import { syncDirectory, temporaryTarget } from '../files/index.js'
+import { leftoverOf, makeDirectory, recoverDirectory, syncDirectory } from '../files/index.js'
 import { attributed } from './append-file.js'
 import {
   type Checkpoint,
@@ -9,7 +9,6 @@ import {
   type PassedOver,
   type Refusal,
   readCheckpoint,
-  recoverCheckpoints,
   rotateCheckpoints,
   writeCheckpoint,
 } from './checkpoints.js'
@@ -98,7 +97,7 @@ export class Run {
   /** Starts a run in a new directory, or one that holds no run. */
   static async create(directory: string, identity: RunIdentity, options: RunOptions = {}): Promise<Run> {
     return owning(directory, async lock => {
-      if (await readConfig(runPaths(directory).config))
+      if (await Run.isIn(directory))
         throw new RunError(`${directory} holds a run already`, {
           remedy: 'Go on with it by --resume, or give the new run a directory of its own.',
         })
@@ -119,7 +118,6 @@ export class Run {
       const continued = continuedConfig(old, identity, { directory, harmless, allowChange })
       const { config, changes, matter } = continued
       await makeFolders(directory)
-      await recoverCheckpoints(paths.checkpoints)
       const journal = new Journal(paths.journal)
       const { latest, passedOver } = await latestCheckpoint(paths.checkpoints, async state => refuse?.(state, journal))
       if (!latest && passedOver.length > 0) throw noneLeft(paths.checkpoints, passedOver)
@@ -171,6 +169,11 @@ export class Run {
     const logs = await RunLogs.open(paths.logs)
     logs.event('started', { command: identity.command, versions: identity.versions })
     return new Run({ directory, resumed: false, saved: undefined, unusable: new Set(), lock, logs, options })
+  }
+
+  /** Whether there is a run in a directory. A `config.json` of something else, such as a model, is a {@link RunError}. */
+  static async isIn(directory: string): Promise<boolean> {
+    return (await readConfig(runPaths(directory).config)) !== undefined
   }
 
   /** A run as others see it: no lock, nothing written. */
@@ -273,7 +276,7 @@ interface Opened {
 
 /** Opens a run with its lock held; the lock is let go where that fails. */
 async function owning(directory: string, open: (lock: Lock) => Promise<Run>): Promise<Run> {
-  await attributed(directory, () => mkdir(directory, { recursive: true }))
+  await attributed(directory, () => makeDirectory(directory))
   const lock = await takeLock(runPaths(directory).lock)
   try {
     await removeLeftovers(directory)
@@ -284,10 +287,14 @@ async function owning(directory: string, open: (lock: Lock) => Promise<Run>): Pr
   }
 }
 
-/** Removes what killed processes left: halves of a config, and locks they never got. */
+/** Finishes or removes what killed processes left: halves of files, models and checkpoints, and locks they never got. */
 async function removeLeftovers(directory: string): Promise<void> {
-  for (const name of await readdir(directory))
-    if (temporaryTarget(name) === 'config.json') await rm(join(directory, name), { force: true })
+  const entries = await readdir(directory, { withFileTypes: true })
+  const folders = entries.filter(entry => entry.isDirectory() && !leftoverOf(entry.name)).map(({ name }) => name)
+  for (const folder of [directory, ...folders.map(name => join(directory, name))]) {
+    const left = (await readdir(folder)).map(leftoverOf).filter(one => one !== undefined)
+    for (const target of new Set(left.map(one => one.target))) await recoverDirectory(join(folder, target))
+  }
   await removeDeadClaims(runPaths(directory).lock)
 }
 
@@ -314,7 +321,7 @@ function noneLeft(checkpoints: string, passedOver: readonly PassedOver[]): RunEr
 async function makeFolders(directory: string): Promise<void> {
   const { logs, journal, checkpoints } = runPaths(directory)
   await attributed(directory, async () => {
-    for (const folder of [logs, journal, checkpoints]) await mkdir(folder, { recursive: true })
+    for (const folder of [logs, journal, checkpoints]) await makeDirectory(folder)
     await syncDirectory(directory)
   })
 }

@@ -16,6 +16,7 @@ import { sftSchema } from './sft/config.js'
 import { type StepRecord, stepRecordSchema } from './step-record.js'
 import type { SupervisedConfig } from './supervised-config.js'
 import { answerEndOf, openRows } from './supervised-job.js'
+import { span, trainedSoFar } from './trained-so-far.js'
 
 export interface ReplayMismatch {
   readonly step: number
@@ -30,6 +31,8 @@ export interface SupervisedReplay {
   readonly batches: number
   readonly rows: number
   readonly mismatches: readonly ReplayMismatch[]
+  /** Steps that were trained and not compared, with why. Empty where all of them were compared. */
+  readonly notCompared: readonly string[]
   /** Files of the dataset that are not what they were. */
   readonly changedFiles: readonly string[]
 }
@@ -45,7 +48,7 @@ export async function replaySupervised(
 ): Promise<SupervisedReplay> {
   const run = await Run.read(directory)
   const { kind, role, config } = rowsOf(run)
-  const steps = await journalledSteps(run)
+  const { steps, notCompared } = await journalledSteps(run)
   const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
   // The run's copy of the tokenizer has the template that was given.
   const given = { ...config, chatTemplate: templateUse(config.chatTemplate) }
@@ -57,9 +60,14 @@ export async function replaySupervised(
     )
     const rows = dataset.train(tokenizer)
     const mismatches: ReplayMismatch[] = []
-    let compared = 0
+    let [batches, compared] = [0, 0]
     for (const record of steps) {
       signal?.throwIfAborted()
+      if (record === undefined) {
+        await rows.take(config.batchSize)
+        continue
+      }
+      batches++
       const batch = await rows.take(record.rows.length)
       compared += record.rows.length
       for (const [i, row] of record.rows.entries()) {
@@ -76,14 +84,20 @@ export async function replaySupervised(
           mismatches.push({ step: record.step, row, ...(found ? { where: found.where } : {}), message })
       }
     }
-    return { batches: steps.length, rows: compared, mismatches, changedFiles }
+    return { batches, rows: compared, mismatches, notCompared, changedFiles }
   } finally {
     await dataset.close()
   }
 }
 
-/** The records in the order of steps. A step that was made again after a crash has several; the last one counts. */
-async function journalledSteps({ journal, directory }: RunView): Promise<StepRecord[]> {
+/**
+ * The records in the order of steps, undefined where one is lost. A step that was made again after a crash has several; the last
+ * one counts.
+ */
+async function journalledSteps(
+  run: RunView,
+): Promise<{ steps: readonly (StepRecord | undefined)[]; notCompared: readonly string[] }> {
+  const { journal } = run
   const found = new Map<number, StepRecord>()
   for (const block of await journal.iterations())
     for (const { record, file, line } of await journal.read(block)) {
@@ -92,10 +106,21 @@ async function journalledSteps({ journal, directory }: RunView): Promise<StepRec
       if (!parsed.success) throw new TrainingError(`${file}, line ${line}: not the record of a step`)
       found.set(parsed.data.step, parsed.data)
     }
-  const steps = [...found.values()].sort((a, b) => a.step - b.step)
-  const gap = steps.findIndex(({ step }, i) => step !== i + 1)
-  if (gap >= 0) throw new TrainingError(`${directory}: the journal has no record of step ${gap + 1}`)
-  return steps
+  const { logged, saved } = await trainedSoFar(run)
+  const count = Math.max(logged, saved, ...found.keys())
+  const steps = Array.from({ length: count }, (_, i) => found.get(i + 1))
+  const notCompared: string[] = []
+  for (let first = 0; first < count; first++) {
+    if (steps[first] !== undefined) continue
+    const next = steps.findIndex((record, i) => i > first && record !== undefined)
+    const last = next < 0 ? count : next
+    notCompared.push(
+      `${span('step', first + 1, last)}: not compared, the journal has no record of ${last === first + 1 ? 'it' : 'them'}`,
+    )
+    first = last
+  }
+  if (count === 0) notCompared.push('nothing was trained yet: there is nothing to compare')
+  return { steps, notCompared }
 }
 
 /** What the run's rows are, and how they were read. */

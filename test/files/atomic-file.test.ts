@@ -5,7 +5,7 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/atomic-file.js'
+import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/index.js'
 import { temporaryDirectory } from '../tensor/safetensors-files.js'
 
 // The real functions, each replaceable by a test.
@@ -143,6 +143,7 @@ describe('writeFileAtomic', () => {
     expect(readFileSync(join(directory, left[0]!), 'utf8')).toBe('new')
     await writeFileAtomic(path, 'newer')
     expect(readFileSync(path, 'utf8')).toBe('newer')
+    expect(readdirSync(directory)).toEqual(['file'])
   })
 })
 

@@ -111,8 +111,10 @@ test('a lock of another machine is respected, and the message says how to remove
     remedy: `Whether it still runs cannot be seen from here. If it does not, delete ${lock} and try again.`,
   })
   expect((await Run.read(directory)).status).toBe('running')
-  writeFileSync(lock, '{"tok')
-  await expect(Run.resume(directory, identity())).rejects.toThrow(
-    `${lock} is damaged; if no process uses the run, delete that file`,
-  )
+  for (const text of ['{"tok', '', 'null', '{}', '[]', '7', JSON.stringify({ ...other, pid: 'x' })]) {
+    writeFileSync(lock, text)
+    await expect(Run.resume(directory, identity()), text).rejects.toThrow(
+      `${lock} is damaged; if no process uses the run, delete that file`,
+    )
+  }
 })

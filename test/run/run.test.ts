@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { FileWriteError } from '../../src/files/index.js'
+import { FileWriteError, machineMark, processStart } from '../../src/files/index.js'
 import { Journal, metricNames, Run } from '../../src/run/index.js'
 import { fullDisk, hangingDisk } from './faults.js'
 import { flipBit, identity, jsonLines, temporaryDirectory, write } from './world.js'
@@ -74,6 +74,47 @@ test('a resume where nothing had begun begins', async () => {
   const run = await Run.resume(join(temporaryDirectory(), 'new'), identity())
   expect([run.resumed, await run.latest()]).toEqual([false, undefined])
   await run.close('finished')
+})
+
+test('a config.json of something else is no run', async () => {
+  const directory = temporaryDirectory()
+  const file = join(directory, 'config.json')
+  for (const [text, what] of [
+    ['{"model_type": "llama"}', ' is not the config of a run, but of a model'],
+    ['{}', ' is not the config of a run'],
+    ['null', ' is not the config of a run'],
+    ['', ' is damaged: Unexpected end of JSON input'],
+  ] as const) {
+    writeFileSync(file, text)
+    for (const open of [Run.create, Run.resume])
+      await expect(open(directory, identity()), text).rejects.toThrow(`${file}${what}`)
+    await expect(Run.read(directory), text).rejects.toThrow(`${file}${what}`)
+  }
+})
+
+test('what killed processes left goes when the run is opened; what a living one uses stays', async () => {
+  const directory = temporaryDirectory()
+  await (await Run.create(directory, identity())).close('stopped')
+  const dead = `4194301-1-${machineMark}-01234567`
+  const living = `${process.pid}-${processStart(process.pid)}-${machineMark}-01234567`
+  const elsewhere = '7-1-00000000-01234567'
+  const names = (owner: string) => [
+    `.config.json.${owner}.tmp`,
+    `.best_model.${owner}.tmp`,
+    `iteration_000001/.value_model.${owner}.tmp`,
+    `checkpoints/.000003.${owner}.tmp`,
+    `.best_model.${owner}.old`,
+  ]
+  for (const name of ['iteration_000001', 'best_model']) mkdirSync(join(directory, name))
+  for (const owner of [dead, living, elsewhere])
+    for (const name of names(owner)) {
+      mkdirSync(join(directory, name))
+      writeFileSync(join(directory, name, 'weights'), owner)
+    }
+  const run = await Run.resume(directory, identity())
+  const left = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(name => /\.(tmp|old)$/.test(name))
+  expect(left.sort()).toEqual([...names(living), ...names(elsewhere)].sort())
+  await run.close('stopped')
 })
 
 test('a name without a description is refused, with the one that was meant', async () => {

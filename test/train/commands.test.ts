@@ -1,6 +1,6 @@
 /** Every command of training as it is typed, on a model of 35 thousand parameters: one after another, each on what the last one made. */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -124,14 +124,16 @@ test('sft trains, says where the model is, and can be replayed; Ctrl-C and --res
   expect(replayed.code).toBe(0)
 })
 
-test('a run that is there is not begun again, and one that is not there is not resumed', async () => {
+test('a run that is there is not begun again, and one that is not there is begun by a resume', async () => {
   const again = await binary.run(['sft', '--config', 'sft.yaml'])
   expect(again).toMatchObject({ code: 1, stdout: '' })
   expect(again.stderr).toContain(
     `whetstone: sft.yaml: output: ${at('runs/sft')} holds a run already\nGo on with it by --resume`,
   )
   const none = await binary.run(['sft', '--config', 'sft.yaml', '--set', 'output=runs/none', '--resume'])
-  expect(none.stderr).toContain(`output: ${at('runs/none')} holds no run to resume; leave out --resume to start one`)
+  expect(none.stderr).toContain(`${at('runs/none')} holds no run yet: it starts from the beginning.`)
+  expect(none.code).toBe(0)
+  expect(existsSync(at('runs/none/final_model/model.safetensors'))).toBe(true)
   const changed = await binary.run(['sft', '--config', 'sft.yaml', '--resume', '--set', 'batchSize=4'])
   expect(changed.stderr).toContain('batchSize: was 8, is now 4')
   expect(changed.stderr).toContain('--allow-change batchSize')
@@ -203,6 +205,19 @@ test('replay exits with 1 and names what is not as it was: a row, a sample', asy
   const torn = await binary.run(['replay', 'runs/rl'])
   expect(torn.stderr).toMatch(/sample/)
   expect(torn.code).toBe(1)
+})
+
+test('replay exits with 1 where something that was trained on was not compared', async () => {
+  rmSync(at('runs/rl2/journal'), { recursive: true })
+  const rollouts = await binary.run(['replay', 'runs/rl2'])
+  expect(rollouts.stderr).toContain('iteration 0: not compared, the journal has lost its batch')
+  expect(rollouts.stdout).toContain('0 iterations, 0 samples and 0 optimiser steps')
+  expect(rollouts.stdout).toContain('not everything could be compared')
+  expect(rollouts.code).toBe(1)
+  rmSync(at('runs/stopped/journal'), { recursive: true })
+  const rows = await binary.run(['replay', 'runs/stopped'])
+  expect(rows.stderr).toMatch(/^steps 1 to \d+: not compared, the journal has no record of them$/m)
+  expect(rows.code).toBe(1)
 })
 
 test('a second Ctrl-C stops at once', async () => {

@@ -246,9 +246,26 @@ const cases: readonly Case[] = [
   ],
   [
     'sft',
-    { ...supervised, output: 'new' },
-    ['--resume'],
-    'config.yaml: output: new holds no run to resume; leave out --resume to start one',
+    { ...supervised, output: 'file/run' },
+    [],
+    'config.yaml: output: file/run: a part of the path is a file, not a directory',
+  ],
+  ...[[], ['--resume']].map(
+    (flags): Case => [
+      'sft',
+      { ...supervised, output: 'model' },
+      flags,
+      [
+        'config.yaml: output: model/config.json is not the config of a run, but of a model',
+        'A run needs a directory of its own.',
+      ],
+    ],
+  ),
+  [
+    'sft',
+    { ...supervised, output: '/proc/whetstone/run' },
+    [],
+    '/proc/whetstone: no directory can be made there; choose another place',
   ],
   ['sft', supervised, ['--set', 'epochs=many'], '--set: epochs: expected a number, got "many"'],
   ['sft', 'nowhere.yaml', [], 'nowhere.yaml: there is no such file'],

@@ -3,11 +3,11 @@
  * are unpacked once, a group at a time, into lines of JSON in a file that has no name and goes with the process.
  */
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, mkdtemp, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { compressors } from 'hyparquet-compressors'
-import { cacheDirectory } from '../../files/index.js'
+import { cacheDirectory, makeDirectory } from '../../files/index.js'
 import { DataError } from '../errors.js'
 
 export interface UnpackedParquet {
@@ -108,7 +108,7 @@ async function bytesOf(source: FileHandle, start: number, end: number): Promise<
  */
 async function temporaryFile(shown: string): Promise<FileHandle> {
   try {
-    await mkdir(cacheDirectory(), { recursive: true })
+    await makeDirectory(cacheDirectory())
     const folder = await mkdtemp(join(cacheDirectory(), 'rows-'))
     try {
       return await open(join(folder, 'rows.jsonl'), 'wx+', 0o600)

@@ -1,6 +1,6 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory, temporaryTarget, writeFileAtomic } from '../../files/index.js'
+import { makeDirectory, syncDirectory, temporaryTarget, writeFileAtomic } from '../../files/index.js'
 import type { Tensor } from '../tensor.js'
 import { indexName, singleName } from './checkpoint.js'
 import { entriesOf, type NamedTensors, type WriteOptions, writeSafetensors } from './write-file.js'
@@ -31,7 +31,7 @@ export async function writeCheckpoint(
   const entries = [...entriesOf(tensors)]
   const shards = splitBySize(entries, maxShardBytes)
   const bytesTotal = entries.reduce((sum, [, tensor]) => sum + tensor.nbytes, 0)
-  await mkdir(directory, { recursive: true })
+  await makeDirectory(directory)
 
   let bytesBefore = 0
   const writeShard = async (name: string, shard: Shard) => {

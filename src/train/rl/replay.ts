@@ -7,12 +7,14 @@ import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import { Journal, JournalError, Run, RunError } from '../../run/index.js'
+import { Journal, JournalError, Run, RunError, type RunView } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
+import { span, trainedSoFar } from '../trained-so-far.js'
 import { sampleDigest } from './batch-digest.js'
 import { experienceOptionsOf, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
 import { IterationJournal } from './iteration-journal.js'
 import { iterationPlan } from './plan.js'
+import type { RlState } from './state.js'
 
 export interface ReplayReport {
   readonly iterations: number
@@ -20,42 +22,90 @@ export interface ReplayReport {
   readonly updates: number
   /** What differs, in words that name the iteration and the sample. Empty where all is as it was. */
   readonly mismatches: readonly string[]
+  /** What was trained on and was not compared, with why. Empty where all of it was compared. */
+  readonly notCompared: readonly string[]
 }
 
 export async function replayRl(directory: string): Promise<ReplayReport> {
-  const { config: stored } = await Run.read(directory)
-  const config = rlSchema.parse(stored.config)
+  const view = await Run.read(directory)
+  const config = rlSchema.parse(view.config.config)
   const maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
-  const counts = { iterations: 0, samples: 0, updates: 0 }
+  const trained = await trainedIterations(view)
+  const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
   const mismatches: string[] = []
-  for (const iteration of await journal.iterations()) {
-    const found = await replayIteration({ config, maker, journal, iteration }).catch((error: unknown) => {
+  const notCompared: string[] = []
+  const there = await journal.iterations()
+  const end = Math.max(trained.iterations, (there.at(-1) ?? -1) + 1)
+  for (let iteration = 0; iteration < end; iteration++) {
+    const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0
+    const found = await replayIteration({ config, maker, journal, iteration, expected }).catch((error: unknown) => {
       if (!(error instanceof JournalError) && !(error instanceof MissingError)) throw error
-      return { samples: 0, updates: 0, mismatches: [`iteration ${iteration}: ${error.message}`] }
+      return {
+        samples: 0,
+        updates: 0,
+        done: 0,
+        mismatches: [`iteration ${iteration}: ${error.message}`],
+        lost: undefined,
+      }
     })
-    // An iteration that was cut off before its batch was whole was not trained on.
+    // Samples of an iteration that was begun, and of which nothing was trained.
     if (!found) break
-    counts.iterations++
+    if (found.samples + found.mismatches.length > 0 || found.lost === undefined) counts.iterations++
     counts.samples += found.samples
     counts.updates += found.updates
+    counts.done += found.done
     mismatches.push(...found.mismatches)
+    if (found.lost !== undefined) notCompared.push(`iteration ${iteration}: ${found.lost}`)
+    if (found.mismatches.length === 0 && found.lost === undefined) continue
     // All that follows rests on what was learned here.
-    if (found.mismatches.length > 0) break
+    if (iteration + 1 < trained.iterations)
+      notCompared.push(
+        `${span('iteration', iteration + 1, trained.iterations - 1)}: not compared, as what follows rests on iteration ${iteration}`,
+      )
+    break
   }
-  return { ...counts, mismatches }
+  const { done, ...compared } = counts
+  const complete = mismatches.length + notCompared.length === 0
+  if (complete && done < trained.steps)
+    notCompared.push(`the run made ${trained.steps} optimiser steps, and the journal has ${done}`)
+  else if (complete && counts.iterations === 0) notCompared.push('nothing was trained yet: there is nothing to compare')
+  return { ...compared, mismatches, notCompared }
 }
 
+/** What the run says it has trained: whole iterations, updates of the one after them, optimiser steps of all. */
+async function trainedIterations(view: RunView): Promise<{ iterations: number; updates: number; steps: number }> {
+  const { logged, saved, checkpoint } = await trainedSoFar(view)
+  const state = checkpoint?.state as unknown as RlState | undefined
+  const iterations = Math.max(logged, state?.iteration ?? 0)
+  return { iterations, updates: state?.iteration === iterations ? state.updates.length : 0, steps: saved }
+}
+
+interface ReplayedIteration {
+  readonly samples: number
+  readonly updates: number
+  /** Optimiser steps that changed weights. */
+  readonly done: number
+  readonly mismatches: readonly string[]
+  /** What of it could not be compared. */
+  readonly lost: string | undefined
+}
+
+/** Undefined where nothing of the iteration was trained, and nothing had to be. */
 async function replayIteration(options: {
   config: RlConfig
   maker: FastExperienceMaker
   journal: Journal
   iteration: number
-}): Promise<Omit<ReplayReport, 'iterations'> | undefined> {
-  const { config, maker, journal, iteration } = options
+  /** The updates that the journal has to have. */
+  expected: 'whole' | number
+}): Promise<ReplayedIteration | undefined> {
+  const { config, maker, journal, iteration, expected } = options
   const recorded = await IterationJournal.open(journal, iteration)
   const { rollout, prompts, updates, end } = recorded
-  if (!rollout) return undefined
+  if (!rollout && expected === 0) return undefined
+  if (!rollout)
+    return { samples: 0, updates: 0, done: 0, mismatches: [], lost: 'not compared, the journal has lost its batch' }
   const mismatches: string[] = []
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
@@ -94,7 +144,17 @@ async function replayIteration(options: {
       differs(`optimiser step ${step}: the samples of its batch are not those of the plan`)
   }
   if (end?.measuredKl) maker.observeKl(end.measuredKl)
-  return { samples: experiences.length, updates: updates.length, mismatches }
+  const stopped = updates.at(-1)?.outcome === 'stopped'
+  const wanted = expected === 'whole' ? (stopped ? updates.length : plan.length) : expected
+  const missing = wanted - updates.length
+  const lost =
+    missing > 0
+      ? `the journal has lost ${missing} of its ${wanted} optimiser steps`
+      : expected === 'whole' && !end
+        ? 'the journal has lost its end'
+        : undefined
+  const done = updates.filter(({ outcome }) => outcome === 'done').length
+  return { samples: experiences.length, updates: updates.length, done, mismatches, lost }
 }
 
 /** Something was asked for that the journal should have. */

@@ -1,9 +1,10 @@
 /** How an engine gets the policy's weights: it has them, or they are written where it reads them. */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
+import { readdir, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { InputError, isSystemError } from '../../errors/index.js'
 import type { FastExperienceMaker } from '../../experience/index.js'
+import { makeDirectory } from '../../files/index.js'
 import type { PolicyVersion, TokenModel } from '../../model/index.js'
 import type { Generator, WeightsProof } from '../../rollout/index.js'
 import type { Tokenizer } from '../../text/index.js'
@@ -35,7 +36,7 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
     const { version } = actor
     if (given === version) return
     const path = join(directory, `${what}-${version}`)
-    await mkdir(directory, { recursive: true })
+    await makeDirectory(directory)
     const proof = await maker.withModel(actor, async (): Promise<WeightsProof> => {
       await actor.export(path, { what })
       const [scored] = await actor.score([proofIds])

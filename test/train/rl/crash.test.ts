@@ -62,7 +62,13 @@ async function expectFinished(output: string, weights: Buffer, label: string): P
     (await metricLines(output)).map(({ step }) => step),
     label,
   ).toEqual([1, 2])
-  expect(await replayRl(output), label).toEqual({ iterations: 2, samples: 8, updates: 4, mismatches: [] })
+  expect(await replayRl(output), label).toEqual({
+    iterations: 2,
+    samples: 8,
+    updates: 4,
+    mismatches: [],
+    notCompared: [],
+  })
   const { status, journal } = await Run.read(output)
   expect(status, label).toBe('finished')
   for (const iteration of await journal.iterations()) {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { replayRl } from '../../../src/train/rl/index.js'
 import { flipBit } from '../../run/world.js'
 import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from './world.js'
 
@@ -100,4 +101,75 @@ test('a journal that lost its end, and no checkpoint of before: refused', async 
   await expect(start({ ...base, output }, { resume: true })).rejects.toThrow(
     /holds no checkpoint that the run can go on from:\n.*the journal of iteration 1/,
   )
+})
+
+const journalOf = (run: string, iteration: number): string => join(run, 'journal', `00000${iteration}.jsonl`)
+/** Cuts a journal before its last record of a kind. */
+async function cutBefore(file: string, kind: string): Promise<void> {
+  const lines = (await readFile(file, 'utf8')).split('\n')
+  const at = lines.findLastIndex(line => line.includes(`"record":{"kind":"${kind}"`))
+  await writeFile(file, `${lines.slice(0, at).join('\n')}\n`)
+}
+
+const losses: readonly [string, (run: string) => Promise<void>, object][] = [
+  ['nothing', async () => {}, { iterations: 3, updates: 12, notCompared: [] }],
+  [
+    'the last iteration',
+    run => rm(journalOf(run, 2)),
+    { iterations: 2, notCompared: ['iteration 2: not compared, the journal has lost its batch'] },
+  ],
+  [
+    'one in the middle',
+    run => rm(journalOf(run, 1)),
+    {
+      iterations: 1,
+      notCompared: [
+        'iteration 1: not compared, the journal has lost its batch',
+        'iteration 2: not compared, as what follows rests on iteration 1',
+      ],
+    },
+  ],
+  [
+    'all of it',
+    run => rm(join(run, 'journal'), { recursive: true }),
+    {
+      iterations: 0,
+      notCompared: [
+        'iteration 0: not compared, the journal has lost its batch',
+        'iterations 1 to 2: not compared, as what follows rests on iteration 0',
+      ],
+    },
+  ],
+  [
+    'an optimiser step',
+    run => cutBefore(journalOf(run, 2), 'update'),
+    { iterations: 3, updates: 11, notCompared: ['iteration 2: the journal has lost 1 of its 4 optimiser steps'] },
+  ],
+  [
+    'the last record',
+    run => cutBefore(journalOf(run, 2), 'end'),
+    { iterations: 3, notCompared: ['iteration 2: the journal has lost its end'] },
+  ],
+  [
+    'its end, and the run its checkpoints and metrics',
+    async run => {
+      await rm(journalOf(run, 2))
+      for (const name of ['checkpoints', 'logs/metrics.jsonl']) await rm(join(run, name), { recursive: true })
+    },
+    { iterations: 2, notCompared: ['the run made 12 optimiser steps, and the journal has 8'] },
+  ],
+]
+test.each(losses)('a replay of a journal that lost %s says what it did not compare', async (_, lose, expected) => {
+  const run = await copyOf(whole)
+  await lose(run)
+  expect(await replayRl(run)).toMatchObject({ mismatches: [], ...expected })
+})
+
+test('a replay of a run in the middle of an iteration compares what was trained', async () => {
+  const run = await stoppedWithin()
+  expect(await replayRl(run)).toMatchObject({ iterations: 2, updates: 5, mismatches: [], notCompared: [] })
+  await cutBefore(journalOf(run, 1), 'update')
+  expect(await replayRl(run)).toMatchObject({
+    notCompared: ['iteration 1: the journal has lost 1 of its 1 optimiser steps'],
+  })
 })

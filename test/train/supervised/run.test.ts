@@ -1,5 +1,5 @@
 /** What a supervised training leaves in its run directory, and what it refuses before it begins. */
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
@@ -147,7 +147,13 @@ describe('replay', () => {
     const config = configOf({ model: directory, data: path, maxSteps: 5 })
     await runSft(jobOf(config))
     rmSync(directory, { recursive: true })
-    expect(await replaySupervised(config.output)).toEqual({ batches: 5, rows: 19, mismatches: [], changedFiles: [] })
+    expect(await replaySupervised(config.output)).toEqual({
+      batches: 5,
+      rows: 19,
+      mismatches: [],
+      notCompared: [],
+      changedFiles: [],
+    })
 
     // Where a row says something else, its name is another too.
     writeFileSync(path, `${[...rows.slice(0, -1), rows.at(-1)!.replace('10', '77')].join('\n')}\n`)
@@ -162,6 +168,33 @@ describe('replay', () => {
     writeFileSync(template, readFileSync(template, 'utf8').replace('assistant', 'machine'))
     const { mismatches } = await replaySupervised(config.output)
     expect(mismatches[0]).toMatchObject({ step: 1, message: expect.stringContaining('not those that were trained on') })
+  })
+
+  test('steps that the journal lost are named', async () => {
+    const config = configOf({ maxSteps: 5 })
+    await runSft(jobOf(config))
+    const directory = join(config.output, 'journal')
+    const records = await (await Run.read(config.output)).journal.read(0)
+    const lost = async (steps: readonly number[]) => {
+      rmSync(directory, { recursive: true })
+      const journal = new Journal(directory)
+      for (const [i, { record }] of records.entries()) if (!steps.includes(i + 1)) await journal.append(0, record)
+      await journal.close()
+      const { batches, mismatches, notCompared } = await replaySupervised(config.output)
+      expect(mismatches).toEqual([])
+      expect(batches).toBe(5 - steps.length)
+      return notCompared
+    }
+    expect(await lost([])).toEqual([])
+    expect(await lost([5])).toEqual(['step 5: not compared, the journal has no record of it'])
+    expect(await lost([2, 4, 5])).toEqual([
+      'step 2: not compared, the journal has no record of it',
+      'steps 4 to 5: not compared, the journal has no record of them',
+    ])
+    expect(await lost([1, 2, 3, 4, 5])).toEqual(['steps 1 to 5: not compared, the journal has no record of them'])
+    mkdirSync(directory)
+    writeFileSync(join(directory, '000000.jsonl'), '')
+    expect((await replaySupervised(config.output)).notCompared).toHaveLength(1)
   })
 
   test('a record that was changed is named: by its line, or by its row where the checksum was changed with it', async () => {
