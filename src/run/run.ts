@@ -20,6 +20,7 @@ import {
   continuedConfig,
   newConfig,
   type RunIdentity,
+  type RunInputs,
   readConfig,
   writeConfig,
 } from './identity.js'
@@ -69,6 +70,8 @@ export type Outcome = 'finished' | 'stopped' | 'failed'
 export class Run {
   readonly directory: string
   readonly journal: Journal
+  /** What the run is made from, as it was opened. */
+  readonly inputs: RunInputs
   /** Whether there was a run to go on with. */
   readonly resumed: boolean
   /** Whether it begins with nothing saved: what a run logs once, at its start, is still to be logged. */
@@ -85,6 +88,7 @@ export class Run {
   private constructor(opened: Opened) {
     this.directory = opened.directory
     this.journal = new Journal(runPaths(opened.directory).journal)
+    this.inputs = opened.inputs
     this.resumed = opened.resumed
     this.fromStart = opened.saved === undefined
     this.#lock = opened.lock
@@ -151,7 +155,8 @@ export class Run {
         versions: identity.versions,
         changes: changes.map(written),
       })
-      return new Run({ directory, resumed: true, saved: latest?.step, unusable, lock, logs, options })
+      const { inputs = {} } = identity
+      return new Run({ directory, inputs, resumed: true, saved: latest?.step, unusable, lock, logs, options })
     })
   }
 
@@ -168,7 +173,8 @@ export class Run {
     await makeFolders(directory)
     const logs = await RunLogs.open(paths.logs)
     logs.event('started', { command: identity.command, versions: identity.versions })
-    return new Run({ directory, resumed: false, saved: undefined, unusable: new Set(), lock, logs, options })
+    const { inputs = {} } = identity
+    return new Run({ directory, inputs, resumed: false, saved: undefined, unusable: new Set(), lock, logs, options })
   }
 
   /** Whether there is a run in a directory. A `config.json` of something else, such as a model, is a {@link RunError}. */
@@ -266,6 +272,7 @@ export class Run {
 
 interface Opened {
   directory: string
+  inputs: RunInputs
   resumed: boolean
   saved: number | undefined
   unusable: Set<number>

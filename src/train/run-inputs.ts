@@ -6,6 +6,7 @@ import { modelFiles } from '../model/index.js'
 import type { Report } from '../progress/index.js'
 import { rewardFiles } from '../reward/index.js'
 import type { RunInputs } from '../run/index.js'
+import { chatTemplateWords } from '../text/index.js'
 
 export interface InputOptions {
   /** Directories of models and adapters, by the option that names them. */
@@ -44,7 +45,7 @@ export async function runInputs({ models, rewards, chatTemplate, report, signal 
       for (const file of made.files) await add('rewards', relative(folder, file), file)
       for (const directory of made.models) await addModel('rewards', relative(folder, directory), directory)
     }
-    if (chatTemplate !== undefined && (await stat(chatTemplate).catch(() => undefined))?.isFile())
+    if (chatTemplate !== undefined && !chatTemplateWords.some(word => word === chatTemplate))
       await add('chatTemplate', basename(chatTemplate), resolve(chatTemplate))
     return inputs
   } finally {

@@ -22,12 +22,16 @@ export function runVersions(): Record<string, string> {
 export async function keepTokenizer(tokenizer: Tokenizer, run: string): Promise<string | undefined> {
   const { dir: from, givenTemplate, stopIds } = tokenizer
   const target = join(run, 'tokenizer')
-  if (!(await exists(target)))
-    await writeDirectoryAtomic(target, async at => {
+  // A resumed run may be allowed to have another.
+  await writeDirectoryAtomic(
+    target,
+    async at => {
       for (const name of ['config.json', 'generation_config.json', ...tokenizerFiles])
         if (await exists(join(from, name))) await cp(join(from, name), join(at, name), { recursive: true })
       if (givenTemplate !== undefined) await writeTemplate(at, givenTemplate, stopIds)
-    })
+    },
+    { replaces: () => true },
+  )
   return givenTemplate === undefined ? undefined : target
 }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { ExampleSet, ExampleStream, Examples } from '../../data/index.js'
 import type { LocalModel } from '../../model/index.js'
 import { count } from '../../progress/index.js'
+import type { RunInputs } from '../../run/index.js'
 import { evaluationRows } from '../evaluation-rows.js'
 import type { SupervisedKind } from '../example-digest.js'
 import type { JobOptions } from '../job.js'
@@ -26,6 +27,8 @@ export interface ReferencePassOptions<K extends SupervisedKind> {
   readonly step: number
   /** Of the dataset's files. */
   readonly fingerprints: Readonly<Record<string, string>>
+  /** Of models, tokenizer and template. */
+  readonly inputs: RunInputs
   /** A stream of its own, at the beginning. */
   readonly rows: ExampleStream<Examples[K]>
   readonly validation: ExampleSet<Examples[K]> | undefined
@@ -71,12 +74,13 @@ export async function referencePass<K extends SupervisedKind>(
 function identity({
   config,
   fingerprints,
-}: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'fingerprints'>): string {
+  inputs,
+}: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'fingerprints' | 'inputs'>): string {
   const { model, adapter, reference, dtype, data, validationData } = config
   const { maxLength, overlong, promptTemplate, systemPrompt, chatTemplate } = config
   const read = { data, validationData, maxLength, overlong, promptTemplate, systemPrompt, chatTemplate, fingerprints }
   return createHash('sha256')
-    .update(JSON.stringify({ model, adapter, reference, dtype, ...read }))
+    .update(JSON.stringify({ model, adapter, reference, dtype, ...read, inputs }))
     .digest('hex')
 }
 

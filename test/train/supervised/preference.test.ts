@@ -8,6 +8,7 @@ import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
 import { ReferenceLogprobs } from '../../../src/train/preference/reference-logprobs.js'
 import { mismatchedResponses } from '../../../src/train/preference/responses.js'
+import { flipBit } from '../../run/world.js'
 import { answerPairs, labelledAnswers } from './answers.js'
 import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel } from './world.js'
 
@@ -90,6 +91,22 @@ describe('the reference', () => {
     const { metrics } = await runPreference(jobOf(config))
     expect(metrics['loss/train']).toBeCloseTo(Math.log(2), 5)
     expect(metrics['preference/margin']).toBeCloseTo(0, 4)
+  })
+
+  test('is asked again where the run is allowed to go on with another one', async () => {
+    const reference = await modelDirectory(2)
+    const settings = { model: await modelDirectory(1), reference, data: rowsOf('dpo'), batchSize: 8, maxSteps: 2 }
+    const config = configOf(settings)
+    await runPreference(jobOf(config))
+    const file = join(reference, 'model.safetensors')
+    flipBit(file, readFileSync(file).length - 40)
+    const more = { ...config, maxSteps: 3 }
+    await expect(runPreference(jobOf(more, { resume: true }))).rejects.toThrow(
+      /reference model\.safetensors: was "[0-9a-f]{64}", is now "[0-9a-f]{64}"/,
+    )
+    const score = scored()
+    await runPreference(jobOf(more, { resume: true, allowChange: ['reference'] }))
+    expect(score).toHaveBeenCalled()
   })
 
   test('may be another model', async () => {

@@ -137,6 +137,23 @@ describe('a stop', () => {
   })
 })
 
+test('a chat template that was given is part of what a run was started with', async () => {
+  const file = fresh('template.jinja')
+  const template = (word: string) =>
+    `{% for message in messages %}${word} {{ message['role'] }}: {{ message['content'] }}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}${word} assistant: {% endif %}`
+  writeFileSync(file, template('one'))
+  const config = configOf({ chatTemplate: file, maxSteps: 1 })
+  await runSft(jobOf(config))
+  writeFileSync(file, template('two'))
+  const more = { ...config, maxSteps: 2 }
+  await expect(runSft(jobOf(more, { resume: true }))).rejects.toThrow(
+    /chatTemplate template\.jinja-\d+: was "[0-9a-f]{64}", is now "[0-9a-f]{64}"/,
+  )
+  await runSft(jobOf(more, { resume: true, allowChange: ['chatTemplate'] }))
+  for (const name of ['tokenizer', 'final_model'])
+    expect(readFileSync(join(config.output, name, 'chat_template.jinja'), 'utf8'), name).toBe(template('two'))
+})
+
 describe('replay', () => {
   test('derives every batch again without the model, and names a row that changed', async () => {
     const directory = fresh('model-copy')
