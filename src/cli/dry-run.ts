@@ -1,20 +1,15 @@
 /** What a dry run found, for people. */
-import { totalmem } from 'node:os'
 import type { DataReport } from '../data/index.js'
-import { cudaDevice } from '../tensor/index.js'
-import type { CheckedModels, ModelMemory, TrainingPlan } from '../train/index.js'
-
-export interface DryRun {
-  readonly plan: TrainingPlan
-  readonly models: CheckedModels
-  readonly data: readonly DataReport[]
-}
+import { type CheckedModels, type CheckedTraining, deviceMemory, type ModelMemory } from '../train/index.js'
 
 /** Lines about data, models and memory. */
-export function dryRunReport({ models, data }: DryRun): string[] {
-  const { device } = models
-  const available = device === 'cpu' ? totalmem() : cudaDevice(device)?.totalBytes
-  return ['', ...data.flatMap(dataLines), '', ...memoryLines(models, available), '', 'Everything checks out.']
+export function dryRunReport({ models, data }: CheckedTraining): string[] {
+  return ['', ...data.flatMap(dataLines), ...memoryReport(models), 'Everything checks out.']
+}
+
+/** Lines about memory alone. */
+export function memoryReport(models: CheckedModels): string[] {
+  return ['', ...memoryLines(models, deviceMemory(models.device)), '']
 }
 
 function dataLines({ files, rows, formats, skipped, train, validation }: DataReport): string[] {
@@ -53,7 +48,7 @@ export function memoryLines(
   )
   const warning =
     available === undefined
-      ? [`There is no ${device} on this machine, so that nobody knows whether that fits.`]
+      ? [`There is no ${device} on this machine: whether that fits is not known.`]
       : total > available
         ? [
             `That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,

@@ -1,8 +1,8 @@
 /** What the verbs that run a model have in common: the model, the engine's size, how tokens are chosen. */
 import { z } from 'zod'
-import { InputError } from '../errors/index.js'
+import { naming } from '../errors/index.js'
 import type { OpenOptions, SamplingParams } from '../rollout/index.js'
-import { backend, type Device, resolveDevice } from '../tensor/index.js'
+import { type Device, requireDevice, resolveDevice } from '../tensor/index.js'
 import { deviceFlag } from './device-flag.js'
 import { directory, flagName, integer, number, text, toggle, UsageError } from './flags.js'
 
@@ -109,13 +109,5 @@ export function asUsage<T>(work: () => T): T {
 
 /** The device that a flag names; asked before anything is loaded. */
 export function usableDevice(flag: string): Device {
-  const device = resolveDevice(flag)
-  if (device === 'cpu') return device
-  const { cuda } = backend()
-  const advice = '`whetstone doctor` shows what there is'
-  if (!cuda.available) throw new InputError(`--device ${device}: no usable CUDA device; ${advice}`)
-  const index = Number(device.split(':')[1] ?? 0)
-  if (index >= cuda.devices.length)
-    throw new InputError(`--device ${device}: the devices are 0 to ${cuda.devices.length - 1}; ${advice}`)
-  return device
+  return naming('--device', () => requireDevice(resolveDevice(flag)))
 }

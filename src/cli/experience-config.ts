@@ -1,14 +1,22 @@
 /** What `whetstone experience` is told by its config file and `--set`. */
-import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { dataOptionsShape } from '../data/index.js'
-import { InputError, schemaProblems } from '../errors/index.js'
+import { InputError } from '../errors/index.js'
 import { experienceShape, klControllerSchema } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { chatTemplateWords } from '../text/index.js'
-import { engineTypes, generatorOptionProblems, generatorSchema, rewardRunShape } from '../train/index.js'
-import { UsageError } from './flags.js'
+import {
+  engineTypes,
+  fileLayer,
+  generatorOptionProblems,
+  generatorSchema,
+  type ResolvedConfig,
+  resolveConfig,
+  rewardRunShape,
+  withOrigin,
+} from '../train/index.js'
+import { setLayer } from './set-layer.js'
 
 const path = z.string().min(1)
 
@@ -41,46 +49,28 @@ export const experienceFileShape = {
 const schema = z.strictObject({ ...experienceFileShape, ...experienceShape })
 export type ExperienceFile = z.output<typeof schema>
 
-/** Paths in a config file are relative to it. */
-const pathNames = ['model', 'adapter', 'critic', 'prompts', 'rewards'] as const
+/** Options that name files or directories; those in a config file are relative to it. */
+const paths = [
+  'model',
+  'adapter',
+  'reference',
+  'critic',
+  'prompts',
+  'rewards',
+  'output',
+  'chatTemplate',
+  'generator.weightsDirectory',
+]
+/** Values of them that are no paths: standard output, the actor itself, templates by name. */
+const words = ['-', 'adapter-off', ...chatTemplateWords]
 
-export async function readExperienceFile(file: string, settings: readonly string[]): Promise<ExperienceFile> {
-  const read = await readConfigFile(file)
-  if (typeof read !== 'object' || read === null || Array.isArray(read))
-    throw new InputError(`${file}: expected options by name, such as "model: DIR"`)
-  const given: Record<string, unknown> = { ...read, ...Object.fromEntries(settings.map(parseSetting)) }
-  const result = schema.safeParse(given)
-  const describe = (key: string): string | undefined => schema.shape[key as keyof typeof schema.shape]?.description
-  if (!result.success) {
-    const problems = schemaProblems(result.error, { known: Object.keys(schema.shape), describe })
-    throw new InputError(`${file}: ${problems.join(`\n${file}: `)}`)
-  }
-  const wrong = generatorOptionProblems(result.data.generator, result.data.engineType)
-  if (wrong.length > 0) throw new InputError(`${file}: ${wrong.join(`\n${file}: `)}`)
-  const folder = dirname(resolve(file))
-  const resolved = { ...result.data }
-  resolved.generator = { ...resolved.generator, type: resolved.engineType ?? resolved.generator.type }
-  for (const name of pathNames) {
-    const value = resolved[name]
-    if (value !== undefined) resolved[name] = resolve(folder, value)
-  }
-  if (!(chatTemplateWords as readonly string[]).includes(resolved.chatTemplate))
-    resolved.chatTemplate = resolve(folder, resolved.chatTemplate)
-  // `-` and devices are not files beside the config.
-  if (!/^(-$|\/)/.test(resolved.output)) resolved.output = resolve(folder, resolved.output)
-  if (resolved.reference !== undefined && resolved.reference !== 'adapter-off')
-    resolved.reference = resolve(folder, resolved.reference)
-  return resolved
-}
+export interface ExperienceSettings extends ResolvedConfig<ExperienceFile> {}
 
-/** `key=value`; the value is JSON where it can be, and text otherwise. */
-function parseSetting(setting: string): [string, unknown] {
-  const at = setting.indexOf('=')
-  if (at < 1) throw new UsageError(`--set: expected key=value, got "${setting}"`)
-  const [key, text] = [setting.slice(0, at), setting.slice(at + 1)]
-  try {
-    return [key, JSON.parse(text)]
-  } catch {
-    return [key, text]
-  }
+export async function readExperienceFile(file: string, settings: readonly string[]): Promise<ExperienceSettings> {
+  const layers = [fileLayer(file, await readConfigFile(file)), setLayer(settings)]
+  const { config, origins } = resolveConfig(schema, layers, { paths, words })
+  const wrong = generatorOptionProblems(config.generator, config.engineType)
+  if (wrong.length > 0) throw new InputError(wrong.map(problem => withOrigin(problem, origins)).join('\n'))
+  const generator = { ...config.generator, type: config.engineType ?? config.generator.type }
+  return { config: { ...config, generator }, origins }
 }

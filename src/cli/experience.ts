@@ -15,11 +15,19 @@ import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import { eventLine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
-import { Tokenizer, templateUse } from '../text/index.js'
-import { checkGenerator, openGenerator } from '../train/index.js'
+import { type Tokenizer, templateUse } from '../text/index.js'
+import {
+  checkGenerator,
+  checkModels,
+  openGenerator,
+  type PlannedUse,
+  requireMachine,
+  type TrainingPlan,
+} from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
+import { attributed } from './train-command.js'
 
 const described = Object.entries(experienceFileShape)
   .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)
@@ -46,13 +54,14 @@ ${flagHelp(flags)}
 
 export async function run(args: string[]): Promise<number> {
   const { config: path, set = [], dryRun } = readFlags(args, flags)
-  const config = await readExperienceFile(path, set)
+  const { config, origins } = await readExperienceFile(path, set)
   const { model, adapter, reference, critic, prompts, rewards } = config
   const directories = [model, adapter, reference, critic].filter(one => one !== undefined)
   const output = await openOutput(config.output, { inputs: [path, prompts, rewards], directories })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal => (dryRun ? checkOnly(config, report) : experience(config, { output, report, signal })),
+    work: signal =>
+      attributed(origins, () => (dryRun ? checkOnly(config, report) : experience(config, { output, report, signal }))),
     onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }
@@ -67,9 +76,11 @@ interface Surroundings {
 async function prepare(config: ExperienceFile) {
   const options = experienceOptions(config)
   resolveExperienceConfig(options, { critic: config.critic !== undefined })
+  const models = await checkModels(planOf(config))
+  requireMachine(models)
   await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
-  const tokenizer = await Tokenizer.load(config.model, { chatTemplate: config.chatTemplate })
+  const { tokenizer } = models
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer, device: config.device })
   const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
@@ -85,6 +96,30 @@ async function prepare(config: ExperienceFile) {
   } catch (error) {
     await engine.close()
     throw error
+  }
+}
+
+/** The models that will be loaded, none of which is trained. */
+function planOf(config: ExperienceFile): TrainingPlan {
+  const { model, adapter, reference, critic, rolloutBatchSize, nSamplesPerPrompt, maxNewTokens, promptMaxLen } = config
+  const use = { role: 'language', trained: 'nothing', computes: 'yes' } as const
+  const others: PlannedUse[] = []
+  if (reference !== undefined && reference !== 'adapter-off')
+    others.push({ ...use, name: 'the reference', option: 'reference', directory: reference })
+  if (critic !== undefined)
+    others.push({ ...use, role: 'value', name: 'the critic', option: 'critic', directory: critic })
+  const samples = rolloutBatchSize * nSamplesPerPrompt
+  const engine = config.generator.type === 'local' ? 'here' : 'elsewhere'
+  return {
+    models: [{ ...use, name: 'the actor', option: 'model', directory: model, adapter }, ...others],
+    data: [],
+    rewards: config.rewards,
+    device: config.device,
+    gradientCheckpointing: false,
+    sequences: Math.min(samples, config.microRolloutBatchSize),
+    generation: { samples, promptMaxLen, maxNewTokens, engine },
+    chatTemplate: config.chatTemplate,
+    seed: config.seed,
   }
 }
 

@@ -4,12 +4,13 @@ import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
 import { type Report, reportFor } from '../progress/index.js'
-import { configOptions, type RawConfig, settingsLayer } from '../train/index.js'
+import { configOptions, type RawConfig } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, several, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
-import { resumeLine } from './train-command.js'
+import { setLayer } from './set-layer.js'
+import { resumeLine, showMachine } from './train-command.js'
 import { trainings } from './trainings.js'
 
 const flags = z.object({
@@ -61,7 +62,7 @@ export async function run(args: string[]): Promise<number> {
     throw new UsageError('--allow-change: goes with --resume, and with nothing else')
   const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
   const report = reportFor(process.env)
-  const pipeline = await createRlhfPipeline(config, { report, layers: [asUsage(() => settingsLayer(set))] })
+  const pipeline = await createRlhfPipeline(config, { report, layers: [setLayer(set)] })
   const { saveDir } = pipeline.config
   return interruptible({
     work: async signal => {
@@ -83,14 +84,6 @@ export async function run(args: string[]): Promise<number> {
 
 const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
 
-function asUsage<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw new UsageError((error as Error).message, { cause: error })
-  }
-}
-
 function stagesOf(names: string): StageName[] {
   return names.split(',').map(one => {
     const name = one.trim()
@@ -107,13 +100,15 @@ async function dry(
   pipeline: RlhfPipeline,
   { stages, report, signal }: { stages: readonly StageName[] | undefined; report: Report; signal: AbortSignal },
 ): Promise<number> {
-  const checked = await pipeline.check({ ...(stages ? { stages } : {}), signal })
+  const checked = await pipeline
+    .check({ ...(stages ? { stages } : {}), signal })
+    .catch(error => showMachine(error, report))
   process.stdout.write(`${resolvedConfig(pipeline.config as RawConfig, pipeline.origins)}\n`)
   for (const name of pipeline.unusedOptions) report.line(`${name}: no stage of this pipeline reads it`)
-  for (const { stage, resolved, plan, models, data } of checked) {
+  for (const { stage, resolved, models, data } of checked) {
     process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
     report.line(`\nstage ${stage}`)
-    for (const line of dryRunReport({ plan, models, data })) report.line(line)
+    for (const line of dryRunReport({ models, data })) report.line(line)
   }
   return 0
 }

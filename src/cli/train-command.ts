@@ -1,31 +1,29 @@
 /** What `sft`, `reward train`, `rl` and `dpo` have in common: configs in layers, dry runs, Ctrl-C, resume, what to do next. */
-import { constants, existsSync } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
-import { InputError, systemProblem, WhetstoneError } from '../errors/index.js'
-import { readConfigFile } from '../files/index.js'
+import { InputError, refuse, WhetstoneError } from '../errors/index.js'
+import { checkNewDirectory, readConfigFile } from '../files/index.js'
 import { type Report, reportFor } from '../progress/index.js'
-import { Run, RunError } from '../run/index.js'
+import { Run } from '../run/index.js'
 import {
-  type CheckedModels,
+  type CheckedTraining,
   type ConfigLayer,
-  checkData,
-  checkModels,
   configOptions,
   fileLayer,
   type JobOptions,
   type JobResult,
+  MachineError,
   type RawConfig,
   type ResolvedConfig,
-  settingsLayer,
-  type TrainingPlan,
   withOrigin,
 } from '../train/index.js'
-import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, settings, several, toggle, UsageError } from './flags.js'
+import { dryRunReport, memoryReport } from './dry-run.js'
+import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
+import { setLayer } from './set-layer.js'
 import type { Verb } from './verbs.js'
 
 /** One kind of training, as a command sees it. */
@@ -38,7 +36,6 @@ export interface Training<C> {
   readonly example: string
   readonly schema: z.ZodObject
   readonly resolve: (layers: readonly ConfigLayer[]) => ResolvedConfig<C> & { readonly notes?: readonly string[] }
-  readonly plan: (config: C) => TrainingPlan
   readonly run: (job: JobOptions<C>) => Promise<JobResult>
   /** What to do with the model in a directory: commands and their like, a line each. */
   readonly next: (model: string) => readonly string[]
@@ -64,7 +61,7 @@ async function runCommand<C extends { readonly output: string }>(
   const settings = readFlags(args, flags)
   const { config: path, resume = false } = settings
   const given = fileLayer(path, await readConfigFile(path))
-  const resolved = training.resolve([given, commandLine(settings)])
+  const resolved = training.resolve([given, setLayer(settings.set ?? [])])
   const { output } = resolved.config
   const report = reportFor(process.env)
   return interruptible({
@@ -85,19 +82,32 @@ async function train<C>(
   { config, origins, notes = [] }: ReturnType<Training<C>['resolve']>,
   { report, signal }: Surroundings,
 ): Promise<number> {
-  const plan = training.plan(config)
-  const models = await checkModels(plan)
-  for (const note of notes) report.line(note)
-  if (dryRun) return dry({ config: config as RawConfig, origins }, plan, models, { report, signal })
-  signal.addEventListener('abort', () => report.line(stopping), { once: true })
-  const result = await training.run({ config, origins, resume, allowChange, report, signal })
+  const job = { config, origins, resume, allowChange, report, signal }
+  const said = (): void => {
+    for (const note of notes) report.line(note)
+  }
+  if (dryRun) {
+    const onChecked = (checked: CheckedTraining): 'stop' => {
+      said()
+      showChecked({ config: config as RawConfig, origins }, checked, report)
+      return 'stop'
+    }
+    await training.run({ ...job, onChecked }).catch(error => showMachine(error, report))
+    return 0
+  }
+  const onChecked = (): 'train' => {
+    said()
+    signal.addEventListener('abort', () => report.line(stopping), { once: true })
+    return 'train'
+  }
+  const result = await training.run({ ...job, onChecked })
   if (result.outcome === 'stopped') signal.throwIfAborted()
   for (const line of await afterwards(training, result)) report.line(line)
   return result.step === 0 ? 1 : 0
 }
 
 /** An error about an option says which file, or which part of the command line, gave it. */
-async function attributed<T>(origins: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+export async function attributed<T>(origins: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -115,34 +125,13 @@ function interruptedLine(output: string, verb: string, args: readonly string[]):
 
 const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
 
-function commandLine({ set = [] }: Settings): ConfigLayer {
-  try {
-    return settingsLayer(set)
-  } catch (error) {
-    throw new UsageError((error as Error).message, { cause: error })
-  }
-}
-
 /**
  * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
  * beginning left none to resume; it starts then.
  */
 async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<void> {
-  const found = await stat(output).catch(() => undefined)
-  if (found && !found.isDirectory())
-    throw new InputError(`output: ${output} is a file; a run needs a directory of its own`)
-  const existing = found ? resolve(output) : await existingAncestor(dirname(resolve(output)))
-  // The dot: what is there may be a file.
-  await access(`${existing}/.`, constants.W_OK).catch((cause: unknown) => {
-    throw new InputError(`output: ${output}: ${systemProblem(cause, 'write')}`, { cause })
-  })
-  const holdsRun = await Run.isIn(output).catch((error: unknown) => {
-    if (!(error instanceof RunError)) throw error
-    throw new InputError(`output: ${error.message}`, {
-      cause: error,
-      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    })
-  })
+  await checkNewDirectory(output).catch(error => refuse('output', error))
+  const holdsRun = await Run.isIn(output).catch(error => refuse('output', error))
   if (intent === 'resume' && !holdsRun) report.line(`${output} holds no run yet: it starts from the beginning.`)
   if (intent === 'start' && holdsRun)
     throw new InputError(`output: ${output} holds a run already`, {
@@ -150,22 +139,19 @@ async function checkOutput(output: string, intent: 'start' | 'resume', report: R
     })
 }
 
-/** The nearest of a directory and those above it that is there. */
-async function existingAncestor(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined)
-  return found || dirname(path) === path ? path : existingAncestor(dirname(path))
+function showChecked(
+  { config, origins }: ResolvedConfig<RawConfig>,
+  { models, data }: CheckedTraining,
+  report: Report,
+): void {
+  process.stdout.write(`${resolvedConfig(config, origins)}\n`)
+  for (const line of dryRunReport({ models, data })) report.line(line)
 }
 
-async function dry(
-  { config, origins }: ResolvedConfig<RawConfig>,
-  plan: TrainingPlan,
-  models: CheckedModels,
-  { report, signal }: Surroundings,
-): Promise<number> {
-  const data = await checkData(plan, { tokenizer: models.tokenizer, signal })
-  process.stdout.write(`${resolvedConfig(config, origins)}\n`)
-  for (const line of dryRunReport({ plan, models, data })) report.line(line)
-  return 0
+/** A dry run for another machine is refused, and still says what the models take there. */
+export function showMachine(error: unknown, report: Report): never {
+  if (error instanceof MachineError) for (const line of memoryReport(error.checked)) report.line(line)
+  throw error
 }
 
 /** Where the models are, and how to use them. */

@@ -4,8 +4,6 @@ import { pipelineSchema, resolvePipelineConfig } from '../pipeline/index.js'
 import {
   algorithms,
   type PreferenceConfig,
-  planRl,
-  planRows,
   preferencePaths,
   preferenceSchema,
   type RewardModelConfig,
@@ -37,7 +35,6 @@ or texts. The best checkpoint is the one of lowest perplexity on validation data
   example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
   schema: sftSchema,
   resolve: layers => resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
-  plan: config => planRows(config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 }),
   run: runSft,
   next: useModel,
 }
@@ -49,7 +46,6 @@ that ranks most held-out pairs rightly.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
   schema: rewardModelSchema,
   resolve: layers => resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
-  plan: config => planRows(config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 }),
   run: runRewardModel,
   next: model => [
     'to reward samples with it, in a file of rewards:',
@@ -64,13 +60,6 @@ labelled one by one. What the reference says of them is computed once, before th
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
   schema: preferenceSchema,
   resolve: layers => resolveConfig(preferenceSchema, layers, { paths: preferencePaths, words: supervisedWords }),
-  plan: config =>
-    planRows(config, {
-      kind: config.loss === 'kto' ? 'labelled' : 'preferences',
-      role: 'language',
-      sequencesPerRow: config.loss === 'kto' ? 1 : 2,
-      reference: config.reference,
-    }),
   run: runPreference,
   next: useModel,
 }
@@ -88,7 +77,6 @@ export const rlTraining: Training<RlConfig> = {
     const values = set.map(path => `${path} ${JSON.stringify(valueAt(resolved.config, path))}`)
     return { ...resolved, notes: [`${preset} sets ${values.join(', ').replaceAll('"', '')}`] }
   },
-  plan: planRl,
   run: runRl,
   next: useModel,
 }

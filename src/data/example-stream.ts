@@ -25,16 +25,25 @@ interface Ahead<E> {
 export class Counts implements ExampleCounts {
   truncated = 0
   readonly dropped: Record<string, number> = {}
+  firstDropped: string | undefined
 
   /** The example, or undefined for one that was dropped. */
   note<E>(encoded: Encoded<E>): E | undefined {
     if (encoded.kind === 'dropped') {
       this.dropped[encoded.reason] = (this.dropped[encoded.reason] ?? 0) + 1
+      this.firstDropped ??= encoded.message
       return undefined
     }
     if (encoded.truncated) this.truncated++
     return encoded.example
   }
+}
+
+/** What to say where every example was dropped. */
+export function whyEmpty({ dropped, firstDropped }: ExampleCounts): string {
+  const reasons = Object.entries(dropped).map(([reason, count]) => `${reason} ${count}`)
+  const advice = dropped.overlong === undefined ? '' : '; raise maxLength, or shorten the rows'
+  return `every example is left out (${reasons.join(', ')}; the first: ${firstDropped})${advice}`
 }
 
 export class ShuffledStream<E> implements ExampleStream<E> {
@@ -111,20 +120,17 @@ export class ShuffledStream<E> implements ExampleStream<E> {
       this.#cursor = { epoch, position: position + 1 }
       return
     }
-    if (this.#given === 0) {
-      const reasons = Object.entries(this.counts.dropped).map(([reason, count]) => `${reason} ${count}`)
-      throw new DataError(
-        `every example of an epoch was dropped (${reasons.join(', ')}); raise maxLength, or set overlong: truncate`,
-      )
-    }
+    if (this.#given === 0) throw new DataError(`data: ${whyEmpty(this.counts)}`)
     this.#given = 0
     this.#cursor = { epoch: epoch + 1, position: 0 }
   }
 
   #fill(wanted: number): void {
+    // What is taken is of one epoch: more than two of them need not be there, however many are asked for.
+    const most = Math.min(wanted, 2 * this.size)
     const last = this.#ahead.at(-1)
     let next = last ? this.#after(last) : this.#cursor
-    while (this.#ahead.length < wanted && (this.#ahead.length === 0 || this.#aheadBytes < aheadBytes)) {
+    while (this.#ahead.length < most && (this.#ahead.length === 0 || this.#aheadBytes < aheadBytes)) {
       const visit = this.source.order.at(next.epoch, next.position)
       const bytes = this.source.bytesOf(visit)
       const loading = this.source.load(visit)

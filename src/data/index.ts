@@ -9,6 +9,7 @@
  */
 export { type OpenDatasetOptions, openDataset } from './dataset.js'
 export { DataError } from './errors.js'
+export { whyEmpty } from './example-stream.js'
 export { answerColumns } from './formats/fields.js'
 export { type Inspection, type InspectOptions, inspectData } from './inspect.js'
 export type { LengthSummary } from './lengths.js'

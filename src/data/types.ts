@@ -56,6 +56,8 @@ export interface DataCursor {
 export interface ExampleCounts {
   readonly truncated: number
   readonly dropped: Readonly<Record<string, number>>
+  /** What was wrong with the first that was dropped. */
+  readonly firstDropped?: string | undefined
 }
 
 /** Epochs in an order that seed and epoch alone decide. The next examples are read and encoded while the last are trained on. */

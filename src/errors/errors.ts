@@ -16,6 +16,25 @@ export class WhetstoneError extends Error {
   }
 }
 
+/**
+ * Throws an error for people again with the name of the option that led to it: the room that found out knows the file or the
+ * device, and its caller which option named it. Any other error is thrown as it is.
+ */
+export function refuse(option: string, error: unknown): never {
+  if (!(error instanceof WhetstoneError)) throw error
+  const { message, remedy } = error
+  throw new InputError(`${option}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
+}
+
+/** Runs work whose errors for people are named after an option, as {@link refuse} does. */
+export function naming<T>(option: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    refuse(option, error)
+  }
+}
+
 /** What a person gave (a file, a line of a file, a directory) cannot be used as it is. The message names it. */
 export class InputError extends WhetstoneError {
   override name = 'InputError'

@@ -45,7 +45,7 @@ function meant(key: string, known: readonly string[], otherWords: Readonly<Recor
   const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
   if (known.includes(camel)) return `; did you mean ${camel}?`
   const here = (word: string): string => `; it is ${otherWords[word]} here`
-  if (otherWords[camel]) return here(camel)
+  if (Object.hasOwn(otherWords, camel)) return here(camel)
   const near = nearest(camel, [...known, ...Object.keys(otherWords)])
   if (near === undefined) return ''
   return known.includes(near) ? `; did you mean ${near}?` : here(near)

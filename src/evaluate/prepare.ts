@@ -10,10 +10,10 @@ import {
   type ExampleSet,
   openDataset,
 } from '../data/index.js'
-import { InputError, WhetstoneError } from '../errors/index.js'
+import { InputError, naming, refuse } from '../errors/index.js'
 import { inspectAdapter, inspectModel } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
-import { cudaDevice, resolveDevice } from '../tensor/index.js'
+import { requireDevice, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer } from '../text/index.js'
 import { type EvaluationConfig, type EvaluationMetric, evaluationMetrics, temperatureOf } from './options.js'
 import { type EvaluationPrompt, readPrompts } from './prompts.js'
@@ -43,7 +43,7 @@ export interface PreparedEvaluation {
 }
 
 export async function prepareEvaluation(config: EvaluationConfig, signal: AbortSignal): Promise<PreparedEvaluation> {
-  checkDevice(config.device)
+  naming('device', () => requireDevice(resolveDevice(config.device)))
   const inspected = await inspectModels(config)
   const context = Math.min(...inspected.map(one => one.context))
   const sampling = samplingOf(config)
@@ -97,12 +97,6 @@ function samplingOf(config: EvaluationConfig): SamplingParams {
   return { seed, maxNewTokens, temperature: temperatureOf(config) }
 }
 
-function checkDevice(device: string): void {
-  const found = resolveDevice(device)
-  if (found !== 'cpu' && !cudaDevice(found))
-    throw new InputError(`device: there is no ${device}; \`whetstone doctor\` shows what there is`)
-}
-
 async function inspectModels({ model, adapter, reference, chatTemplate }: EvaluationConfig) {
   const all = [
     { name: 'model' as const, directory: model, adapter },
@@ -125,13 +119,6 @@ async function inspectModels({ model, adapter, reference, chatTemplate }: Evalua
     found.push({ ...one, context, vocabSize, tokenizer })
   }
   return found
-}
-
-/** The room that found out knows the directory; which option it came from is known here. */
-function refuse(option: string, error: unknown): never {
-  if (!(error instanceof WhetstoneError)) throw error
-  const { message, remedy } = error
-  throw new InputError(`${option}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
 }
 
 async function shareTokenizer(models: readonly { directory: string }[]): Promise<boolean> {

@@ -6,9 +6,16 @@ import { isGroupEstimator } from './estimators.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
 
+/** Logits are divided by it in float32: beyond these bounds they would be 0 or infinite. */
+const isTemperature = (value: number): boolean => value === 0 || (value >= 1e-6 && value <= 1e6)
+
 /** How responses are sampled; may also be given for one call. */
 export const generationShape = {
-  temperature: z.number().min(0).default(1).describe('of sampling; 0 always takes the likeliest token'),
+  temperature: z
+    .number()
+    .refine(isTemperature, 'expected 0, or a number from 0.000001 to 1000000')
+    .default(1)
+    .describe('of sampling; 0 always takes the likeliest token'),
   topP: z
     .number()
     .positive()
@@ -25,13 +32,18 @@ export const generationShape = {
   stop: z.array(z.string().min(1)).default([]).describe('texts that end a response; they stay part of it'),
   skipSpecialTokens: z.boolean().default(false).describe("leave special tokens out of an experience's texts"),
   useFire: z.boolean().default(false).describe('sample the first token at firstTokenTemperature (FIRE)'),
-  firstTokenTemperature: z.number().positive().default(10).describe("the first token's temperature with useFire"),
+  firstTokenTemperature: z
+    .number()
+    .min(1e-6)
+    .max(1e6)
+    .default(10)
+    .describe("the first token's temperature with useFire"),
 }
 
 export const experienceShape = {
   ...generationShape,
   seed: z.int().default(0).describe('of sampling; a sample depends on it, its prompt id and its index alone'),
-  nSamplesPerPrompt: z.int().min(1).default(1).describe('samples of each prompt'),
+  nSamplesPerPrompt: z.int().min(1).max(65_536).default(1).describe('samples of each prompt'),
   promptMaxLen: z
     .int()
     .min(1)

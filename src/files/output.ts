@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { access, type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { InputError, isSystemError } from '../errors/index.js'
+import { InputError, isSystemError, systemProblem } from '../errors/index.js'
 import { FileWriteError, writeFileAtomic } from './atomic-file.js'
 
 /** Where a command puts what it makes: a file that appears when it is complete, or a stream that gets it as it is made. */
@@ -42,8 +42,8 @@ export async function openOutput(path: string, options: OutputOptions): Promise<
   // A name of an open file: replacing what it leads to would leave the program that opened it with the old file.
   if (/^\/(dev\/fd|proc\/[^/]+\/fd)\//.test(resolve(path)) || (found && !found.isFile())) return pathStream(path)
   const folder = dirname(target)
-  await access(folder, constants.W_OK).catch(cause => {
-    throw new InputError(`${path}: ${folder} is not a directory one can write to`, { cause })
+  await checkFolder(folder).catch(cause => {
+    throw new InputError(`${path}: ${systemProblem(cause, 'write')}`, { cause })
   })
   for (const directory of options.directories) {
     const inside = await realpath(directory).catch(() => resolve(directory))
@@ -56,6 +56,13 @@ export async function openOutput(path: string, options: OutputOptions): Promise<
     interrupted: `${path} was not written.`,
     write: content => writeFileAtomic(target, handle => content(text => handle.appendFile(text))),
   }
+}
+
+/** Whether files can be made in it. */
+async function checkFolder(folder: string): Promise<void> {
+  const found = await stat(folder)
+  if (!found.isDirectory()) throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
+  await access(folder, constants.W_OK)
 }
 
 /** The path without links, of a file that need not exist. */

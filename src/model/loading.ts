@@ -18,6 +18,7 @@ import {
   noGrad,
   RandomGenerator,
   randn,
+  requireDevice,
   scope,
   type Tensor,
   zeros,
@@ -232,7 +233,7 @@ function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBack
 }
 
 function settingsOf(options: LoadOptions<Role>): Settings {
-  const device = options.device ?? 'cpu'
+  const device = requireDevice(options.device ?? 'cpu')
   return {
     device,
     dtype: options.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16'),

@@ -3,15 +3,16 @@ import { existsSync } from 'node:fs'
 import type { DataReport } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfig } from '../model/index.js'
-import { cudaDevice } from '../tensor/index.js'
 import {
   type CheckedModels,
   checkData,
   checkModels,
+  MachineError,
   type PlannedUse,
   planRl,
   planRows,
   type ResolvedConfig,
+  requireMachine,
   type TrainingPlan,
 } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
@@ -49,6 +50,8 @@ export async function checkStages(
     try {
       if (rewardModel !== undefined) await checkScores(rewardModel, config)
       const models = await checkModels(plan)
+      // A GPU that is not here is found before the stages that come before the one that needs it.
+      requireMachine(models)
       checked.push({
         stage,
         resolved,
@@ -59,21 +62,13 @@ export async function checkStages(
     } catch (error) {
       if (!(error instanceof WhetstoneError)) throw error
       const { remedy } = error
-      const message = inOurWords(error.message, resolved.training)
-      throw new InputError(`stage ${stage}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
+      const message = `stage ${stage}: ${inOurWords(error.message, resolved.training)}`
+      if (error instanceof MachineError)
+        throw new MachineError(message, error.checked, { cause: error, remedy: error.remedy! })
+      throw new InputError(message, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
     }
   }
   return checked
-}
-
-/** A GPU that is not here is found before the stages that come before the one that needs it. A dry run may be on another machine. */
-export function checkDevices(checked: readonly CheckedStage[]): void {
-  for (const { stage, models } of checked)
-    for (const device of [models.device, ...models.models.map(({ memory }) => memory.device)])
-      if (device !== 'cpu' && !cudaDevice(device))
-        throw new InputError(`stage ${stage}: device: there is no ${device} on this machine`, {
-          remedy: '`whetstone doctor` shows what there is; auto takes a GPU where there is one.',
-        })
 }
 
 /** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */

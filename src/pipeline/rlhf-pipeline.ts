@@ -4,16 +4,16 @@ import { mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { InputError } from '../errors/index.js'
+import { InputError, refuse } from '../errors/index.js'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
-import { makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
+import { checkNewDirectory, makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
 import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js'
 import { checkResume } from './check-resume.js'
-import { type CheckedStage, checkDevices, checkStages } from './check-stages.js'
+import { type CheckedStage, checkStages } from './check-stages.js'
 import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
 import { checkExtensions, type PipelineExtensions } from './extensions.js'
 import { answerLength, promptFor, SampleLog, templateOf } from './sample-log.js'
@@ -143,6 +143,7 @@ export class RlhfPipeline {
     stages?: readonly StageName[]
     signal?: AbortSignal
   } = {}): Promise<CheckedStage[]> {
+    await checkNewDirectory(this.config.saveDir).catch(error => refuse('saveDir', error))
     const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
     try {
       return await this.#check(this.#inOrder(stages), { into: join(into, 'base_model'), resume: false, signal })
@@ -205,11 +206,11 @@ export class RlhfPipeline {
     const { saveDir } = this.config
     if (allowChange.length > 0 && !resume) throw new InputError('allowChange: goes with resume, and with nothing else')
     checkAllowed(allowChange)
+    await checkNewDirectory(saveDir).catch(error => refuse('saveDir', error))
     await makeDirectory(saveDir)
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
       const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
-      checkDevices(checked)
       if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
       await this.#keepConfig()
       const log = new PipelineLog(this.config, this.#report)

@@ -1,7 +1,7 @@
 /** The machine as libtorch sees it: devices, threads, memory, streams. */
 import { mailbox } from './call.js'
 import { type Device, parseDevice } from './dtype.js'
-import { fromNative } from './errors.js'
+import { DeviceError, fromNative } from './errors.js'
 import { native } from './native.js'
 
 export interface CudaDevice {
@@ -76,6 +76,31 @@ export function resolveDevice(
   if (device !== 'auto') return device as Device
   return available && devices.length > 0 ? 'cuda' : 'cpu'
 }
+
+/**
+ * The device itself, where this machine has it; a {@link DeviceError} where it does not. Asked before anything is loaded:
+ * libtorch's own answer is a hundred lines long.
+ */
+export function requireDevice(
+  device: Device,
+  { available, devices }: { available: boolean; devices: readonly unknown[] } = device === 'cpu'
+    ? noCuda
+    : backend().cuda,
+): Device {
+  if (device === 'cpu') return device
+  const remedy = '`whetstone doctor` shows what there is; `auto` takes a GPU where there is one, and the CPU elsewhere.'
+  if (!available || devices.length === 0)
+    throw new DeviceError(`there is no ${device} on this machine: libtorch finds no usable CUDA device`, { remedy })
+  if (Math.max(0, parseDevice(device).index) >= devices.length)
+    throw new DeviceError(`there is no ${device} on this machine: the devices are ${deviceRange(devices.length)}`, {
+      remedy,
+    })
+  return device
+}
+
+const noCuda = { available: false, devices: [] } as const
+
+const deviceRange = (count: number): string => (count === 1 ? 'cuda:0 alone' : `cuda:0 to cuda:${count - 1}`)
 
 export interface MemoryUse {
   /** Held now and at most since the last reset, by anything: tensors, saved activations, operators' temporaries. */

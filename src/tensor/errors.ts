@@ -25,6 +25,11 @@ export class OutOfMemoryError extends TensorError {
   override name = 'OutOfMemoryError'
 }
 
+/** A device that this machine does not have. */
+export class DeviceError extends WhetstoneError {
+  override name = 'DeviceError'
+}
+
 /** The native bridge is not built, or does not load. */
 export class BridgeMissingError extends WhetstoneError {
   override name = 'BridgeMissingError'

@@ -10,6 +10,7 @@ export {
   expectedDevice,
   type MemoryUse,
   memoryUse,
+  requireDevice,
   resolveDevice,
   Stream,
   synchronize,
@@ -17,7 +18,7 @@ export {
 } from './device.js'
 export { dither } from './dither.js'
 export { type ArrayOf, type Device, type DType, dtypeBytes, type TypedArray } from './dtype.js'
-export { ArgumentError, BridgeMissingError, OutOfMemoryError, TensorError } from './errors.js'
+export { ArgumentError, BridgeMissingError, DeviceError, OutOfMemoryError, TensorError } from './errors.js'
 export { Kernel, type KernelParameter, type Launch } from './kernel.js'
 export * from './operators.generated.js'
 export {

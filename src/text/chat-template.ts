@@ -76,7 +76,7 @@ export class ChatTemplate {
     try {
       this.#program = parse(tokenize(marked, { trim_blocks: true, lstrip_blocks: true }))
     } catch (cause) {
-      throw new ChatTemplateError(`${name}: does not parse: ${(cause as Error).message}`, { cause })
+      throw new ChatTemplateError(`${name}: the chat template does not parse: ${(cause as Error).message}`, { cause })
     }
   }
 

@@ -1,5 +1,6 @@
 /** A chat template that is named, in place of the one that a tokenizer directory has. */
 import { readFile } from 'node:fs/promises'
+import { systemProblem } from '../errors/index.js'
 import { chatmlFor, END_TOKEN } from './chatml.js'
 import { ChatTemplateError } from './errors.js'
 import type { Tokenizer } from './tokenizer.js'
@@ -19,7 +20,7 @@ export async function givenTemplate(name: string | undefined): Promise<GivenTemp
   if (name === undefined || name === 'auto' || name === 'none') return undefined
   if (name === 'chatml') return chatml
   const source = await readFile(name, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    const why = cause.code === 'ENOENT' ? 'there is no such file' : cause.message
+    const why = cause.code === 'ENOENT' ? 'there is no such file' : systemProblem(cause, 'read')
     throw new ChatTemplateError(`chatTemplate: ${name}: ${why}; expected auto, none, chatml or a file of Jinja`, {
       cause,
     })

@@ -2,8 +2,19 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { type DataReport, type DataSpec, dataOptionsSchema, openDataset, type PromptRow } from '../data/index.js'
-import { InputError, WhetstoneError } from '../errors/index.js'
+import {
+  DataError,
+  type DataReport,
+  type DataSpec,
+  type Dataset,
+  dataOptionsSchema,
+  type ExampleKind,
+  type ExampleSet,
+  openDataset,
+  type PromptRow,
+  whyEmpty,
+} from '../data/index.js'
+import { InputError, refuse } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
@@ -46,7 +57,8 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   const [trained] = plan.models
   const { chatTemplate = 'auto' } = plan
   const tokenizer = await Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
-    if (error instanceof ChatTemplateError) throw error
+    // A template that was given names its option itself.
+    if (error instanceof ChatTemplateError && error.message.startsWith('chatTemplate: ')) throw error
     return refuse(trained.option, error)
   })
   for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
@@ -128,13 +140,6 @@ async function adapterOf(directory: string) {
   return inspectAdapter(directory).catch(error => refuse('adapter', error))
 }
 
-/** The room that found out knows the directory; which option it came from is known here. */
-function refuse(option: string, error: unknown): never {
-  if (!(error instanceof WhetstoneError)) throw error
-  const { message, remedy } = error
-  throw new InputError(`${option}: ${message}`, { cause: error, ...(remedy === undefined ? {} : { remedy }) })
-}
-
 /** Files by their own names; patterns are looked up when data is opened. */
 function checkFiles({ data, rewards }: TrainingPlan): void {
   const missing = (option: string, path: string, what: string): void => {
@@ -145,8 +150,8 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
     for (const one of [spec ?? []].flat())
       missing(option, typeof one === 'string' ? one : one.path, 'a file of rows, or a pattern of names')
   }
-  for (const { spec, options } of data) {
-    sources('data', spec)
+  for (const { option, spec, options } of data) {
+    sources(option, spec)
     sources('validationData', options.validationData)
   }
   if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a description of sources')
@@ -195,6 +200,28 @@ function cacheOf(
   return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
 
+/** What only a tokenizer can find: messages without a chat template, rows that are all too long. */
+export async function checkExamples(
+  dataset: Dataset<ExampleKind>,
+  tokenizer: Tokenizer,
+  option: string,
+): Promise<void> {
+  await dataset
+    .train(tokenizer)
+    .take(1)
+    .catch(error => {
+      if (!(error instanceof DataError)) throw error
+      throw new DataError(error.message.replace(/^data(?=: )/, option), { cause: error })
+    })
+  const heldOut = dataset.validation(tokenizer)
+  if (heldOut && (await isEmpty(heldOut))) throw new InputError(`validation: ${whyEmpty(heldOut.counts)}`)
+}
+
+async function isEmpty(examples: ExampleSet<unknown>): Promise<boolean> {
+  for await (const _ of examples.parts(1)) return false
+  return true
+}
+
 /** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
 export async function checkData(
   plan: TrainingPlan,
@@ -204,14 +231,13 @@ export async function checkData(
   const { device, dtype } = plan
   const rewards = plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype })
   try {
-    for (const { kind, spec, options } of plan.data) {
+    for (const { option, kind, spec, options } of plan.data) {
       const settings = dataOptionsSchema.parse(options)
       const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal }
       const check = rewards ? { checkPrompt: (row: PromptRow) => rewards.rowProblem(row) } : {}
       const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check })
       try {
-        // What only a tokenizer can find, such as messages without a chat template.
-        dataset.train(tokenizer)
+        await checkExamples(dataset, tokenizer, option)
         reports.push(dataset.report)
       } finally {
         await dataset.close()

@@ -1,6 +1,8 @@
 /** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
+import type { DataReport } from '../data/index.js'
 import type { Report } from '../progress/index.js'
 import type { Run } from '../run/index.js'
+import type { CheckedModels } from './check-plan.js'
 
 export interface JobOptions<C> {
   readonly config: C
@@ -13,6 +15,17 @@ export interface JobOptions<C> {
   readonly report: Report
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
   readonly signal: AbortSignal
+  /**
+   * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
+   * refuses, the dry run refuses too, since both come this way.
+   */
+  readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop'
+}
+
+/** What the checks before a training found. */
+export interface CheckedTraining {
+  readonly models: CheckedModels
+  readonly data: readonly DataReport[]
 }
 
 /** The value that decided which model was the best. */
@@ -32,6 +45,11 @@ export interface JobResult {
   readonly best?: Best
   /** The run directory. */
   readonly directory: string
+}
+
+/** Of a job that was only to be checked. */
+export function checkedOnly(directory: string): JobResult {
+  return { outcome: 'stopped', step: 0, metrics: {}, directory }
 }
 
 /** Trains within a run that is open, and closes it with what came of it. */

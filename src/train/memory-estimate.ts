@@ -23,10 +23,13 @@ export interface PlannedModel {
   readonly longest: number
 }
 
-/** Bytes, by what they are for. */
+/** What a model takes, by what it is for. */
 export interface ModelMemory {
   readonly name: string
   readonly device: Device
+  /** Numbers that are kept: the model's and its adapter's. */
+  readonly parameters: number
+  /** Bytes, from here on. */
   readonly weights: number
   readonly gradients: number
   /** AdamW's two numbers per parameter, in float32. */
@@ -63,7 +66,13 @@ export function estimateModel(model: PlannedModel): ModelMemory {
     copies: size < 4 ? changing * 4 : 0,
     activations: trained === 'nothing' ? scoringBytes(model) : trainingBytes(model),
   }
-  return { name, device, ...parts, total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) }
+  return {
+    name,
+    device,
+    parameters: base + beside,
+    ...parts,
+    total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0),
+  }
 }
 
 /** Bytes of the keys and values of so many tokens. */

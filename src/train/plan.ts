@@ -23,6 +23,8 @@ export interface PlannedUse {
 }
 
 export interface PlannedData {
+  /** What names it in the config. */
+  readonly option: string
   readonly kind: ExampleKind
   readonly spec: DataSpec
   readonly options: Partial<DataOptions>
@@ -99,7 +101,7 @@ export function planRows(
         ]
   return {
     models: [{ ...first, adapter: adapter ?? lora }, ...others],
-    data: [{ kind, spec: data, options: config as Partial<DataOptions> }],
+    data: [{ option: 'data', kind, spec: data, options: config as Partial<DataOptions> }],
     device,
     dtype,
     chatTemplate,

@@ -10,11 +10,12 @@ import {
 import type { LocalModel, Role } from '../model/index.js'
 import { Run } from '../run/index.js'
 import type { Tokenizer } from '../text/index.js'
-import { checkModels } from './check-plan.js'
+import { type CheckedModels, checkExamples, checkModels } from './check-plan.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
-import { type JobOptions, type JobResult, withinRun } from './job.js'
+import { checkedOnly, type JobOptions, type JobResult, withinRun } from './job.js'
 import { loadTrained } from './load-model.js'
+import { requireMachine } from './machine.js'
 import { memoryMetrics } from './memory-metrics.js'
 import { planRows } from './plan.js'
 import { trainProgress } from './progress.js'
@@ -52,6 +53,7 @@ export interface SupervisedParts<C extends SupervisedConfig, K extends Supervise
 export interface PreparedTraining<C extends SupervisedConfig, K extends SupervisedKind> {
   /** With the length that the model allows, where none was given: a run can be replayed without the model. */
   readonly config: C
+  readonly models: CheckedModels
   readonly tokenizer: Tokenizer
   readonly dataset: Dataset<K>
   readonly skipped: readonly SkippedRow[]
@@ -65,8 +67,11 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   { config, report, signal }: Pick<JobOptions<C>, 'config' | 'report' | 'signal'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
-  const { models, tokenizer } = await checkModels(planRows(config, { kind, role, reference, sequencesPerRow: 1 }))
-  const { maxLength = models[0]!.config.decoder.context } = config
+  const sequencesPerRow = kind === 'preferences' ? 2 : 1
+  const models = await checkModels(planRows(config, { kind, role, reference, sequencesPerRow }))
+  requireMachine(models)
+  const { tokenizer } = models
+  const { maxLength = models.models[0]!.config.decoder.context } = config
   const resolved = { ...config, maxLength }
   const skipped: SkippedRow[] = []
   const checking = report.transfer('checking rows')
@@ -77,7 +82,13 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
       onSkipped: row => skipped.push(row),
       onProgress: bytes => checking.at(bytes),
     })
-    return { config: resolved, tokenizer, dataset, skipped }
+    try {
+      await checkExamples(dataset, tokenizer, 'data')
+    } catch (error) {
+      await dataset.close()
+      throw error
+    }
+    return { config: resolved, models, tokenizer, dataset, skipped }
   } finally {
     checking.end()
   }
@@ -105,11 +116,13 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
   trainer: SupervisedTrainer<C, K, R>,
 ): Promise<JobResult> {
   const prepared = await prepareSupervised(job, trainer)
+  const { config, models, dataset } = prepared
   try {
+    if (job.onChecked?.({ models, data: [dataset.report] }) === 'stop') return checkedOnly(config.output)
     const run = await openRun(job, trainer, prepared)
     return await withinRun(run, job.signal, () => trainRun(job, trainer, prepared, run))
   } finally {
-    await prepared.dataset.close()
+    await dataset.close()
   }
 }
 

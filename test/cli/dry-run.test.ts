@@ -49,10 +49,10 @@ test('what does not fit is said, with what takes less', () => {
   )
 })
 
-test('where the device is on another machine, nobody says what fits', () => {
+test('where the device is on another machine, whether it fits is not known', () => {
   expect(memoryLines(models, undefined).slice(-2)).toEqual([
     '  together about 48.2 GB',
-    'There is no cuda on this machine, so that nobody knows whether that fits.',
+    'There is no cuda on this machine: whether that fits is not known.',
   ])
 })
 

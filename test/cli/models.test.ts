@@ -304,7 +304,7 @@ describe('score', () => {
   test.each([
     [['--input', 'none.jsonl', '--output', 'x'], 1, 'none.jsonl: there is no such file'],
     [['--input', 'tiny', '--output', 'x'], 1, 'tiny is a directory'],
-    [['--input', 'ok.jsonl', '--output', 'no/where/x'], 1, 'is not a directory one can write to'],
+    [['--input', 'ok.jsonl', '--output', 'no/where/x'], 1, 'no/where/x: its directory does not exist'],
     [['--input', 'ok.jsonl', '--output', 'x', '--packing', 'maybe'], 2, '--packing: expected on or off, got "maybe"'],
     [
       ['--input', 'ok.jsonl', '--output', 'x', '--device', 'tpu'],
@@ -314,7 +314,11 @@ describe('score', () => {
     [['--input', 'ok.jsonl'], 2, '--output: expected a file'],
     [['--input', 'ok.jsonl', '--output', 'ok.jsonl'], 1, 'ok.jsonl is also the input'],
     [['--input', 'ok.jsonl', '--output', 'tiny/config.json'], 1, 'tiny/config.json lies in '],
-    [['--input', 'ok.jsonl', '--output', 'x', '--device', 'cuda:99'], 1, '--device cuda:99: '],
+    [
+      ['--input', 'ok.jsonl', '--output', 'x', '--device', 'cuda:99'],
+      1,
+      '--device: there is no cuda:99 on this machine',
+    ],
   ])('misuse: %j', async (args, code, message) => {
     write('ok.jsonl', [{ ids: [1, 2] }])
     const ran = await binary.run(['score', '--model', tiny, ...args])
@@ -385,7 +389,7 @@ test('a chat template that is wrong is named by its file, an unknown role by its
   ])
   const score = (model: string) => binary.run(['score', '--model', model, '--input', input, '--output', 'roles.out'])
   expect((await score(path('bad-template'))).stderr).toContain(
-    `whetstone: ${path('bad-template/chat_template.jinja')}: does not parse`,
+    `whetstone: ${path('bad-template/chat_template.jinja')}: the chat template does not parse`,
   )
   const ran = await score(tiny)
   expect(ran.code).toBe(1)

@@ -243,7 +243,7 @@ describe('misuse', () => {
     expect(await main(['advantages', '--input', missing, '--output', join(folder, 'x'), '--estimator', 'rloo'])).toBe(1)
     expect(err).toContain('there is no such file')
     expect(await main(['advantages', '--input', missing, '--output', missing, '--estimator', 'rloo'])).toBe(1)
-    expect(err).toContain('is not a directory one can write to')
+    expect(err).toContain('its directory does not exist')
     expect(await main(['advantages', '--estimator', 'rloo'])).toBe(2)
     expect(err).toContain('--input: expected a file')
   })

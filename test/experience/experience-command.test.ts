@@ -182,7 +182,7 @@ describe('whetstone experience', () => {
     [{ ...base, advantageEstimator: 'gae' }, /gae needs a critic/],
     [{ ...base, nSamplesPerPrompt: 1 }, /needs at least 2/],
     [{ ...base, advantageEstimator: 'grop' }, /advantageEstimator/],
-    [{ ...base, output: 'none/x.jsonl' }, /none is not a directory one can write to/],
+    [{ ...base, output: 'none/x.jsonl' }, /none\/x\.jsonl: its directory does not exist/],
     ['- a\n- b\n', /expected options by name/],
   ])('wrong: %j', async (config, message) => {
     const clean = typeof config === 'string' ? config : JSON.parse(JSON.stringify(config))

@@ -63,7 +63,7 @@ describe('a file', () => {
 
   test.each<[string, () => string, Partial<Record<'inputs' | 'directories', string[]>>]>([
     ['is a directory', () => folder, {}],
-    ['is not a directory one can write to', () => at('no/where'), {}],
+    ['its directory does not exist', () => at('no/where'), {}],
     ['is also the input', () => at('link'), { inputs: ['file'] }],
     ['lies in', () => at('model/out'), { directories: ['model'] }],
     ['lies in', () => at('shortcut/deep/out'), { directories: ['model'] }],

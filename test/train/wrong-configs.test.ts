@@ -1,59 +1,13 @@
-/** Configs that are wrong, each with all that a person is told: the file, the option, what was expected, what to do. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+/**
+ * Configs that are wrong, each with all that a person is told: the file, the option, what was expected, what to do. The dry run
+ * says the same as the run, and neither makes anything.
+ */
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { main } from '../../src/cli/main.js'
-import { initModel, newConfig } from '../../src/model/index.js'
+import { refusals } from './refusals.js'
 
-const tokenizer = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-wrong-'))
-const at = (name: string): string => join(folder, name)
-const lines = (name: string, rows: readonly unknown[]): void =>
-  writeFileSync(at(name), rows.map(row => `${JSON.stringify(row)}\n`).join(''))
-
-beforeAll(async () => {
-  const shape = { hidden: 16, intermediate: 24, layers: 1, heads: 2, kvHeads: 1, headDim: 8, context: 64, tied: true }
-  const config = newConfig('qwen2', { ...shape, vocabSize: 2000 })
-  await initModel({ config, seed: 0, dtype: 'float32', tokenizer, tokens: {}, out: at('model') })
-  cpSync(at('model'), at('no-config'), { recursive: true })
-  rmSync(at('no-config/config.json'))
-  cpSync(at('model'), at('misshapen'), { recursive: true })
-  const raw = JSON.parse(readFileSync(at('model/config.json'), 'utf8')) as Record<string, unknown>
-  writeFileSync(at('misshapen/config.json'), JSON.stringify({ ...raw, intermediate_size: 32 }))
-  const small = newConfig('qwen2', { ...shape, vocabSize: 100 })
-  await initModel({ config: small, seed: 0, dtype: 'float32', tokenizer, tokens: {}, out: at('small') })
-  lines('rows.jsonl', [{ prompt: 'Hello', completion: ' there' }])
-  lines('pairs.jsonl', [{ prompt: 'Hello', chosen: 'there', rejected: 'what' }])
-  lines('prompts.jsonl', [{ prompt: 'Hello' }])
-  writeFileSync(at('empty.jsonl'), '')
-  writeFileSync(at('broken.jsonl'), '{"prompt": "Hello", "completion": " there"}\n{"prompt": \n')
-  writeFileSync(at('reward.ts'), 'export default () => 1\n')
-  writeFileSync(at('judge.yaml'), 'sources: { judge: { type: model, path: gone } }\n')
-  writeFileSync(at('file'), '')
-  mkdirSync(at('run'))
-  writeFileSync(at('run/config.json'), '{"schemaVersion": 1, "command": "sft"}')
-  writeFileSync(at('throws.ts'), "throw new Error('no such variable: HOME_OF_DATA')\n")
-  writeFileSync(at('syntax.yaml'), 'model: model\noptimizer:\n  lr: [1\noutput: run\n')
-  writeFileSync(at('list.yaml'), '- model\n- output\n')
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-let err = ''
-beforeEach(() => {
-  err = ''
-  vi.spyOn(console, 'error').mockImplementation(text => {
-    err += `${text}\n`
-  })
-  vi.spyOn(process.stderr, 'write').mockImplementation(text => {
-    err += String(text)
-    return true
-  })
-  vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
-})
-afterEach(() => vi.restoreAllMocks())
+const { at, said, both } = refusals()
 
 const supervised = { model: 'model', device: 'cpu', data: 'rows.jsonl', output: 'new' }
 const pairs = { ...supervised, data: 'pairs.jsonl' }
@@ -238,12 +192,7 @@ const cases: readonly Case[] = [
       'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
     ],
   ],
-  [
-    'sft',
-    { ...supervised, output: 'file' },
-    [],
-    'config.yaml: output: file is a file; a run needs a directory of its own',
-  ],
+  ['sft', { ...supervised, output: 'file' }, [], 'config.yaml: output: file: it is a file, and a directory is needed'],
   [
     'sft',
     { ...supervised, output: 'file/run' },
@@ -265,7 +214,7 @@ const cases: readonly Case[] = [
     'sft',
     { ...supervised, output: '/proc/whetstone/run' },
     [],
-    '/proc/whetstone: no directory can be made there; choose another place',
+    'config.yaml: output: /proc/whetstone/run: no directory can be made there; choose another place',
   ],
   ['sft', supervised, ['--set', 'epochs=many'], '--set: epochs: expected a number, got "many"'],
   ['sft', 'nowhere.yaml', [], 'nowhere.yaml: there is no such file'],
@@ -469,17 +418,9 @@ const cases: readonly Case[] = [
   ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; it is updateEpochs here'],
 ]
 
-async function said(verb: string, file: string, flags: readonly string[]): Promise<{ code: number; message: string }> {
-  const code = await main([...verb.split(' '), '--config', file, ...flags])
-  expect(existsSync(at('new'))).toBe(false)
-  return { code, message: err.replaceAll(`${folder}/`, '') }
-}
-
 test.each(cases)('%s %j %j', async (verb, values, flags, message) => {
-  const file = typeof values === 'string' ? at(values) : at('config.yaml')
-  if (typeof values !== 'string') writeFileSync(file, stringify(JSON.parse(JSON.stringify(values))))
-  const lines = [message].flat().join('\n')
-  expect(await said(verb, file, flags)).toEqual({ code: 1, message: `whetstone: ${lines}\n` })
+  const refused = { code: 1, message: `whetstone: ${[message].flat().join('\n')}\n` }
+  expect(await both(verb, values, flags)).toEqual({ dry: refused, run: refused })
 })
 
 test.each([
@@ -489,5 +430,8 @@ test.each([
 ])('a command line that is wrong is code 2: %j', async (flags, message) => {
   writeFileSync(at('config.yaml'), stringify(supervised))
   const help = '`whetstone sft --help` lists what there is.'
-  expect(await said('sft', at('config.yaml'), flags)).toEqual({ code: 2, message: `whetstone: ${message}\n${help}\n` })
+  expect(await said(['sft', '--config', at('config.yaml'), ...flags])).toEqual({
+    code: 2,
+    message: `whetstone: ${message}\n${help}\n`,
+  })
 })

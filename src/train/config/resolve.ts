@@ -43,7 +43,8 @@ export function resolveConfig<S extends z.ZodObject>(
   layers: readonly ConfigLayer[],
   options: ResolveOptions = {},
 ): ResolvedConfig<z.output<S>> {
-  const origins: Record<string, string> = {}
+  // Without a prototype: a config may have an option __proto__, which is to be refused by its name.
+  const origins: Record<string, string> = Object.create(null)
   let merged: Record<string, unknown> = {}
   for (const { origin, values, directory = process.cwd() } of layers) {
     const placed = withPaths(values, directory, options)
@@ -67,6 +68,8 @@ export function resolveConfig<S extends z.ZodObject>(
     throw new InputError(problems(schema, result.error, { merged, origins, options, file }).join('\n'))
   }
   const config = result.data as z.output<S>
+  const impossible = valueProblems(config as RawConfig, options)
+  if (impossible.length > 0) throw new InputError(impossible.map(problem => withOrigin(problem, origins)).join('\n'))
   const all = leaves(config as RawConfig).map(path => [path, origins[path] ?? 'default'] as const)
   return { config, origins: Object.fromEntries(all) }
 }
@@ -179,6 +182,27 @@ function withPaths(values: RawConfig, directory: string, { paths = [], words = [
   return placeAll(values, '')
 }
 
+/** What no option can be, whatever its schema: a path with a NUL character, a number that becomes 0 or infinite in float32. */
+function valueProblems(config: RawConfig, { paths = [] }: ResolveOptions): string[] {
+  const wrongIn = (value: unknown, path: string): string[] => {
+    if (Array.isArray(value)) return value.flatMap(one => wrongIn(one, path))
+    if (isSection(value)) return Object.entries(value).flatMap(([key, inner]) => wrongIn(inner, `${path}.${key}`))
+    if (typeof value === 'string' && paths.includes(path) && value.includes('\0'))
+      return [`${path}: expected a path without NUL characters, got ${JSON.stringify(value)}`]
+    if (typeof value === 'number' && !isFloat32(value))
+      return [
+        `${path}: expected a number that float32 holds (up to 3.4e38, and not closer to 0 than 1e-45), got ${value}`,
+      ]
+    return []
+  }
+  return Object.entries(config).flatMap(([key, value]) => wrongIn(value, key))
+}
+
+function isFloat32(value: number): boolean {
+  const rounded = Math.fround(value)
+  return Number.isFinite(rounded) && (rounded !== 0 || value === 0)
+}
+
 interface ProblemContext {
   readonly merged: RawConfig
   readonly origins: Readonly<Record<string, string>>
@@ -212,7 +236,8 @@ function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContex
 /** Of an option, of what lies in it, or of the section or list that it lies in. */
 function originOf(path: string, origins: Readonly<Record<string, string>>): string | undefined {
   for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
-    const found = origins[at] ?? Object.entries(origins).find(([known]) => known.startsWith(`${at}.`))?.[1]
+    const own = Object.hasOwn(origins, at) ? origins[at] : undefined
+    const found = own ?? Object.entries(origins).find(([known]) => known.startsWith(`${at}.`))?.[1]
     if (found !== undefined) return found
   }
   return undefined

@@ -81,7 +81,12 @@ export const rlShape = {
     ),
   iterations: z.int().min(1).optional().describe('rollouts with their updates (default: by epochs)'),
   epochs: z.int().min(1).default(1).describe('how often every prompt is visited, where iterations are not given'),
-  rolloutBatchSize: z.int().min(1).default(32).describe('prompts of a rollout'),
+  rolloutBatchSize: z
+    .int()
+    .min(1)
+    .max(2 ** 20)
+    .default(32)
+    .describe('prompts of a rollout'),
   trainBatchSize: z.int().min(1).optional().describe('samples of an optimiser step (default: the whole rollout)'),
   updateEpochs: z.int().min(1).default(1).describe('passes over each rollout'),
   ...experienceOptions,
@@ -195,6 +200,9 @@ function presetOf(layers: readonly ConfigLayer[]): Algorithm {
   return algorithms.find(name => name === named) ?? 'grpo'
 }
 
+/** All samples of a rollout are in memory at once. */
+const mostSamples = 10_000_000
+
 /** What does not go together. */
 export function rlProblems(config: RlConfig): string[] {
   const problems: string[] = []
@@ -225,6 +233,10 @@ export function rlProblems(config: RlConfig): string[] {
       'evaluation.nSamplesPerPrompt: at evaluation.temperature 0 all samples of a prompt are the same; raise the temperature, or ask for one sample',
     )
   const samples = rolloutBatchSize * config.nSamplesPerPrompt
+  if (samples > mostSamples)
+    problems.push(
+      `rolloutBatchSize: ${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples} samples of a rollout, and ${mostSamples} are the most`,
+    )
   if (trainBatchSize !== undefined && trainBatchSize > samples)
     problems.push(
       `trainBatchSize: ${trainBatchSize} is more than a rollout has (${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples})`,

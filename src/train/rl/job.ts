@@ -3,26 +3,27 @@ import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker } from '../../experience/index.js'
-import { type LocalModel, readConfig } from '../../model/index.js'
+import type { LocalModel } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
-import { Tokenizer } from '../../text/index.js'
-import { checkGenerator } from '../check-generator.js'
+import { type CheckedModels, checkExamples, checkModels } from '../check-plan.js'
 import { harmlessKeys } from '../config/common.js'
 import { exportModel } from '../export-model.js'
-import { type JobOptions, type JobResult, withinRun } from '../job.js'
+import { checkedOnly, type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
+import { requireMachine } from '../machine.js'
 import { memoryMetrics } from '../memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../open-generator.js'
 import { trainProgress } from '../progress.js'
 import { runInputs } from '../run-inputs.js'
 import { keepTokenizer, runVersions } from '../run-setup.js'
-import { experienceOptionsOf, type RlConfig, referenceOf, weightsFor } from './config.js'
+import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
 import { firstUntrained, refuseWithoutSamples } from './state.js'
+import { planRl } from './training-plan.js'
 import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
 const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second']
@@ -36,7 +37,10 @@ const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'sp
  */
 export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   const prepared = await prepareRl(job)
+  const { config, models, dataset, ptx } = prepared
   try {
+    const data = [dataset, ...(ptx ? [ptx] : [])].map(({ report }) => report)
+    if (job.onChecked?.({ models, data }) === 'stop') return checkedOnly(config.output)
     const run = await openRun(job, prepared)
     return await withinRun(run, job.signal, () => trainRun(job, prepared, run))
   } finally {
@@ -48,18 +52,11 @@ export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 
 /** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
 export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, 'config' | 'signal'>) {
-  const { context, vocabSize, tiedEmbeddings } = (await readConfig(config.model)).decoder
-  if (config.maxNewTokens >= context)
-    throw new InputError(
-      `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the model's context of ${context}`,
-    )
-  const tokenizer = await Tokenizer.load(config.model, { chatTemplate: config.chatTemplate })
-  if (tokenizer.vocabSize > vocabSize)
-    throw new InputError(
-      `${config.model}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
-    )
-  await checkOtherModels(config, vocabSize)
-  await checkGenerator(config.generator, { as: weightsFor(config), tiedEmbeddings })
+  const models = await checkModels(planRl(config))
+  requireMachine(models)
+  const { tokenizer } = models
+  const { context } = models.models[0]!.config.decoder
+  checkVocabularies(models)
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { ...config, tokenizer })
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
@@ -80,6 +77,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     const options = { trainOn: 'assistant' as const, ...config, ...shared, checkPrompt }
     const dataset = await openDataset('prompts', config.data, options)
     opened.push(dataset)
+    await checkExamples(dataset, tokenizer, 'data')
     const ptx = config.ptx
       ? await openDataset('conversations', config.ptx.data, {
           validationShare: 0,
@@ -91,12 +89,15 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
           ...shared,
         })
       : undefined
-    if (ptx) opened.push(ptx)
+    if (ptx) {
+      opened.push(ptx)
+      await checkExamples(ptx, tokenizer, 'ptx.data')
+    }
     const rows = dataset.report.train
     const iterations = config.iterations ?? Math.max(1, Math.ceil((config.epochs * rows) / config.rolloutBatchSize))
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1)
-    return { config: { ...config, promptMaxLen }, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
+    return { config: { ...config, promptMaxLen }, models, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
   } catch (error) {
     await close()
     throw error
@@ -104,20 +105,13 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
 }
 
 /** A critic or a reference of another vocabulary would fail hours later, or never and teach nonsense. */
-async function checkOtherModels(config: RlConfig, vocabSize: number): Promise<void> {
-  const reference = referenceOf(config)
-  const others = {
-    reference: typeof reference === 'object' ? reference.directory : undefined,
-    'critic.model': config.critic?.model,
-  }
-  for (const [option, directory] of Object.entries(others)) {
-    if (directory === undefined) continue
-    const { decoder } = await readConfig(directory)
-    if (decoder.vocabSize !== vocabSize)
+function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void {
+  const { vocabSize } = policy!.config.decoder
+  for (const { use, config } of others)
+    if (use.role !== 'reward' && config.decoder.vocabSize !== vocabSize)
       throw new InputError(
-        `${option}: ${directory} has ${decoder.vocabSize} tokens, the model that is trained ${vocabSize}; both must read the same ids`,
+        `${use.option}: ${use.directory} has ${config.decoder.vocabSize} tokens, the model that is trained ${vocabSize}; both must read the same ids`,
       )
-  }
 }
 
 async function openRun(

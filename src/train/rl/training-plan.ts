@@ -23,9 +23,16 @@ export function planRl(config: RlConfig): TrainingPlan {
   }
   if (emaDecay !== undefined)
     others.push({ ...frozen, name: 'the average', option: 'model', directory: model, dtype: 'float32', computes: 'no' })
-  const data: PlannedData[] = [{ kind: 'prompts', spec: config.data, options: config as PlannedData['options'] }]
+  const data: PlannedData[] = [
+    { option: 'data', kind: 'prompts', spec: config.data, options: config as PlannedData['options'] },
+  ]
   if (ptx)
-    data.push({ kind: 'conversations', spec: ptx.data, options: { maxBadRows: config.maxBadRows, chatTemplate } })
+    data.push({
+      option: 'ptx.data',
+      kind: 'conversations',
+      spec: ptx.data,
+      options: { maxBadRows: config.maxBadRows, chatTemplate },
+    })
   const samples = rolloutBatchSize * nSamplesPerPrompt
   return {
     models: [
