@@ -1,6 +1,13 @@
 /** Weights and servers that come and go while samples are made, over both dialects: every token is its version's. */
 import { describe, expect, test } from 'vitest'
-import type { GenerateOptions, Generator, Outcome, WeightsProof, WeightsUpdate } from '../../../src/rollout/index.js'
+import {
+  eventLine,
+  type GenerateOptions,
+  type Generator,
+  type Outcome,
+  type WeightsProof,
+  type WeightsUpdate,
+} from '../../../src/rollout/index.js'
 import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
 import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
 import { completed } from '../models.js'
@@ -143,4 +150,16 @@ test.each([kinds[0]!, kinds[2]!])('$name: weights that somebody else put there m
   const told = await half({ onToken: () => {} })
   expect(told).toMatchObject({ kind: 'failed', reason: 'protocol', message: expect.stringContaining('somebody-else') })
   expectFrom(await one(generator, 'after'), 4, toyWeights(4))
+})
+
+test('a line about a server names it, and names it once', async () => {
+  const { generator, server, events } = await world(kinds[0]!)
+  await server.stop()
+  const waiting = outcomesOf(generator, [greedy('a')])
+  await until(() => events.some(({ kind }) => kind === 'drained'))
+  await server.start()
+  await waiting
+  const lines = events.filter(({ kind }) => kind === 'drained' || kind === 'back').map(eventLine)
+  expect(lines.at(-1)).toBe(`${server.url}: takes work again`)
+  for (const line of lines) expect(line.split(server.url)).toHaveLength(2)
 })
