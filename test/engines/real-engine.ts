@@ -491,6 +491,18 @@ export function describeRealEngine(real: RealEngine): void {
       await answers(generator, b)
     })
 
+    test('an adapter over other base weights than the server has is not believed', async () => {
+      const generator = await open(b)
+      const [{ adapter, proof }] = adapted as [AdapterModel]
+      const update = generator.updateWeights({ version: ++version, adapter, proof: await proof() })
+      await expect(update).rejects.toThrow(/gives other log-probabilities/)
+      await expect(update).rejects.toMatchObject({
+        remedy: expect.stringContaining('the directory that `model` names'),
+      })
+      await give(generator, b)
+      await answers(generator, b)
+    })
+
     test('asleep nothing is generated; awake it goes on, with weights that came meanwhile', async () => {
       const generator = await open(a)
       expect(generator.capabilities.sleep).toBe(sleeps)
