@@ -1,20 +1,22 @@
 /** How far two implementations of the same weights may differ. Pure. */
 
-/**
- * Largest relative rounding error of a dtype. Dtypes of 8 bits and fewer count as 8 bits; an unknown one counts as bfloat16.
- * float32 is not here: its limit is absolute.
- */
-const roundingOf = (dtype: string): number | undefined => {
-  if (/float32|fp32/.test(dtype)) return undefined
-  if (/float16|fp16|half/.test(dtype) && !/bfloat16/.test(dtype)) return 2 ** -11
-  return /8|4|awq|gptq/.test(dtype.replace(/bfloat16/, '')) ? 2 ** -4 : 2 ** -8
+const bfloat16Error = 2 ** -8
+/** Largest relative rounding error by dtype; 0 where `float32Limit` covers it. */
+const roundingErrors: Readonly<Record<string, number>> = {
+  float32: 0,
+  float: 0,
+  float16: 2 ** -11,
+  half: 2 ** -11,
+  bfloat16: bfloat16Error,
 }
+/** Quantizations have many names (fp8, awq, int8). */
+const eightBitError = 2 ** -4
 
-/** float32 servers agree to 1e-5; ten times that and more is another text, temperature or set of weights. */
+/** Servers in float32 differ by about 1e-5. A difference above this limit is not rounding. */
 export const float32Limit = 1e-3
 /** A real model of 30 layers differs by 4 (bfloat16) to 5 (float16) roundings between two implementations. */
 const roundings = 8
-/** The server's own noise may show that it needs more, up to this. Noise above this is a fault of the server. */
+/** A server whose own noise is larger may differ by more, up to this many. More noise is a fault of the server. */
 const mostRoundings = 32
 
 /**
@@ -23,13 +25,12 @@ const mostRoundings = 32
  * the spread itself.
  */
 export function explainedDifference(dtype: string, logprobs: Float32Array): number {
-  const rounding = roundingOf(dtype)
-  return rounding === undefined ? float32Limit : Math.max(float32Limit, roundings * rounding * spreadOf(logprobs))
+  return Math.max(float32Limit, roundings * (roundingErrors[dtype] ?? eightBitError) * spreadOf(logprobs))
 }
 
 /** What the noise of a server explains: its difference to itself where the same text is computed in another shape. */
 export function explainedByNoise(noise: number, logprobs: Float32Array): number {
-  return Math.min(roundings * noise, mostRoundings * 2 ** -8 * spreadOf(logprobs))
+  return Math.min(roundings * noise, mostRoundings * bfloat16Error * spreadOf(logprobs))
 }
 
 /** The mean absolute difference of rows of the same length. */
