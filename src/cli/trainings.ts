@@ -4,6 +4,7 @@ import { pipelineSchema, resolvePipelineConfig } from '../pipeline/index.js'
 import {
   algorithms,
   type PreferenceConfig,
+  preferenceOtherWords,
   preferencePaths,
   preferenceSchema,
   type RewardModelConfig,
@@ -11,6 +12,7 @@ import {
   resolveConfig,
   resolveRlConfig,
   rewardModelSchema,
+  rewardOtherWords,
   rlSchema,
   runPreference,
   runRewardModel,
@@ -45,7 +47,12 @@ export const rewardTraining: Training<RewardModelConfig> = {
 that ranks most held-out pairs rightly.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
   schema: rewardModelSchema,
-  resolve: layers => resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
+  resolve: layers =>
+    resolveConfig(rewardModelSchema, layers, {
+      paths: supervisedPaths,
+      words: supervisedWords,
+      otherWords: rewardOtherWords,
+    }),
   run: runRewardModel,
   next: model => [
     'to reward samples with it, in a file of rewards:',
@@ -59,7 +66,12 @@ export const dpoTraining: Training<PreferenceConfig> = {
 labelled one by one. What the reference says of them is computed once, before the first step.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
   schema: preferenceSchema,
-  resolve: layers => resolveConfig(preferenceSchema, layers, { paths: preferencePaths, words: supervisedWords }),
+  resolve: layers =>
+    resolveConfig(preferenceSchema, layers, {
+      paths: preferencePaths,
+      words: supervisedWords,
+      otherWords: preferenceOtherWords,
+    }),
   run: runPreference,
   next: useModel,
 }

@@ -107,8 +107,19 @@ export class ExperienceConfigError extends InputError {
 
 const known = Object.keys(schema.shape)
 
-/** Names of the Python system that are other words here. */
+/** Names of the Python system that are other words here, and parts of the maker that are no options of a rollout. */
 const otherWords: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ...['initialModel', 'rewardModel', 'remoteRmUrl', 'customRewardFunc', 'rewardFn', 'rewardFnLabelMap'],
+      ...['rewardRecipe', 'klController'],
+    ].map(name => [name, name]),
+  ),
+  klCtl: 'klController',
+  strategy: 'the options of the maker, with a generator in place of its engine,',
+  inferenceEngine: 'generator',
+  maxTokens: 'maxNewTokens',
+  minTokens: 'minNewTokens',
   rewardNormalization: 'rewardRunningNorm',
   initKlCoef: 'klController: { kind: "fixed", coef }',
   klCoef: 'klController: { kind: "fixed", coef }',

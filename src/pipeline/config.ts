@@ -7,6 +7,7 @@ import { devicePattern, expectedDevice } from '../tensor/index.js'
 import {
   algorithms,
   type ConfigLayer,
+  commonWords,
   preferencePaths,
   preferenceSchema,
   type ResolvedConfig,
@@ -151,8 +152,15 @@ const batchNames = 'sftBatchSize, rewardBatchSize and ppoBatchSize'
 const rateNames = 'sftLr, rewardLr, ppoLrPolicy and ppoLrValue'
 const inSections = (option: string): string => `${option}, in the sections sft, reward and ppo`
 
+/** Options of the trainings have their places in the sections; those that the pipeline has itself are the same here. */
+const sectioned = Object.entries(commonWords).map(([name, here]) => [
+  name,
+  /^(--|device\b)/.test(here) ? here : inSections(here.replace(/,.*/, '')),
+])
+
 /** Words of other systems. docs/migrating.md has them. */
 export const pipelineOtherWords: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(sectioned),
   model: 'baseModel',
   baseModelPath: 'baseModel',
   modelNameOrPath: 'baseModel',
@@ -164,6 +172,14 @@ export const pipelineOtherWords: Readonly<Record<string, string>> = {
   dataset: dataNames,
   datasetName: dataNames,
   trainFile: dataNames,
+  trainDataset: dataNames,
+  inputKey: dataNames,
+  labelKey: dataNames,
+  referenceKey: dataNames,
+  tokenizer: 'tokenizerPath',
+  processingClass: 'tokenizerPath',
+  maxSeqLength: 'maxLength',
+  maxSeqLen: 'maxLength',
   epochs: epochNames,
   numTrainEpochs: epochNames,
   maxEpochs: epochNames,
@@ -173,21 +189,6 @@ export const pipelineOtherWords: Readonly<Record<string, string>> = {
   gradientAccumulationSteps: batchNames,
   learningRate: rateNames,
   lr: rateNames,
-  weightDecay: inSections('optimizer: { weightDecay }'),
-  maxGradNorm: inSections('optimizer: { maxGradNorm }'),
-  gradClip: inSections('optimizer: { maxGradNorm }'),
-  lrSchedulerType: inSections('optimizer: { schedule }'),
-  warmupSteps: inSections('optimizer: { warmupSteps }'),
-  warmupRatio: inSections('optimizer: { warmupRatio }'),
-  microBatchSize: inSections('tokenBudget'),
-  saveTotalLimit: inSections('keepCheckpoints'),
-  bf16: inSections('dtype: bfloat16'),
-  fp16: inSections('dtype: float16'),
-  loraRank: inSections('lora: { rank }'),
-  loraR: inSections('lora: { rank }'),
-  loraAlpha: inSections('lora: { alpha }'),
-  loraDropout: inSections('lora: { dropout }'),
-  targetModules: inSections('lora: { targets }'),
   gamma: 'ppo: { gamma }',
   klCoef: 'ppo: { klController: { kind: "fixed", coef } }',
   margin: 'reward: { margin }',

@@ -11,6 +11,7 @@ export { checkGenerator, type WeightsForServers } from './check-generator.js'
 export { type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
 export { engineTypes, type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
+export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
 export {
   type ConfigLayer,
   fileLayer,

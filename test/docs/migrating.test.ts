@@ -7,9 +7,13 @@ import { expect, test } from 'vitest'
 import { configSchemas, trainings } from '../../src/cli/trainings.js'
 import { pipelineOtherWords } from '../../src/pipeline/config.js'
 import { seedNames } from '../../src/pipeline/index.js'
-import { commonWords } from '../../src/train/config/other-words.js'
+import {
+  commonWords,
+  preferenceOtherWords,
+  rewardOtherWords,
+  rlOtherWords,
+} from '../../src/train/config/other-words.js'
 import { configOptions, fileLayer } from '../../src/train/index.js'
-import { rlOtherWords } from '../../src/train/rl/config.js'
 import { pageText, root } from './blocks.js'
 
 const page = 'docs/migrating.md'
@@ -39,6 +43,8 @@ const tables: Readonly<Record<string, string>> = {
     ]),
   ),
   common: words(commonWords),
+  reward: words(rewardOtherWords),
+  dpo: words(preferenceOtherWords),
   rl: words(rlOtherWords),
   pipeline: words(pipelineOtherWords),
 }
@@ -57,6 +63,9 @@ const snake = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${
 const known = [
   ...['sft', 'reward', 'dpo'].flatMap(kind =>
     Object.entries(commonWords).map(([name, here]) => ({ kind, name, here })),
+  ),
+  ...Object.entries({ reward: rewardOtherWords, dpo: preferenceOtherWords }).flatMap(([kind, own]) =>
+    Object.entries(own).map(([name, here]) => ({ kind, name, here })),
   ),
   ...Object.entries({ ...commonWords, ...rlOtherWords }).map(([name, here]) => ({ kind: 'rl', name, here })),
   ...Object.entries({ ...commonWords, ...pipelineOtherWords }).map(([name, here]) => ({
@@ -86,7 +95,10 @@ test('what a config names in place of a word is an option of that config', () =>
 })
 
 /** Not options of a training config, and called what they are called. */
-const fromCode = ['cacheShare', 'customReward', 'generator', 'rewardFnLabelMap', 'rewardRecipe']
+const fromCode = [
+  ...['customRewardFunc', 'generator', 'generateSamples', 'getAdvantagesAndReturns', 'initialModel', 'makeExperience'],
+  ...['makeExperienceList', 'remoteRmUrl', 'rewardFn', 'rewardFnLabelMap', 'rewardModel', 'rewardRecipe'],
+]
 
 test('what the hand-written tables say is here is here', () => {
   const options = new Set(

@@ -13,6 +13,7 @@ import {
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { engineTypes, generatorOptionProblems, generatorSchema } from '../config/generator.js'
+import { rlOtherWords } from '../config/other-words.js'
 import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
 import { rewardRunShape } from '../config/rewards.js'
 import {
@@ -147,31 +148,6 @@ export const rlPaths: readonly string[] = [
 ]
 /** Values of path options that are no paths. */
 export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords]
-
-/** Words of other systems. docs/migrating.md has them. */
-export const rlOtherWords: Readonly<Record<string, string>> = {
-  initKlCoef: 'klController: { kind: "fixed", coef }',
-  klCoef: 'klController: { kind: "fixed", coef }',
-  klTarget: 'klController: { kind: "adaptive", target }',
-  beta: 'klController: { kind: "fixed", coef }',
-  learningRate: 'optimizer: { lr }',
-  actorLearningRate: 'optimizer: { lr }',
-  criticLearningRate: 'critic: { optimizer: { lr } }',
-  numGenerations: 'nSamplesPerPrompt',
-  microTrainBatchSize: 'tokenBudget, in tokens',
-  epsClip: 'clipLow and clipHigh',
-  numEpisodes: 'epochs',
-  maxEpochs: 'updateEpochs',
-  ppoEpochs: 'updateEpochs',
-  promptData: 'data',
-  rewardPretrain: 'rewards: a description of sources, with a model among them',
-  batchSize: 'rolloutBatchSize, in prompts, or trainBatchSize, in samples',
-  perDeviceTrainBatchSize: 'rolloutBatchSize, in prompts of nSamplesPerPrompt samples each',
-  gradientAccumulationSteps: 'trainBatchSize, samples of a whole optimiser step',
-  maxLength: 'promptMaxLen and maxNewTokens',
-  maxSeqLength: 'promptMaxLen and maxNewTokens',
-  maxSeqLen: 'promptMaxLen and maxNewTokens',
-}
 
 /** A run's config from its layers, the preset below them; what cannot be is an error that names each option. */
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
