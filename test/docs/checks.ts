@@ -290,6 +290,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['npx whetstone rl --config grpo-vllm.yaml', engines],
       ['npx whetstone engine start --type vllm', engines],
       ['# grpo-servers.yaml', config('rl')],
+      ['export VLLM_SERVER_DEV_MODE=1 VLLM_ALLOW_RUNTIME_LORA_UPDATING=1', engines],
       ["import { connectVllm } from 'whetstone/rollout'", compile],
     ],
   },
