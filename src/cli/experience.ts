@@ -19,6 +19,8 @@ import { type Tokenizer, templateUse } from '../text/index.js'
 import {
   checkGenerator,
   checkModels,
+  experienceIdle,
+  idleOptions,
   openGenerator,
   type PlannedUse,
   requireMachine,
@@ -60,8 +62,12 @@ export async function run(args: string[]): Promise<number> {
   const output = await openOutput(config.output, { inputs: [path, prompts, rewards], directories })
   const report = reportFor(process.env)
   return interruptible({
-    work: signal =>
-      attributed(origins, () => (dryRun ? checkOnly(config, report) : experience(config, { output, report, signal }))),
+    work: signal => {
+      for (const line of idleOptions({ config, origins }, experienceIdle)) report.line(line)
+      return attributed(origins, () =>
+        dryRun ? checkOnly(config, report) : experience(config, { output, report, signal }),
+      )
+    },
     onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
   })
 }

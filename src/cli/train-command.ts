@@ -12,6 +12,8 @@ import {
   type ConfigLayer,
   configOptions,
   fileLayer,
+  type IdleRule,
+  idleOptions,
   type JobOptions,
   type JobResult,
   MachineError,
@@ -36,6 +38,8 @@ export interface Training<C> {
   readonly example: string
   readonly schema: z.ZodObject
   readonly resolve: (layers: readonly ConfigLayer[]) => ResolvedConfig<C> & { readonly notes?: readonly string[] }
+  /** When its options have no effect. */
+  readonly idle: readonly IdleRule<C>[]
   readonly run: (job: JobOptions<C>) => Promise<JobResult>
   /** What to do with the model in a directory: commands and their like, a line each. */
   readonly next: (model: string) => readonly string[]
@@ -84,7 +88,7 @@ async function train<C>(
 ): Promise<number> {
   const job = { config, origins, resume, allowChange, report, signal }
   const said = (): void => {
-    for (const note of notes) report.line(note)
+    for (const note of [...notes, ...idleOptions({ config, origins }, training.idle)]) report.line(note)
   }
   if (dryRun) {
     const onChecked = (checked: CheckedTraining): 'stop' => {

@@ -11,8 +11,10 @@ import {
   type RlConfig,
   resolveConfig,
   resolveRlConfig,
+  rewardModelIdle,
   rewardModelSchema,
   rewardOtherWords,
+  rlIdle,
   rlSchema,
   runPreference,
   runRewardModel,
@@ -20,6 +22,7 @@ import {
   runSft,
   type SftConfig,
   sftSchema,
+  supervisedIdle,
   supervisedPaths,
   supervisedWords,
 } from '../train/index.js'
@@ -37,6 +40,7 @@ or texts. The best checkpoint is the one of lowest perplexity on validation data
   example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
   schema: sftSchema,
   resolve: layers => resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
+  idle: supervisedIdle,
   run: runSft,
   next: useModel,
 }
@@ -53,6 +57,7 @@ that ranks most held-out pairs rightly.`,
       words: supervisedWords,
       otherWords: rewardOtherWords,
     }),
+  idle: rewardModelIdle,
   run: runRewardModel,
   next: model => [
     'to reward samples with it, in a file of rewards:',
@@ -72,6 +77,7 @@ labelled one by one. What the reference says of them is computed once, before th
       words: supervisedWords,
       otherWords: preferenceOtherWords,
     }),
+  idle: supervisedIdle,
   run: runPreference,
   next: useModel,
 }
@@ -89,6 +95,7 @@ export const rlTraining: Training<RlConfig> = {
     const values = set.map(path => `${path} ${JSON.stringify(valueAt(resolved.config, path))}`)
     return { ...resolved, notes: [`${preset} sets ${values.join(', ').replaceAll('"', '')}`] }
   },
+  idle: rlIdle,
   run: runRl,
   next: useModel,
 }

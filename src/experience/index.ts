@@ -50,7 +50,13 @@ export {
   selectGroups,
 } from './dynamic-sampling.js'
 export { highEntropyMask } from './entropy-filter.js'
-export { type AdvantageEstimator, advantageEstimators, estimatorHints, isGroupEstimator } from './estimators.js'
+export {
+  type AdvantageEstimator,
+  advantageEstimators,
+  estimatorHints,
+  estimatorTraits,
+  isGroupEstimator,
+} from './estimators.js'
 export type {
   Dropped,
   DropReason,

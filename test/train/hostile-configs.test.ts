@@ -72,6 +72,17 @@ const cases: readonly Case[] = [
     'config.yaml: rolloutBatchSize: 1000000 prompts x 10000 samples = 10000000000 samples of a rollout, and 10000000 are the most',
   ],
 
+  [
+    'reward train',
+    { rankingWeight: 0 },
+    'config.yaml: rankingWeight: with contrastiveWeight 0 too, no term of the loss prefers one answer; raise one of the two',
+  ],
+  [
+    'rl',
+    { algorithm: 'ppo', iterations: 3, critic: { warmupIterations: 3 } },
+    'config.yaml: critic.warmupIterations: 3 of 3 iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations',
+  ],
+
   // More than this machine has.
   ...(['sft', 'rl'] as const).map(
     (verb): Case => [

@@ -13,5 +13,13 @@ export const rewardModelSchema = z
     optimizer: optimizerSchema(1e-5).describe('learning rate and AdamW'),
   })
   .superRefine(refuseContradictions)
+  .superRefine(({ rankingWeight, contrastiveWeight }, context) => {
+    if (rankingWeight === 0 && contrastiveWeight === 0)
+      context.addIssue({
+        code: 'custom',
+        path: ['rankingWeight'],
+        message: 'with contrastiveWeight 0 too, no term of the loss prefers one answer; raise one of the two',
+      })
+  })
 
 export type RewardModelConfig = z.output<typeof rewardModelSchema>

@@ -6,6 +6,7 @@ export {
   rlShape,
   rlWords,
 } from './config.js'
+export { rlIdle } from './idle-options.js'
 export { prepareRl, runRl } from './job.js'
 export { type RlLoopOptions, type RlLoopResult, trainRl } from './loop.js'
 export type { PolicyAverage, RlParts } from './parts.js'

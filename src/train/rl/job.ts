@@ -95,6 +95,11 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     }
     const rows = dataset.report.train
     const iterations = config.iterations ?? Math.max(1, Math.ceil((config.epochs * rows) / config.rolloutBatchSize))
+    const { warmupIterations = 0 } = config.critic ?? {}
+    if (warmupIterations >= iterations)
+      throw new InputError(
+        `critic.warmupIterations: ${warmupIterations} of ${iterations} iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations`,
+      )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1)
     return { config: { ...config, promptMaxLen }, models, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
