@@ -63,7 +63,7 @@ async function train(dtype, masters, lr) {
       { from },
     )
     const made = await model.step({ lr })
-    if (made.changed !== undefined) changed.push(made.changed)
+    if (made.changed !== undefined) changed.push(await made.changed)
   }
   const out = join(scratch, 'out')
   await model.export(out, { what: 'model' })

@@ -44,8 +44,11 @@ export interface TrainStepResult {
   norm: number
   /** The version of the weights after the step. */
   version: PolicyVersion
-  /** The share of 16-bit weights that changed. Left out where the weights have more bits, or a server does not say. */
-  changed?: number
+  /**
+   * The share of 16-bit weights that changed; resolves when the device has made the step, which the next pass need not wait for.
+   * Left out where the weights have more bits, or a server does not say.
+   */
+  changed?: Promise<number>
   /** float16: what the loss was multiplied with, so that small gradients are not rounded to zero. */
   lossScale?: number
   /**

@@ -40,8 +40,8 @@ export interface Update {
   norm: number
   /** What the gradients were multiplied with; 1 when they were not clipped. */
   scale: number
-  /** The share of 16-bit weights that this step changed; undefined where there are none. */
-  changed: number | undefined
+  /** The share of 16-bit weights that this step changed, when the device has made it; undefined where there are none. */
+  changed: Promise<number> | undefined
 }
 
 export interface AdamWOptions {
@@ -237,9 +237,10 @@ export class AdamW {
     const factor = scale / lossScale
     const count = await (this.short ? update.runShort(factor, ...numbers) : update.run(factor, ...numbers))
     if (!count) return { norm, scale, changed: undefined }
-    const [changed] = await count.data<'int64'>()
-    count.dispose()
-    return { norm, scale, changed: Number(changed) / narrow }
+    // Not awaited: the device may still be at the update while the host prepares what comes next.
+    const changed = count.data<'int64'>().then(([changed]) => Number(changed) / narrow)
+    changed.catch(() => {}).finally(() => count.dispose())
+    return { norm, scale, changed }
   }
 
   /** Drops the gradients; the next `backward` makes new ones. */

@@ -12,6 +12,7 @@ import { type OptimizerConfig, type StepRates, stepRates } from './config/common
 import { TrainingError, type TrainingRow } from './errors.js'
 import { exportModel } from './export-model.js'
 import type { Best } from './job.js'
+import { type MadeStep, stepMetrics } from './optimizer-step.js'
 import type { MetricSummary, TrainProgress } from './progress.js'
 import { journalBlock, type StepRecord } from './step-record.js'
 
@@ -82,6 +83,7 @@ export class EpochTraining<E extends TrainingRow> {
   #rowsBefore = { truncated: 0, dropped: 0 }
   /** Of the current step: its record on the way to the disk, and when its parts began. */
   #journalled: Promise<void> = Promise.resolve()
+  #logged: Promise<void> = Promise.resolve()
   #seconds = { data: 0, begun: 0 }
   /** Whether the current batch is the last of its epoch. */
   #epochOver = false
@@ -157,15 +159,18 @@ export class EpochTraining<E extends TrainingRow> {
   }
 
   /** Counts and logs a step that the optimiser has made. */
-  async stepped(values: Readonly<Record<string, number>>, size: { tokens: number; examples: number }): Promise<void> {
+  async stepped(
+    made: MadeStep,
+    values: Readonly<Record<string, number>>,
+    size: { tokens: number; examples: number },
+  ): Promise<void> {
     const { rows, config, validation, memory } = this.#options
-    await this.#journalled
+    await Promise.all([this.#journalled, this.#logged])
     const { lr } = this.rates
     this.step++
-    this.#warn(this.#changes.step(values))
     const { epoch, position } = rows.cursor
     const seconds = { data: this.#seconds.data / 1000, update: (performance.now() - this.#seconds.begun) / 1000 }
-    this.#log({
+    this.#logged = this.#logStep(this.step, made, {
       ...values,
       lr,
       'data/epoch': epoch + position / rows.size,
@@ -178,6 +183,8 @@ export class EpochTraining<E extends TrainingRow> {
       'seconds/update': seconds.update,
       ...memory(),
     })
+    // Awaited before the next step is logged, an evaluation or a checkpoint; a failure must not be unhandled until then.
+    this.#logged.catch(() => {})
     const { evalSteps } = config
     const due = this.finished || (evalSteps === undefined ? this.#epochOver : this.step % evalSteps === 0)
     this.#evaluationDue = due && validation === 'held out'
@@ -190,6 +197,7 @@ export class EpochTraining<E extends TrainingRow> {
   async evaluateIfDue(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
     const { run, model, bestBy, progress, signal } = this.#options
     if (!this.#evaluationDue || signal.aborted) return
+    await this.#logged
     progress.stage('evaluating')
     const begun = performance.now()
     let values: Readonly<Record<string, number>>
@@ -232,6 +240,7 @@ export class EpochTraining<E extends TrainingRow> {
    */
   async finish(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
     const { run, model, validation, progress } = this.#options
+    await this.#logged
     if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
     await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
@@ -243,6 +252,7 @@ export class EpochTraining<E extends TrainingRow> {
   }
 
   async #save(): Promise<void> {
+    await this.#logged
     const { run, rows, model } = this.#options
     const state = {
       step: this.step,
@@ -270,10 +280,17 @@ export class EpochTraining<E extends TrainingRow> {
     this.#options.progress.note(message)
   }
 
-  #log(values: Readonly<Record<string, number>>): void {
+  /** Logs a step when the device has made it: the next one's rows are prepared meanwhile. */
+  async #logStep(step: number, made: MadeStep, values: Readonly<Record<string, number>>): Promise<void> {
+    const all = { ...values, ...(await stepMetrics(made)) }
+    this.#log(all, step)
+    this.#warn(this.#changes.step(all))
+  }
+
+  #log(values: Readonly<Record<string, number>>, step = this.step): void {
     const { run, progress, bestBy } = this.#options
-    run.metrics(this.step, values)
-    progress.step(this.step, values)
+    run.metrics(step, values)
+    progress.step(step, values)
     Object.assign(this.metrics, values)
     for (const [name, value] of Object.entries(values)) {
       const { first = value, best = value } = this.#summary[name] ?? {}

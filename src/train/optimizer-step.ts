@@ -18,11 +18,12 @@ export async function untilStepped<T extends { readonly step: MadeStep | undefin
   }
 }
 
-/** The numbers of a step, by the names of the metrics' table. */
-export function stepMetrics({ norm, changed, lossScale, overflows }: MadeStep): Record<string, number> {
+/** The numbers of a step, by the names of the metrics' table, when the device has made it. */
+export async function stepMetrics(step: MadeStep): Promise<Record<string, number>> {
+  const { norm, changed, lossScale, overflows } = step
   return {
     'grad/norm': norm,
-    ...(changed === undefined ? {} : { 'weights/changed': changed }),
+    ...(changed === undefined ? {} : { 'weights/changed': await changed }),
     ...(lossScale === undefined ? {} : { 'grad/loss_scale': lossScale, 'grad/overflows': overflows }),
   }
 }

@@ -64,7 +64,7 @@ describe.each(kinds)('%s', (name, role, options) => {
     const model = await create(role, options)
     const scores = await model.score(given)
     const { changed } = await oneStep(model, 0)
-    expect(changed).toBe(0)
+    expect(await changed).toBe(0)
     expect(await model.score(given)).toEqual(scores)
     let [inside, numbers] = [0, 0]
     for (const { master, rounded, weight } of await saved(model, name)) {
@@ -145,7 +145,7 @@ test.each(['bfloat16', 'float16'] as const)('changed is the share of %s weights 
     const { changed } = await oneStep(model, lr)
     const after = bits()
     const count = after.filter((value, i) => value !== before[i]).length
-    expect(changed! * after.length).toBeCloseTo(count, 6)
+    expect((await changed!) * after.length).toBeCloseTo(count, 6)
     expect(count).toBeGreaterThan(0)
   }
   const wide = await create('language', { dtype: 'float32' })

@@ -12,7 +12,7 @@ import {
   ktoTotals,
   mergeKtoStatistics,
 } from '../losses/index.js'
-import { stepMetrics, untilStepped } from '../optimizer-step.js'
+import { untilStepped } from '../optimizer-step.js'
 import { tokensOf } from '../pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { labelledResponses, mismatchedResponses } from './responses.js'
@@ -62,7 +62,8 @@ export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
       }),
     )
     await training.stepped(
-      { 'loss/train': value, ...stepMetrics(step), 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(parts)) },
+      step,
+      { 'loss/train': value, 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(parts)) },
       { tokens: tokensOf(sequences), examples: batch.length },
     )
     await training.evaluateIfDue(evaluate)

@@ -10,7 +10,7 @@ import {
   type PreferenceStatistics,
   preferenceLoss,
 } from '../losses/index.js'
-import { stepMetrics, untilStepped } from '../optimizer-step.js'
+import { untilStepped } from '../optimizer-step.js'
 import { pairOutputs, tokensOf } from '../pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
@@ -65,9 +65,9 @@ export async function preferenceLoop(options: PreferenceLoopOptions): Promise<vo
     const { accuracy, chosenRewardMean, rejectedRewardMean } = mergePreferenceStatistics(parts)
     const mean = (of: (pair: PreferencePair) => number) => pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length
     await training.stepped(
+      step,
       {
         'loss/train': value,
-        ...stepMetrics(step),
         'preference/accuracy': accuracy,
         'preference/margin': chosenRewardMean - rejectedRewardMean,
         'preference/chosen_reward': chosenRewardMean,

@@ -10,7 +10,7 @@ import {
   type RewardModelStatistics,
   rewardModelLoss,
 } from '../losses/index.js'
-import { stepMetrics, untilStepped } from '../optimizer-step.js'
+import { untilStepped } from '../optimizer-step.js'
 import { pairOutputs, pairSequences, tokensOf } from '../pairs.js'
 import { calibrationError } from './calibration.js'
 
@@ -58,9 +58,9 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
     )
     const { accuracy, chosenMean, rejectedMean } = mergeRewardModelStatistics(parts)
     await training.stepped(
+      step,
       {
         'loss/train': value,
-        ...stepMetrics(step),
         'reward/accuracy': accuracy,
         'reward/margin': chosenMean - rejectedMean,
         'reward/center': (chosenMean + rejectedMean) / 2,

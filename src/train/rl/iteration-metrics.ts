@@ -16,7 +16,7 @@ export type UpdateSummary =
     }
   | { readonly model: 'critic'; readonly outcome: 'done'; readonly losses: Readonly<Record<string, number>> }
 
-export function policySummary(update: PolicyUpdate, lr: number): UpdateSummary {
+export async function policySummary(update: PolicyUpdate, lr: number): Promise<UpdateSummary> {
   const { loss, policy, kl, entropy, ptx, statistics, step } = update
   return {
     model: 'policy',
@@ -29,12 +29,12 @@ export function policySummary(update: PolicyUpdate, lr: number): UpdateSummary {
       'entropy/mean': entropy,
       'loss/ptx': ptx,
       lr: step && lr,
-      ...(step && stepMetrics(step)),
+      ...(step && (await stepMetrics(step))),
     }),
   }
 }
 
-export function criticSummary({ loss, statistics, step }: CriticUpdate, lr: number): UpdateSummary {
+export async function criticSummary({ loss, statistics, step }: CriticUpdate, lr: number): Promise<UpdateSummary> {
   return {
     model: 'critic',
     outcome: 'done',
@@ -42,7 +42,7 @@ export function criticSummary({ loss, statistics, step }: CriticUpdate, lr: numb
       'value/loss': loss,
       'value/clip': statistics.clipShare,
       'grad/critic_norm': step.norm,
-      'weights/critic_changed': step.changed,
+      'weights/critic_changed': await step.changed,
       'lr/critic': lr,
     }),
   }

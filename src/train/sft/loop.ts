@@ -4,7 +4,7 @@ import type { EpochTraining } from '../epoch-training.js'
 import { namingRows } from '../errors.js'
 import { evaluationRows } from '../evaluation-rows.js'
 import { sftLoss, sftTotals } from '../losses/index.js'
-import { stepMetrics, untilStepped } from '../optimizer-step.js'
+import { untilStepped } from '../optimizer-step.js'
 import { tokensOf } from '../pairs.js'
 
 export interface SftLoopOptions {
@@ -41,7 +41,8 @@ export async function sftLoop({ model, training, validation, packing, signal }: 
       }),
     )
     await training.stepped(
-      { 'loss/train': loss, ...stepMetrics(step), 'data/trained_tokens': totals.tokens },
+      step,
+      { 'loss/train': loss, 'data/trained_tokens': totals.tokens },
       { tokens: tokensOf(rows.map(row => row.ids)), examples: rows.length },
     )
     await training.evaluateIfDue(evaluate)
