@@ -25,7 +25,7 @@ const setupFiles = ['test/one-thread.ts']
 
 export default defineConfig({
   test: {
-    globalSetup: 'test/temporary.ts',
+    globalSetup: ['test/temporary.ts', 'test/reward-process.ts'],
     setupFiles: ['test/each-file.ts'],
     // A native crash then kills a process of its own, not the whole report.
     pool: 'forks',

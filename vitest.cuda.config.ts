@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.device.test.ts'],
     env: { WHETSTONE_TEST_DEVICE: process.env.WHETSTONE_TEST_DEVICE ?? 'cuda' },
+    globalSetup: 'test/reward-process.ts',
     setupFiles: 'test/each-file.ts',
     pool: 'forks',
     maxWorkers: 1,

@@ -24,6 +24,7 @@ import {
   openGenerator,
   type PlannedUse,
   requireMachine,
+  rewardLoading,
   type TrainingPlan,
 } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
@@ -65,7 +66,7 @@ export async function run(args: string[]): Promise<number> {
     work: signal => {
       for (const line of idleOptions({ config, origins }, experienceIdle)) report.line(line)
       return attributed(origins, () =>
-        dryRun ? checkOnly(config, report) : experience(config, { output, report, signal }),
+        dryRun ? checkOnly(config, report, signal) : experience(config, { output, report, signal }),
       )
     },
     onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
@@ -79,7 +80,7 @@ interface Surroundings {
 }
 
 /** What can be checked without the models: their files, the prompts, the rewards and how they go together. */
-async function prepare(config: ExperienceFile) {
+async function prepare(config: ExperienceFile, signal: AbortSignal) {
   const options = experienceOptions(config)
   resolveExperienceConfig(options, { critic: config.critic !== undefined })
   const models = await checkModels(planOf(config))
@@ -87,7 +88,12 @@ async function prepare(config: ExperienceFile) {
   await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
   const { tokenizer } = models
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { tokenizer, device: config.device })
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
+    tokenizer,
+    device: config.device,
+    ...rewardLoading(config),
+    signal,
+  })
   const engine = new RewardComputationEngine({ ...rewards, tokenizer })
   try {
     const { prompts, description } = await readPrompts(config.prompts, {
@@ -129,15 +135,15 @@ function planOf(config: ExperienceFile): TrainingPlan {
   }
 }
 
-async function checkOnly(config: ExperienceFile, report: Report): Promise<void> {
-  const { prompts, description, close } = await prepare(config)
+async function checkOnly(config: ExperienceFile, report: Report, signal: AbortSignal): Promise<void> {
+  const { prompts, description, close } = await prepare(config, signal)
   await close()
   report.line(stringify(config).trimEnd())
   report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
 }
 
 async function experience(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
-  const { options, prompts, tokenizer, rewards, close } = await prepare(config)
+  const { options, prompts, tokenizer, rewards, close } = await prepare(config, signal)
   try {
     const models = await loadModels(config, tokenizer, report, signal)
     try {

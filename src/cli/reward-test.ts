@@ -70,7 +70,7 @@ async function test(
     ...(reference === undefined ? {} : { reference }),
   }
   const samples = await readSamples(input, { signal, columns })
-  const engine = await loadRewards(reward, { device })
+  const engine = await loadRewards(reward, { device, signal })
   const inputs = samples.map(toInput)
   engine.checkLabels(inputs.map(one => one.label))
   const progress = report.transfer('rewards', count('samples', 1_000))

@@ -34,6 +34,8 @@ export interface ScoredSample {
 
 /** The aggregator as a source of its own: what goes wrong in it is handled as in any other. */
 export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): RewardSource<ScoredSample> {
+  // The function of a file is a source already: it runs in the process of the file.
+  if ('source' in fn) return fn.source as RewardSource<ScoredSample>
   const count = Object.keys(labelMap).length
   return {
     name: 'rewardFn',

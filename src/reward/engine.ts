@@ -61,7 +61,7 @@ export class RewardComputationEngine {
     this.queues = new Map(
       sources.map(source => {
         // Functions are other people's code: they get copies.
-        const copies = source.kind === 'function' ? { copy: copyInput } : {}
+        const copies = source.kind === 'function' && !source.isolated ? { copy: copyInput } : {}
         return [source.name, new SourceQueue(source, { ...queueOptions, ...copies })]
       }),
     )
@@ -195,6 +195,7 @@ export class RewardComputationEngine {
 
   async close(): Promise<void> {
     await Promise.all(this.rewards.sources.map(source => source.close?.()))
+    await this.aggregator?.source.close?.()
   }
 
   private needs(label: string | undefined): Need[] {

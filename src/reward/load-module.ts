@@ -1,17 +1,19 @@
-/** Rewards in a module: TypeScript or JavaScript, as it is. */
-import { access } from 'node:fs/promises'
-import { createJiti } from 'jiti'
-import { RewardComputationEngine } from './engine.js'
+/** Rewards in a module: TypeScript or JavaScript, as it is. Runs in the process of the file. */
+import { access, readFile } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import type { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
 import { type SampleReward, sampleReward } from './function-source.js'
+import type { FileDescription, SourceDescription } from './process/messages.js'
 import type { RewardSource } from './source.js'
 
-/** What a module holds: one reward, or an engine of several, made or described. */
-export type LoadedModule =
-  | { readonly kind: 'source'; readonly source: RewardSource }
-  | { readonly kind: 'engine'; readonly engine: RewardComputationEngine }
-  | { readonly kind: 'options'; readonly options: RewardEngineOptions }
+/** What a module holds: its sources in the order they are asked by, an aggregator last, and what can be told of them. */
+export interface LoadedFile {
+  readonly description: FileDescription
+  readonly sources: readonly RewardSource<never>[]
+  readonly events: Readonly<Record<string, (event: unknown) => void>>
+}
 
 /** Exports that are options of the engine under their own names. */
 const optionNames = [
@@ -27,51 +29,104 @@ const optionNames = [
 
 const forms = `a default export that is a function of one sample, a source such as defineReward(...), a RewardComputationEngine or its options; or exports named ${optionNames.join(', ')}`
 
-export async function loadModule(file: string): Promise<LoadedModule> {
+export async function loadFile(
+  file: string,
+  { tokenizer }: { tokenizer?: string | undefined } = {},
+): Promise<LoadedFile> {
   await access(file).catch(cause => {
-    throw new RewardConfigError(`${file}: there is no such file`, { cause })
+    throw new RewardConfigError('there is no such file', { cause })
   })
-  let exports: Readonly<Record<string, unknown>>
-  try {
-    exports = await importModule(file)
-  } catch (cause) {
-    throw new RewardConfigError(`${file}: ${(cause as Error).message}`, { cause })
-  }
+  const exports = await importModule(file)
   const { default: main } = exports
-  if (main !== undefined) return recognise(file, main)
+  if (main !== undefined) return recognise(main, tokenizer)
   const options = Object.fromEntries(
     optionNames.flatMap(name => (exports[name] === undefined ? [] : [[name, exports[name]]])),
   )
-  if (Object.keys(options).length > 0) return { kind: 'options', options }
-  throw new RewardConfigError(`${file}: no reward in it: expected ${forms}`)
+  if (Object.keys(options).length > 0) return resolved(options, tokenizer)
+  throw new RewardConfigError(`no reward in it: expected ${forms}`)
 }
 
 /** This package is found from wherever the module lies, and it is this very one: its classes are known here. */
 async function importModule(file: string): Promise<Readonly<Record<string, unknown>>> {
+  const own = await ownModules(file)
+  // Node loads it faster, where there is nothing to compile and nothing of ours to find.
+  if (file.endsWith('.mjs') && !own) return import(pathToFileURL(file).href)
+  const { createJiti } = await import('jiti')
+  const jiti = createJiti(import.meta.url, {
+    // A compiled copy of somebody's file is nothing to leave behind.
+    fsCache: false,
+    interopDefault: false,
+    virtualModules: own ?? {},
+  })
+  return jiti.import(file)
+}
+
+/** To load them takes longer than most rewards: a file that imports nothing of them, and no other file, does without. */
+async function ownModules(file: string): Promise<Record<string, Record<string, unknown>> | undefined> {
+  if (!/whetstone\/|zod|['"`]\.{0,2}\//.test(await readFile(file, 'utf8'))) return undefined
   const [reward, data, text, zod] = await Promise.all([
     import('./library.js'),
     import('../data/index.js'),
     import('../text/index.js'),
     import('zod'),
   ])
-  const jiti = createJiti(import.meta.url, {
-    // A compiled copy of somebody's file is nothing to leave behind.
-    fsCache: false,
-    interopDefault: false,
-    virtualModules: { 'whetstone/reward': reward, 'whetstone/data': data, 'whetstone/text': text, zod },
-  })
-  return jiti.import(file)
+  return { 'whetstone/reward': reward, 'whetstone/data': data, 'whetstone/text': text, zod }
 }
 
-function recognise(file: string, value: unknown): LoadedModule {
+function recognise(value: unknown, tokenizer: string | undefined): LoadedFile | Promise<LoadedFile> {
   if (typeof value === 'function') {
     const fn = value as SampleReward
-    return { kind: 'source', source: sampleReward(fn, { name: /^_?default$|^$/.test(fn.name) ? 'reward' : fn.name }) }
+    return single(sampleReward(fn, { name: /^_?default$|^$/.test(fn.name) ? 'reward' : fn.name }))
   }
-  if (value instanceof RewardComputationEngine) return { kind: 'engine', engine: value }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    if ('score' in value && 'limits' in value) return { kind: 'source', source: value as RewardSource }
-    return { kind: 'options', options: value as RewardEngineOptions }
+    if ('score' in value && 'limits' in value) return single(value as RewardSource)
+    // An engine: what it was made of.
+    const options = 'compute' in value ? (value as RewardComputationEngine).options : (value as RewardEngineOptions)
+    return resolved(options, tokenizer)
   }
-  throw new RewardConfigError(`${file}: its default export is no reward: expected ${forms}`)
+  throw new RewardConfigError(`its default export is no reward: expected ${forms}`)
+}
+
+function single(source: RewardSource): LoadedFile {
+  const description = { form: 'source', sources: [describe(source)], aggregates: false, events: [] } as const
+  return { description, sources: [source], events: {} }
+}
+
+async function resolved(given: RewardEngineOptions, tokenizer: string | undefined): Promise<LoadedFile> {
+  const [{ resolveRewards }, { aggregatorSource }] = await Promise.all([
+    import('./engine-options.js'),
+    import('./aggregator.js'),
+  ])
+  const options =
+    given.rewardModel === undefined || given.tokenizer !== undefined || tokenizer === undefined
+      ? given
+      : { ...given, tokenizer: await (await import('../text/index.js')).Tokenizer.load(tokenizer) }
+  const { sources, combination } = resolveRewards(options)
+  const { weights, rewardRecipe, onRewardFailure, failureRetries, patienceMinutes, blockedMs } = options
+  const plain = { weights, rewardRecipe, onRewardFailure, failureRetries, patienceMinutes, blockedMs }
+  const { onLate, onBlocked, onAway } = options
+  const events = defined({ onLate, onBlocked, onAway }) as LoadedFile['events']
+  const all: RewardSource<never>[] = [...sources]
+  if (combination.kind === 'aggregator') all.push(aggregatorSource(combination.rewardFn, combination.labelMap))
+  return {
+    description: {
+      form: 'several',
+      sources: sources.map(describe),
+      aggregates: combination.kind === 'aggregator',
+      events: Object.keys(events),
+      ...defined(plain),
+    },
+    sources: all,
+    events,
+  }
+}
+
+function describe({ name, kind, limits, model, needsReference = false }: RewardSource): SourceDescription {
+  return { name, kind, limits: { ...limits }, needsReference, asksModel: model !== undefined }
+}
+
+function defined<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
 }

@@ -4,7 +4,7 @@ import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
-import { loadModule } from './load-module.js'
+import { fileOptionsOf, openRewardFile } from './process/reward-file.js'
 import { readSpec } from './spec.js'
 
 export interface LoadRewardsOptions {
@@ -14,6 +14,12 @@ export interface LoadRewardsOptions {
   readonly device?: string | undefined
   /** Of their weights, where they run on that device. Default: float32 on the CPU, bfloat16 on a GPU. */
   readonly dtype?: DType | undefined
+  /** Processes of each reward file. Default 1. */
+  readonly workers?: number | undefined
+  /** How long a reward file may take to load. Default 10. */
+  readonly patienceMinutes?: number | undefined
+  /** Ends the loading of a file. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
@@ -33,13 +39,6 @@ export async function loadRewardOptions(file: string, options: LoadRewardsOption
   if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...shared }
   if (!/\.[cm]?[jt]s$/i.test(file))
     throw new RewardConfigError(`${file}: expected a module (.ts, .js, .mjs) or a description (.yaml, .json)`)
-  const loaded = await loadModule(path)
-  switch (loaded.kind) {
-    case 'engine':
-      return { ...shared, ...loaded.engine.options }
-    case 'options':
-      return { ...shared, ...loaded.options }
-    case 'source':
-      return { ...shared, sources: [loaded.source] }
-  }
+  const loaded = await openRewardFile(path, fileOptionsOf(options))
+  return { ...shared, ...loaded.options }
 }

@@ -2,6 +2,8 @@
 export const failureReasons = [
   /** The reward threw, or its promise was rejected. */
   'threw',
+  /** The process of the reward ended: `process.exit`, a crash, or a kill. */
+  'crashed',
   /** Nothing came before the deadline. */
   'timeout',
   /** An answer came, after the deadline: it is not used. */

@@ -182,10 +182,13 @@ export class SourceQueue<Item> {
 
   /** One call, left alone when its time is over or nobody waits for its answers; what it says then counts as late. */
   private attempt(batch: readonly Entry<Item>[], leftMs: number): Promise<unknown> {
-    const { name, limits } = this.source
+    const { name, limits, isolated = false } = this.source
     const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
+    const option = limit < leftMs ? 'timeoutMs' : 'deadlineMs'
     const context = new CallContext()
-    const started = performance.now()
+    const called = performance.now()
+    let started = called
+    let timer: NodeJS.Timeout | undefined
     this.counts.calls++
     return new Promise((resolve, reject) => {
       let over = false
@@ -199,17 +202,19 @@ export class SourceQueue<Item> {
         end(() => reject(error))
         context.abort(error)
       }
-      const timer =
-        limit <= longestTimer
-          ? setTimeout(() => giveUp(timedOut(limit < leftMs ? 'timeoutMs' : 'deadlineMs', limits)), Math.max(0, limit))
-          : undefined
+      const startClock = (): void => {
+        started = performance.now()
+        if (limit <= longestTimer && !over)
+          timer = setTimeout(() => giveUp(timedOut(option, limits)), Math.max(0, limit))
+      }
+      // A call that waits behind others in a process of its own has all its time when the process gets to it.
+      if (isolated) context.entered = startClock
+      else startClock()
       // A caller that was aborted must not leave a request running behind it.
       onAbandoned(batch, () => over || giveUp(abandoned))
       const answered = (answers: unknown) => {
         const lateMs = performance.now() - started - limit
-        end(() =>
-          lateMs > 0 ? reject(tooLate(limit < leftMs ? 'timeoutMs' : 'deadlineMs', limits)) : resolve(answers),
-        )
+        end(() => (lateMs > 0 ? reject(tooLate(option, limits)) : resolve(answers)))
         if (lateMs <= 0) return
         this.counts.late += batch.length
         this.options.onLate?.({ source: name, samples: batch.length, lateMs })
@@ -218,10 +223,10 @@ export class SourceQueue<Item> {
         const { copy = (item: Item) => item } = this.options
         const items = batch.map(entry => copy(entry.item))
         const call = this.source.score(items, context)
-        this.reportBlocking(performance.now() - started)
+        this.reportBlocking(performance.now() - called)
         call.then(answered, error => end(() => reject(error as Error)))
       } catch (error) {
-        this.reportBlocking(performance.now() - started)
+        this.reportBlocking(performance.now() - called)
         end(() => reject(error as Error))
       }
     })
@@ -241,6 +246,8 @@ export class SourceQueue<Item> {
 
 /** Its signal is made when a source first asks for it: most rewards are over before one would be of use, and it is costly. */
 class CallContext {
+  /** Called by a source whose calls wait before they begin, when this one begins. */
+  entered: (() => void) | undefined
   private controller: AbortController | undefined
   private aborted: { reason: unknown } | undefined
 

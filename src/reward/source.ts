@@ -35,8 +35,16 @@ export interface RewardSource<Item = RewardInput> {
   readonly model?: object
   /** Whether it compares with a reference: a sample without one is a failure of it. */
   readonly needsReference?: boolean
+  /**
+   * Whether it runs in a process of its own: it gets copies in any case, and says when it has got to a call (`entered`), which is
+   * when the call's time begins.
+   */
+  readonly isolated?: boolean
   /** `signal` ends the call when nobody waits for it any more. */
-  score(items: readonly Item[], options: { signal: AbortSignal }): Promise<ArrayLike<RewardAnswer>>
+  score(
+    items: readonly Item[],
+    options: { signal: AbortSignal; entered?: (() => void) | undefined },
+  ): Promise<ArrayLike<RewardAnswer>>
   close?(): Promise<void>
 }
 

@@ -5,11 +5,11 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
 import type { Device, DType } from '../tensor/index.js'
-import type { RewardEngineOptions } from './engine-options.js'
+import { type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
 import type { LoadRewardsOptions } from './load.js'
-import { loadModule } from './load-module.js'
 import { modelReward } from './model-source.js'
+import { fileOptionsOf, openRewardFile } from './process/reward-file.js'
 import { recipeSchema, weightsSchema } from './recipe.js'
 import { dialectNames } from './remote/dialects.js'
 import { remoteReward } from './remote/remote-source.js'
@@ -143,8 +143,14 @@ export async function readSpec(file: string, options: LoadRewardsOptions = {}): 
   }
   const { sources = {}, ...rest } = result.data
   const made: RewardSource[] = []
-  for (const [name, spec] of Object.entries(sources))
-    made.push(await makeSource(name, spec, dirname(resolve(file)), options))
+  try {
+    for (const [name, spec] of Object.entries(sources))
+      made.push(await makeSource(name, spec, dirname(resolve(file)), options))
+    resolveRewards({ ...(rest as Omit<RewardEngineOptions, 'sources'>), sources: made })
+  } catch (error) {
+    for (const source of made) await source.close?.()
+    throw error
+  }
   return { ...(rest as Omit<RewardEngineOptions, 'sources'>), sources: made }
 }
 
@@ -162,7 +168,7 @@ async function makeSource(
     case 'model':
       return makeModel(name, spec, folder, options)
     case 'function':
-      return { ...(await functionIn(resolve(folder, spec.file))), name }
+      return { ...(await functionIn(resolve(folder, spec.file), options)), name }
   }
 }
 
@@ -233,9 +239,11 @@ export async function rewardModelPlace(
   return { device, ...defined({ dtype: own.dtype ?? (device === shared ? run.dtype : undefined) }) }
 }
 
-async function functionIn(file: string): Promise<RewardSource> {
-  const loaded = await loadModule(file)
-  if (loaded.kind === 'source') return loaded.source
+async function functionIn(file: string, options: LoadRewardsOptions): Promise<RewardSource> {
+  const loaded = await openRewardFile(file, fileOptionsOf(options))
+  const { sources } = loaded.options
+  if (loaded.form === 'source') return sources[0]!
+  for (const source of sources) await source.close?.()
   throw new RewardConfigError(`${file}: expected a reward as its default export; a file of sources is no source itself`)
 }
 

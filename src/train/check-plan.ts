@@ -229,7 +229,8 @@ export async function checkData(
 ): Promise<DataReport[]> {
   const reports: DataReport[] = []
   const { device, dtype } = plan
-  const rewards = plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype })
+  const rewards =
+    plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype, signal })
   try {
     for (const { option, kind, spec, options } of plan.data) {
       const settings = dataOptionsSchema.parse(options)

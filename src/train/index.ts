@@ -22,7 +22,7 @@ export {
   settingsLayer,
   withOrigin,
 } from './config/resolve.js'
-export { rewardRunShape } from './config/rewards.js'
+export { rewardLoading, rewardRunShape } from './config/rewards.js'
 export { TrainingError } from './errors.js'
 export { type ExportRunOptions, exportRun } from './export-run.js'
 export type { Best, CheckedTraining, JobOptions, JobResult } from './job.js'

@@ -121,7 +121,7 @@ failures  input 1
     const input = rows(new Array(12).fill({ prompt: 'x', response: 'y' }))
     expect(await main(['reward', 'test', '--reward', reward, '--input', input])).toBe(1)
     expect(out).toContain('12 samples: 0 scored, 12 failed\n\nfailures  threw 12\n')
-    expect(out).toContain('reward: threw: Error: broken\n')
+    expect(out).toContain('reward: threw: Error: broken (reward.js:1)\n')
     expect(out).toContain('\n  and 2 more\n')
   })
 

@@ -9,6 +9,7 @@ import { eventLine } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../check-plan.js'
 import { harmlessKeys } from '../config/common.js'
+import { rewardLoading } from '../config/rewards.js'
 import { exportModel } from '../export-model.js'
 import { checkedOnly, type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
@@ -57,7 +58,12 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, { ...config, tokenizer })
+  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
+    ...config,
+    ...rewardLoading(config),
+    tokenizer,
+    signal,
+  })
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
@@ -156,7 +162,15 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
     ({ schedule, warmupSteps, warmupRatio }) =>
       schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0),
   )
-  const keys = [...harmlessKeys, 'evaluation', 'exportEvery', 'sampleEvery', 'generator', 'rewardPatienceMinutes']
+  const keys = [
+    ...harmlessKeys,
+    'evaluation',
+    'exportEvery',
+    'sampleEvery',
+    'generator',
+    'rewardPatienceMinutes',
+    'rewardWorkers',
+  ]
   return spread ? keys : [...keys, 'iterations', 'epochs']
 }
 

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { InputError } from '../errors/index.js';
+import { BadLines, numberedLines, parseJsonLine } from '../files/index.js';
+import { withFlagNames } from './advantage-flags.js';
+const tokens = z.array(z.number());
+/** A line of saved samples. Null is the same as leaving a field out; fields of other names are not read. */
+const lineSchema = z.object({
+    group: z.union([z.string(), z.number()], { error: 'expected a string or a number' }).nullish(),
+    reward: z.number(),
+    logprobs: tokens.min(1, { error: 'expected at least one number' }),
+    ref_logprobs: tokens.nullish(),
+    values: tokens.nullish(),
+});
+const fields = Object.keys(lineSchema.shape);
+/** What the fields of a sample are called in the file. */
+const fieldNames = {
+    group: 'group',
+    reward: 'reward',
+    length: 'logprobs',
+    logprobs: 'logprobs',
+    refLogprobs: 'ref_logprobs',
+    values: 'values',
+};
+/** Every sample of a file; its line is its place. Bad lines are one InputError that lists them. */
+export async function readSamples(file, signal) {
+    const samples = [];
+    const bad = new BadLines(file);
+    for await (const { text, line } of numberedLines(file, { signal })) {
+        try {
+            samples.push(parseSample(text));
+        }
+        catch (error) {
+            if (!(error instanceof InputError))
+                throw error;
+            bad.add(line, error.message);
+        }
+    }
+    bad.throwIfAny();
+    if (samples.length === 0)
+        throw new InputError(`${file}: no lines`);
+    return samples;
+}
+export function parseSample(text) {
+    const value = parseJsonLine(text);
+    const parsed = lineSchema.safeParse(value);
+    if (!parsed.success)
+        throw new InputError(issueText(parsed.error.issues[0]), { cause: parsed.error });
+    refuseMisspelt(value);
+    const { group, reward, logprobs, ref_logprobs: refLogprobs, values } = parsed.data;
+    return {
+        reward,
+        length: logprobs.length,
+        logprobs: Float64Array.from(logprobs),
+        ...(group === null || group === undefined ? {} : { group }),
+        ...(refLogprobs ? { refLogprobs: Float64Array.from(refLogprobs) } : {}),
+        ...(values ? { values: Float64Array.from(values) } : {}),
+    };
+}
+function issueText({ path, message }) {
+    const [field, place] = path;
+    if (field === undefined)
+        return 'expected an object such as {"group":0,"reward":1,"logprobs":[-0.5,-1.2]}';
+    const where = place === undefined ? String(field) : `${String(field)}[${String(place)}]`;
+    if (message.endsWith('received undefined'))
+        return `${where}: missing; ${message.replace(/^.*(expected .*),.*$/, '$1')}`;
+    return `${where}: ${message.replace('Invalid input: ', '').replace('received', 'got')}`;
+}
+/** A reference that is written otherwise would be left out without a word, and with it the cost of KL. */
+function refuseMisspelt(row) {
+    const plain = (name) => name.toLowerCase().replaceAll('_', '');
+    for (const name of Object.keys(row)) {
+        const meant = fields.find(field => plain(field) === plain(name));
+        if (meant !== undefined && meant !== name)
+            throw new InputError(`${name}: the field is called ${meant}`);
+    }
+}
+/** Says what is wrong with samples as of the lines they were read from. */
+export function throwBadSamples(file, problems) {
+    const bad = new BadLines(file);
+    for (const { sample, field, message } of problems)
+        bad.add(sample + 1, `${fieldNames[field]}: ${withFlagNames(message)}`);
+    bad.throwIfAny();
+}
+//# sourceMappingURL=advantages-input.js.map

@@ -1,0 +1,100 @@
+import { advantageOptionWarnings, deriveAdvantages, RolloutError, } from '../experience/index.js';
+import { openOutput } from '../files/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js';
+import { readSamples, throwBadSamples } from './advantages-input.js';
+import { parseOptions, UsageError } from './flags.js';
+import { interruptible } from './interrupt.js';
+export const help = `Usage: whetstone advantages --input FILE.jsonl --output FILE.jsonl --estimator NAME [options]
+
+Derives advantages from saved samples again: with another estimator, another KL, other clipping. A line of the input is one sample,
+
+  {"group":0, "reward":1.5, "logprobs":[...], "ref_logprobs":[...], "values":[...]}
+
+with one number per response token, and the same line of the output {"advantages":[...],"returns":[...]}. All lines are one rollout.
+"group" tells the samples of one prompt from those of another and is needed by the estimators that compare them; "ref_logprobs" are
+needed where KL costs something, "values" by gae.
+
+${advantageHelp}
+
+Bad lines are listed with their numbers before anything is written. A file appears when it is complete;
+--output - streams to standard output.
+`;
+export async function run(args) {
+    const settings = readSettings(args);
+    const output = await openOutput(settings.output, { inputs: [settings.input], directories: [] });
+    const report = reportFor(process.env);
+    return interruptible({
+        work: signal => advantages(settings, { output, report, signal }),
+        onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
+    });
+}
+function readSettings(args) {
+    const { values } = parseOptions(foldSwitches(args), {
+        input: { type: 'string' },
+        output: { type: 'string' },
+        ...advantageFlags,
+    });
+    const { input, output } = values;
+    if (typeof input !== 'string' || input === '')
+        throw new UsageError('--input: expected a file');
+    if (typeof output !== 'string' || output === '')
+        throw new UsageError('--output: expected a file');
+    return { input, output, options: advantageOptions(values) };
+}
+async function advantages({ input, options }, { output, report, signal }) {
+    for (const warning of advantageOptionWarnings(options))
+        report.line(`Warning: ${withFlagNames(warning)}`);
+    const samples = await readSamples(input, signal);
+    const derived = derive(input, samples, options);
+    await output.write(async (write) => {
+        for (const text of chunks(derived.samples)) {
+            signal.throwIfAborted();
+            await write(text);
+        }
+    }, { signal });
+    report.line(`${output.name}: ${summary(derived.info)}`);
+}
+function derive(file, samples, options) {
+    try {
+        return deriveAdvantages({ samples, options });
+    }
+    catch (error) {
+        if (error instanceof RolloutError)
+            throwBadSamples(file, error.problems);
+        throw error;
+    }
+}
+/** Lines are written this many characters at a time: the text of a large rollout is never in memory as a whole. */
+const chunkLength = 1 << 20;
+function* chunks(samples) {
+    let text = '';
+    for (const { advantages, returns } of samples) {
+        text += `${JSON.stringify({ advantages: Array.from(advantages), returns: Array.from(returns) })}\n`;
+        if (text.length < chunkLength)
+            continue;
+        yield text;
+        text = '';
+    }
+    if (text !== '')
+        yield text;
+}
+function summary({ samples, tokens, groups, reward, kl, klCoef, ...info }) {
+    const { show } = count('tokens', 0);
+    const parts = [`${count(samples === 1 ? 'sample' : 'samples', 0).show(samples)}, ${show(tokens)}`];
+    if (groups)
+        parts.push(`${groups.count === 1 ? '1 group' : `${groups.count} groups`}, ${groups.zeroVariance} of equal rewards`);
+    if (reward)
+        parts.push(`reward ${round(reward.mean)} (${round(reward.min)} to ${round(reward.max)})`);
+    if (kl !== undefined)
+        parts.push(`KL ${round(kl)} at ${klCoef}`);
+    if (info.advantages)
+        parts.push(`advantages ${round(info.advantages.mean)} ± ${round(info.advantages.std)}`);
+    if (info.rewardClipFraction > 0)
+        parts.push(`${round(100 * info.rewardClipFraction)} % of rewards clipped`);
+    if (info.advantageClipFraction > 0)
+        parts.push(`${round(100 * info.advantageClipFraction)} % of advantages clipped`);
+    return parts.join('; ');
+}
+const round = (value) => String(Number(value.toPrecision(4)));
+//# sourceMappingURL=advantages.js.map

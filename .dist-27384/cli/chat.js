@@ -1,0 +1,102 @@
+import { createInterface } from 'node:readline/promises';
+import { InputError } from '../errors/index.js';
+import { reportFor } from '../progress/index.js';
+import { openEngine } from '../rollout/index.js';
+import { Tokenizer } from '../text/index.js';
+import { conversationTemplateFlag } from './chat-template-flag.js';
+import { engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js';
+import { flagHelp, readFlags, text } from './flags.js';
+const flags = engineFlags.extend({
+    chatTemplate: conversationTemplateFlag,
+    system: text('TEXT', 'what the model is told first').optional(),
+    ...samplingFlags.shape,
+});
+export const help = `Usage: whetstone chat --model DIR [options]
+
+Talks to a model, by its tokenizer's chat template. Ctrl-C stops an answer, and once more ends the conversation;
+/new starts another one, /quit ends.
+
+${flagHelp(flags)}
+`;
+export async function run(args) {
+    const { model, system, chatTemplate, ...given } = readFlags(args, flags);
+    const sampling = samplingParams(given);
+    usableDevice(given.device);
+    await checkConversations(model, chatTemplate);
+    const report = reportFor(process.env);
+    const loading = report.transfer('loading');
+    const opened = await openEngine(model, {
+        ...engineOptions({ model, ...given }),
+        chatTemplate,
+        maxSequences: 1,
+        onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    }).finally(() => loading.end());
+    try {
+        await converse(opened, sampling, system);
+        return 0;
+    }
+    finally {
+        await opened.close();
+    }
+}
+/** Before the model is loaded. */
+async function checkConversations(model, chatTemplate) {
+    const tokenizer = await Tokenizer.load(model, { chatTemplate });
+    if (!tokenizer.hasChatTemplate)
+        throw new InputError(`${model} has no chat template, which a conversation needs`, {
+            remedy: 'Give it one by --chat-template: chatml, or a file of Jinja.',
+        });
+}
+async function converse(opened, sampling, system) {
+    const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' });
+    const fresh = () => (system === undefined ? [] : [{ role: 'system', content: system }]);
+    let messages = fresh();
+    let answering = false;
+    // A pipe has ended when its last lines are still to be answered; there is nobody to ask for more then.
+    let open = true;
+    terminal.on('close', () => {
+        open = false;
+    });
+    terminal.on('SIGINT', () => {
+        if (answering)
+            opened.engine.abortAll();
+        else
+            terminal.close();
+    });
+    terminal.prompt();
+    // Lines of a pipe come faster than answers: the iterator keeps them until they are asked for.
+    for await (const line of terminal) {
+        const content = line.trim();
+        if (content === '/quit')
+            break;
+        if (content === '/new')
+            messages = fresh();
+        else if (content !== '') {
+            messages.push({ role: 'user', content });
+            answering = true;
+            const answer = await reply(opened, messages, { ...sampling, seed: sampling.seed + messages.length });
+            answering = false;
+            messages.push({ role: 'assistant', content: answer });
+        }
+        if (open)
+            terminal.prompt();
+    }
+    terminal.close();
+}
+/** Prints the answer as it comes. */
+async function reply({ engine, tokenizer }, messages, sampling) {
+    const promptIds = await tokenizer.encodeChat(messages, { addGenerationPrompt: true });
+    const request = {
+        id: `${messages.length}`,
+        promptIds,
+        sampling: { ...sampling, text: 'plain' },
+    };
+    const { value: outcome } = await engine
+        .generate([request], { onToken: ({ text }) => void process.stdout.write(text) })
+        .next();
+    process.stdout.write('\n');
+    if (outcome?.kind === 'completed')
+        return outcome.text ?? '';
+    throw new InputError(outcome?.message ?? 'no answer');
+}
+//# sourceMappingURL=chat.js.map

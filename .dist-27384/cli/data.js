@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { dataOptionsSchema, inspectData, } from '../data/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { Tokenizer } from '../text/index.js';
+import { promptTemplateFlag } from './chat-template-flag.js';
+import { choice, directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js';
+import { interruptible } from './interrupt.js';
+const mapping = text('OUR=THEIR', 'what a column is called, such as prompt=question; may be given several times', 'such as prompt=question');
+const flags = z.object({
+    model: directory('a model or tokenizer directory: lengths and rows are then in its tokens').optional(),
+    kind: choice(['conversations', 'preferences', 'labelled', 'prompts'], 'KIND', 'conversations, preferences, labelled or prompts (default: what the first rows are)').optional(),
+    columns: z.array(mapping).meta(mapping.meta()).default([]),
+    systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
+    promptTemplate: text('TEXT', 'text around a prompt, such as "Question: {prompt}"').optional(),
+    chatTemplate: promptTemplateFlag,
+    trainOn: choice(['assistant', 'all'], 'WHAT', "of conversations: the assistant's tokens alone, or all").default('assistant'),
+    maxLength: integer('tokens an example may have; longer ones are shown as they would be trained on', {
+        min: 2,
+    }).optional(),
+    rows: integer('how many rows are shown', { min: 0, max: 1000 }).default(3),
+});
+export const help = `Usage: whetstone data inspect FILE... [options]
+
+Reads files of data (.jsonl, .json, .csv, .tsv, .parquet, .txt; patterns in quotes) as a training would, and shows what they
+are: kind and format, rows, bad rows with their lines, how long examples are, and some of them with what is trained marked.
+
+${flagHelp(flags)}
+
+Exit code 0 where every row can be used, 1 where one cannot.
+`;
+export async function run(args) {
+    const [action, ...rest] = args;
+    if (action !== 'inspect')
+        throw new UsageError(action && !action.startsWith('-')
+            ? `data: unknown action "${action}"; there is: inspect`
+            : 'expected an action: inspect');
+    const { flags: given, positionals } = readArguments(rest, flags, { positionals: 'keep' });
+    if (positionals.length === 0)
+        throw new UsageError('expected a file to inspect');
+    const { model, kind, columns: pairs, rows, ...options } = given;
+    const columns = readColumns(pairs);
+    const report = reportFor(process.env);
+    const progress = report.transfer('looking', count('examples', 10_000));
+    return interruptible({
+        work: async (signal) => {
+            const tokenizer = model === undefined ? undefined : await Tokenizer.load(model, { chatTemplate: options.chatTemplate });
+            const inspection = await inspectData(positionals.map(path => ({ path, columns })), {
+                ...readOptions(options),
+                baseDirectory: process.cwd(),
+                rendered: rows,
+                signal,
+                onProgress: (done, total) => progress.at(done, total),
+                ...(kind === undefined ? {} : { kind }),
+                ...(tokenizer === undefined ? {} : { tokenizer }),
+            }).finally(() => progress.end());
+            process.stdout.write(describe(inspection, markerFor(process.stdout)));
+            return inspection.rows > 0 && wrongRows(inspection) === 0 ? 0 : 1;
+        },
+        onInterrupt: () => report.line('Interrupted.'),
+    });
+}
+function readOptions(given) {
+    const result = dataOptionsSchema.safeParse(given);
+    if (result.success)
+        return result.data;
+    throw new UsageError(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'));
+}
+function readColumns(pairs) {
+    const entries = pairs
+        .flatMap(pair => pair.split(','))
+        .map(pair => {
+        const at = pair.indexOf('=');
+        if (at < 1 || at === pair.length - 1)
+            throw new UsageError(`--columns: expected such as prompt=question, got "${pair}"`);
+        return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+    });
+    return Object.fromEntries(entries);
+}
+/** Rows that are left out because they are wrong, not because of what they say. */
+function wrongRows({ skipped }) {
+    const { 'same-answers': _, overlong: __, 'nothing-to-train': ___, ...wrong } = skipped;
+    return Object.values(wrong).reduce((sum, one) => sum + one, 0);
+}
+/** What is trained is green to a person at a terminal, and between brackets anywhere else. */
+export function markerFor({ isTTY }, env = process.env) {
+    if (isTTY && !env.NO_COLOR)
+        return ({ text, trained }) => (trained ? `\x1b[32m${text}\x1b[0m` : text);
+    return ({ text, trained }) => (trained ? `[${text}]` : text);
+}
+export function describe(inspection, mark) {
+    const { kind, files, rows, examples, formats, repeated, skipped, skippedRows, columns } = inspection;
+    const lines = files.map(({ path, rows, bytes }) => `${path}: ${amount(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB`);
+    lines.push('', `kind      ${kind}${examples === rows ? '' : `, ${amount(examples, 'example')}`}`);
+    lines.push(`formats   ${counted(formats) || 'none'}`);
+    if (repeated > 0)
+        lines.push(`repeated  ${amount(repeated, 'row')}`);
+    if (skippedRows.length > 0) {
+        lines.push(`left out  ${counted(skipped)}`);
+        lines.push(...skippedRows.map(({ where, message }) => `  ${where}: ${printable(message)}`));
+        const more = Object.values(skipped).reduce((sum, one) => sum + one, 0) - skippedRows.length;
+        if (more > 0)
+            lines.push(`  and ${more} more`);
+    }
+    lines.push('', 'columns', ...columns.map(({ name, type }) => `  ${printable(name)}: ${type}`));
+    lines.push(...histogram(inspection));
+    for (const row of inspection.rendered)
+        lines.push('', ...renderedLines(row, inspection.unit, mark));
+    return `${lines.join('\n')}\n`;
+}
+const amount = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
+const counted = (counts) => Object.entries(counts)
+    .map(([name, number]) => `${name} (${number.toLocaleString('en')})`)
+    .join('; ');
+function histogram({ lengths, unit }) {
+    const { count, min, median, mean, p95, max, bins } = lengths;
+    if (count === 0)
+        return [];
+    const largest = Math.max(...bins.map(bin => bin.count));
+    const labels = bins.map(({ from, to }) => (from === to ? `${from}` : `${from}..${to}`));
+    const width = Math.max(...labels.map(({ length }) => length));
+    return [
+        '',
+        `length in ${unit}: ${min} to ${max}, median ${median}, mean ${mean.toFixed(1)}, 95 % up to ${p95}`,
+        ...bins.map((bin, i) => {
+            const bar = '#'.repeat(Math.ceil((bin.count / largest) * 40));
+            return `  ${labels[i].padStart(width)}  ${bar.padEnd(40)}  ${bin.count.toLocaleString('en')}`;
+        }),
+    ];
+}
+/** Characters of a section that are shown; what is trained is often at its end, so the middle is left out. */
+const shownCharacters = 1600;
+function renderedLines({ where, sections, length }, unit, mark) {
+    const lines = [`--- ${where} (${length} ${unit})`];
+    for (const { title, parts } of sections) {
+        if (title !== '')
+            lines.push(`${title}:`);
+        const share = Math.floor(shownCharacters / parts.length);
+        lines.push(parts
+            .map(part => mark({ ...part, text: printable(shortened(part.text, Math.max(200, share))) }))
+            .join('')
+            .trimEnd());
+    }
+    return lines;
+}
+function shortened(text, limit) {
+    if (text.length <= limit)
+        return text;
+    const half = Math.floor(limit / 2);
+    return `${text.slice(0, half)} ... ${text.length - 2 * half} characters ... ${text.slice(-half)}`;
+}
+/** Data may hold what a terminal takes for commands. */
+function printable(text) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, character => character === '\r' ? '' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
+}
+//# sourceMappingURL=data.js.map

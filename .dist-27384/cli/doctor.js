@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { packageRoot, readBridgeRecord } from '../setup/index.js';
+import { checkArithmetic } from './doctor-checks.js';
+import { explain } from './explain.js';
+import { flagHelp, readFlags, toggle } from './flags.js';
+const flags = z.object({ json: toggle('one JSON object instead of lines') });
+export const help = `Usage: whetstone doctor [--json]
+
+Shows what this installation runs on (Node, libtorch and why that one, devices, threads, BLAS, operators) and checks that a
+matrix product and a backward pass give the right numbers on every device. Exit code 1 when something is wrong.
+
+${flagHelp(flags)}
+`;
+export async function run(args) {
+    const { json } = readFlags(args, flags);
+    const diagnosis = await examine(() => import('../tensor/index.js'));
+    console.log(json ? JSON.stringify(diagnosis, null, 2) : describe(diagnosis));
+    return diagnosis.ok ? 0 : 1;
+}
+/** Everything is a fact or a failed check: a doctor that throws says nothing about the rest. */
+export async function examine(load) {
+    const host = { node: process.version, platform: `${process.platform}-${process.arch}` };
+    let room;
+    let facts;
+    try {
+        room = await load();
+        facts = room.backend();
+    }
+    catch (error) {
+        return { ok: false, ...host, checks: [{ name: 'bridge', ok: false, detail: explain(error) }] };
+    }
+    const record = readBridgeRecord(packageRoot);
+    const checks = [{ name: 'bridge', ok: true, detail: 'loads' }];
+    const built = record?.libtorch.version;
+    if (built && !facts.libtorchVersion.startsWith(built))
+        checks.push({
+            name: 'libtorch',
+            ok: false,
+            detail: `built against ${built}, but ${facts.libtorchVersion} is loaded: run \`npx whetstone setup\``,
+        });
+    const devices = ['cpu', ...facts.cuda.devices.map((_, index) => `cuda:${index}`)];
+    for (const device of devices)
+        checks.push(...(await checkArithmetic(room, device)));
+    return {
+        ok: checks.every(check => check.ok),
+        ...host,
+        libtorch: { ...record?.libtorch, version: facts.libtorchVersion },
+        cuda: { built: record?.cuda ?? facts.cuda.available, ...facts.cuda },
+        threads: facts.threads,
+        blas: parseBlas(facts.config),
+        operators: facts.operatorCount,
+        checks,
+    };
+}
+/** The library behind matrix products on the CPU, from libtorch's own description of how it was built. */
+export function parseBlas(config) {
+    const mkl = config.match(/(?:oneAPI )?Math Kernel Library Version ([\d.]+)/)?.[1];
+    const name = config.match(/BLAS_INFO=(\w+)/)?.[1];
+    if (mkl && (!name || name === 'mkl'))
+        return `MKL ${mkl}`;
+    if (name)
+        return { mkl: 'MKL', open: 'OpenBLAS', accelerate: 'Accelerate' }[name] ?? name;
+    return 'none (matrix products on the CPU will be slow)';
+}
+function describe({ checks, ...facts }) {
+    const lines = [
+        ['Node', facts.node],
+        ['platform', facts.platform],
+    ];
+    if (facts.libtorch) {
+        const { version, path, why } = facts.libtorch;
+        lines.push(['libtorch', version]);
+        if (path)
+            lines.push(['', path], ['', `this one because ${why}`]);
+    }
+    if (facts.cuda) {
+        const { built, available, graphs, devices } = facts.cuda;
+        const absent = built ? 'no usable device (this libtorch has CUDA)' : 'no (this libtorch is for the CPU)';
+        lines.push(['CUDA', available ? `yes, ${graphs ? 'with' : 'without'} graphs` : absent]);
+        for (const { name, totalBytes } of devices)
+            lines.push(['device', `${name}, ${(totalBytes / 2 ** 30).toFixed(1)} GiB`]);
+    }
+    if (facts.threads !== undefined)
+        lines.push(['threads', String(facts.threads)]);
+    if (facts.blas)
+        lines.push(['BLAS', facts.blas]);
+    if (facts.operators !== undefined)
+        lines.push(['operators', facts.operators.toLocaleString('en')]);
+    return [
+        ...lines.map(([name, value]) => `${name.padEnd(10)} ${value}`),
+        '',
+        ...checks.map(({ name, ok, detail }) => `${ok ? '✓' : '✗'} ${name}: ${detail}`),
+    ].join('\n');
+}
+//# sourceMappingURL=doctor.js.map

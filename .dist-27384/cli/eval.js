@@ -1,0 +1,140 @@
+import { existsSync } from 'node:fs';
+import { extname } from 'node:path';
+import { z } from 'zod';
+import { didYouMean, InputError } from '../errors/index.js';
+import { bleuTokenizers, evaluateModel, evaluationMetrics, evaluationTable, plotEvaluation, resolveEvaluation, } from '../evaluate/index.js';
+import { openOutput, writeFileAtomic } from '../files/index.js';
+import { reportFor } from '../progress/index.js';
+import { toPng, toSvg } from '../run/index.js';
+import { promptTemplateFlag } from './chat-template-flag.js';
+import { modelFlags, samplingFlags } from './engine-flags.js';
+import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js';
+import { interruptible } from './interrupt.js';
+const flags = z.object({
+    model: modelFlags.shape.model,
+    adapter: modelFlags.shape.adapter,
+    data: file('prompts, or conversations with answers: JSONL, JSON, CSV, Parquet'),
+    columns: text('NAMES', 'what its columns are called, such as prompt=question,reference=answer').optional(),
+    reference: directory('another model, which answers the same prompts: how often is the first one better?').optional(),
+    reward: text('PATH', 'a module or a description of rewards, or the directory of a reward model').optional(),
+    metrics: text('NAMES', `what has to be measured, of ${evaluationMetrics.join(', ')} (default: what can be)`).optional(),
+    limit: integer('rows, from the first on (default: all)', { min: 1 }).optional(),
+    samples: integer('answers to each prompt, for pass@k of k up to that many', { min: 1 }).default(1),
+    temperature: samplingFlags.shape.temperature.unwrap().optional().meta({
+        description: '0: always the likeliest token (default: 0 for one answer, 1 for several)',
+        placeholder: 'T',
+    }),
+    maxNewTokens: samplingFlags.shape.maxNewTokens,
+    correctAt: number({
+        description: 'rewards from here on are right answers (default 1; with a reward model: none are)',
+        placeholder: 'R',
+        expected: 'a number',
+        accepts: () => true,
+    }).optional(),
+    bleuTokenizer: choice(['auto', ...bleuTokenizers], 'NAME', "sacrebleu's: 13a, zh for Chinese, or char for single characters; auto: by the script of the references").default('auto'),
+    promptTemplate: text('TEXT', 'text around a prompt, with {prompt} in it').optional(),
+    systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
+    chatTemplate: promptTemplateFlag,
+    maxBadRows: integer('rows that may be wrong; they are left out', { min: 0 }).default(0),
+    device: modelFlags.shape.device,
+    seed: samplingFlags.shape.seed,
+    out: file('the numbers as JSON').optional(),
+    answers: file('every answer with its reward, as a line of JSON').optional(),
+    plot: file('the numbers as a picture: .svg or .png').optional(),
+});
+export const help = `Usage: whetstone eval --model DIR --data FILE [--reference DIR] [--reward FILE|DIR] [options]
+
+Measures a model, and shows what it found as a table:
+
+  perplexity     of what the assistant says, where rows have answers
+  reward         mean and spread, with --reward; rewards that failed are counted and are no rewards
+  accuracy       share of the answers that are right, and pass@k with --samples, with a 95 % interval (Wilson)
+  winRate        how often answers earn more than those of --reference; ties count half, 95 % interval (Wilson)
+  bleu, rougeL   of answers against references, where rows have them; as sacrebleu and rouge-score count
+
+The same command gives the same numbers. All that it reads is checked before a model is loaded.
+
+${flagHelp(flags)}
+
+Exit code 1 where no prompt got an answer, or no answer a reward.
+`;
+const encoders = { '.svg': toSvg, '.png': toPng };
+export async function run(args) {
+    const settings = readFlags(args, flags);
+    const { out, answers, plot } = settings;
+    const options = optionsOf(settings);
+    if (plot !== undefined && !encoders[extname(plot).toLowerCase()])
+        throw new UsageError(`--plot: expected a file that ends in .svg or .png, got "${plot}"`);
+    const outputs = await Promise.all([out, answers, plot].map(path => outputFor(path, settings)));
+    const report = reportFor(process.env);
+    return interruptible({
+        work: async (signal) => {
+            const result = await evaluateModel({ ...options, report, signal });
+            await write(result, { settings, outputs, signal });
+            const table = evaluationTable(result.evaluation);
+            // What streams to standard output has it for itself.
+            if (outputs.some(output => output?.kind === 'stream'))
+                report.line(table.trimEnd());
+            else
+                process.stdout.write(table);
+            for (const output of outputs)
+                if (output?.kind === 'file')
+                    report.line(`wrote ${output.name}`);
+            return hasNothing(result) ? 1 : 0;
+        },
+        onInterrupt: () => report.line('Interrupted. Nothing was written.'),
+    });
+}
+function optionsOf({ out: _, answers: __, plot: ___, columns, data, metrics, ...rest }) {
+    const options = {
+        ...rest,
+        data: columns === undefined ? data : { path: data, columns: columnsOf(columns) },
+        ...(metrics === undefined ? {} : { metrics: metricsOf(metrics) }),
+    };
+    try {
+        resolveEvaluation({ ...options });
+    }
+    catch (error) {
+        // Named as it was typed.
+        if (!(error instanceof InputError))
+            throw error;
+        throw new UsageError(error.message.replace(/^[a-z]+[a-zA-Z]*(?=[:.])/gm, flagName), { cause: error });
+    }
+    return options;
+}
+function columnsOf(text) {
+    const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()));
+    for (const pair of pairs)
+        if (pair.length !== 2 || pair.includes(''))
+            throw new UsageError(`--columns: expected names such as prompt=question,reference=answer, got "${text}"`);
+    return Object.fromEntries(pairs);
+}
+function metricsOf(text) {
+    return text.split(',').map(part => {
+        const name = part.trim();
+        const metric = evaluationMetrics.find(one => one === name);
+        if (!metric)
+            throw new UsageError(`--metrics: there is no "${name}"${didYouMean(name, evaluationMetrics) || `; there are ${evaluationMetrics.join(', ')}`}`);
+        return metric;
+    });
+}
+async function outputFor(path, settings) {
+    if (path === undefined)
+        return undefined;
+    const { model, reference, data, reward } = settings;
+    const inputs = [data, ...(reward === undefined ? [] : [reward])].filter(one => existsSync(one));
+    return openOutput(path, { inputs, directories: [model, ...(reference === undefined ? [] : [reference])] });
+}
+async function write(result, { settings: { plot }, outputs, signal }) {
+    const [out, answers] = outputs;
+    await out?.write(append => append(`${JSON.stringify(result.evaluation, null, 2)}\n`), { signal });
+    const lines = (model, records) => records.map(record => `${JSON.stringify({ model, ...record })}\n`).join('');
+    const all = lines('model', result.answers.model) + lines('reference', result.answers.reference);
+    await answers?.write(append => append(all), { signal });
+    if (plot !== undefined)
+        await writeFileAtomic(plot, encoders[extname(plot).toLowerCase()](plotEvaluation(result)));
+}
+function hasNothing({ evaluation: { model } }) {
+    return model.answers?.answered === 0 || (model.rewards !== undefined && model.rewards.scored === 0);
+}
+//# sourceMappingURL=eval.js.map

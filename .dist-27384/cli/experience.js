@@ -1,0 +1,310 @@
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { readPrompts } from '../data/index.js';
+import { InputError } from '../errors/index.js';
+import { FastExperienceMaker, resolveExperienceConfig, } from '../experience/index.js';
+import { openOutput } from '../files/index.js';
+import { LocalModel } from '../model/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js';
+import { eventLine } from '../rollout/index.js';
+import { resolveDevice } from '../tensor/index.js';
+import { templateUse } from '../text/index.js';
+import { checkGenerator, checkModels, experienceIdle, idleOptions, openGenerator, requireMachine, rewardLoading, } from '../train/index.js';
+import { experienceFileShape, readExperienceFile } from './experience-config.js';
+import { file, flagHelp, readFlags, settings, toggle } from './flags.js';
+import { interruptible } from './interrupt.js';
+import { attributed } from './train-command.js';
+const described = Object.entries(experienceFileShape)
+    .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)
+    .join('\n');
+const flags = z.object({
+    config: file('the config'),
+    set: settings(),
+    dryRun: toggle('check everything that can be without the models, print the options in force, and stop'),
+});
+export const help = `Usage: whetstone experience --config FILE [--set key=value ...] [--dry-run]
+
+Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, as a line of JSON each.
+The config is YAML, JSON, or a TypeScript module whose default export it is:
+
+${described}
+
+and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
+(docs/experience.md has the table). Paths are relative to the config.
+
+${flagHelp(flags)}
+`;
+export async function run(args) {
+    const { config: path, set = [], dryRun } = readFlags(args, flags);
+    const { config, origins } = await readExperienceFile(path, set);
+    const { model, adapter, reference, critic, prompts, rewards } = config;
+    const directories = [model, adapter, reference, critic].filter(one => one !== undefined);
+    const output = await openOutput(config.output, { inputs: [path, prompts, rewards], directories });
+    const report = reportFor(process.env);
+    return interruptible({
+        work: signal => {
+            for (const line of idleOptions({ config, origins }, experienceIdle))
+                report.line(line);
+            return attributed(origins, () => dryRun ? checkOnly(config, report) : experience(config, { output, report, signal }));
+        },
+        onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
+    });
+}
+/** What can be checked without the models: their files, the prompts, the rewards and how they go together. */
+async function prepare(config, signal) {
+    const options = experienceOptions(config);
+    resolveExperienceConfig(options, { critic: config.critic !== undefined });
+    const models = await checkModels(planOf(config));
+    requireMachine(models);
+    await checkGenerator(config.generator);
+    const { promptColumn, labelColumn, referenceColumn } = config;
+    const { tokenizer } = models;
+    const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
+        tokenizer,
+        device: config.device,
+        ...rewardLoading(config),
+        signal,
+    });
+    const engine = new RewardComputationEngine({ ...rewards, tokenizer });
+    try {
+        const { prompts, description } = await readPrompts(config.prompts, {
+            columns: {
+                ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
+                ...(labelColumn === undefined ? {} : { label: labelColumn }),
+                ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
+            },
+            check: row => engine.rowProblem(row),
+        });
+        return { options, prompts, description, tokenizer, rewards, close: () => engine.close() };
+    }
+    catch (error) {
+        await engine.close();
+        throw error;
+    }
+}
+/** The models that will be loaded, none of which is trained. */
+function planOf(config) {
+    const { model, adapter, reference, critic, rolloutBatchSize, nSamplesPerPrompt, maxNewTokens, promptMaxLen } = config;
+    const use = { role: 'language', trained: 'nothing', computes: 'yes' };
+    const others = [];
+    if (reference !== undefined && reference !== 'adapter-off')
+        others.push({ ...use, name: 'the reference', option: 'reference', directory: reference });
+    if (critic !== undefined)
+        others.push({ ...use, role: 'value', name: 'the critic', option: 'critic', directory: critic });
+    const samples = rolloutBatchSize * nSamplesPerPrompt;
+    const engine = config.generator.type === 'local' ? 'here' : 'elsewhere';
+    return {
+        models: [{ ...use, name: 'the actor', option: 'model', directory: model, adapter }, ...others],
+        data: [],
+        rewards: config.rewards,
+        device: config.device,
+        gradientCheckpointing: false,
+        sequences: Math.min(samples, config.microRolloutBatchSize),
+        generation: { samples, promptMaxLen, maxNewTokens, engine },
+        chatTemplate: config.chatTemplate,
+        seed: config.seed,
+    };
+}
+async function checkOnly(config, report, signal) {
+    const { prompts, description, close } = await prepare(config, signal);
+    await close();
+    report.line(stringify(config).trimEnd());
+    report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`);
+}
+async function experience(config, { output, report, signal }) {
+    const { options, prompts, tokenizer, rewards, close } = await prepare(config, signal);
+    try {
+        const models = await loadModels(config, tokenizer, report, signal);
+        try {
+            const maker = new FastExperienceMaker({
+                ...options,
+                ...models.parts,
+                ...rewards,
+                patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
+                onAway: ({ message }) => report.line(message),
+            });
+            await writeExperiences(maker, prompts, config, { output, report, signal });
+        }
+        finally {
+            await models.close();
+        }
+    }
+    finally {
+        await close();
+    }
+}
+/** The options of the maker alone. */
+function experienceOptions(config) {
+    const own = new Set(Object.keys(experienceFileShape));
+    const rest = Object.entries(config).filter(([name, value]) => !own.has(name) && value !== undefined);
+    const chatTemplate = templateUse(config.chatTemplate);
+    return { ...Object.fromEntries(rest), chatTemplate };
+}
+async function loadModels(config, tokenizer, report, signal) {
+    const device = resolveDevice(config.device);
+    const loaded = [];
+    const load = async (role, directory, what, adapter) => {
+        const loading = report.transfer(`loading ${what}`);
+        const model = await LocalModel.load(directory, {
+            role,
+            device,
+            signal,
+            ...(adapter === undefined ? {} : { adapter }),
+            onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+        }).finally(() => loading.end());
+        loaded.push(model);
+        return model;
+    };
+    const dispose = () => {
+        for (const model of loaded)
+            model.dispose();
+    };
+    try {
+        const actor = await load('language', config.model, 'the actor', config.adapter);
+        const { reference, critic: criticPath, klController } = config;
+        const other = reference !== undefined && reference !== 'adapter-off';
+        const initialModel = other
+            ? await load('language', reference, 'the reference')
+            : reference && 'adapter-off';
+        const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic');
+        const opened = await openGenerator({
+            config: config.generator,
+            actor,
+            model: config.model,
+            tokenizer,
+            report,
+            signal,
+            onEvent: event => {
+                if (event.kind !== 'updated' && event.kind !== 'proved')
+                    report.line(eventLine(event));
+            },
+        });
+        const { generator } = opened;
+        return {
+            parts: {
+                actor,
+                tokenizer,
+                generator,
+                ...(initialModel === undefined ? {} : { initialModel }),
+                ...(critic ? { critic } : {}),
+                ...(klController ? { klController } : {}),
+            },
+            close: async () => {
+                await opened.close();
+                dispose();
+            },
+        };
+    }
+    catch (error) {
+        dispose();
+        throw error;
+    }
+}
+async function writeExperiences(maker, prompts, { rolloutBatchSize }, { output, report, signal }) {
+    const progress = report.transfer('experiences', count('prompts', 100));
+    const infos = [];
+    try {
+        const write = async (append) => {
+            for (let start = 0; start < prompts.length; start += rolloutBatchSize) {
+                const batch = prompts.slice(start, start + rolloutBatchSize);
+                const { experiences, info } = await maker.makeExperienceList(batch.map(({ prompt }) => prompt), {
+                    ids: batch.map((_, i) => `${start + i}`),
+                    labels: batch.map(({ label }) => label),
+                    references: batch.map(({ reference }) => reference),
+                    rows: batch.map(({ row }) => row),
+                    signal,
+                });
+                for (const one of experiences)
+                    await append(experienceLine(one));
+                infos.push(info);
+                progress.at(start + batch.length, prompts.length);
+            }
+            if (infos.every(({ samples }) => samples === 0))
+                throw nothingMade(infos);
+        };
+        await output.write(write, { signal });
+    }
+    finally {
+        progress.end();
+    }
+    for (const [i, info] of infos.entries())
+        report.line(`${infos.length > 1 ? `batch ${i}\n` : ''}${summary(info).join('\n')}`);
+    const total = infos.reduce((sum, { samples }) => sum + samples, 0);
+    report.line(`${output.name}: ${count(total === 1 ? 'experience' : 'experiences', 0).show(total)}`);
+}
+function nothingMade(infos) {
+    const drops = new Map();
+    for (const info of infos)
+        for (const [reason, count] of Object.entries(info.drops))
+            drops.set(reason, (drops.get(reason) ?? 0) + count);
+    const reasons = [...drops].map(([reason, count]) => `${count} ${reason}`).join(', ');
+    return new InputError(`no experience was made: every sample was left out (${reasons})`);
+}
+/** A line that `whetstone advantages` and `whetstone reward test` read too. */
+export function experienceLine(one) {
+    const list = (values) => values && Array.from(values);
+    return `${JSON.stringify({
+        group: one.group,
+        sample: one.sample,
+        prompt: one.texts.prompt,
+        response: one.texts.response,
+        response_raw: one.texts.responseRaw,
+        prompt_ids: list(one.promptIds),
+        response_ids: list(one.responseIds),
+        label: one.label,
+        reference: one.reference,
+        row: one.row,
+        finish_reason: one.finishReason,
+        policy_version: one.policyVersion,
+        temperature: one.temperature,
+        reward: one.reward,
+        components: one.components,
+        metrics: one.metrics,
+        overlong_penalty: one.overlongPenalty,
+        shaped_reward: one.shapedReward,
+        logprobs: list(one.logprobs),
+        ref_logprobs: list(one.refLogprobs),
+        engine_logprobs: { raw: list(one.engineLogprobs.raw), processed: list(one.engineLogprobs.processed) },
+        entropy: list(one.entropy),
+        values: list(one.values),
+        kl: list(one.kl),
+        advantages: list(one.advantages),
+        returns: list(one.returns),
+        loss_mask: list(one.lossMask),
+    })}\n`;
+}
+function summary(info) {
+    const number = (value) => String(Number(value.toPrecision(4)));
+    const row = (name, text) => `  ${name.padEnd(16)} ${text}`;
+    const spread = (name, values) => values
+        ? [
+            row(name, `${number(values.mean)} (min ${number(values.min)}, p50 ${number(values.p50)}, p80 ${number(values.p80)}, max ${number(values.max)})`),
+        ]
+        : [];
+    const named = (values) => Object.entries(values)
+        .map(([name, value]) => `${name} ${number(value)}`)
+        .join(', ');
+    const { seconds } = info;
+    const stages = Object.entries(seconds).filter(([name, value]) => name !== 'total' && value > 0);
+    return [
+        row('samples', `${info.samples} of ${info.prompts} prompts, ${count('tokens', 0).show(info.tokens)}`),
+        ...spread('reward', info.reward),
+        ...(Object.keys(info.components).length > 1 ? [row('components', named(info.components))] : []),
+        ...(Object.keys(info.metrics).length > 0 ? [row('metrics', named(info.metrics))] : []),
+        ...spread('shaped reward', info.shapedReward),
+        ...spread('response length', info.responseLength),
+        ...spread('total length', info.totalLength),
+        ...(info.kl === undefined ? [] : [row('KL', `${number(info.kl)}, coefficient ${number(info.klCoef)}`)]),
+        ...(info.entropy === undefined ? [] : [row('entropy', number(info.entropy))]),
+        ...(info.groups
+            ? [row('groups', `${info.groups.count}, ${number(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
+            : []),
+        row('truncated', `${number(100 * info.truncatedShare)} %`),
+        ...(Object.keys(info.drops).length > 0 ? [row('dropped', named(info.drops))] : []),
+        row('padding avoided', `${number(100 * info.paddingAvoided)} %`),
+        row('seconds', `${stages.map(([name, value]) => `${name} ${number(value)}`).join(', ')}, total ${number(seconds.total)}`),
+        row('speed', `${Math.round(info.tokensPerSecond).toLocaleString('en')} tokens/s`),
+    ];
+}
+//# sourceMappingURL=experience.js.map

@@ -1,0 +1,163 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError } from '../errors/index.js';
+import { BadLines, numberedLines, openOutput } from '../files/index.js';
+import { readConfig } from '../model/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { openEngine, resolveSampling } from '../rollout/index.js';
+import { fitPrompt, promptTurns, Tokenizer, tokenIds } from '../text/index.js';
+import { promptTemplateFlag } from './chat-template-flag.js';
+import { asUsage, engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js';
+import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js';
+import { parseRow, promptRow } from './input-rows.js';
+import { interruptible } from './interrupt.js';
+import { writeSamples } from './sample-lines.js';
+const flags = engineFlags.extend({
+    input: file('a line of JSON for each prompt'),
+    output: file('a line of JSON for each sample; - streams to standard output'),
+    chatTemplate: promptTemplateFlag,
+    n: integer('samples of each prompt', { min: 1 }).default(1),
+    ...samplingFlags.shape,
+    logprobs: choice(['raw', 'processed'], 'MEANING', "raw: of the model's own distribution; processed: of the one that was sampled from").default('raw'),
+    truncatePrompt: integer('cut longer prompts to N tokens; what the chat template writes stays', { min: 1 }).optional(),
+    truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut off the beginning of the text; right: the end').default('left'),
+    keepSpecialTokens: toggle('leave special tokens in the text'),
+});
+export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --output FILE.jsonl [options]
+
+Generates responses to prompts. A line of the input is one of
+
+  {"prompt":"..."}       a text: a user's turn where there is a chat template, else with the special tokens the tokenizer adds
+  {"ids":[...]}          token ids, as they are
+  {"messages":[...]}     a conversation, by the tokenizer's chat template, for the assistant to answer
+
+and each sample of it a line of the output, in the order of the input:
+
+  {"index":0,"sample":0,"prompt_ids":[...],"ids":[...],"text":"...","logprobs":[...],"logprobs_mode":"raw","finish_reason":"stop"}
+
+where finish_reason is stop or length, and {"index":0,"sample":0,"error":{"reason":"...","message":"..."}} where there is
+no response. What a line gets depends on its text, its number, the seed and the sample's index, not on the other lines.
+
+${flagHelp(flags)}
+
+Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete. Exit code 1 where
+no prompt got a response.
+`;
+export async function run(args) {
+    const settings = readFlags(args, flags);
+    const { model, adapter, input } = settings;
+    const directories = [model, ...(adapter === undefined ? [] : [adapter])];
+    const output = await openOutput(settings.output, { inputs: [input], directories });
+    const report = reportFor(process.env);
+    return interruptible({
+        work: signal => generate(settings, { output, report, signal }),
+        onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
+    });
+}
+function samplingOf(settings) {
+    return { ...samplingParams(settings), text: settings.keepSpecialTokens ? 'with-special' : 'plain' };
+}
+/** Gives the exit code: 1 where there were prompts and none got a response. */
+async function generate(settings, { output, report, signal }) {
+    const { model: directory, input, n, chatTemplate } = settings;
+    const { vocabSize } = (await readConfig(directory)).decoder;
+    const { text, ...sampling } = samplingOf(settings);
+    asUsage(() => resolveSampling(sampling, { vocabSize, n }));
+    usableDevice(settings.device);
+    const tokenizer = existsSync(join(directory, 'tokenizer.json'))
+        ? await Tokenizer.load(directory, { chatTemplate })
+        : undefined;
+    const prompts = await readPrompts(input, { ...settings, tokenizer, vocabSize, signal });
+    const loading = report.transfer('loading');
+    const opened = await openEngine(directory, {
+        ...engineOptions(settings),
+        chatTemplate,
+        signal,
+        onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    }).finally(() => loading.end());
+    const { engine } = opened;
+    // A directory without a tokenizer generates ids alone.
+    const wanted = opened.tokenizer && text ? { ...sampling, text } : sampling;
+    const started = performance.now();
+    const tally = { completed: 0, rejected: 0, failed: 0 };
+    const progress = showProgress(report, engine, () => tally.completed + tally.rejected + tally.failed, prompts.length * n);
+    try {
+        const { logprobs } = settings;
+        const onOutcome = ({ kind }) => void tally[kind]++;
+        await output.write(write => writeSamples(engine, { prompts, n, sampling: wanted, logprobs }, { write, onOutcome, signal }), { signal });
+    }
+    finally {
+        progress.end();
+        await opened.close();
+    }
+    const seconds = (performance.now() - started) / 1000;
+    const tokens = engine.counts.generatedTokens;
+    const missing = [
+        ...(tally.rejected > 0 ? [`${tally.rejected} rejected`] : []),
+        ...(tally.failed > 0 ? [`${tally.failed} failed`] : []),
+    ];
+    const whole = (value) => Math.round(value).toLocaleString('en');
+    report.line(`${output.name}: ${[`${whole(tally.completed)} responses`, ...missing].join(', ')}, ${whole(tokens)} tokens, ${whole(tokens / seconds)} tokens/s`);
+    return tally.completed === 0 && prompts.length > 0 ? 1 : 0;
+}
+/** Looks at the engine now and then, and says how it goes. */
+function showProgress(report, engine, done, total) {
+    const generating = report.transfer('generating', count('responses', 100));
+    let before = { tokens: 0, at: performance.now() };
+    const timer = setInterval(() => {
+        const { running, waiting, generatedTokens: tokens } = engine.counts;
+        const at = performance.now();
+        const rate = Math.round((tokens - before.tokens) / ((at - before.at) / 1000)).toLocaleString('en');
+        before = { tokens, at };
+        generating.at(done(), total, `${rate} tokens/s, ${running} running, ${waiting} waiting`);
+    }, 250);
+    return {
+        end: () => {
+            clearInterval(timer);
+            generating.end();
+        },
+    };
+}
+async function readPrompts(file, options) {
+    const prompts = [];
+    const bad = new BadLines(file);
+    for await (const { text, line } of numberedLines(file, { signal: options.signal })) {
+        try {
+            prompts.push(await promptOf(text, options));
+        }
+        catch (error) {
+            if (!(error instanceof InputError))
+                throw error;
+            bad.add(line, error.message);
+        }
+    }
+    bad.throwIfAny();
+    return prompts;
+}
+async function promptOf(text, options) {
+    const { tokenizer, vocabSize, chatTemplate, truncatePrompt: limit = Number.POSITIVE_INFINITY, truncateSide } = options;
+    const row = parseRow(promptRow, text);
+    try {
+        if (row.kind === 'ids')
+            return cutIds(tokenIds(row.ids, { vocabSize }), options);
+        if (!tokenizer)
+            throw new InputError(`the model directory has no tokenizer.json, so that a prompt has to be {"ids":[...]}`);
+        const turns = row.kind === 'messages' ? row.messages : promptTurns(row.prompt, tokenizer, chatTemplate);
+        const fitted = await fitPrompt(turns, { tokenizer, limit, side: truncateSide });
+        if (fitted.kind === 'fits')
+            return fitted.ids;
+        throw new InputError(`${fitted.ids.length} tokens, which cannot be cut to ${limit} (--truncate-prompt): what the chat template writes is not cut`);
+    }
+    catch (error) {
+        if (error instanceof RangeError || error.name === 'ChatTemplateError')
+            throw new InputError(error.message, { cause: error });
+        throw error;
+    }
+}
+/** Ids are taken as they are, whatever they stand for. */
+function cutIds(ids, { truncatePrompt: limit, truncateSide: side }) {
+    if (limit === undefined || ids.length <= limit)
+        return ids;
+    return side === 'left' ? ids.slice(-limit) : ids.slice(0, limit);
+}
+//# sourceMappingURL=generate.js.map

@@ -1,0 +1,50 @@
+/** The rows that `score` and `generate` read: lines of JSON in one of a few forms. */
+import { z } from 'zod';
+import { InputError } from '../errors/index.js';
+import { parseJsonLine } from '../files/index.js';
+const ids = z.array(z.unknown(), { error: 'expected a list of token ids' });
+const string = z.string({ error: 'expected a string' });
+// The tokenizer says what is wrong with a message: it knows the template.
+const messages = z.custom(() => true);
+/** What `score` takes. */
+export const scoreRow = oneOf({
+    ids: z.object({ ids }),
+    pair: z.object({ prompt: string, response: string }),
+    messages: z.object({ messages }),
+}, '{"ids":[...]}, {"prompt":"...","response":"..."} or {"messages":[...]}');
+/** What `generate` takes. */
+export const promptRow = oneOf({ prompt: z.object({ prompt: string }), ids: z.object({ ids }), messages: z.object({ messages }) }, '{"prompt":"..."}, {"ids":[...]} or {"messages":[...]}');
+/** A line as `schema` has it; an {@link InputError} says what is wrong with it, without its number. */
+export function parseRow(schema, text) {
+    const row = schema.safeParse(parseJsonLine(text));
+    if (row.success)
+        return row.data;
+    throw new InputError(row.error.issues
+        .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+        .join('; '));
+}
+/** An object with the fields of one form and of no other. Fields of none, such as an id, may be there and are left out. */
+function oneOf(forms, shown) {
+    return z
+        .custom(value => typeof value === 'object' && value !== null && !Array.isArray(value), { error: `expected ${shown}` })
+        .transform((row, context) => {
+        const fields = (kind) => Object.keys(forms[kind].shape).filter(name => name in row);
+        const found = Object.keys(forms).filter(kind => fields(kind).length > 0);
+        const [kind] = found;
+        if (kind === undefined || found.length > 1) {
+            const got = kind === undefined ? Object.keys(row).slice(0, 8).join(', ') : found.flatMap(fields).join(' and ');
+            const message = kind === undefined
+                ? `expected ${shown}, got ${got || 'an empty object'}`
+                : `expected one of ${shown}, got ${got} together`;
+            context.addIssue({ code: 'custom', message, input: row });
+            return z.NEVER;
+        }
+        const parsed = forms[kind].safeParse(row);
+        if (parsed.success)
+            return { kind, ...parsed.data };
+        for (const { message, path } of parsed.error.issues)
+            context.addIssue({ code: 'custom', message, path: [...path], input: row });
+        return z.NEVER;
+    });
+}
+//# sourceMappingURL=input-rows.js.map

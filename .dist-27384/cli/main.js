@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { didYouMean } from '../errors/index.js';
+import { explain } from './explain.js';
+import { UsageError } from './flags.js';
+import { verbGroups, verbs } from './verbs.js';
+const groups = verbGroups.map(({ title, verbs: own }) => `${title}:\n${own.map(({ name, summary }) => `  ${name.padEnd(10)}  ${summary}`).join('\n')}`);
+const help = `whetstone: train language models by rewards and preferences, on one machine
+
+Usage: whetstone <verb> [options]
+
+${groups.join('\n\n')}
+
+A model from nothing, trained and talked to:
+  whetstone tokenizer train --input corpus.txt --vocab-size 1024 --out tok
+  whetstone init --family qwen2 --size 2m --tokenizer tok --out model
+  whetstone sft --config sft.yaml   # model: model, data: rows.jsonl, output: runs/sft
+  whetstone chat --model runs/sft/final_model
+
+\`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
+Pages on every task: docs/ of the package, docs/quick-start.md first.
+`;
+/** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */
+export async function main(args) {
+    try {
+        return await dispatch(args);
+    }
+    catch (error) {
+        if (error instanceof UsageError) {
+            const verb = verbs.some(({ name }) => name === args[0]) ? ` ${args[0]}` : '';
+            console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists what there is.`);
+            return 2;
+        }
+        console.error(`whetstone: ${explain(error)}`);
+        return 1;
+    }
+}
+async function dispatch([name, ...rest]) {
+    if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+        console.log(help);
+        return name === undefined ? 2 : 0;
+    }
+    if (name === '--version' || name === '-v') {
+        const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+        console.log(manifest.version);
+        return 0;
+    }
+    const entry = verbs.find(verb => verb.name === name);
+    if (!entry) {
+        const names = verbs.map(verb => verb.name);
+        throw new UsageError(name.startsWith('-')
+            ? `there is no option ${name}${didYouMean(name, ['--help', '--version'])}`
+            : `there is no verb "${name}"${didYouMean(name, names)}`);
+    }
+    const verb = await entry.load();
+    if (rest.includes('--help') || rest.includes('-h')) {
+        console.log(typeof verb.help === 'string' ? verb.help : verb.help(rest));
+        return 0;
+    }
+    return verb.run(rest);
+}
+//# sourceMappingURL=main.js.map

@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { didYouMean } from '../errors/index.js';
+import { createRlhfPipeline, pipelineSchema, stageNames } from '../pipeline/index.js';
+import { reportFor } from '../progress/index.js';
+import { configOptions } from '../train/index.js';
+import { dryRunReport } from './dry-run.js';
+import { file, flagHelp, readFlags, settings, several, text, toggle, UsageError } from './flags.js';
+import { interruptible } from './interrupt.js';
+import { resolvedConfig } from './resolved-config.js';
+import { setLayer } from './set-layer.js';
+import { resumeLine, showMachine } from './train-command.js';
+import { trainings } from './trainings.js';
+const flags = z.object({
+    config: file('the config'),
+    set: settings(),
+    stages: text('NAMES', `which to run, with commas between: ${stageNames.join(', ')}, which is the last one whatever its algorithm (default: all)`).optional(),
+    resume: toggle('go on with a stage that was begun and not finished'),
+    allowChange: several('KEY', 'an option that a resumed stage may have otherwise, such as ppoIterations; several times for several'),
+    dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),
+});
+const options = configOptions(pipelineSchema);
+const column = Math.max(...options.map(({ name }) => name.length)) + 2;
+const described = options.map(({ name, initial, description }) => {
+    const shownInitial = initial === undefined ? '' : ` (default ${initial})`;
+    return `  ${name.padEnd(column)}${description}${shownInitial}`;
+});
+export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES]
+                          [--resume [--allow-change KEY ...]] [--dry-run]
+
+Supervised fine-tuning, a reward model and PPO, one after another, each on what the one before made. What all of them need is
+checked before the first begins. A stage that is done, from the same config, data and models, is skipped; one that was made from
+anything else is run again, and what there was is moved to previous/. With --resume, one that was begun goes on from its last
+checkpoint; where an option of it changed since, only if --allow-change names that option.
+
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+
+${trainings.pipeline.example.replaceAll(/^/gm, '  ')}
+
+${flagHelp(flags)}
+
+Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+
+Options of the config, dots for sections (docs/pipeline.md explains them, \`whetstone schema pipeline\` prints them for editors):
+
+${described.join('\n')}
+`;
+export async function run(args) {
+    const { config, set = [], resume = false, allowChange = [], dryRun = false, ...given } = readFlags(args, flags);
+    if (allowChange.length > 0 && !resume)
+        throw new UsageError('--allow-change: goes with --resume, and with nothing else');
+    const stages = given.stages === undefined ? undefined : stagesOf(given.stages);
+    const report = reportFor(process.env);
+    const pipeline = await createRlhfPipeline(config, { report, layers: [setLayer(set)] });
+    const { saveDir } = pipeline.config;
+    return interruptible({
+        work: async (signal) => {
+            if (dryRun)
+                return dry(pipeline, { stages, report, signal });
+            signal.addEventListener('abort', () => report.line(stopping), { once: true });
+            const result = await pipeline.runFullPipeline({ ...(stages ? { stages } : {}), resume, allowChange, signal });
+            if (result.outcome === 'stopped')
+                signal.throwIfAborted();
+            for (const line of afterwards(pipeline, result.model))
+                report.line(line);
+            return 0;
+        },
+        onInterrupt: () => report.line(existsSync(join(saveDir, 'config.json')) && !dryRun
+            ? `Interrupted. What was trained is saved in ${saveDir}; to go on with it:\n  ${resumeLine('pipeline', args)}`
+            : 'Interrupted. Nothing was written.'),
+    });
+}
+const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.';
+function stagesOf(names) {
+    return names.split(',').map(one => {
+        const name = one.trim();
+        const found = stageNames.find(stage => stage === name);
+        if (!found)
+            throw new UsageError(`--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; there are ${stageNames.join(', ')}, which is the last one whatever its algorithm`}`);
+        return found;
+    });
+}
+async function dry(pipeline, { stages, report, signal }) {
+    const checked = await pipeline
+        .check({ ...(stages ? { stages } : {}), signal })
+        .catch(error => showMachine(error, report));
+    process.stdout.write(`${resolvedConfig(pipeline.config, pipeline.origins)}\n`);
+    for (const name of pipeline.unusedOptions)
+        report.line(`${name}: no stage of this pipeline reads it`);
+    for (const { stage, resolved, models, data } of checked) {
+        process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config, resolved.origins)}\n`);
+        report.line(`\nstage ${stage}`);
+        for (const line of dryRunReport({ models, data }))
+            report.line(line);
+    }
+    return 0;
+}
+/** Where things are, and how to use them. */
+function afterwards({ config: { saveDir } }, model) {
+    return [
+        `${model}: the model; ${join(saveDir, 'samples')}: answers before and after each stage; ${join(saveDir, 'logs')}: curves`,
+        ...(model.endsWith('best_model') && model.includes('reward_model')
+            ? []
+            : [`  whetstone chat --model ${model}`, `  whetstone serve --model ${model}`]),
+    ];
+}
+//# sourceMappingURL=pipeline.js.map

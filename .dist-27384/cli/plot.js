@@ -1,0 +1,44 @@
+import { basename, extname, normalize } from 'node:path';
+import { z } from 'zod';
+import { didYouMean } from '../errors/index.js';
+import { writeFileAtomic } from '../files/index.js';
+import { chart, mainMetrics, toPng, toSvg } from '../run/index.js';
+import { file, flagHelp, readArguments, text, UsageError } from './flags.js';
+import { readView } from './runs.js';
+const flags = z.object({
+    out: file('.svg or .png').default('plot.svg'),
+    metrics: text('NAMES', 'what to draw, a panel each, with commas between; by default the main ones of what the runs train').optional(),
+});
+export const help = `Usage: whetstone plot RUN... [--out FILE.svg|FILE.png] [--metrics NAMES]
+
+Draws curves of one or more runs into a picture: a panel for each metric, a colour for each run, the trend over the numbers
+themselves. A run may still be running. docs/metrics.md says what each metric is.
+
+${flagHelp(flags)}
+`;
+const encoders = { '.svg': toSvg, '.png': toPng };
+export async function run(args) {
+    const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' });
+    if (positionals.length === 0)
+        throw new UsageError('expected a run: the directory it is in');
+    const encode = encoders[extname(given.out).toLowerCase()];
+    if (!encode)
+        throw new UsageError(`--out: expected a file that ends in .svg or .png, got "${given.out}"`);
+    const views = await Promise.all(positionals.map(readView));
+    const known = [...new Set(views.flatMap(view => [...view.metrics.keys()]))].sort();
+    const metrics = given.metrics?.split(',').map(name => name.trim()) ?? mainMetrics(views);
+    for (const name of metrics)
+        if (!known.includes(name))
+            throw new UsageError(`--metrics: the runs have no "${name}"${didYouMean(name, known) || `; they have ${known.join(', ')}`}`);
+    if (metrics.length === 0)
+        throw new UsageError('the runs have no metrics yet');
+    const names = views.map(({ directory }) => basename(normalize(directory)));
+    const runs = views.map((view, index) => ({
+        name: new Set(names).size === names.length ? names[index] : view.directory,
+        metrics: view.metrics,
+    }));
+    await writeFileAtomic(given.out, encode(chart({ runs, metrics })));
+    console.log(`${given.out}: ${metrics.join(', ')}`);
+    return 0;
+}
+//# sourceMappingURL=plot.js.map

@@ -1,0 +1,62 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { reportFor } from '../progress/index.js';
+import { Run } from '../run/index.js';
+import { replayRl, replaySupervised } from '../train/index.js';
+import { readArguments, UsageError } from './flags.js';
+import { interruptible } from './interrupt.js';
+export const help = `Usage: whetstone replay RUN
+
+Derives every training batch of a run again, from its journal and its data, without the model, and compares it with what was
+trained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not, or where something that was
+trained on could not be compared, such as an iteration that the journal has lost.
+`;
+export async function run(args) {
+    const { positionals } = readArguments(args, z.object({}), { positionals: 'keep' });
+    const [directory, ...rest] = positionals;
+    if (directory === undefined || rest.length > 0)
+        throw new UsageError('expected one run directory');
+    const report = reportFor(process.env);
+    return interruptible({
+        work: async (signal) => {
+            const { compared, differences, notCompared } = await replay(resolve(directory), signal);
+            for (const difference of differences.slice(0, shownDifferences))
+                report.line(difference);
+            if (differences.length > shownDifferences)
+                report.line(`and ${differences.length - shownDifferences} more`);
+            for (const line of notCompared)
+                report.line(line);
+            const same = differences.length === 0 ? ', all as they were trained on' : '';
+            const rest = notCompared.length === 0 ? '' : '; not everything could be compared';
+            console.log(`${directory}: ${compared}${same}${rest}`);
+            return differences.length + notCompared.length === 0 ? 0 : 1;
+        },
+        onInterrupt: () => report.line('Interrupted.'),
+    });
+}
+const shownDifferences = 20;
+async function replay(directory, signal) {
+    const { config } = await Run.read(directory);
+    return config.command === 'rl' ? replayRollouts(directory) : replayRows(directory, signal);
+}
+async function replayRollouts(directory) {
+    const { iterations, samples, updates, mismatches, notCompared } = await replayRl(directory);
+    return {
+        compared: `${iterations} iterations, ${samples} samples and ${updates} optimiser steps derived again`,
+        differences: mismatches,
+        notCompared,
+    };
+}
+async function replayRows(directory, signal) {
+    const { batches, rows, mismatches, notCompared, changedFiles } = await replaySupervised(directory, { signal });
+    const place = (where) => (where === undefined ? '' : ` (${where})`);
+    return {
+        compared: `${batches} batches of ${rows} rows derived again`,
+        differences: [
+            ...changedFiles.map(path => `${path} is not what it was when the run was started`),
+            ...mismatches.map(({ step, row, where, message }) => `step ${step}, row ${row}${place(where)}: ${message}`),
+        ],
+        notCompared,
+    };
+}
+//# sourceMappingURL=replay.js.map

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { readSamples } from '../data/index.js';
+import { openOutput } from '../files/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { loadRewards, textRewardInput } from '../reward/index.js';
+import { deviceFlag } from './device-flag.js';
+import { file, flagHelp, integer, readFlags, text } from './flags.js';
+import { interruptible } from './interrupt.js';
+import { rewardReport } from './reward-report.js';
+const column = (description) => text('COLUMN', description, 'the name of a column').optional();
+const flags = z.object({
+    reward: file('a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json)'),
+    input: file('samples, as JSONL or a JSON list'),
+    prompt: column('the column of the prompt, where it is called otherwise'),
+    label: column('the column of the label, where it is called otherwise'),
+    reference: column('the column of the reference, where it is called otherwise'),
+    output: file("write each sample's reward, components and metrics, or its failure, as a line of JSON").optional(),
+    device: deviceFlag.meta({
+        description: 'where reward models run whose description says nothing: cpu, cuda, cuda:N or auto',
+    }),
+    worst: integer('how many of the worst rows are shown', { min: 0, max: 999_999 }).default(5),
+});
+export const help = `Usage: whetstone reward test --reward FILE --input FILE.jsonl [options]
+
+Runs a reward over saved samples and shows how its numbers lie, the worst rows, and what failed. A line of the input is
+
+  {"prompt":"...","response":"...","label":"...","reference":"...", further columns}
+
+where prompt may be a list of messages, and label, reference and every further column are there if the reward needs them;
+prompt_ids, response_ids, response_raw, finish_reason, group and sample are known too.
+
+${flagHelp(flags)}
+
+Exit code 0 where every sample has a reward, 1 where one has none.
+`;
+export async function run(args) {
+    const settings = readFlags(args, flags);
+    const { input, reward } = settings;
+    const output = settings.output === undefined
+        ? undefined
+        : await openOutput(settings.output, { inputs: [input, reward], directories: [] });
+    const report = reportFor(process.env);
+    return interruptible({
+        work: async (signal) => ((await test(settings, { output, report, signal })) > 0 ? 1 : 0),
+        onInterrupt: () => report.line(`Interrupted. ${output?.interrupted ?? ''}`.trimEnd()),
+    });
+}
+/** Answers with how many samples have no reward. */
+async function test({ reward, input, worst, prompt, label, reference, device }, { output, report, signal }) {
+    const columns = {
+        ...(prompt === undefined ? {} : { prompt }),
+        ...(label === undefined ? {} : { label }),
+        ...(reference === undefined ? {} : { reference }),
+    };
+    const samples = await readSamples(input, { signal, columns });
+    const engine = await loadRewards(reward, { device, signal });
+    const inputs = samples.map(toInput);
+    engine.checkLabels(inputs.map(one => one.label));
+    const progress = report.transfer('rewards', count('samples', 1_000));
+    const outcomes = new Array(inputs.length);
+    try {
+        const place = new Map(inputs.map((one, i) => [one, i]));
+        let done = 0;
+        for await (const { input: one, outcome } of engine.stream(inputs, { signal })) {
+            outcomes[place.get(one)] = outcome;
+            progress.at(++done, inputs.length);
+        }
+    }
+    finally {
+        progress.end();
+        await engine.close();
+    }
+    await output?.write(write => write(outcomes.map(outputLine).join('')), { signal });
+    const rows = samples.map(({ where, response }, i) => ({ where, response, outcome: outcomes[i] }));
+    process.stdout.write(rewardReport(rows, { worst, sources: engine.counts }));
+    return outcomes.filter(({ kind }) => kind === 'failed').length;
+}
+function toInput({ prompt, where: _, ...sample }) {
+    const { promptIds, responseIds } = sample;
+    // A conversation has no text before a template renders it; what was said is what a reward can read.
+    const text = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => String(content ?? '')).join('\n');
+    const input = textRewardInput({
+        ...sample,
+        prompt: text,
+        ...(typeof prompt === 'string' ? {} : { messages: prompt }),
+    });
+    return { ...input, ...(promptIds ? { promptIds } : {}), ...(responseIds ? { responseIds } : {}) };
+}
+function outputLine(outcome) {
+    if (outcome.kind === 'failed') {
+        const { reason, message, source } = outcome;
+        return `${JSON.stringify({ error: { reason, message, source } })}\n`;
+    }
+    const { reward, components, metrics } = outcome;
+    return `${JSON.stringify({ reward, components, metrics })}\n`;
+}
+//# sourceMappingURL=reward-test.js.map

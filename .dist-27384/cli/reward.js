@@ -1,0 +1,27 @@
+/** `reward train` and `reward test`. */
+import { didYouMean } from '../errors/index.js';
+import { UsageError } from './flags.js';
+import * as test from './reward-test.js';
+import { trainCommand } from './train-command.js';
+import { rewardTraining } from './trainings.js';
+const actions = { train: trainCommand(rewardTraining), test };
+const names = Object.keys(actions);
+export function help(args) {
+    const chosen = names.find(name => args.includes(name));
+    if (chosen === undefined)
+        return `${names.map(name => helpOf(name)).join('\n\n')}`;
+    return helpOf(chosen);
+}
+function helpOf(name) {
+    const { help: text } = actions[name];
+    return typeof text === 'string' ? text : text([]);
+}
+export async function run([action, ...rest]) {
+    const verb = action === undefined ? undefined : actions[action];
+    if (!verb)
+        throw new UsageError(action === undefined
+            ? `expected an action: ${names.join(' or ')}`
+            : `reward: unknown action "${action}"; there are: ${names.join(', ')}${didYouMean(action, names)}`);
+    return verb.run(rest);
+}
+//# sourceMappingURL=reward.js.map

@@ -1,0 +1,148 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join, normalize } from 'node:path';
+import { z } from 'zod';
+import { InputError } from '../errors/index.js';
+import { configChanges, headline, Run } from '../run/index.js';
+import { explain } from './explain.js';
+import { readArguments, UsageError } from './flags.js';
+export const help = `Usage: whetstone runs [DIR...]
+       whetstone runs compare RUN RUN
+
+Lists runs: what they train, how they stand, how far they are, their last reward, accuracy or loss, and when they last said
+something. A DIR is a run, or a directory with runs in it; without one it is the directory runs.
+
+compare shows what two runs were asked to do differently, and the last value of every metric side by side.
+
+A run is running while its process lives, and then finished, stopped (by Ctrl-C, resumable), failed (it said why) or
+crashed (its process is gone; resumable).
+`;
+export async function run(args) {
+    const { positionals } = readArguments(args, z.object({}), { positionals: 'keep' });
+    const [action, ...rest] = positionals;
+    if (action === 'compare')
+        return compare(rest);
+    return list(positionals.length > 0 ? positionals : ['runs']);
+}
+async function list(given) {
+    const directories = (await Promise.all(given.map(runsIn))).flat();
+    const rows = [];
+    const unreadable = [];
+    for (const directory of directories)
+        try {
+            const view = await readView(directory);
+            const best = headline(view);
+            const result = best ? `${best.name} ${shortNumber(best.point.value)}` : '-';
+            rows.push([
+                directory,
+                view.config.command,
+                view.status,
+                String(view.step),
+                result,
+                age(Date.now() - view.updated),
+            ]);
+        }
+        catch (error) {
+            unreadable.push(explain(error));
+        }
+    if (rows.length > 0)
+        console.log(columns([['run', 'command', 'status', 'step', 'result', 'last word'], ...rows]));
+    for (const message of unreadable)
+        console.error(`whetstone: ${message}`);
+    return unreadable.length > 0 ? 1 : 0;
+}
+/** A run, with a word about lines of its logs that could not be read. */
+export async function readView(directory) {
+    const view = await Run.read(directory);
+    for (const place of view.badLines)
+        console.error(`whetstone: ${place} is damaged and left out`);
+    return view;
+}
+/** The run that a directory is, or those in it, the one that changed last at the end. */
+async function runsIn(directory) {
+    if (await isRun(directory))
+        return [normalize(directory)];
+    const names = await readdir(directory).catch(cause => {
+        throw new InputError(`${directory}: there is no such directory`, { cause });
+    });
+    const found = [];
+    for (const name of names) {
+        const path = join(directory, name);
+        if (await isRun(path))
+            found.push({ path, time: (await stat(join(path, 'logs')).catch(() => stat(path))).mtimeMs });
+    }
+    if (found.length === 0)
+        throw new InputError(`${directory} is no run and holds none`);
+    return found.sort((a, b) => a.time - b.time).map(({ path }) => path);
+}
+/** A model's directory has a config.json too; that of a run has logs beside it, or a lock where it has just begun. */
+async function isRun(directory) {
+    const entries = await readdir(directory).catch(() => []);
+    return entries.includes('config.json') && (entries.includes('logs') || entries.includes('lock'));
+}
+async function compare(given) {
+    const [first, second] = given;
+    if (first === undefined || second === undefined || given.length !== 2)
+        throw new UsageError('compare takes two runs');
+    const [a, b] = [await readView(first), await readView(second)];
+    const [left, right] = names(a, b);
+    const state = (view) => `${view.config.command}, ${view.status}, step ${view.step}`;
+    const rows = [
+        ['', left, right],
+        ['run', state(a), state(b)],
+    ];
+    for (const { key, from, to } of configChanges(options(a), options(b)))
+        rows.push([key, shown(from), shown(to)]);
+    const metrics = [...new Set([...a.metrics.keys(), ...b.metrics.keys()])].sort();
+    const last = (view, name) => {
+        const point = view.metrics.get(name)?.at(-1);
+        return point ? shortNumber(point.value) : '-';
+    };
+    console.log(columns([...rows, ['', '', ''], ...metrics.map(name => [name, last(a, name), last(b, name)])]));
+    return 0;
+}
+/** What a run was asked to do, and over which data. */
+function options({ config }) {
+    const whole = config.config;
+    const fields = typeof whole === 'object' && whole !== null && !Array.isArray(whole) ? whole : { config: whole };
+    return { ...fields, dataset: { ...config.fingerprints }, versions: { ...config.versions } };
+}
+/** Short names that tell the two apart. */
+function names(a, b) {
+    const [left, right] = [basename(normalize(a.directory)), basename(normalize(b.directory))];
+    return left === right ? [a.directory, b.directory] : [left, right];
+}
+function shown(value) {
+    if (value === undefined)
+        return '-';
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return text.length > 40 ? `${text.slice(0, 37)}...` : text;
+}
+function shortNumber(value) {
+    return Number.isFinite(value) ? String(Number(value.toPrecision(4))) : String(value);
+}
+function age(milliseconds) {
+    const seconds = Math.max(0, milliseconds / 1000);
+    for (const [unit, name] of [
+        [86_400, 'd'],
+        [3600, 'h'],
+        [60, 'min'],
+    ])
+        if (seconds >= unit)
+            return `${Math.floor(seconds / unit)} ${name} ago`;
+    return `${Math.floor(seconds)} s ago`;
+}
+/** What a directory of somebody else's says must not reach the terminal as commands to it. */
+function printable(text) {
+    return text.replace(/\p{Cc}/gu, '?');
+}
+function columns(given) {
+    const rows = given.map(row => row.map(printable));
+    const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)));
+    return rows
+        .map(row => row
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join('  ')
+        .trimEnd())
+        .join('\n');
+}
+//# sourceMappingURL=runs.js.map

@@ -1,0 +1,2 @@
+export declare const help: string;
+export declare function run(args: string[]): Promise<number>;

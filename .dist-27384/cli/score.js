@@ -1,0 +1,134 @@
+import { InputError } from '../errors/index.js';
+import { BadLines, numberedLines, openOutput } from '../files/index.js';
+import { LocalModel, NonFiniteError, readConfig } from '../model/index.js';
+import { count, reportFor } from '../progress/index.js';
+import { promptTemplateFlag } from './chat-template-flag.js';
+import { modelFlags, usableDevice } from './engine-flags.js';
+import { choice, file, flagHelp, readFlags } from './flags.js';
+import { interruptible } from './interrupt.js';
+import { ScoreInput } from './score-input.js';
+const flags = modelFlags.extend({
+    input: file('a line of JSON for each sequence'),
+    output: file('a line of JSON for each line of the input; - streams to standard output'),
+    chatTemplate: promptTemplateFlag,
+    packing: choice(['on', 'off'], 'on|off', 'lay sequences of unequal length one after another, or pad them; the numbers are the same').default('on'),
+});
+export const help = `Usage: whetstone score --model DIR --input FILE.jsonl --output FILE.jsonl [options]
+
+Computes what a model gives to token sequences. A line of the input is one of
+
+  {"ids":[...]}                          every token but the first
+  {"prompt":"...","response":"..."}      the response's tokens
+  {"messages":[...]}                     the assistant's tokens, by the tokenizer's chat template
+
+and the same line of the output {"logprobs":[...],"entropy":[...]}, one number per token, or {"score":x} where the model
+is a reward model, which reads the whole sequence. A prompt is a user's turn where there is a chat template, else a text with
+the special tokens the tokenizer adds. Prompt and response are encoded one by one and joined as ids. A reward model also reads
+the end of the turn, as it did when it was trained.
+
+${flagHelp(flags)}
+
+Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete.
+`;
+/** Lines are scored this many tokens or lines at a time: enough to make good batches of, little to hold in memory. */
+const windowTokens = 1 << 16;
+const windowLines = 4096;
+export async function run(args) {
+    const settings = readFlags(args, flags);
+    const { model, adapter, input } = settings;
+    const directories = [model, ...(adapter === undefined ? [] : [adapter])];
+    const output = await openOutput(settings.output, { inputs: [input], directories });
+    const report = reportFor(process.env);
+    return interruptible({
+        work: signal => score(settings, { output, report, signal }),
+        onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
+    });
+}
+async function score(settings, { output, report, signal }) {
+    const { model: directory, adapter, input: file } = settings;
+    const config = await readConfig(directory);
+    const input = new ScoreInput(directory, config, settings);
+    const total = await validate(file, input, signal);
+    const device = usableDevice(settings.device);
+    const loading = report.transfer('loading');
+    const model = await LocalModel.load(directory, {
+        device,
+        signal,
+        ...(adapter === undefined ? {} : { adapter }),
+        onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    }).finally(() => loading.end());
+    const started = performance.now();
+    const scoring = report.transfer('scoring', count('tokens', 100_000));
+    try {
+        await output.write(async (write) => {
+            let done = 0;
+            for await (const requests of windows(file, input, signal)) {
+                const tokens = requests.reduce((sum, { ids }) => sum + ids.length, 0);
+                const onProgress = (scored) => scoring.at(done + (tokens * scored) / requests.length, total.tokens);
+                const lines = await scoreWindow(model, requests, { packing: settings.packing, signal, onProgress });
+                await write(lines);
+                done += tokens;
+            }
+        }, { signal });
+    }
+    finally {
+        scoring.end();
+        model.dispose();
+    }
+    const seconds = (performance.now() - started) / 1000;
+    const lines = count(total.lines === 1 ? 'line' : 'lines', 0).show(total.lines);
+    const { show } = count('tokens', 0);
+    report.line(`${output.name}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`);
+}
+/** Every line, before anything costly is done. */
+async function validate(file, input, signal) {
+    const total = { lines: 0, tokens: 0 };
+    const bad = new BadLines(file);
+    for await (const { text, line } of numberedLines(file, { signal })) {
+        try {
+            total.tokens += (await input.request(text, line)).ids.length;
+            total.lines = line;
+        }
+        catch (error) {
+            if (!(error instanceof InputError))
+                throw error;
+            bad.add(line, error.message);
+        }
+    }
+    bad.throwIfAny();
+    return total;
+}
+async function* windows(file, input, signal) {
+    let requests = [];
+    let tokens = 0;
+    for await (const { text, line } of numberedLines(file, { signal })) {
+        const request = await input.request(text, line);
+        requests.push(request);
+        tokens += request.ids.length;
+        if (tokens < windowTokens && requests.length < windowLines)
+            continue;
+        yield requests;
+        requests = [];
+        tokens = 0;
+    }
+    if (requests.length > 0)
+        yield requests;
+}
+async function scoreWindow(model, requests, options) {
+    const sequences = requests.map(({ ids }) => ids);
+    const wanted = { from: requests.map(({ from }) => from), entropy: model.role === 'language' };
+    const results = await model.score(sequences, { ...options, ...wanted }).catch((error) => {
+        if (!(error instanceof NonFiniteError))
+            throw error;
+        throw new InputError(`line ${requests[error.sequence].line}: the model's output is not finite`, { cause: error });
+    });
+    return results.map((result, i) => outputLine(result, requests[i].mask)).join('');
+}
+function outputLine(result, mask) {
+    if ('score' in result)
+        return `${JSON.stringify({ score: result.score })}\n`;
+    const { logprobs, entropy } = result;
+    const wanted = (values) => Array.from(mask ? values.filter((_, i) => mask[i] === 1) : values);
+    return `${JSON.stringify({ logprobs: wanted(logprobs), entropy: wanted(entropy) })}\n`;
+}
+//# sourceMappingURL=score.js.map

@@ -1,0 +1,160 @@
+/** What `sft`, `reward train`, `rl` and `dpo` have in common: configs in layers, dry runs, Ctrl-C, resume, what to do next. */
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { InputError, refuse, WhetstoneError } from '../errors/index.js';
+import { checkNewDirectory, readConfigFile } from '../files/index.js';
+import { reportFor } from '../progress/index.js';
+import { Run } from '../run/index.js';
+import { configOptions, fileLayer, idleOptions, MachineError, withOrigin, } from '../train/index.js';
+import { dryRunReport, memoryReport } from './dry-run.js';
+import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js';
+import { interruptible } from './interrupt.js';
+import { resolvedConfig } from './resolved-config.js';
+import { setLayer } from './set-layer.js';
+const flags = z.object({
+    config: file('the config'),
+    set: settings(),
+    dryRun: toggle('check config, data and models, estimate the memory, print the options in force, and stop'),
+    resume: toggle('go on with the run in the output directory'),
+    allowChange: several('KEY', 'an option that a resumed run may have otherwise; several times for several'),
+});
+export function trainCommand(training) {
+    return { help: helpOf(training), run: args => runCommand(training, args) };
+}
+async function runCommand(training, args) {
+    const settings = readFlags(args, flags);
+    const { config: path, resume = false } = settings;
+    const given = fileLayer(path, await readConfigFile(path));
+    const resolved = training.resolve([given, setLayer(settings.set ?? [])]);
+    const { output } = resolved.config;
+    const report = reportFor(process.env);
+    return interruptible({
+        work: signal => attributed(resolved.origins, async () => {
+            await checkOutput(output, resume ? 'resume' : 'start', report);
+            return train(training, settings, resolved, { report, signal });
+        }),
+        onInterrupt: () => report.line(interruptedLine(output, training.verb, args)),
+    });
+}
+async function train(training, { resume = false, dryRun = false, allowChange = [] }, { config, origins, notes = [] }, { report, signal }) {
+    const job = { config, origins, resume, allowChange, report, signal };
+    const said = () => {
+        for (const note of [...notes, ...idleOptions({ config, origins }, training.idle)])
+            report.line(note);
+    };
+    if (dryRun) {
+        const onChecked = (checked) => {
+            said();
+            showChecked({ config: config, origins }, checked, report);
+            return 'stop';
+        };
+        await training.run({ ...job, onChecked }).catch(error => showMachine(error, report));
+        return 0;
+    }
+    const onChecked = () => {
+        said();
+        signal.addEventListener('abort', () => report.line(stopping), { once: true });
+        return 'train';
+    };
+    const result = await training.run({ ...job, onChecked });
+    if (result.outcome === 'stopped')
+        signal.throwIfAborted();
+    for (const line of await afterwards(training, result))
+        report.line(line);
+    return result.step === 0 ? 1 : 0;
+}
+/** An error about an option says which file, or which part of the command line, gave it. */
+export async function attributed(origins, work) {
+    try {
+        return await work();
+    }
+    catch (error) {
+        if (!(error instanceof WhetstoneError))
+            throw error;
+        const message = withOrigin(error.message, origins);
+        if (message === error.message)
+            throw error;
+        throw new InputError(message, { cause: error, ...(error.remedy === undefined ? {} : { remedy: error.remedy }) });
+    }
+}
+function interruptedLine(output, verb, args) {
+    if (args.includes('--dry-run') || !existsSync(join(output, 'config.json')))
+        return 'Interrupted. Nothing was written.';
+    return `Interrupted. What was trained is saved in ${output}; to go on with it:\n  ${resumeLine(verb, args)}`;
+}
+const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.';
+/**
+ * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
+ * beginning left none to resume; it starts then.
+ */
+async function checkOutput(output, intent, report) {
+    await checkNewDirectory(output).catch(error => refuse('output', error));
+    const holdsRun = await Run.isIn(output).catch(error => refuse('output', error));
+    if (intent === 'resume' && !holdsRun)
+        report.line(`${output} holds no run yet: it starts from the beginning.`);
+    if (intent === 'start' && holdsRun)
+        throw new InputError(`output: ${output} holds a run already`, {
+            remedy: 'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
+        });
+}
+function showChecked({ config, origins }, { models, data }, report) {
+    process.stdout.write(`${resolvedConfig(config, origins)}\n`);
+    for (const line of dryRunReport({ models, data }))
+        report.line(line);
+}
+/** A dry run for another machine is refused, and still says what the models take there. */
+export function showMachine(error, report) {
+    if (error instanceof MachineError)
+        for (const line of memoryReport(error.checked))
+            report.line(line);
+    throw error;
+}
+/** Where the models are, and how to use them. */
+async function afterwards(training, { directory, best, step }) {
+    const final = join(directory, 'final_model');
+    const isThere = await stat(final).catch(() => undefined);
+    if (step === 0)
+        return [`Nothing was trained: ${join(directory, 'logs/skipped.jsonl')} says why.`];
+    return [
+        ...(isThere ? [`${final}: the model after ${step} steps`] : []),
+        ...(best
+            ? [`${join(directory, 'best_model')}: the best, of step ${best.step} (${best.metric} ${shown(best.value)})`]
+            : []),
+        ...(isThere ? training.next(final).map(line => `  ${line}`) : []),
+    ];
+}
+const shown = (value) => String(Number(value.toPrecision(4)));
+/** The command that goes on, to be typed as it is. */
+export function resumeLine(verb, args) {
+    const quoted = args
+        .filter(arg => arg !== '--resume')
+        .map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
+    return ['whetstone', verb, ...quoted, '--resume'].join(' ');
+}
+function helpOf({ verb, about, example, schema }) {
+    const options = configOptions(schema);
+    const column = Math.max(...options.map(({ name }) => name.length)) + 2;
+    const described = options.map(({ name, initial, description }) => {
+        const shownInitial = initial === undefined ? '' : ` (default ${initial})`;
+        return `  ${name.padEnd(column)}${description}${shownInitial}`;
+    });
+    return `Usage: whetstone ${verb} --config FILE [--set KEY=VALUE ...] [--dry-run] [--resume] [--allow-change KEY ...]
+
+${about}
+
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+
+${example.replaceAll(/^/gm, '  ')}
+
+${flagHelp(flags)}
+
+Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+
+Options of the config, dots for sections (docs/training.md explains them, \`whetstone schema\` prints them for editors):
+
+${described.join('\n')}
+`;
+}
+//# sourceMappingURL=train-command.js.map

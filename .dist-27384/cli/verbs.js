@@ -1,0 +1,86 @@
+/** Every verb, by what one wants to do, in the order one would. */
+export const verbGroups = [
+    {
+        title: 'Start',
+        verbs: [
+            {
+                name: 'doctor',
+                summary: 'check that this installation computes, and on what',
+                load: () => import('./doctor.js'),
+            },
+            { name: 'setup', summary: 'find or fetch libtorch and build the bridge to it', load: () => import('./setup.js') },
+            {
+                name: 'demo',
+                summary: 'SFT, a reward model, PPO and GRPO from nothing',
+                load: () => import('./demo.js'),
+            },
+        ],
+    },
+    {
+        title: 'Make',
+        verbs: [
+            { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
+            { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
+            { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
+            { name: 'score', summary: "compute a model's log-probabilities of a file", load: () => import('./score.js') },
+            {
+                name: 'experience',
+                summary: 'sample, reward and compare responses to prompts',
+                load: () => import('./experience.js'),
+            },
+            {
+                name: 'advantages',
+                summary: 'derive advantages from saved samples again',
+                load: () => import('./advantages.js'),
+            },
+        ],
+    },
+    {
+        title: 'Train',
+        verbs: [
+            { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
+            { name: 'reward', summary: 'train a reward model, or test a reward', load: () => import('./reward.js') },
+            { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
+            { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
+            {
+                name: 'pipeline',
+                summary: 'SFT, a reward model and PPO, one after another',
+                load: () => import('./pipeline.js'),
+            },
+            {
+                name: 'export',
+                summary: "write the model of a run's newest checkpoint",
+                load: () => import('./export.js'),
+            },
+            { name: 'schema', summary: "print a config's JSON Schema, for editors", load: () => import('./schema.js') },
+        ],
+    },
+    {
+        title: 'Look',
+        verbs: [
+            { name: 'data', summary: 'show what a file of training data holds', load: () => import('./data.js') },
+            { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
+            { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
+            {
+                name: 'eval',
+                summary: 'measure a model: perplexity, reward, accuracy, win rate',
+                load: () => import('./eval.js'),
+            },
+            {
+                name: 'replay',
+                summary: "derive a run's batches again, and compare them",
+                load: () => import('./replay.js'),
+            },
+        ],
+    },
+    {
+        title: 'Serve',
+        verbs: [
+            { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
+            { name: 'serve', summary: "serve a model over OpenAI's API", load: () => import('./serve.js') },
+            { name: 'engine', summary: 'start a vLLM or SGLang server for a run', load: () => import('./engine.js') },
+        ],
+    },
+];
+export const verbs = verbGroups.flatMap(group => group.verbs);
+//# sourceMappingURL=verbs.js.map

@@ -1,0 +1,144 @@
+/** Files in, examples out. */
+import { resolve } from 'node:path';
+import { encodeRow } from './encode.js';
+import { EpochOrder } from './epoch-order.js';
+import { DataError } from './errors.js';
+import { FixedSet, ShuffledStream } from './example-stream.js';
+import { RowStore } from './row-store.js';
+import { findSourceFiles } from './source-files.js';
+/**
+ * Opens files of rows and checks every one of them, in memory that does not grow with what is in them. Needs no model: what is
+ * wrong with data is known before one is loaded.
+ *
+ * @example
+ * const options = dataOptionsSchema.parse({ validationShare: 0.05 })
+ * const dataset = await openDataset('conversations', 'data/*.jsonl', { ...options, seed: 0, baseDirectory: '.' })
+ * const examples = await dataset.train(tokenizer).take(32)
+ */
+export async function openDataset(kind, spec, options) {
+    const { validationData, validationShare, baseDirectory } = options;
+    if (validationData !== undefined && validationShare > 0)
+        throw new DataError('validationData and validationShare: held-out rows come from one of them; leave the other out');
+    const found = await findSourceFiles(spec, baseDirectory);
+    const { checkPrompt } = options;
+    const settings = {
+        ...options,
+        checkExample: kind === 'prompts' && checkPrompt ? (row) => checkPrompt(row) : undefined,
+    };
+    const store = await RowStore.open(kind, found, { ...settings, heldOutShare: validationShare });
+    let held;
+    try {
+        if (validationData !== undefined) {
+            const files = await findSourceFiles(validationData, baseDirectory);
+            if (files.sources.some(({ weight }) => weight !== undefined))
+                throw new DataError('validationData: its rows are visited once each; leave weight out');
+            held = await RowStore.open(kind, files, { ...settings, heldOutShare: 0 });
+            if (held.rows === 0)
+                throw empty(held, 'validationData');
+        }
+        const dataset = new OpenDataset(kind, found.sources.map(({ weight = 1 }) => weight), store, held, options);
+        if (dataset.report.train === 0)
+            throw empty(store, 'data');
+        if (validationShare > 0 && store.heldOut.length === 0)
+            throw new DataError(`validationShare ${validationShare} of ${store.rows} rows is none; raise it, or give validationData`);
+        return dataset;
+    }
+    catch (error) {
+        await Promise.all([store.close(), held?.close()]);
+        throw error;
+    }
+}
+function empty(store, what) {
+    const files = store.files.map(({ path }) => path).join(', ');
+    if (store.rows > 0)
+        return new DataError(`${what}: all ${store.rows} rows of ${files} are held out; lower validationShare`);
+    const skipped = Object.entries(store.skipped).map(([reason, count]) => `${count} ${reason}`);
+    return new DataError(`${what}: no rows in ${files}${skipped.length > 0 ? ` (left out: ${skipped.join(', ')})` : ''}`);
+}
+class OpenDataset {
+    kind;
+    weights;
+    store;
+    held;
+    options;
+    report;
+    fingerprints;
+    constructor(kind, weights, store, held, options) {
+        this.kind = kind;
+        this.weights = weights;
+        this.store = store;
+        this.held = held;
+        this.options = options;
+        const files = [...store.files, ...(held?.files ?? [])];
+        // Whole paths: a run is resumed from whatever directory one is in.
+        this.fingerprints = Object.fromEntries(files.map(({ path, fingerprint }) => [resolve(options.baseDirectory, path), fingerprint]));
+        const heldOut = held ? sum(held.examples.map(({ length }) => length)) : store.heldOut.length;
+        this.report = {
+            files: files.map(({ path, bytes, index }) => ({ path, bytes, rows: index.size })),
+            rows: store.rows + (held?.rows ?? 0),
+            formats: added(store.formats, held?.formats),
+            skipped: added(store.skipped, held?.skipped),
+            repeated: store.repeated + (held?.repeated ?? 0),
+            train: new EpochOrder({ sources: weighted(store.examples, weights), seed: 0, shuffle: false }).size,
+            validation: heldOut,
+        };
+    }
+    train(tokenizer) {
+        const { store } = this;
+        return new ShuffledStream(this.#examples(tokenizer, store, store.examples, this.weights, this.options.shuffle));
+    }
+    validation(tokenizer) {
+        if (this.report.validation === 0)
+            return undefined;
+        const store = this.held ?? this.store;
+        const lists = this.held ? this.held.examples : [this.store.heldOut];
+        return new FixedSet(this.#examples(tokenizer, store, lists, lists.map(() => 1), false));
+    }
+    async close() {
+        await Promise.all([this.store.close(), this.held?.close()]);
+    }
+    #examples(tokenizer, store, lists, weights, shuffle) {
+        checkTemplate(tokenizer, store, this.options);
+        const sources = weighted(lists, weights);
+        const encodeOptions = { ...this.options, tokenizer };
+        return {
+            order: new EpochOrder({ sources, seed: this.options.seed, shuffle }),
+            bytesOf: ({ source, place }) => store.bytesOf(lists[source], place),
+            load: visit => this.#load(store, lists, visit, encodeOptions),
+        };
+    }
+    async #load(store, lists, { source, place, copy }, options) {
+        const { row, where, rowId } = await store.read(lists[source], place);
+        const encoded = await encodeRow(this.kind, row, options);
+        if (encoded.kind === 'dropped') {
+            const { reason, message } = encoded;
+            store.drop({ where, reason, message }, lists[source], place);
+            return encoded;
+        }
+        const example = {
+            where,
+            rowId: copy === 0 ? rowId : `${rowId}+${copy}`,
+            ...encoded.example,
+        };
+        return { ...encoded, example };
+    }
+}
+function checkTemplate(tokenizer, store, options) {
+    const named = !['auto', 'none'].includes(options.chatTemplate);
+    if (named && tokenizer.givenTemplate === undefined)
+        throw new DataError(`chatTemplate: the tokenizer was loaded without ${options.chatTemplate}; load it with that: Tokenizer.load(DIR, { chatTemplate })`);
+    if (tokenizer.hasChatTemplate)
+        return;
+    const why = options.systemPrompt !== undefined ? 'systemPrompt is set' : store.hasMessages ? 'the data has messages' : undefined;
+    if (why !== undefined)
+        throw new DataError(`${tokenizer.dir}: no chat template, and ${why}; give it one (chatTemplate: chatml, or a file of Jinja), or give the data as text`);
+}
+const weighted = (lists, weights) => lists.map(({ length }, i) => ({ size: length, weight: weights[i] }));
+const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+function added(first, second = {}) {
+    const both = { ...first };
+    for (const [key, value] of Object.entries(second))
+        both[key] = (both[key] ?? 0) + value;
+    return both;
+}
+//# sourceMappingURL=dataset.js.map

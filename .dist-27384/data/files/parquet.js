@@ -1,0 +1,112 @@
+/**
+ * Parquet holds columns, a group of rows at a time: to read one row is to unpack its group. As rows are wanted in any order, they
+ * are unpacked once, a group at a time, into lines of JSON in a file that has no name and goes with the process.
+ */
+import { createHash } from 'node:crypto';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { cacheDirectory, makeDirectory } from '../../files/index.js';
+import { DataError } from '../errors.js';
+/** Rows that become lines before others get their turn. */
+const batchRows = 500;
+export async function unpackParquet(source, options) {
+    const { shown, signal } = options;
+    const { size } = await source.stat();
+    // The table of contents is at the end of the file, so that the bytes cannot be hashed in the order they are needed in.
+    const fingerprint = await hashOf(source, signal);
+    const file = { byteLength: size, slice: (start, end = size) => bytesOf(source, start, end) };
+    const metadata = await orDamaged(shown, () => parquetMetadataAsync(file));
+    const handle = await temporaryFile(shown);
+    try {
+        await unpack(file, metadata, handle, options);
+        return { handle, fingerprint, bytes: size };
+    }
+    catch (error) {
+        await handle.close();
+        throw error;
+    }
+}
+async function unpack(file, metadata, to, { shown, signal, wanted = Number.POSITIVE_INFINITY }) {
+    let rowStart = 0;
+    for (const group of metadata.row_groups) {
+        signal?.throwIfAborted();
+        if (rowStart >= wanted)
+            return;
+        const rowEnd = rowStart + Number(group.num_rows);
+        const rows = await orDamaged(shown, () => parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors }));
+        if (rows.length !== rowEnd - rowStart)
+            throw damaged(shown, `${rows.length} of ${rowEnd - rowStart} rows of a group`);
+        for (let from = 0; from < rows.length; from += batchRows) {
+            const lines = rows.slice(from, from + batchRows).map(row => `${JSON.stringify(row, plainValue)}\n`);
+            await to.appendFile(lines.join('')).catch((cause) => {
+                throw new DataError(`${shown}: cannot be unpacked to ${cacheDirectory()} (${cause.message})`, { cause });
+            });
+        }
+        rowStart = rowEnd;
+    }
+}
+/** What JSON has no word for: long integers, bytes, and arrays of numbers. Dates are texts. */
+function plainValue(_, value) {
+    if (typeof value === 'bigint') {
+        const number = Number(value);
+        return Number.isSafeInteger(number) ? number : String(value);
+    }
+    if (value instanceof Uint8Array)
+        return Buffer.from(value).toString('base64');
+    return ArrayBuffer.isView(value) ? Array.from(value) : value;
+}
+async function hashOf(source, signal) {
+    const hash = createHash('sha256');
+    const buffer = Buffer.alloc(1 << 20);
+    for (let at = 0;;) {
+        signal?.throwIfAborted();
+        const { bytesRead } = await source.read(buffer, 0, buffer.length, at);
+        if (bytesRead === 0)
+            return hash.digest('hex');
+        hash.update(buffer.subarray(0, bytesRead));
+        at += bytesRead;
+    }
+}
+async function bytesOf(source, start, end) {
+    const into = new Uint8Array(Math.max(0, end - start));
+    for (let filled = 0; filled < into.length;) {
+        const { bytesRead } = await source.read(into, filled, into.length - filled, start + filled);
+        if (bytesRead === 0)
+            throw new Error('the file ends before its data');
+        filled += bytesRead;
+    }
+    return into.buffer;
+}
+/**
+ * A file that has no name any more, so that nothing is left of it however the process ends. In the cache's folder rather than
+ * the system's for temporary files, which may be memory.
+ */
+async function temporaryFile(shown) {
+    try {
+        await makeDirectory(cacheDirectory());
+        const folder = await mkdtemp(join(cacheDirectory(), 'rows-'));
+        try {
+            return await open(join(folder, 'rows.jsonl'), 'wx+', 0o600);
+        }
+        finally {
+            await rm(folder, { recursive: true, force: true });
+        }
+    }
+    catch (cause) {
+        throw new DataError(`${shown}: cannot be unpacked to ${cacheDirectory()} (${cause.message}); set WHETSTONE_CACHE to a folder with room for it`, { cause });
+    }
+}
+async function orDamaged(shown, read) {
+    try {
+        return await read();
+    }
+    catch (cause) {
+        throw damaged(shown, cause.message, cause);
+    }
+}
+function damaged(shown, why, cause) {
+    return new DataError(`${shown}: not a whole Parquet file (${why}); fetch it again`, { cause });
+}
+//# sourceMappingURL=parquet.js.map

@@ -1,0 +1,218 @@
+/**
+ * A file of rows. One pass finds every row, says what it is and takes the file's fingerprint; rows that are kept can then be
+ * read in any order. Nothing but their places stays in memory.
+ */
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { systemProblem } from '../../errors/index.js';
+import { DataError } from '../errors.js';
+import { csv } from './csv.js';
+import { jsonList } from './json-list.js';
+import { jsonLines, textLines } from './lines.js';
+import { unpackParquet } from './parquet.js';
+import { RowIndex } from './row-index.js';
+import { maxRowBytes, RowSplitter } from './row-splitter.js';
+const chunkBytes = 1 << 18;
+/** Rows of a chunk that are looked at before others get their turn. */
+const batchRows = 128;
+const endings = '.jsonl, .ndjson, .json, .csv, .tsv, .parquet or .txt';
+export class RowFile {
+    path;
+    handle;
+    format;
+    unpacked;
+    index = new RowIndex();
+    #fingerprint = '';
+    #bytes = 0;
+    constructor(
+    /** As people know it. */
+    path, handle, format, 
+    /** Where `handle` is of the rows of another file. */
+    unpacked) {
+        this.path = path;
+        this.handle = handle;
+        this.format = format;
+        this.unpacked = unpacked;
+    }
+    static async open(file, { shown = file, ...options } = {}) {
+        const format = formatOf(file, shown);
+        let handle;
+        try {
+            handle = await open(file);
+        }
+        catch (cause) {
+            throw new DataError(whyUnreadable(shown, cause), { cause });
+        }
+        if (format !== 'parquet')
+            return new RowFile(shown, handle, format);
+        try {
+            const unpacked = await unpackParquet(handle, { shown, ...options });
+            return new RowFile(shown, unpacked.handle, jsonLines('row'), unpacked);
+        }
+        finally {
+            await handle.close();
+        }
+    }
+    /** Of all bytes, in hexadecimal; there once the file was scanned. */
+    get fingerprint() {
+        return this.unpacked?.fingerprint ?? this.#fingerprint;
+    }
+    get bytes() {
+        return this.unpacked?.bytes ?? this.#bytes;
+    }
+    get values() {
+        return this.format.values;
+    }
+    /** Every row of the file, some at a time. The caller adds those it wants to `index`. */
+    async *scan({ signal, onBytes } = {}) {
+        const hash = createHash('sha256');
+        const splitter = new RowSplitter(this.format.boundary);
+        let blanks = [];
+        const found = function* (rows) {
+            let batch = [];
+            for (const raw of rows) {
+                const row = this.#look(raw);
+                if (row === 'blank')
+                    blanks.push(this.#bad(raw, 'empty-line', 'an empty line between rows; remove it'));
+                if (typeof row === 'string')
+                    continue;
+                batch.push(...blanks, row);
+                blanks = [];
+                if (batch.length < batchRows)
+                    continue;
+                yield batch;
+                batch = [];
+            }
+            if (batch.length > 0)
+                yield batch;
+        }.bind(this);
+        for (;;) {
+            signal?.throwIfAborted();
+            const chunk = await this.#readAt(this.#bytes, Buffer.allocUnsafeSlow(chunkBytes));
+            if (chunk.length === 0)
+                break;
+            if (this.#bytes === 0)
+                refuseCompressed(chunk, this.path);
+            hash.update(chunk);
+            this.#bytes += chunk.length;
+            onBytes?.(this.#bytes);
+            for (const batch of found(splitter.push(chunk))) {
+                yield batch;
+                await turn();
+            }
+        }
+        yield* found(splitter.end());
+        const wrong = this.format.atEnd();
+        if (wrong !== undefined && this.#bytes > 0)
+            throw new DataError(`${this.path}: ${wrong}`);
+        this.#fingerprint = hash.digest('hex');
+    }
+    /** The value of a row of the index. */
+    async read(row) {
+        const place = this.index.at(row);
+        const where = this.#where(place.line);
+        const bytes = await this.#readAt(place.start, Buffer.allocUnsafe(place.length));
+        const parsed = bytes.length === place.length ? this.#parse(bytes, place) : undefined;
+        if (parsed?.kind !== 'row')
+            throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`);
+        return { value: parsed.value, where };
+    }
+    close() {
+        return this.handle.close();
+    }
+    #look(raw) {
+        const { bytes } = raw;
+        if (!bytes) {
+            const message = `${Math.ceil(raw.length / 1e6)} MB in one row, more than ${maxRowBytes / 2 ** 20} MiB; cut it, or leave it out`;
+            return this.#bad(raw, 'too-large', message);
+        }
+        let parsed;
+        try {
+            parsed = this.#parse(bytes, raw);
+        }
+        catch (error) {
+            if (!(error instanceof TypeError))
+                throw error;
+            return this.#bad(raw, 'encoding', 'expected UTF-8 text; save the file as UTF-8');
+        }
+        if (parsed.kind === 'none' || parsed.kind === 'blank')
+            return parsed.kind;
+        if (parsed.kind === 'bad' && parsed.reason === 'file')
+            throw new DataError(`${this.path}: ${parsed.message}`);
+        return { where: this.#where(raw.line), place: placeOf(raw), parsed };
+    }
+    #parse(bytes, { start, line }) {
+        const text = utf8.decode(bytes);
+        return this.format.parse(start === 0 && text.startsWith('\uFEFF') ? text.slice(1) : text, line);
+    }
+    #bad(raw, reason, message) {
+        return { where: this.#where(raw.line), place: placeOf(raw), parsed: { kind: 'bad', reason, message } };
+    }
+    #where(line) {
+        return this.format.named === 'line' ? `${this.path}:${line}` : `${this.path}, row ${line}`;
+    }
+    async #readAt(start, into) {
+        let filled = 0;
+        while (filled < into.length) {
+            const { bytesRead } = await this.handle
+                .read(into, filled, into.length - filled, start + filled)
+                .catch((cause) => {
+                throw new DataError(whyUnreadable(this.path, cause), { cause });
+            });
+            if (bytesRead === 0)
+                break;
+            filled += bytesRead;
+        }
+        return into.subarray(0, filled);
+    }
+}
+/** Byte-order marks are characters like any other to it: only the first one of a file is dropped. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const placeOf = ({ start, length, line }) => ({ start, length, line });
+function formatOf(file, shown) {
+    const ending = extname(file).toLowerCase();
+    const packed = compressions.find(one => one.ending === ending);
+    if (packed)
+        throw compressed(shown, packed);
+    switch (ending) {
+        case '.jsonl':
+        case '.ndjson':
+            return jsonLines();
+        case '.json':
+            return jsonList();
+        case '.csv':
+            return csv(shown);
+        case '.tsv':
+            return csv(shown, '\t');
+        case '.parquet':
+            return 'parquet';
+        case '.txt':
+            return textLines();
+        default:
+            throw new DataError(`${shown}: expected a ${endings} file; save the dataset as one row of JSON per line`);
+    }
+}
+const compressions = [
+    { name: 'gzip', ending: '.gz', magic: [0x1f, 0x8b], tool: 'gunzip' },
+    { name: 'zstandard', ending: '.zst', magic: [0x28, 0xb5, 0x2f, 0xfd], tool: 'unzstd' },
+    { name: 'zip', ending: '.zip', magic: [0x50, 0x4b, 0x03, 0x04], tool: 'unzip' },
+];
+function refuseCompressed(start, path) {
+    const found = compressions.find(({ magic }) => magic.every((byte, i) => start[i] === byte));
+    if (found)
+        throw compressed(path, found);
+}
+function compressed(path, { name, tool }) {
+    return new DataError(`${path}: compressed with ${name}, which is not read here; unpack it first (${tool})`);
+}
+export function whyUnreadable(file, cause) {
+    if (cause.code === 'ENOENT')
+        return `${file}: there is no such file`;
+    if (cause.code === 'EISDIR')
+        return `${file} is a directory; give its files, such as ${file}/*.jsonl`;
+    return `${file}: ${systemProblem(cause, 'read')}`;
+}
+/** Lets what waits on the event loop have its turn. */
+const turn = () => new Promise(resolve => setImmediate(resolve));
+//# sourceMappingURL=row-file.js.map

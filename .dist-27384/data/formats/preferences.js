@@ -1,0 +1,88 @@
+/** Rows that say which of two answers is better. */
+import { isDeepStrictEqual } from 'node:util';
+import { noFormat } from './conversations.js';
+import { RowProblem } from './fields.js';
+import { isAssistant, readMessages } from './messages.js';
+import { checkAnswer, dressPrompt, readAnswer, readPrompt, } from './prompt.js';
+import { isTranscript, readTranscript } from './transcript.js';
+export function readPreferences(fields, options) {
+    if (fields.has('chosen') && fields.has('rejected')) {
+        const { format, ...pair } = readPair(fields, options);
+        if (isDeepStrictEqual(pair.chosen, pair.rejected))
+            throw new RowProblem('chosen and rejected are the same, so there is nothing to learn from them', 'same-answers');
+        const margin = fields.has('margin') ? { margin: fields.number('margin') } : {};
+        return { format, examples: [{ ...pair, ...margin }] };
+    }
+    if (fields.has('responses'))
+        return readRanked(fields, options);
+    throw noFormat(fields, 'preferences', 'prompt, chosen and rejected, or prompt, responses and rankings or scores');
+}
+function readPair(fields, options) {
+    const chosen = readAnswer(fields, 'chosen');
+    const rejected = readAnswer(fields, 'rejected');
+    if (typeof chosen !== typeof rejected)
+        throw new RowProblem('chosen and rejected: expected two texts, or two lists of messages');
+    if (typeof chosen === 'string' && typeof rejected === 'string' && !fields.has('prompt') && !fields.has('messages')) {
+        if (!isTranscript(chosen) || !isTranscript(rejected))
+            throw new RowProblem('prompt: missing, and chosen is no transcript that has it ("\\n\\nHuman: ... \\n\\nAssistant: ...")');
+        return { format: 'transcripts', ...splitPair(readTranscript(chosen), readTranscript(rejected), fields, options) };
+    }
+    // Lists that begin with what the user says are whole conversations, whatever the prompt's column repeats of them.
+    if (typeof chosen !== 'string' && typeof rejected !== 'string' && !isAssistant(chosen[0]))
+        return { format: 'chosen, rejected', ...splitPair(chosen, rejected, fields, options) };
+    if (fields.has('messages') && !fields.has('prompt')) {
+        const { column, value } = fields.list('messages');
+        const prompt = dressPrompt(readMessages(column, value), fields, options);
+        return { format: `${column}, chosen, rejected`, prompt, chosen, rejected };
+    }
+    return { format: 'prompt, chosen, rejected', prompt: readPrompt(fields, options), chosen, rejected };
+}
+/** What both conversations begin with is the prompt. */
+function splitPair(chosen, rejected, fields, options) {
+    let shared = 0;
+    while (shared < Math.min(chosen.length, rejected.length) && isDeepStrictEqual(chosen[shared], rejected[shared]))
+        shared++;
+    if (shared === chosen.length && shared === rejected.length)
+        throw new RowProblem('chosen and rejected are the same, so there is nothing to learn from them', 'same-answers');
+    // An answer begins with the assistant: where what the user says differs, or one has ended, so does the prompt before it.
+    while (shared > 0 && !(isAssistantAt(chosen, shared) && isAssistantAt(rejected, shared)))
+        shared--;
+    if (shared === 0)
+        throw new RowProblem('chosen and rejected: no prompt that both begin with');
+    const prompt = dressPrompt(chosen.slice(0, shared), fields, options);
+    return {
+        prompt,
+        chosen: needWords('chosen', chosen.slice(shared)),
+        rejected: needWords('rejected', rejected.slice(shared)),
+    };
+}
+const isAssistantAt = (messages, i) => i < messages.length && isAssistant(messages[i]);
+function needWords(field, answer) {
+    if (!answer.some(({ content }) => typeof content !== 'string' || content.trim() !== ''))
+        throw new RowProblem(`${field}: the answer is empty; give it text, or leave the row out`, 'empty');
+    return answer;
+}
+/** Every pair of answers of which one is better. */
+function readRanked(fields, options) {
+    const by = fields.has('scores') ? 'scores' : 'rankings';
+    const { column, value } = fields.list('responses');
+    const answers = value.map((one, i) => checkAnswer(`${column}.${i}`, one));
+    const found = fields.numbers(by);
+    if (found.value.length !== answers.length)
+        throw new RowProblem(`${found.column}: ${found.value.length} of them for ${answers.length} ${column}; give one for each`);
+    const prompt = readPrompt(fields, options);
+    // A first rank is the best, and so is a high score.
+    const worth = by === 'scores' ? found.value : found.value.map(rank => -rank);
+    const examples = [];
+    for (let i = 0; i < answers.length; i++)
+        for (let j = i + 1; j < answers.length; j++) {
+            if (worth[i] === worth[j] || isDeepStrictEqual(answers[i], answers[j]))
+                continue;
+            const [better, worse] = worth[i] > worth[j] ? [i, j] : [j, i];
+            examples.push({ prompt, chosen: answers[better], rejected: answers[worse] });
+        }
+    if (examples.length === 0)
+        throw new RowProblem(`${found.column}: no answer is better than another, so there is no pair`, 'same-answers');
+    return { format: `prompt, ${column}, ${found.column}`, examples };
+}
+//# sourceMappingURL=preferences.js.map

@@ -1,0 +1,78 @@
+/** Names for rows by what is in them, so that a row keeps its name when others are added, moved or saved in another format. */
+import { createHash } from 'node:crypto';
+import { RowProblem } from './formats/fields.js';
+/** What goes through a row ends before the stack does. */
+const maxDepth = 200;
+/** A {@link RowProblem} where the row nests too deep to be gone through. */
+export function hashRow(row) {
+    const digest = createHash('sha256').update(canonical(row)).digest();
+    return {
+        hex: digest.toString('hex', 0, 8),
+        number: digest.readUIntBE(0, 6) * 16 + (digest[6] >> 4),
+        share: digest.readUInt32BE(8) / 2 ** 32,
+    };
+}
+/**
+ * A text that only equal values share: keys in order, texts by their length and not escaped, which takes half the time of an
+ * index. Keys whose value is null are left out: a table has null where a line leaves the column out.
+ */
+function canonical(value, depth = 0) {
+    if (typeof value === 'string')
+        return `s${value.length}:${value}`;
+    if (typeof value !== 'object' || value === null)
+        return `${String(value)};`;
+    if (depth === maxDepth)
+        throw new RowProblem(`the row nests deeper than ${maxDepth} levels; no format does`);
+    if (Array.isArray(value))
+        return `[${value.map(one => canonical(one, depth + 1)).join('')}]`;
+    let text = '{';
+    for (const key of Object.keys(value).sort()) {
+        const field = value[key];
+        if (field !== null && field !== undefined)
+            text += canonical(key) + canonical(field, depth + 1);
+    }
+    return `${text}}`;
+}
+const tableCount = 1024;
+const firstSize = 64;
+/**
+ * Counts how often a row was there before, in 16 bytes a row at most. Many small tables rather than one large, so that making
+ * one larger takes no time that anyone notices.
+ */
+export class RepeatCounter {
+    #tables = Array.from({ length: tableCount }, () => ({ slots: new Float64Array(firstSize), used: 0 }));
+    /** How often, of those that repeat. */
+    #again = new Map();
+    /** 1 for a row that is new, 2 for the second time, and so on. `hash` is an integer below 2^53. */
+    count(hash) {
+        const table = this.#tables[hash % tableCount];
+        // Zero stands for an empty slot.
+        if (!insert(table.slots, hash + 1)) {
+            const times = (this.#again.get(hash) ?? 1) + 1;
+            this.#again.set(hash, times);
+            return times;
+        }
+        table.used++;
+        if (table.used * 4 > table.slots.length * 3) {
+            const larger = new Float64Array(table.slots.length * 2);
+            for (const value of table.slots)
+                if (value !== 0)
+                    insert(larger, value);
+            table.slots = larger;
+        }
+        return 1;
+    }
+}
+/** Whether it was not there yet. */
+function insert(slots, value) {
+    const mask = slots.length - 1;
+    for (let at = Math.floor(value / tableCount) & mask;; at = (at + 1) & mask) {
+        if (slots[at] === value)
+            return false;
+        if (slots[at] === 0) {
+            slots[at] = value;
+            return true;
+        }
+    }
+}
+//# sourceMappingURL=row-id.js.map

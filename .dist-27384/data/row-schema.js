@@ -1,0 +1,75 @@
+/** What columns the rows of a dataset have: as the caller says, or as they are found. */
+import { z } from 'zod';
+import { didYouMean } from '../errors/index.js';
+import { DataError } from './errors.js';
+export function toZod(schema) {
+    if (schema instanceof z.ZodType)
+        return schema;
+    try {
+        return z.fromJSONSchema(schema);
+    }
+    catch (cause) {
+        throw new DataError(`row schema: not a JSON Schema that can be used (${cause.message})`, { cause });
+    }
+}
+/** A row as its schema reads it, or what is wrong with it: the field, what is expected of it, and what to do. */
+export function checkRow(schema, row) {
+    const result = schema.safeParse(row);
+    if (result.success)
+        return { row: result.data };
+    const columns = Object.keys(row);
+    const messages = result.error.issues.map(issue => {
+        const field = issue.path.join('.');
+        const expected = issue.message.replace(/^Invalid input: /, '');
+        if (issue.code === 'unrecognized_keys')
+            return `${field === '' ? '' : `${field}: `}columns the schema does not have: ${issue.keys.join(', ')}; add them to it, or leave them out`;
+        const missing = issue.path.length === 1 && !(field in row);
+        if (!missing)
+            return `${field === '' ? 'the row' : field}: ${expected}; change the row or the schema`;
+        const hint = didYouMean(field, columns) || ` (its columns are: ${columns.join(', ') || 'none'})`;
+        return `${field}: missing${hint}; add it to the row, or make it optional in the schema`;
+    });
+    return { message: messages.join('; ') };
+}
+/** The columns of rows as they are found, in the order they first appear. */
+export class ColumnInference {
+    #types = new Map();
+    #rows = 0;
+    add(row) {
+        this.#rows++;
+        for (const [name, value] of Object.entries(row)) {
+            const column = this.#types.get(name) ?? { types: new Set(), rows: 0 };
+            column.types.add(typeOf(value));
+            column.rows++;
+            this.#types.set(name, column);
+        }
+    }
+    get columns() {
+        return [...this.#types].map(([name, { types, rows }]) => ({ name, type: [...types].sort().join(' | '), rows }));
+    }
+    /** The columns for a person to read, and to write a schema by. */
+    describe() {
+        const { columns } = this;
+        const width = Math.max(0, ...columns.map(({ name }) => name.length));
+        return columns
+            .map(({ name, type, rows }) => {
+            const optional = rows < this.#rows ? ` (in ${rows} of ${this.#rows} rows)` : '';
+            return `  ${name.padEnd(width)}  ${type}${optional}`;
+        })
+            .join('\n');
+    }
+}
+function typeOf(value) {
+    if (value === null)
+        return 'null';
+    if (Array.isArray(value)) {
+        const types = new Set(value.map(typeOf));
+        if (types.size === 0)
+            return '[]';
+        return types.size === 1 ? `${[...types][0]}[]` : `(${[...types].sort().join(' | ')})[]`;
+    }
+    if (typeof value === 'object')
+        return `{ ${Object.keys(value).sort().join(', ')} }`;
+    return typeof value;
+}
+//# sourceMappingURL=row-schema.js.map

@@ -1,0 +1,168 @@
+import { DataError } from './errors.js';
+import { RowFile } from './files/row-file.js';
+import { GrowingList, lastAtMost } from './files/row-index.js';
+import { checkColumns } from './formats/fields.js';
+import { BadRows } from './read-rows.js';
+import { RepeatCounter } from './row-id.js';
+import { readRowAs } from './row-readers.js';
+/** Rows that are left out for what they say, not for being wrong: they do not count as bad. */
+const harmless = new Set(['same-answers', 'overlong', 'nothing-to-train']);
+export class RowStore {
+    kind;
+    found;
+    options;
+    /** Examples by source: the number of the row of each, so that a row with several is there as often. */
+    examples;
+    heldOut = new GrowingList(Uint32Array);
+    formats = {};
+    skipped = {};
+    /** Whether a row is in messages, which takes a chat template. */
+    hasMessages = false;
+    #files = [];
+    /** Which time it is, of rows that repeat. */
+    #repeats = new Map();
+    #bad;
+    /** A bit for each row that no example could be made of, once there is one. */
+    #dropped;
+    #rows = 0;
+    constructor(kind, found, options) {
+        this.kind = kind;
+        this.found = found;
+        this.options = options;
+        this.examples = found.sources.map(() => new GrowingList(Uint32Array));
+        this.#bad = new BadRows(found.files.length === 1 ? found.files[0].shown : 'data');
+    }
+    static async open(kind, found, options) {
+        for (const { columns } of found.sources)
+            checkColumns(columns ?? {});
+        const store = new RowStore(kind, found, options);
+        try {
+            await store.#scan();
+            return store;
+        }
+        catch (error) {
+            await store.close();
+            throw error;
+        }
+    }
+    get rows() {
+        return this.#rows;
+    }
+    get repeated() {
+        return this.#repeats.size;
+    }
+    get files() {
+        return this.#files.map(({ file }) => file);
+    }
+    /** The example at a place of `examples` or `heldOut`. */
+    async read(list, place) {
+        const row = list.at(place);
+        let part = 0;
+        while (part < place && list.at(place - part - 1) === row)
+            part++;
+        const { file, first, options } = this.#fileOf(row);
+        const located = await file.read(row - first);
+        const { where } = located;
+        const read = readRowAs(this.kind, located, options);
+        const example = read.kind === 'row' ? read.examples[part] : undefined;
+        if (read.kind !== 'row' || example === undefined)
+            throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`);
+        const times = this.#repeats.get(row);
+        const rowId = `${read.hash.hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`;
+        return { row: example, where, rowId };
+    }
+    /** Bytes of the row behind an example. */
+    bytesOf(list, place) {
+        const row = list.at(place);
+        const { file, first } = this.#fileOf(row);
+        return file.index.lengthOf(row - first);
+    }
+    /** Notes a row that no example could be made of, once however often epochs visit it. Too many that are wrong are an error. */
+    drop(row, list, place) {
+        const number = list.at(place);
+        this.#dropped ??= new Uint8Array(Math.ceil(this.#rows / 8));
+        const bit = 1 << (number & 7);
+        if ((this.#dropped[number >> 3] & bit) !== 0)
+            return;
+        this.#dropped[number >> 3] |= bit;
+        this.#skip(row);
+        this.#stopIfTooMany();
+    }
+    async close() {
+        await Promise.all(this.#files.map(({ file }) => file.close()));
+    }
+    async #scan() {
+        const { signal, onProgress } = this.options;
+        const counter = new RepeatCounter();
+        let before = 0;
+        for (const { path, shown, source } of this.found.files) {
+            const file = await RowFile.open(path, { shown, signal });
+            const { columns = {} } = this.found.sources[source];
+            const { promptTemplate, systemPrompt } = this.options;
+            const options = { columns, values: file.values, promptTemplate, systemPrompt };
+            this.#files.push({ file, first: this.#rows, options });
+            for await (const batch of file.scan({ signal, onBytes: bytes => onProgress?.(before + bytes) }))
+                for (const scanned of batch) {
+                    const { where, parsed } = scanned;
+                    const found = parsed.kind === 'bad' ? parsed : readRowAs(this.kind, { value: parsed.value, where }, options);
+                    const read = this.#checked(found);
+                    if (read.kind === 'row') {
+                        file.index.add(scanned.place);
+                        this.formats[read.format] = (this.formats[read.format] ?? 0) + 1;
+                        this.hasMessages ||= read.examples.some(inMessages);
+                        this.#add(source, read.hash, read.examples.length, counter);
+                        continue;
+                    }
+                    this.#skip({ where, reason: read.reason, message: read.message });
+                    // Some more are looked for than would do to stop, so that a person hears of them at once.
+                    if (this.#bad.count >= 10)
+                        this.#stopIfTooMany();
+                }
+            before += file.bytes;
+        }
+        this.#stopIfTooMany();
+    }
+    #checked(read) {
+        const { checkExample } = this.options;
+        if (!checkExample || read.kind === 'bad')
+            return read;
+        for (const example of read.examples) {
+            const message = checkExample(example);
+            if (message !== undefined)
+                return { kind: 'bad', reason: 'reward', message };
+        }
+        return read;
+    }
+    #skip(row) {
+        this.skipped[row.reason] = (this.skipped[row.reason] ?? 0) + 1;
+        if (!harmless.has(row.reason))
+            this.#bad.add(row.where, row.message);
+        this.options.onSkipped?.(row);
+    }
+    #stopIfTooMany() {
+        const { maxBadRows } = this.options;
+        if (this.#bad.count <= maxBadRows)
+            return;
+        throw this.#bad.error(maxBadRows === 0
+            ? 'Mend them, or set maxBadRows to leave up to so many out.'
+            : `More than the ${maxBadRows} of maxBadRows: mend them, or raise it.`);
+    }
+    #add(source, { number, share }, examples, counter) {
+        const times = counter.count(number);
+        if (times > 1)
+            this.#repeats.set(this.#rows, times);
+        const list = share < this.options.heldOutShare ? this.heldOut : this.examples[source];
+        for (let i = 0; i < examples; i++)
+            list.push(this.#rows);
+        this.#rows++;
+    }
+    #fileOf(row) {
+        return this.#files[lastAtMost({ length: this.#files.length, at: i => this.#files[i].first }, row)];
+    }
+}
+function inMessages(row) {
+    if ('form' in row && row.form === 'messages')
+        return true;
+    return 'prompt' in row && typeof row.prompt !== 'string';
+}
+//# sourceMappingURL=row-store.js.map

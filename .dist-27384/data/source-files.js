@@ -1,0 +1,95 @@
+/** The files that a config means: paths and patterns, relative to where it lies. */
+import { readdir, stat } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { systemProblem } from '../errors/index.js';
+import { DataError } from './errors.js';
+export async function findSourceFiles(spec, baseDirectory) {
+    const list = Array.isArray(spec) ? spec : [spec];
+    const sources = list.map(one => (typeof one === 'string' ? { path: one } : one));
+    const files = [];
+    for (const [source, { path }] of sources.entries()) {
+        // A name with brackets in it is a name before it is a pattern.
+        const there = await stat(resolve(baseDirectory, path)).catch(() => undefined);
+        if (there?.isDirectory())
+            throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`);
+        const literal = there !== undefined || !isPattern(path);
+        const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory);
+        if (found.length === 0)
+            throw new DataError(`${path}: no file has such a name${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`);
+        for (const file of found) {
+            const first = files.find(other => other.path === file);
+            if (first)
+                throw new DataError(`${first.shown} is given twice; give it once, with weight: 2 to visit its rows twice`);
+            files.push({ path: file, shown: shownPath(file, baseDirectory), source });
+        }
+    }
+    return { sources, files };
+}
+function shownPath(file, baseDirectory) {
+    const beside = relative(resolve(baseDirectory), file);
+    return beside.startsWith('..') || isAbsolute(beside) ? file : beside;
+}
+const isPattern = (path) => /[*?{[]/.test(path);
+/**
+ * The files that match a pattern, in order. Written here because Node 20 has no glob of its own. `*` and `?` stay within a
+ * name, `**` goes through folders, `{a,b}` is either, `[0-9]` a character; names that begin with a dot have to be asked for.
+ */
+async function matching(pattern, baseDirectory) {
+    const segments = resolve(baseDirectory, pattern).split(sep);
+    const first = segments.findIndex(isPattern);
+    const folder = segments.slice(0, first).join(sep) || sep;
+    const found = [];
+    await walk(folder, segments.slice(first), found);
+    return [...new Set(found)].sort();
+}
+async function walk(folder, [segment, ...rest], found) {
+    if (segment === undefined)
+        return;
+    const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
+        if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+            return [];
+        throw new DataError(`${folder}: ${systemProblem(error, 'read')}`, { cause: error });
+    });
+    if (segment === '**') {
+        await walk(folder, rest, found);
+        for (const entry of entries)
+            if (entry.isDirectory() && !entry.name.startsWith('.'))
+                await walk(resolve(folder, entry.name), [segment, ...rest], found);
+        return;
+    }
+    const matches = segmentPattern(segment);
+    for (const entry of entries) {
+        if (!matches.test(entry.name) || (entry.name.startsWith('.') && !segment.startsWith('.')))
+            continue;
+        const path = resolve(folder, entry.name);
+        if (rest.length > 0)
+            await walk(path, rest, found);
+        else if (!entry.isDirectory())
+            found.push(path);
+    }
+}
+/** A name's pattern as a regular expression. */
+export function segmentPattern(segment) {
+    let depth = 0;
+    const source = segment.replace(/\[!?[^\]]+\]|[*?{},.+^$()|[\]\\]/g, part => {
+        if (part === '*')
+            return '[^/]*';
+        if (part === '?')
+            return '[^/]';
+        if (part === '{') {
+            depth++;
+            return '(?:';
+        }
+        if (part === '}' && depth > 0) {
+            depth--;
+            return ')';
+        }
+        if (part === ',' && depth > 0)
+            return '|';
+        if (part.length > 1)
+            return `[${part.slice(1, -1).replace(/^!/, '^').replaceAll('\\', '\\\\')}]`;
+        return `\\${part}`;
+    });
+    return new RegExp(`^${source}${')'.repeat(depth)}$`);
+}
+//# sourceMappingURL=source-files.js.map

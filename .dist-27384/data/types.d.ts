@@ -1,0 +1,118 @@
+/** What trainers get of a dataset: examples in token ids, in an order that a seed decides, from any place of it. */
+import type { Tokenizer } from '../text/index.js';
+import type { PromptRow } from './prompts.js';
+/** What a row of data is for. */
+export type ExampleKind = 'conversations' | 'preferences' | 'labelled' | 'prompts';
+interface Located {
+    /** File and line. */
+    readonly where: string;
+    /** Stable: a hash of the row, with `#2` where the row is there a second time, and the number of the pair where a row has several. */
+    readonly rowId: string;
+}
+export interface ConversationExample extends Located {
+    readonly ids: Int32Array;
+    /** One where the token is trained. As long as `ids`; the first is never trained, for nothing predicts it. */
+    readonly mask: Uint8Array;
+    /** Its end was cut off. */
+    readonly truncated: boolean;
+}
+export interface PreferenceExample extends Located {
+    readonly chosen: Int32Array;
+    readonly rejected: Int32Array;
+    /** Tokens of the prompt, with which both begin. */
+    readonly promptLength: number;
+    readonly margin?: number;
+}
+export interface LabelledExample extends Located {
+    readonly ids: Int32Array;
+    /** Tokens of the prompt, with which `ids` begin. */
+    readonly promptLength: number;
+    readonly desirable: boolean;
+}
+/** A text prompt is one user turn where the tokenizer has a chat template. */
+export type PromptExample = PromptRow & {
+    readonly rowId: string;
+};
+export interface Examples {
+    conversations: ConversationExample;
+    preferences: PreferenceExample;
+    labelled: LabelledExample;
+    prompts: PromptExample;
+}
+/** Where a stream stands: the next example. Plain JSON, for checkpoints. */
+export interface DataCursor {
+    readonly epoch: number;
+    /** In the epoch's order. */
+    readonly position: number;
+}
+/** Examples that were cut, and rows that gave none, by reason; each row of an epoch counts. */
+export interface ExampleCounts {
+    readonly truncated: number;
+    readonly dropped: Readonly<Record<string, number>>;
+    /** What was wrong with the first that was dropped. */
+    readonly firstDropped?: string | undefined;
+}
+/** Epochs in an order that seed and epoch alone decide. The next examples are read and encoded while the last are trained on. */
+export interface ExampleStream<E> {
+    /** Examples of an epoch, before over-long ones are dropped. */
+    readonly size: number;
+    readonly counts: ExampleCounts;
+    /** Of the next example. */
+    readonly cursor: DataCursor;
+    seek(cursor: DataCursor): void;
+    /**
+     * The next examples: at least one, and fewer than `count` only where an epoch ends; the next call then begins the next
+     * epoch. An epoch whose rows were all dropped is a {@link DataError}.
+     */
+    take(count: number): Promise<readonly E[]>;
+}
+/** The same examples every time, in the order of the files. */
+export interface ExampleSet<E> {
+    /** Examples before over-long ones are dropped. */
+    readonly size: number;
+    readonly counts: ExampleCounts;
+    parts(count: number): AsyncIterable<readonly E[]>;
+}
+/** A row that is left out, and why. */
+export interface SkippedRow {
+    /** File and line. */
+    readonly where: string;
+    /** For counting: `json`, `format`, `overlong` and so on. */
+    readonly reason: string;
+    /** The field, what is wrong with it, and what to do. */
+    readonly message: string;
+}
+export interface DataFileReport {
+    readonly path: string;
+    readonly bytes: number;
+    /** Rows that can be used. */
+    readonly rows: number;
+}
+/** What a pass over all rows found. */
+export interface DataReport {
+    readonly files: readonly DataFileReport[];
+    /** Rows that can be used. */
+    readonly rows: number;
+    /** Rows by the format they were found to have, such as `messages` or `prompt, completion`. */
+    readonly formats: Readonly<Record<string, number>>;
+    /** Rows that were left out, by reason. */
+    readonly skipped: Readonly<Record<string, number>>;
+    /** Rows that are there already. */
+    readonly repeated: number;
+    /** Examples of an epoch, each as often as its source's weight says. */
+    readonly train: number;
+    /** Examples that are held out. */
+    readonly validation: number;
+}
+/** Checked files of rows of one kind. */
+export interface Dataset<K extends ExampleKind> {
+    readonly kind: K;
+    readonly report: DataReport;
+    /** The SHA-256 of each file, by path. */
+    readonly fingerprints: Readonly<Record<string, string>>;
+    train(tokenizer: Tokenizer): ExampleStream<Examples[K]>;
+    /** Undefined where nothing is held out. */
+    validation(tokenizer: Tokenizer): ExampleSet<Examples[K]> | undefined;
+    close(): Promise<void>;
+}
+export {};

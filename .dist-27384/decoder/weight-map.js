@@ -1,0 +1,115 @@
+import { familyOf } from './families/index.js';
+/** The linear maps that an adapter may change, by the checkpoint's name inside a layer. */
+export const projections = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
+export function projectionPath(layer, projection) {
+    const room = projection.endsWith('gate_proj') || projection.endsWith('up_proj') || projection === 'down_proj'
+        ? 'mlp'
+        : 'self_attn';
+    return `model.layers.${layer}.${room}.${projection}`;
+}
+export function projectionShape(config, projection) {
+    const { hidden, intermediate, heads, kvHeads, headDim } = config;
+    switch (projection) {
+        case 'q_proj':
+            return [heads * headDim, hidden];
+        case 'k_proj':
+        case 'v_proj':
+            return [kvHeads * headDim, hidden];
+        case 'o_proj':
+            return [hidden, heads * headDim];
+        case 'gate_proj':
+        case 'up_proj':
+            return [intermediate, hidden];
+        case 'down_proj':
+            return [hidden, intermediate];
+    }
+}
+/** Every tensor of a model, in the order of computation. */
+export function weightMap(config, head) {
+    const { hidden, intermediate, vocabSize, headDim, heads, kvHeads } = config;
+    const { norms } = familyOf(config.family);
+    const weights = [];
+    const whole = (name, shape, kind) => weights.push({ name, shape, kind, parts: [{ name, rows: shape[0] }] });
+    const fused = (name, layer, names, suffix) => {
+        const parts = names.map(p => ({
+            name: `${projectionPath(layer, p)}.${suffix}`,
+            rows: projectionShape(config, p)[0],
+        }));
+        const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+        const columns = projectionShape(config, names[0])[1];
+        weights.push({
+            name,
+            parts,
+            shape: suffix === 'weight' ? [rows, columns] : [rows],
+            kind: suffix === 'weight' ? 'matrix' : 'bias',
+        });
+    };
+    whole('model.embed_tokens.weight', [vocabSize, hidden], 'embedding');
+    for (let i = 0; i < config.layers; i++) {
+        const at = `model.layers.${i}`;
+        const norm = (place, part) => {
+            if (norms.place === place)
+                whole(`${at}.${norms[part]}.weight`, [hidden], 'norm');
+        };
+        norm('before', 'attention');
+        fused(`${at}.self_attn.qkv.weight`, i, ['q_proj', 'k_proj', 'v_proj'], 'weight');
+        if (config.qkvBias)
+            fused(`${at}.self_attn.qkv.bias`, i, ['q_proj', 'k_proj', 'v_proj'], 'bias');
+        if (config.qkNorm !== 'none') {
+            const together = config.qkNorm === 'head' ? [1, 1] : [heads, kvHeads];
+            whole(`${at}.self_attn.q_norm.weight`, [together[0] * headDim], 'norm');
+            whole(`${at}.self_attn.k_norm.weight`, [together[1] * headDim], 'norm');
+        }
+        whole(`${at}.self_attn.o_proj.weight`, projectionShape(config, 'o_proj'), 'matrix');
+        if (config.outputBias)
+            whole(`${at}.self_attn.o_proj.bias`, [hidden], 'bias');
+        norm('after', 'attention');
+        norm('before', 'mlp');
+        fused(`${at}.mlp.gate_up.weight`, i, ['gate_proj', 'up_proj'], 'weight');
+        whole(`${at}.mlp.down_proj.weight`, [hidden, intermediate], 'matrix');
+        norm('after', 'mlp');
+    }
+    whole('model.norm.weight', [hidden], 'norm');
+    if (head === 'score')
+        whole('score.weight', [1, hidden], 'matrix');
+    else if (!config.tiedEmbeddings)
+        whole('lm_head.weight', [vocabSize, hidden], 'matrix');
+    return weights;
+}
+export function layerWeights(config, weights, layer) {
+    const at = `model.layers.${layer}`;
+    const { norms } = familyOf(config.family);
+    const map = (path, ...names) => ({
+        weight: weights.get(`${at}.${path}.weight`),
+        bias: weights.get(`${at}.${path}.bias`) ?? null,
+        layer,
+        parts: names.map(projection => ({ projection, width: projectionShape(config, projection)[0] })),
+    });
+    return {
+        attentionNorm: weights.get(`${at}.${norms.attention}.weight`),
+        mlpNorm: weights.get(`${at}.${norms.mlp}.weight`),
+        qkv: map('self_attn.qkv', 'q_proj', 'k_proj', 'v_proj'),
+        queryNorm: weights.get(`${at}.self_attn.q_norm.weight`),
+        keyNorm: weights.get(`${at}.self_attn.k_norm.weight`),
+        output: map('self_attn.o_proj', 'o_proj'),
+        gateUp: map('mlp.gate_up', 'gate_proj', 'up_proj'),
+        down: map('mlp.down_proj', 'down_proj'),
+    };
+}
+/** The checkpoint's tensors as views of ours. The caller disposes them. */
+export function checkpointViews(weights, tensors) {
+    const views = new Map();
+    for (const { name, parts } of weights) {
+        const tensor = tensors.get(name);
+        let row = 0;
+        for (const part of parts) {
+            views.set(part.name, tensor.narrow(0, row, part.rows));
+            row += part.rows;
+        }
+    }
+    return views;
+}
+export function parameterCount(weights) {
+    return weights.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
+}
+//# sourceMappingURL=weight-map.js.map

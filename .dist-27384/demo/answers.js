@@ -1,0 +1,68 @@
+/** How a model answers held-out prompts: several samples of each, the likeliest answer, and what a reward model thinks of them. */
+import { LocalModel } from '../model/index.js';
+import { openEngine } from '../rollout/index.js';
+import { maxNewTokens } from './stage-configs.js';
+import { answerTo } from './task.js';
+export async function answersOf(model, { prompts, samples, seed, signal, }) {
+    const { engine, tokenizer, close } = await openEngine(model, { device: 'cpu', signal });
+    try {
+        const requests = [];
+        for (const prompt of prompts) {
+            const promptIds = await tokenizer.encodePrompt(prompt);
+            const sampling = { seed, maxNewTokens, text: 'plain' };
+            requests.push({ id: prompt, promptIds, n: samples, sampling: { ...sampling, temperature: 1 } });
+            requests.push({ id: `${prompt} greedy`, promptIds, sampling: { ...sampling, temperature: 0 } });
+        }
+        const found = new Map();
+        for await (const outcome of engine.generate(requests, { signal })) {
+            if (outcome.kind !== 'completed')
+                throw new Error(`${outcome.requestId}: ${outcome.message}`);
+            const ids = Int32Array.from([...outcome.promptIds, ...outcome.responseIds]);
+            const answers = found.get(outcome.requestId) ?? [];
+            found.set(outcome.requestId, answers);
+            answers.push({ sample: outcome.sample, answer: { text: (outcome.text ?? '').trim(), ids } });
+        }
+        const answersTo = (id) => found
+            .get(id)
+            .sort((a, b) => a.sample - b.sample)
+            .map(({ answer }) => answer);
+        return prompts.map(prompt => ({
+            prompt,
+            reference: answerTo(prompt),
+            sampled: answersTo(prompt),
+            greedy: answersTo(`${prompt} greedy`)[0].text,
+        }));
+    }
+    finally {
+        await close();
+    }
+}
+/** For each prompt, the share of its samples that are right. */
+export function accuracies(answers) {
+    return answers.map(({ sampled, reference }) => mean(sampled.map(({ text }) => (text === reference ? 1 : 0))));
+}
+/** The share of prompts whose likeliest answer is right. */
+export function greedyAccuracy(answers) {
+    return mean(answers.map(({ greedy, reference }) => (greedy === reference ? 1 : 0)));
+}
+/** For each prompt, a reward model's mean score of its samples. */
+export async function rewardsOf(rewardModel, answers, { signal }) {
+    const model = await LocalModel.load(rewardModel, { role: 'reward', device: 'cpu', signal });
+    try {
+        const sequences = answers.flatMap(({ sampled }) => sampled.map(({ ids }) => ids));
+        const scores = await model.score(sequences, { signal });
+        let at = 0;
+        return answers.map(({ sampled }) => {
+            const own = scores.slice(at, at + sampled.length);
+            at += sampled.length;
+            return mean(own.map(({ score }) => score));
+        });
+    }
+    finally {
+        model.dispose();
+    }
+}
+export function mean(values) {
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+//# sourceMappingURL=answers.js.map

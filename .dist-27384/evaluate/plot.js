@@ -1,0 +1,65 @@
+/** An evaluation as a picture: shares with their intervals, how rewards lie, texts against references. */
+import { basename, resolve } from 'node:path';
+import { barChart } from '../run/index.js';
+/** With so few different rewards each has its own bar. */
+const fewValues = 8;
+const bins = 8;
+export function plotEvaluation({ evaluation, answers }) {
+    const { model, reference, winRate } = evaluation;
+    const models = [model, ...(reference ? [reference] : [])];
+    const bar = (value) => (value === undefined ? undefined : { value });
+    const bars = (number) => models.map(one => bar(number(one)));
+    const some = (label, number) => models.some(one => number(one) !== undefined) ? [{ label, bars: bars(number) }] : [];
+    const shares = [
+        ...(models.some(({ accuracy }) => accuracy?.value !== undefined)
+            ? [
+                {
+                    label: 'accuracy',
+                    bars: models.map(({ accuracy }) => accuracy?.value === undefined ? undefined : { value: accuracy.value, interval: accuracy.interval }),
+                },
+            ]
+            : []),
+        ...(model.accuracy?.passAt ?? [])
+            .filter(({ k }) => k > 1)
+            .flatMap(({ k }) => some(`pass@${k}`, one => one.accuracy?.passAt.find(other => other.k === k)?.value)),
+        ...(winRate ? [{ label: 'win rate', bars: [{ value: winRate.rate, interval: winRate.interval }] }] : []),
+    ];
+    const texts = [
+        ...some('BLEU', one => one.bleu?.score),
+        ...some('ROUGE-L', one => one.rougeL && 100 * one.rougeL.fmeasure),
+    ];
+    const panels = [
+        { title: 'perplexity', groups: some("of the assistant's tokens", one => one.perplexity?.value) },
+        { title: 'share, with 95 % intervals', groups: shares },
+        {
+            title: 'rewards: share of the answers',
+            groups: distribution([answers.model, answers.reference].slice(0, models.length)),
+        },
+        { title: 'texts against references, of 100', groups: texts },
+    ];
+    return barChart({ names: namesOf(models), panels: panels.filter(({ groups }) => groups.length > 0) });
+}
+/** Directories of one name, such as best_model, are told apart by what they lie in. */
+function namesOf(models) {
+    const names = models.map(({ directory }) => basename(resolve(directory)));
+    return new Set(names).size === names.length ? names : models.map(({ directory }) => directory);
+}
+/** The same bars for all models. */
+function distribution(models) {
+    const rewards = models.map(records => records.flatMap(({ reward }) => reward ?? []));
+    const values = [...new Set(rewards.flat())].sort((a, b) => a - b);
+    if (values.length === 0)
+        return [];
+    const [low, high] = [values[0], values.at(-1)];
+    const few = values.length <= fewValues;
+    const place = (reward) => few ? values.indexOf(reward) : Math.min(bins - 1, Math.floor(((reward - low) / (high - low)) * bins));
+    const labels = few
+        ? values.map(short)
+        : Array.from({ length: bins }, (_, i) => short(low + ((high - low) * (i + 0.5)) / bins));
+    return labels.map((label, i) => ({
+        label,
+        bars: rewards.map(list => ({ value: list.filter(one => place(one) === i).length / Math.max(1, list.length) })),
+    }));
+}
+const short = (value) => String(Number(value.toPrecision(2)));
+//# sourceMappingURL=plot.js.map

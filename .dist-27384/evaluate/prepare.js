@@ -1,0 +1,182 @@
+/** Everything an evaluation reads but the models' weights: what is wrong with any of it is known before they are loaded. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DataError, dataOptionsSchema, openDataset, } from '../data/index.js';
+import { InputError, naming, refuse } from '../errors/index.js';
+import { inspectAdapter, inspectModel } from '../model/index.js';
+import { resolveSampling } from '../rollout/index.js';
+import { requireDevice, resolveDevice } from '../tensor/index.js';
+import { ChatTemplateError, Tokenizer } from '../text/index.js';
+import { evaluationMetrics, temperatureOf } from './options.js';
+import { readPrompts } from './prompts.js';
+import { prepareRewards } from './rewards.js';
+export async function prepareEvaluation(config, signal) {
+    naming('device', () => requireDevice(resolveDevice(config.device)));
+    const inspected = await inspectModels(config);
+    const context = Math.min(...inspected.map(one => one.context));
+    const sampling = samplingOf(config);
+    for (const { vocabSize } of inspected)
+        resolveSampling(sampling, { vocabSize, n: config.samples });
+    const opened = [];
+    const close = async () => {
+        for (const one of opened.splice(0))
+            await one.close();
+    };
+    try {
+        const data = await openData(config, context, signal);
+        opened.push(...data.datasets);
+        const tokenizer = (await shareTokenizer(inspected)) ? inspected[0].tokenizer : undefined;
+        const rewards = config.reward === undefined
+            ? undefined
+            : await prepareRewards(config.reward, { tokenizer, device: config.device });
+        if (rewards)
+            opened.push(rewards);
+        const models = [];
+        for (const one of inspected)
+            models.push({ ...one, ...(await readData(one.tokenizer, data, config)) });
+        for (const { prompts = [] } of models)
+            for (const row of prompts) {
+                const problem = rewards?.rowProblem(row);
+                if (problem !== undefined)
+                    throw new InputError(`data: ${row.where}: ${problem}`);
+            }
+        const leftOut = missing(config, { models, rewards, problems: data.problems });
+        const wanted = config.metrics ?? evaluationMetrics;
+        const measured = new Set(wanted.filter(metric => leftOut[metric] === undefined));
+        if (measured.size === 0)
+            throw new InputError(`nothing can be measured:\n${Object.entries(leftOut)
+                .map(([name, why]) => `${name}: ${why}`)
+                .join('\n')}`);
+        if (answersWanted(measured) && config.maxNewTokens >= context)
+            throw new InputError(`maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in a context of ${context}; lower it`);
+        return { models, files: data.files, rewards, sampling, measured, leftOut, close };
+    }
+    catch (error) {
+        await close();
+        throw error;
+    }
+}
+/** Everything but perplexity is measured by what models answer. */
+export const answersWanted = (measured) => [...measured].some(metric => metric !== 'perplexity');
+function samplingOf(config) {
+    const { seed, maxNewTokens } = config;
+    return { seed, maxNewTokens, temperature: temperatureOf(config) };
+}
+async function inspectModels({ model, adapter, reference, chatTemplate }) {
+    const all = [
+        { name: 'model', directory: model, adapter },
+        ...(reference === undefined ? [] : [{ name: 'reference', directory: reference, adapter: undefined }]),
+    ];
+    const found = [];
+    for (const one of all) {
+        const { context, vocabSize } = await inspectModel(one.directory, { role: 'language' })
+            .then(({ config }) => config.decoder)
+            .catch(error => refuse(one.name, error));
+        if (one.adapter !== undefined)
+            await inspectAdapter(one.adapter).catch(error => refuse('adapter', error));
+        const tokenizer = await Tokenizer.load(one.directory, { chatTemplate }).catch(error => {
+            if (error instanceof ChatTemplateError)
+                throw error;
+            return refuse(one.name, error);
+        });
+        if (tokenizer.vocabSize > vocabSize)
+            throw new InputError(`${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`);
+        found.push({ ...one, context, vocabSize, tokenizer });
+    }
+    return found;
+}
+async function shareTokenizer(models) {
+    const texts = await Promise.all(models.map(({ directory }) => readFile(join(directory, 'tokenizer.json'), 'utf8')));
+    return texts.every(text => text === texts[0]);
+}
+/** The same files as conversations, for perplexity, and as prompts, for everything else: as what is wanted and their rows allow. */
+async function openData(config, context, signal) {
+    const { data, promptTemplate, systemPrompt, chatTemplate, maxBadRows, seed, metrics } = config;
+    // As held-out rows: these are visited once each, in the order of the files.
+    const options = {
+        ...dataOptionsSchema.parse({ validationData: data, promptTemplate, systemPrompt, chatTemplate, maxBadRows }),
+        ...{ seed, baseDirectory: process.cwd(), signal },
+    };
+    const problems = {};
+    const open = async (kind, maxLength) => {
+        try {
+            return await openDataset(kind, data, { ...options, maxLength });
+        }
+        catch (error) {
+            if (!(error instanceof DataError))
+                throw error;
+            problems[kind] = error.message;
+            return undefined;
+        }
+    };
+    const conversations = wants(metrics, ['perplexity']) ? await open('conversations', context) : undefined;
+    const others = evaluationMetrics.filter(metric => metric !== 'perplexity');
+    const prompts = wants(metrics, others) ? await open('prompts', context - 1) : undefined;
+    if (!conversations && !prompts)
+        throw unreadable(problems);
+    const datasets = [conversations, prompts].filter(one => one !== undefined);
+    const files = [...new Set(datasets[0].report.files.map(({ path }) => path))];
+    return { conversations, prompts, datasets, problems, files };
+}
+/** All rows that are no prompts, and the first of those that are no conversations: they mostly are the same. */
+function unreadable({ prompts, conversations }) {
+    if (prompts === undefined || conversations === undefined || prompts === conversations)
+        return new DataError(prompts ?? conversations);
+    const [heading, first] = conversations.split('\n');
+    return new DataError(`${prompts}\nAs conversations: ${(first ?? heading).trim()}`);
+}
+const wants = (metrics, some) => metrics === undefined || metrics.some(metric => some.includes(metric));
+async function readData(tokenizer, { conversations, prompts }, { limit }) {
+    const set = prompts?.validation(tokenizer);
+    return {
+        conversations: conversations && limited(conversations.validation(tokenizer), limit),
+        prompts: set && (await readPrompts(set, { limit })),
+        overlong: set?.counts.dropped.overlong ?? 0,
+    };
+}
+/** The first rows of a set. */
+function limited(set, limit) {
+    if (limit === undefined || limit >= set.size)
+        return set;
+    return {
+        size: limit,
+        counts: set.counts,
+        async *parts(count) {
+            let left = limit;
+            for await (const part of set.parts(Math.min(count, limit))) {
+                yield part.slice(0, left);
+                left -= part.length;
+                if (left <= 0)
+                    return;
+            }
+        },
+    };
+}
+/** What cannot be measured, and why; where it was asked for by name, that is an error. */
+function missing(config, found) {
+    const { models, rewards, problems } = found;
+    const prompts = models.flatMap(one => one.prompts ?? []);
+    const noPrompts = problems.prompts ?? (prompts.length === 0 ? 'no prompt is short enough for the model' : undefined);
+    const noReward = noPrompts ?? (rewards ? undefined : 'no reward is given');
+    const noTexts = noPrompts ??
+        (prompts.some(({ references }) => references.length > 0)
+            ? undefined
+            : 'no row has a reference: a column reference or completion, or messages that end with the assistant');
+    const why = {
+        perplexity: problems.conversations,
+        reward: noReward,
+        accuracy: noReward ??
+            (rewards?.judge === 'model' && config.correctAt === undefined
+                ? 'scores of a model are not right or wrong; correctAt says from where on they are'
+                : undefined),
+        winRate: noReward ?? (config.reference === undefined ? 'no reference model is given' : undefined),
+        bleu: noTexts,
+        rougeL: noTexts,
+    };
+    for (const metric of config.metrics ?? [])
+        if (why[metric] !== undefined)
+            throw new InputError(`metrics: ${metric} cannot be measured: ${why[metric]}`);
+    const wanted = config.metrics ?? evaluationMetrics;
+    return Object.fromEntries(wanted.flatMap(metric => (why[metric] === undefined ? [] : [[metric, why[metric]]])));
+}
+//# sourceMappingURL=prepare.js.map

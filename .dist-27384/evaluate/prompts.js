@@ -1,0 +1,34 @@
+/** Rows as prompts to be answered, with the texts that answers are compared with. */
+import { answerColumns } from '../data/index.js';
+import { InputError } from '../errors/index.js';
+/** The first prompts of a set. */
+export async function readPrompts(set, { limit = Number.POSITIVE_INFINITY }) {
+    const prompts = [];
+    for await (const part of set.parts(64)) {
+        prompts.push(...part.map(toPrompt));
+        if (prompts.length >= limit)
+            break;
+    }
+    return prompts.slice(0, limit);
+}
+/** A conversation that ends with the assistant's words is a prompt up to there, and these are what is hoped for. */
+function toPrompt(example) {
+    const { prompt, reference, row, where } = example;
+    const { asked, said } = typeof prompt === 'string' ? { asked: prompt, said: undefined } : beforeAnswer(prompt);
+    if (asked.length === 0)
+        throw new InputError(`${where}: no prompt before what the assistant says`);
+    const column = answerColumns.map(name => row[name]).find(value => typeof value === 'string');
+    const references = [reference ?? said ?? column ?? []].flat();
+    return { ...example, prompt: asked, references };
+}
+function beforeAnswer(messages) {
+    const end = messages.findLastIndex(({ role }) => role !== 'assistant') + 1;
+    const said = messages.slice(end).map(({ content }) => textOf(content));
+    return { asked: messages.slice(0, end), said: said.length === 0 ? undefined : said.join('\n') };
+}
+function textOf(content) {
+    if (typeof content === 'string')
+        return content;
+    return (content ?? []).map(({ text }) => (typeof text === 'string' ? text : '')).join('');
+}
+//# sourceMappingURL=prompts.js.map

@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=result.js.map

@@ -1,0 +1,69 @@
+/** From answers and their rewards to numbers. Pure. */
+import { summarizeRewards } from '../reward/index.js';
+import { corpusBleu } from './bleu.js';
+import { meanInterval } from './intervals.js';
+import { passAtK, passCounts } from './pass-at-k.js';
+import { meanRougeL } from './rouge.js';
+export function summarizeAnswers(answered, { measured, samples, correctAt, bleuTokenizer: tokenizer }) {
+    const outcomes = answered.flatMap(({ answers }) => answers.flatMap(({ outcome }) => outcome ?? []));
+    const compared = answered.flatMap(({ prompt: { references }, answers }) => references.length === 0 ? [] : answers.map(({ input }) => ({ hypothesis: input.response, references })));
+    const texts = compared.length;
+    return {
+        ...(measured.has('reward') ? { rewards: summarizeRewards(outcomes) } : {}),
+        ...(measured.has('accuracy') ? { accuracy: accuracyOf(answered.map(rewardsOf), { samples, correctAt }) } : {}),
+        ...(measured.has('bleu') && texts > 0 ? { bleu: { ...corpusBleu(compared, { tokenizer }), texts } } : {}),
+        ...(measured.has('rougeL') && texts > 0 ? { rougeL: { ...meanRougeL(compared), texts } } : {}),
+    };
+}
+/** The rewards there are: one that failed is none. */
+export function rewardsOf({ answers }) {
+    return answers.flatMap(({ outcome }) => (outcome?.kind === 'scored' ? [outcome.reward] : []));
+}
+export function accuracyOf(rewards, { samples, correctAt }) {
+    const scored = rewards.filter(list => list.length > 0);
+    const counts = scored.map(list => ({ total: list.length, correct: list.filter(one => one >= correctAt).length }));
+    const passAt = passCounts(samples).flatMap(k => {
+        const enough = counts.filter(({ total }) => total >= k);
+        const value = mean(enough.map(one => passAtK({ ...one, k })));
+        return value === undefined ? [] : [{ k, value, prompts: enough.length }];
+    });
+    const shares = counts.map(({ correct, total }) => correct / total);
+    const found = shares.length === 0 ? undefined : meanInterval(shares);
+    return {
+        value: found?.mean,
+        interval: found?.interval,
+        correctAt,
+        prompts: scored.length,
+        missing: rewards.length - scored.length,
+        passAt,
+    };
+}
+export function countAnswers(answered, rest) {
+    const inputs = answered.flatMap(({ answers }) => answers.map(({ input }) => input));
+    return {
+        prompts: answered.length,
+        answered: inputs.length,
+        ...rest,
+        meanTokens: mean(inputs.map(({ responseIds }) => responseIds.length)),
+        truncatedShare: mean(inputs.map(({ finishReason }) => (finishReason === 'length' ? 1 : 0))),
+    };
+}
+export function answerRecords(answered) {
+    return answered.flatMap(({ prompt: { rowId, references }, answers }) => answers.map(({ input, outcome }) => ({
+        rowId,
+        sample: input.sample,
+        prompt: input.prompt,
+        response: input.response,
+        references,
+        tokens: input.responseIds.length,
+        finishReason: input.finishReason,
+        ...(outcome?.kind === 'scored' ? { reward: outcome.reward } : {}),
+        ...(outcome?.kind === 'failed'
+            ? { failure: { reason: outcome.reason, message: outcome.message, source: outcome.source } }
+            : {}),
+    })));
+}
+function mean(values) {
+    return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+//# sourceMappingURL=summarize.js.map

@@ -1,0 +1,71 @@
+export function evaluationTable(evaluation) {
+    const { model, reference, winRate, leftOut, settings } = evaluation;
+    const models = [model, ...(reference ? [reference] : [])];
+    const rows = [];
+    const row = (name, cell) => {
+        const cells = models.map(cell);
+        if (cells.some(one => one !== undefined))
+            rows.push({ name, cells });
+    };
+    row('perplexity', ({ perplexity }) => perplexity && `${number(perplexity.value)} over ${perplexity.rows} rows`);
+    row('rows cut to the context', ({ perplexity }) => positive(perplexity?.truncated));
+    row('reward', ({ rewards }) => rewards && (rewards.reward ? spread(rewards.reward) : 'none'));
+    for (const name of componentsOf(models))
+        row(`  ${name}`, ({ rewards }) => rewards?.components[name] && spread(rewards.components[name]));
+    row('rewards that failed', ({ rewards }) => rewards && failures(rewards.failed, rewards.failuresByReason));
+    row('accuracy', ({ accuracy }) => accuracy?.value === undefined ? undefined : `${percent(accuracy.value)} ${between(accuracy.interval)}`);
+    for (const { k } of (model.accuracy?.passAt ?? []).filter(one => one.k > 1))
+        row(`pass@${k}`, ({ accuracy }) => {
+            const found = accuracy?.passAt.find(one => one.k === k);
+            return found && percent(found.value);
+        });
+    row(`BLEU (${model.bleu?.tokenizer ?? ''})`, ({ bleu }) => bleu && number(bleu.score));
+    row('ROUGE-L', ({ rougeL }) => rougeL && number(rougeL.fmeasure));
+    row('tokens of an answer', ({ answers }) => answers?.meanTokens === undefined ? undefined : number(answers.meanTokens));
+    row('answers cut off', ({ answers }) => answers?.truncatedShare === undefined ? undefined : percent(answers.truncatedShare));
+    row('no answer', ({ answers }) => answers && failures(sum(answers.unanswered), answers.unanswered));
+    row('prompts too long', ({ answers }) => positive(answers?.overlong));
+    const { samples, temperature, seed, data } = settings;
+    const prompts = model.answers
+        ? `: ${model.answers.prompts} prompts, ${samples} ${samples === 1 ? 'answer' : 'answers'} each at temperature ${temperature}, seed ${seed}`
+        : '';
+    const heading = reference ? [{ name: '', cells: ['model', 'reference'] }] : [];
+    const names = reference ? `${model.directory} and ${reference.directory} (reference)` : model.directory;
+    const won = winRate
+        ? [
+            `win rate over the reference: ${percent(winRate.rate)} ${between(winRate.interval)}: ${winRate.wins} wins, ${winRate.ties} ties, ${winRate.losses} losses over ${winRate.prompts} prompts${winRate.missing > 0 ? `; ${winRate.missing} prompts have no rewards to compare` : ''}`,
+        ]
+        : [];
+    const left = Object.entries(leftOut).map(([name, why]) => `not measured: ${name}: ${firstLines(why)}`);
+    const lines = [`${names} on ${data.join(', ')}${prompts}`, '', ...aligned([...heading, ...rows]), ...won, ...left, ''];
+    // Names of files, columns and rewards cannot command the terminal.
+    return lines.map(line => line.replace(/\p{Cc}/gu, '?')).join('\n');
+}
+function aligned(rows) {
+    const width = Math.max(0, ...rows.map(({ name }) => name.length));
+    const columns = Math.max(0, ...rows.map(({ cells }) => cells.length));
+    const widths = Array.from({ length: columns }, (_, i) => Math.max(...rows.map(({ cells }) => (cells[i] ?? '-').length)));
+    return rows.map(({ name, cells }) => `  ${name.padEnd(width)}  ${cells.map((cell, i) => (cell ?? '-').padEnd(widths[i])).join('  ')}`.trimEnd());
+}
+function componentsOf(models) {
+    const names = [...new Set(models.flatMap(({ rewards }) => Object.keys(rewards?.components ?? {})))];
+    return names.length > 1 ? names : [];
+}
+/** What is wrong with a file, and its first row. */
+const firstLines = (why) => why
+    .split('\n', 2)
+    .map(line => line.trim())
+    .join(': ');
+const number = (value) => String(Number(value.toPrecision(4)));
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const between = ({ low, high }) => `(${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`;
+const spread = ({ mean, std }) => `${number(mean)} ± ${number(std)}`;
+const positive = (count) => (count === undefined || count === 0 ? undefined : String(count));
+const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+function failures(count, byReason) {
+    if (count === 0)
+        return undefined;
+    const reasons = Object.entries(byReason).map(([reason, times]) => `${reason} ${times}`);
+    return `${count} (${reasons.join(', ')})`;
+}
+//# sourceMappingURL=table.js.map

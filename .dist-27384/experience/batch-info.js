@@ -1,0 +1,45 @@
+/** What is worth logging of a batch of experiences. Pure. */
+import { paddingShare } from './inference.js';
+import { distribution, tokenStatistics } from './statistics.js';
+export function batchInfo(options) {
+    const { advantages, samples, entropies, collected, dropped, seconds } = options;
+    const lengths = samples.map(({ sample }) => sample.promptIds.length + sample.responseIds.length);
+    const { tokens } = advantages;
+    return {
+        ...advantages,
+        prompts: collected.groups.length,
+        components: means(samples.map(({ reward }) => reward.components)),
+        metrics: means(samples.map(({ reward }) => reward.metrics)),
+        totalLength: distribution(lengths),
+        entropy: tokenStatistics(entropies.filter(each => each !== undefined))?.mean,
+        truncatedShare: samples.length === 0
+            ? 0
+            : samples.filter(({ sample }) => sample.finishReason === 'length').length / samples.length,
+        drops: counted(dropped.map(({ stage, reason }) => (stage === 'group' ? reason : `${stage}: ${reason}`))),
+        rounds: collected.rounds,
+        missingGroups: collected.missingGroups,
+        seconds,
+        generatedTokensPerSecond: seconds.generation === 0 ? 0 : tokens / seconds.generation,
+        tokensPerSecond: seconds.total === 0 ? 0 : tokens / seconds.total,
+        paddingAvoided: paddingShare(lengths, options.microRolloutBatchSize),
+        rewardOverlap: collected.rewardOverlap,
+    };
+}
+/** The mean of each name over those that have it. */
+function means(records) {
+    const sums = new Map();
+    for (const record of records) {
+        for (const [name, value] of Object.entries(record)) {
+            const known = sums.get(name) ?? { sum: 0, count: 0 };
+            sums.set(name, { sum: known.sum + value, count: known.count + 1 });
+        }
+    }
+    return Object.fromEntries([...sums].map(([name, { sum, count }]) => [name, sum / count]));
+}
+function counted(names) {
+    const counts = {};
+    for (const name of names)
+        counts[name] = (counts[name] ?? 0) + 1;
+    return counts;
+}
+//# sourceMappingURL=batch-info.js.map

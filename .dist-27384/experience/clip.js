@@ -1,0 +1,26 @@
+/**
+ * Clamps numbers to ±limit in place, and counts first: after the clamp nothing lies outside any more. A limit of 0 clips nothing.
+ *
+ * @example
+ * const rewards = Float64Array.of(0.5, 3, -7, 1)
+ * clipInPlace(rewards, 2) // 2 were outside; rewards are now 0.5, 2, -2, 1
+ */
+export function clipInPlace(values, limit) {
+    if (!(limit >= 0))
+        throw new RangeError(`a limit to clip at is 0 (off) or more, not ${limit}`);
+    if (limit === 0)
+        return 0;
+    let clipped = 0;
+    for (let i = 0; i < values.length; i++) {
+        const value = values[i];
+        if (value > limit)
+            values[i] = limit;
+        else if (value < -limit)
+            values[i] = -limit;
+        else
+            continue;
+        clipped++;
+    }
+    return clipped;
+}
+//# sourceMappingURL=clip.js.map

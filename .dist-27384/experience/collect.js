@@ -1,0 +1,408 @@
+/**
+ * From prompts to groups of scored samples: generation and rewards, at the same time, until every group is whole and the batch has
+ * as many groups as were asked for.
+ */
+import { WhetstoneError } from '../errors/index.js';
+import { decodeRewardInput, } from '../reward/index.js';
+import { completeGroup, selectGroups } from './dynamic-sampling.js';
+import { configuredOverlongPenalty } from './shaping.js';
+export function samplingParams(config, tokenizer) {
+    return {
+        seed: config.seed,
+        maxNewTokens: config.maxNewTokens,
+        minNewTokens: config.minNewTokens,
+        temperature: config.temperature,
+        ...(config.useFire ? { firstTemperature: config.firstTokenTemperature } : {}),
+        topP: config.topP,
+        topK: config.topK,
+        ignoreEos: config.ignoreEos,
+        stop: config.stop,
+        stopIds: config.ignoreEos ? [] : tokenizer.turnEndIds,
+    };
+}
+/** Nobody generates any more. What was finished before is in the journal. */
+export class EngineLostError extends WhetstoneError {
+    name = 'EngineLostError';
+}
+/** No sample of a round got a reward. What was generated is in the journal. */
+export class RewardsLostError extends WhetstoneError {
+    name = 'RewardsLostError';
+    constructor(failures) {
+        const { source, reason, message } = failures[0];
+        super(`no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`, {
+            remedy: 'Mend the reward, or its server. A run goes on with --resume: it keeps the samples and asks for their rewards again.',
+        });
+    }
+}
+/** Without the groups of which a sample began with weights older than `oldest`. */
+export function withoutStale(collected, oldest) {
+    if (oldest === undefined)
+        return collected;
+    const groups = [];
+    const dropped = [];
+    for (const group of collected.groups) {
+        const age = Math.min(...group.map(({ sample }) => sample.policyVersion));
+        if (age >= oldest)
+            groups.push(group);
+        else
+            for (const { prompt, sample } of group)
+                dropped.push({
+                    group: prompt.group,
+                    sample: sample.sample,
+                    stage: 'generation',
+                    reason: 'stale',
+                    message: `its group began with version ${age} of the policy, and ${oldest} is the oldest that may be trained on`,
+                });
+    }
+    if (dropped.length === 0)
+        return collected;
+    return {
+        ...collected,
+        groups,
+        dropped: [...collected.dropped, ...dropped],
+        missingGroups: collected.missingGroups + collected.groups.length - groups.length,
+    };
+}
+/** Further samples of a group that lost some, in all as many again as it should have. */
+const samplesPerPlace = 2;
+export class Collector {
+    options;
+    dropped = [];
+    seconds = { encoding: 0, generation: 0, reward: 0 };
+    rewardMs = 0;
+    overlappedMs = 0;
+    requests = 0;
+    failures = [];
+    constructor(options) {
+        this.options = options;
+    }
+    async collect(prompts) {
+        const { config } = this.options;
+        const { maxResampleRounds, dynamicSampling } = config;
+        const rounds = [];
+        let next = prompts.map(prompt => attempt(prompt, 0));
+        for (;;) {
+            rounds.push(next);
+            await this.fill(next);
+            const scored = next.some(({ members }) => [...members.values()].some(found => found !== 'lost'));
+            // With nothing but failures there is nothing to learn from: more samples would be lost in the same way.
+            if (!scored && this.failures.length > 0)
+                throw new RewardsLostError(this.failures);
+            this.failures.length = 0;
+            const selection = selectGroups({
+                needed: prompts.length,
+                rounds: rounds.map(round => round.map(one => this.rewardsOf(one))),
+                maxResampleRounds,
+                degenerate: dynamicSampling ? 'drop' : 'keep',
+            });
+            const fresh = selection.next.kind === 'sample' ? await this.freshAttempts(rounds, selection.next.missing) : [];
+            if (fresh.length > 0) {
+                next = fresh;
+                continue;
+            }
+            const of = ({ round, place }) => rounds[round][place];
+            for (const origin of selection.droppedEqual)
+                this.dropGroup(of(origin), 'zero-variance', 'all samples earned the same');
+            for (const origin of selection.surplus)
+                this.dropGroup(of(origin), 'surplus', 'the batch was full');
+            return {
+                groups: selection.kept.map(origin => wholeGroup(of(origin), config.nSamplesPerPrompt)),
+                dropped: this.dropped,
+                rounds: rounds.length,
+                missingGroups: prompts.length - selection.kept.length,
+                seconds: this.seconds,
+                rewardOverlap: this.rewardMs === 0 ? 0 : this.overlappedMs / this.rewardMs,
+            };
+        }
+    }
+    /** Prompts from the source; without one, those that were dropped, with further sample indices. */
+    async freshAttempts(rounds, missing) {
+        const { nextPrompt, config } = this.options;
+        const fresh = [];
+        if (nextPrompt) {
+            while (fresh.length < missing) {
+                const prompt = await nextPrompt();
+                if (!prompt)
+                    break;
+                fresh.push(attempt(prompt, 0));
+            }
+            return fresh;
+        }
+        if (!config.dynamicSampling)
+            return [];
+        const last = new Map(rounds.flat().map(one => [one.prompt, one]));
+        for (const one of last.values()) {
+            if (fresh.length === missing)
+                break;
+            if (one.state === 'refused' || !this.teachesNothing(one))
+                continue;
+            fresh.push(attempt(one.prompt, Math.max(...one.members.keys()) + 1));
+        }
+        return fresh;
+    }
+    teachesNothing(one) {
+        const rewards = this.rewardsOf(one);
+        return rewards === 'incomplete' || Array.from(rewards).every(reward => reward === rewards[0]);
+    }
+    /** With their overlong penalty: what dynamic sampling and the estimators compare. */
+    rewardsOf(one) {
+        if (one.state !== 'whole')
+            return 'incomplete';
+        const { config } = this.options;
+        return wholeGroup(one, config.nSamplesPerPrompt).map(({ reward, sample }) => reward.reward + configuredOverlongPenalty(sample.responseIds.length, config));
+    }
+    /** Samples and scores until each attempt is whole, or has lost too many. */
+    async fill(attempts) {
+        const { nSamplesPerPrompt } = this.options.config;
+        for (const one of attempts) {
+            if (!one.prompt.tooLong)
+                continue;
+            one.state = 'refused';
+            this.drop(one.prompt, 0, 'generation', 'prompt-too-long', `the prompt has ${one.prompt.ids.length} tokens`);
+        }
+        for (;;) {
+            const wanted = [];
+            for (const one of attempts) {
+                if (one.state !== 'open')
+                    continue;
+                const members = [...one.members].map(([sampleIndex, found]) => ({
+                    sampleIndex,
+                    outcome: found === 'lost' ? 'lost' : 'scored',
+                }));
+                const first = Array.from({ length: nSamplesPerPrompt }, (_, i) => one.first + i);
+                const decision = members.length === 0
+                    ? { kind: 'sample', sampleIndices: first }
+                    : completeGroup({ members, nSamplesPerPrompt, maxSamples: samplesPerPlace * nSamplesPerPrompt });
+                if (decision.kind === 'sample')
+                    wanted.push({ one, indices: decision.sampleIndices });
+                else if (decision.kind === 'complete')
+                    one.state = 'whole';
+                else {
+                    one.state = 'incomplete';
+                    this.dropGroup(one, 'group-incomplete', `${decision.lost} of its samples were lost`);
+                }
+            }
+            if (wanted.length === 0)
+                return;
+            await this.sample(wanted);
+        }
+    }
+    /** Generates samples; each gets its reward while others still generate. What the journal knows is not generated again. */
+    async sample(wanted) {
+        const { generator, journal, turns, signal } = this.options;
+        const { known, requests, byRequest } = this.divide(wanted);
+        if (requests.length > 0)
+            await turns.beginGeneration();
+        const stop = new AbortController();
+        const both = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+        const tasks = [];
+        const gate = new ModelGate(wanted.map(({ one }) => one.prompt.group));
+        const round = [];
+        const calls = [];
+        const started = performance.now();
+        let failure;
+        const begin = (work) => {
+            const task = work.catch(error => {
+                failure ??= { error };
+                stop.abort();
+            });
+            tasks.push(task);
+        };
+        const take = (one, outcome) => {
+            const sample = this.finished(one, outcome);
+            if (!sample)
+                return;
+            const call = { start: performance.now(), end: Number.POSITIVE_INFINITY };
+            calls.push(call);
+            begin(this.score(one, sample, gate, round, both).finally(() => {
+                call.end = performance.now();
+            }));
+        };
+        try {
+            for (const { one, outcome } of known)
+                take(one, outcome);
+            for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
+                signal?.throwIfAborted();
+                if (failure)
+                    break;
+                // Nothing was wrong with the sample, and the others will fare no better: what is finished is kept, and the rest waits.
+                if (outcome.kind === 'failed' && outcome.reason === 'unreachable')
+                    throw new EngineLostError(outcome.message);
+                // One that was broken off is no outcome to remember: whoever takes the rollout up again has it made.
+                const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort';
+                if (journal && !broken)
+                    begin(journal.keepOutcome(outcome));
+                take(byRequest.get(outcome.requestId), outcome);
+            }
+            const generated = performance.now();
+            this.seconds.generation += (generated - started) / 1000;
+            await gate.arrived();
+            await turns.beginScoring();
+            gate.open();
+            await Promise.all(tasks);
+            if (journal && round.length > 0 && !failure)
+                await journal.keepRewards(inOrder(round, wanted));
+            this.seconds.reward += (performance.now() - generated) / 1000;
+            for (const { start, end } of calls) {
+                this.rewardMs += end - start;
+                this.overlappedMs += Math.max(0, Math.min(end, generated) - start);
+            }
+        }
+        catch (error) {
+            stop.abort();
+            // Who waits for a turn is let in, to find that it is over.
+            await turns.beginScoring().catch(() => { });
+            gate.open();
+            await Promise.all(tasks);
+            if (!failure || signal?.aborted)
+                throw error;
+        }
+        signal?.throwIfAborted();
+        if (failure)
+            throw failure.error;
+    }
+    /** What is wanted, as outcomes that are known and requests for the rest: one for each run of indices without a gap. */
+    divide(wanted) {
+        const { journal, config, name, tokenizer } = this.options;
+        const sampling = samplingParams(config, tokenizer);
+        const known = [];
+        const requests = [];
+        const byRequest = new Map();
+        for (const { one, indices } of wanted) {
+            const { ids, group } = one.prompt;
+            const missing = [];
+            for (const sample of indices) {
+                const outcome = journal?.outcome({ group, sample });
+                if (outcome)
+                    known.push({ one, outcome });
+                else
+                    missing.push(sample);
+            }
+            for (const [i, first] of missing.entries()) {
+                if (i > 0 && missing[i - 1] === first - 1)
+                    continue;
+                let n = 1;
+                while (missing[i + n] === first + n)
+                    n++;
+                const id = `${name}.${this.requests++}`;
+                byRequest.set(id, one);
+                requests.push({ id, promptId: group, promptIds: ids, n, firstSample: first, sampling });
+            }
+        }
+        return { known, requests, byRequest };
+    }
+    finished(one, outcome) {
+        const { prompt } = one;
+        if (outcome.kind === 'completed' && outcome.finishReason !== 'abort')
+            return outcome;
+        one.members.set(outcome.sample, 'lost');
+        if (outcome.kind === 'completed')
+            this.drop(prompt, outcome.sample, 'generation', 'aborted', 'the engine gave it up');
+        else
+            this.drop(prompt, outcome.sample, 'generation', outcome.reason, outcome.message);
+        // What lies in the prompt lies in every sample of it.
+        if (outcome.kind === 'rejected')
+            one.state = 'refused';
+        return undefined;
+    }
+    async score(one, sample, gate, round, signal) {
+        const { tokenizer } = this.options;
+        const { prompt } = one;
+        const { messages, label, reference, row, group } = prompt;
+        const decoding = decodeRewardInput(tokenizer, {
+            promptIds: sample.promptIds,
+            responseIds: sample.responseIds,
+            ...(messages ? { messages } : {}),
+            ...(label === undefined ? {} : { label }),
+            ...(reference === undefined ? {} : { reference }),
+            row,
+            finishReason: sample.finishReason,
+            group,
+            sample: sample.sample,
+        });
+        gate.expect(decoding);
+        const input = await decoding;
+        const reward = await this.reward(input, gate, round, signal);
+        if (reward.kind === 'failed') {
+            one.members.set(sample.sample, 'lost');
+            this.failures.push(reward);
+            this.drop(prompt, sample.sample, 'reward', reward.reason, `${reward.source}: ${reward.message}`);
+            return;
+        }
+        const { prompt: text, response, promptRaw, responseRaw } = input;
+        one.members.set(sample.sample, {
+            prompt,
+            sample,
+            texts: { prompt: text, response, promptRaw, responseRaw },
+            reward,
+        });
+    }
+    async reward(input, gate, round, signal) {
+        const { rewards, journal } = this.options;
+        const { group, sample } = input;
+        const known = journal?.reward({ group, sample });
+        if (known)
+            return known;
+        const outcome = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(group, sample) });
+        if (journal && rewards.asksModels)
+            round.push({ group, sample, outcome });
+        else
+            await journal?.keepRewards([{ group, sample, outcome }]);
+        return outcome;
+    }
+    drop(prompt, sample, stage, reason, message) {
+        this.dropped.push({ group: prompt.group, sample, stage, reason, message });
+    }
+    /** Those of a group that have a reward and are not in the batch all the same. */
+    dropGroup(one, reason, message) {
+        for (const [index, found] of one.members)
+            if (found !== 'lost')
+                this.drop(one.prompt, index, 'group', reason, message);
+    }
+}
+/**
+ * Where samples wait for local reward models until all of them are there, to go on by group and index: a model then sees the same
+ * batches whatever came first.
+ */
+class ModelGate {
+    places;
+    coming = [];
+    waiting = [];
+    opened = false;
+    constructor(groups) {
+        this.places = new Map(groups.map((group, place) => [group, place]));
+    }
+    expect(sample) {
+        this.coming.push(sample.catch(() => { }));
+    }
+    /** Resolves when all that were expected had their turn to ask for their rewards. */
+    async arrived() {
+        await Promise.all(this.coming);
+    }
+    wait(group, sample) {
+        if (this.opened)
+            return Promise.resolve();
+        return new Promise(go => this.waiting.push({ place: this.places.get(group), sample, go }));
+    }
+    open() {
+        this.opened = true;
+        this.waiting.sort((a, b) => a.place - b.place || a.sample - b.sample);
+        for (const { go } of this.waiting.splice(0))
+            go();
+    }
+}
+/** By place and index, whichever came first. */
+function inOrder(rewards, wanted) {
+    const places = new Map(wanted.map(({ one }, place) => [one.prompt.group, place]));
+    return rewards.toSorted((a, b) => places.get(a.group) - places.get(b.group) || a.sample - b.sample);
+}
+function attempt(prompt, first) {
+    return { prompt, first, members: new Map(), state: 'open' };
+}
+/** The samples of smallest index, whichever came first. */
+function wholeGroup({ members }, size) {
+    const scored = [...members].filter((entry) => entry[1] !== 'lost');
+    scored.sort(([a], [b]) => a - b);
+    return scored.slice(0, size).map(([, sample]) => sample);
+}
+//# sourceMappingURL=collect.js.map

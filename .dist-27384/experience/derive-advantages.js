@@ -1,0 +1,117 @@
+import { resolveAdvantageOptions } from './advantage-options.js';
+import { advantagesAndReturns, clipAdvantagesInPlace, whitenInPlace } from './advantages.js';
+import { clipInPlace } from './clip.js';
+import { groupsOf } from './groups.js';
+import { meanKl, tokenKl } from './kl.js';
+import { sum } from './moments.js';
+import { firstNonFinite, RolloutError, rolloutProblems } from './rollout-samples.js';
+import { initialRunningMoments, normalizeByRunningMoments, updateRunningMoments, } from './running-moments.js';
+import { configuredOverlongPenalty, shapeRewards } from './shaping.js';
+import { distribution, groupStatistics, tokenStatistics, } from './statistics.js';
+import { tokenRewards } from './token-rewards.js';
+/** Where there is a reference, KL costs this much unless something else is said. */
+export const defaultKlCoef = 0.01;
+/**
+ * Everything from raw rewards to advantages over one whole rollout, in this order: overlong penalty, comparison within groups,
+ * running normalisation, clipping, token rewards with KL, the estimator, whitening, clipping. Which samples make the rollout
+ * (dynamic sampling, groups that lost members) is decided before.
+ *
+ * A sample that cannot be used is a {@link RolloutError} that names it; options that cannot be, a `ZodError`.
+ *
+ * @example
+ * const { samples, info } = deriveAdvantages({
+ *   samples: [
+ *     { group: 'a', reward: 1, length: 2 },
+ *     { group: 'a', reward: 0, length: 3 },
+ *   ],
+ *   options: { advantageEstimator: 'rloo', klCoef: 0 },
+ * })
+ * samples[0]?.advantages // 1, 1
+ * samples[1]?.advantages // -1, -1, -1
+ */
+export function deriveAdvantages(input) {
+    const { samples, runningMoments: before = initialRunningMoments } = input;
+    const options = resolveAdvantageOptions(input.options);
+    const problems = rolloutProblems(samples, options);
+    if (problems.length > 0)
+        throw new RolloutError(problems);
+    const penalties = Float64Array.from(samples, ({ length }) => configuredOverlongPenalty(length, options));
+    const rewards = Float64Array.from(samples, ({ reward }, i) => reward + penalties[i]);
+    const groups = groupsOf(samples).map(({ places }) => places);
+    const { advantageEstimator: estimator, groupNormEps } = options;
+    const compared = shapeRewards({ rewards, groups, estimator, groupNormEps });
+    const { shaped, runningMoments } = normalize(compared, before, options);
+    const rewardsClipped = clipInPlace(shaped, options.rewardClip);
+    const reference = samples.some(({ refLogprobs }) => refLogprobs);
+    const klCoef = reference && !options.useKlLoss ? (options.klCoef ?? defaultKlCoef) : 0;
+    const derived = samples.map((sample, i) => deriveSample(sample, { place: i, shapedReward: shaped[i], klCoef, options }));
+    const advantages = derived.map(sample => sample.advantages);
+    if (options.advantagesNorm)
+        whitenInPlace(advantages);
+    const advantageClipFraction = clipAdvantagesInPlace(advantages, options.advantageClip);
+    requireFinite('advantage', advantages);
+    const returns = derived.map(sample => sample.returns);
+    requireFinite('return', returns);
+    const kl = derived.flatMap(sample => sample.kl ?? []);
+    return {
+        samples: derived.map((sample, i) => ({ ...sample, overlongPenalty: penalties[i] })),
+        runningMoments,
+        info: {
+            samples: samples.length,
+            tokens: samples.reduce((tokens, { length }) => tokens + length, 0),
+            reward: distribution(samples.map(({ reward }) => reward)),
+            overlongPenalty: distribution(penalties),
+            shapedReward: distribution(shaped),
+            responseLength: distribution(samples.map(({ length }) => length)),
+            return: distribution(derived.map(sample => sum(sample.tokenRewards))),
+            kl: kl.length === 0 ? undefined : meanKl(kl),
+            klCoef,
+            advantages: tokenStatistics(advantages),
+            returns: tokenStatistics(returns),
+            rewardClipFraction: samples.length === 0 ? 0 : rewardsClipped / samples.length,
+            advantageClipFraction,
+            groups: groupStatistics(groups.map(places => places.map(place => rewards[place]))),
+        },
+    };
+}
+/** Finite inputs can still be too large to add up. */
+function requireFinite(what, values) {
+    for (const [sample, tokens] of values.entries()) {
+        const bad = firstNonFinite(tokens);
+        if (bad >= 0)
+            throw new RolloutError([
+                { sample, field: 'reward', message: `the ${what} at token ${bad} becomes ${tokens[bad]}` },
+            ]);
+    }
+}
+function normalize(rewards, before, { rewardRunningNorm, rewardRunningNormMinusMean: minusMean }) {
+    if (!rewardRunningNorm)
+        return { shaped: rewards, runningMoments: before };
+    const runningMoments = updateRunningMoments(before, rewards);
+    return { shaped: normalizeByRunningMoments(rewards, runningMoments, { minusMean }), runningMoments };
+}
+function deriveSample(sample, context) {
+    const { place, shapedReward, klCoef, options } = context;
+    const { length, logprobs, refLogprobs, values } = sample;
+    const kl = logprobs && refLogprobs
+        ? tokenKl({ logprobs, refLogprobs, estimator: options.klEstimator ?? (options.useKlLoss ? 'k3' : 'k1') })
+        : undefined;
+    const bad = kl ? firstNonFinite(kl) : -1;
+    if (bad >= 0)
+        throw new RolloutError([
+            {
+                sample: place,
+                field: 'refLogprobs',
+                message: `KL is not finite at token ${bad}, where it is ${refLogprobs[bad]}`,
+            },
+        ]);
+    const rewards = tokenRewards({ reward: shapedReward, length, kl, klCoef });
+    const { advantageEstimator: estimator, gamma, lambd } = options;
+    return {
+        shapedReward,
+        kl,
+        tokenRewards: rewards,
+        ...advantagesAndReturns({ estimator, rewards, values, gamma, lambd }),
+    };
+}
+//# sourceMappingURL=derive-advantages.js.map

@@ -1,0 +1,88 @@
+/** Where a group comes from: the round it was sampled in (0: the first) and its place there. */
+export interface GroupOrigin {
+    readonly round: number;
+    readonly place: number;
+}
+/** Which groups make the batch, and what became of the others. */
+export interface GroupSelection {
+    /** In order of round and place, at most as many as are needed. */
+    readonly kept: readonly GroupOrigin[];
+    /** Looked at and left out because all members earned the same. */
+    readonly droppedEqual: readonly GroupOrigin[];
+    /** Left out because they could not be completed. */
+    readonly droppedIncomplete: readonly GroupOrigin[];
+    /** Sampled, and not looked at since the batch was full. */
+    readonly surplus: readonly GroupOrigin[];
+    /** Rounds that were looked at, the first included. */
+    readonly roundsUsed: number;
+    /** `missing` groups are to be sampled in the next round, or were not found in the rounds there may be. */
+    readonly next: {
+        kind: 'full';
+    } | {
+        kind: 'sample';
+        missing: number;
+    } | {
+        kind: 'exhausted';
+        missing: number;
+    };
+}
+/**
+ * Decides which groups make a batch of `needed`, given what every round so far sampled: groups whose rewards (after the overlong
+ * penalty) are all equal teach nothing and are dropped, and so is a group that lost members for good, given as `incomplete`. Called again
+ * after each round with all rounds, so that the answer depends on round and place alone, never on what arrived first.
+ *
+ * Without dynamic sampling (`degenerate: 'keep'`) equal groups stay and only incomplete ones are replaced.
+ *
+ * @example
+ * const { kept, next } = selectGroups({ needed: 2, rounds: [[[1, 1], [1, 0]]], maxResampleRounds: 3, degenerate: 'drop' })
+ * kept // [{ round: 0, place: 1 }]
+ * next // { kind: 'sample', missing: 1 }
+ */
+export declare function selectGroups(options: {
+    needed: number;
+    /** `rounds[round][place]`: the rewards of a group's members. */
+    rounds: readonly (readonly (ArrayLike<number> | 'incomplete')[])[];
+    /** Rounds after the first. */
+    maxResampleRounds: number;
+    degenerate: 'drop' | 'keep';
+}): GroupSelection;
+/** A sample of a group that was asked for: it has its reward, or was lost on the way. */
+export type GroupMember = {
+    readonly sampleIndex: number;
+    readonly outcome: 'scored' | 'lost';
+};
+export type GroupCompletion = 
+/** The members that make the group, by sample index. */
+{
+    readonly kind: 'complete';
+    readonly sampleIndices: readonly number[];
+}
+/** Further samples of the same prompt to ask for. */
+ | {
+    readonly kind: 'sample';
+    readonly sampleIndices: readonly number[];
+}
+/** It stays short after all samples it may have: dropped whole. */
+ | {
+    readonly kind: 'drop';
+    readonly lost: number;
+};
+/**
+ * What to do with a group of which some samples failed, in generation or in reward. Its place is filled by the next sample
+ * indices of the same prompt, never by fewer members: a baseline over those that survived would be too high or too low wherever
+ * failing has to do with the reward.
+ *
+ * @example
+ * completeGroup({
+ *   members: [{ sampleIndex: 0, outcome: 'scored' }, { sampleIndex: 1, outcome: 'lost' }],
+ *   nSamplesPerPrompt: 2,
+ *   maxSamples: 4,
+ * }) // { kind: 'sample', sampleIndices: [2] }
+ */
+export declare function completeGroup(options: {
+    /** Every sample asked for so far. */
+    members: readonly GroupMember[];
+    nSamplesPerPrompt: number;
+    /** Samples a group may ask for in all, those lost included. */
+    maxSamples: number;
+}): GroupCompletion;

@@ -1,0 +1,26 @@
+const estimators = {
+    gae: { shaping: 'none', values: 'needed', gamma: 'option' },
+    rloo: { shaping: 'leave-one-out', values: 'unused', gamma: 'option' },
+    reinforce: { shaping: 'none', values: 'unused', gamma: 'option' },
+    reinforce_baseline: { shaping: 'mean', values: 'unused', gamma: 'one' },
+    dr_grpo: { shaping: 'mean', values: 'unused', gamma: 'option' },
+    group_norm: { shaping: 'standardize', values: 'unused', gamma: 'option' },
+    /** Another name of group_norm: the same numbers in every step. */
+    grpo: { shaping: 'standardize', values: 'unused', gamma: 'option' },
+    cpgd: { shaping: 'standardize', values: 'unused', gamma: 'option' },
+};
+export const advantageEstimators = Object.keys(estimators);
+export function estimatorTraits(estimator) {
+    return estimators[estimator];
+}
+/** Whether a sample is compared with others of its prompt, so that a prompt needs several. */
+export function isGroupEstimator(estimator) {
+    return estimators[estimator].shaping !== 'none';
+}
+/** Names that others use for an estimator with certain options, answered where an estimator's name is expected. */
+export const estimatorHints = {
+    'reinforce++': 'REINFORCE++ is the estimator reinforce with advantagesNorm',
+    'reinforce++-baseline': 'REINFORCE++ with a baseline is the estimator reinforce_baseline with advantagesNorm',
+    dapo: 'DAPO is the estimator group_norm with dynamicSampling and overlongBuffer',
+};
+//# sourceMappingURL=estimators.js.map

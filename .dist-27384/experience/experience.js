@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=experience.js.map

@@ -1,0 +1,23 @@
+/** The groups of a rollout, in the order their first samples come; samples without a key are in none. */
+export function groupsOf(samples) {
+    const groups = new Map();
+    for (const [place, { group: key }] of samples.entries()) {
+        if (key === undefined)
+            continue;
+        const places = groups.get(key);
+        if (places)
+            places.push(place);
+        else
+            groups.set(key, [place]);
+    }
+    return Array.from(groups, ([key, places]) => ({ key, places }));
+}
+/** The size most groups have; of several equally common ones the largest, since a group can only lose members. */
+export function usualGroupSize(groups) {
+    const counts = new Map();
+    for (const { places } of groups)
+        counts.set(places.length, (counts.get(places.length) ?? 0) + 1);
+    const sizes = Array.from(counts).sort(([a, m], [b, n]) => n - m || b - a);
+    return sizes[0]?.[0] ?? 0;
+}
+//# sourceMappingURL=groups.js.map

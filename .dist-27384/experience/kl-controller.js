@@ -1,0 +1,40 @@
+import { z } from 'zod';
+const coef = z.number().min(0);
+/**
+ * How much KL costs. `fixed` never changes; `adaptive` moves the coefficient so that the measured KL approaches a target. A plain
+ * value, saved in a checkpoint as JSON.
+ */
+export const klControllerSchema = z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('fixed'), coef: coef.default(0.01).describe('the coefficient, for the whole run') }),
+    z.strictObject({
+        kind: z.literal('adaptive'),
+        coef: z.number().positive().default(0.01).describe('the coefficient of the first rollout, then of the next one'),
+        target: z.number().positive().describe('the measured KL to stay at'),
+        horizon: z.number().positive().default(10_000).describe('samples over which the coefficient may change by a fifth'),
+    }),
+]);
+/** What a checkpoint holds, or what a config says, checked. */
+export function restoreKlController(saved) {
+    return klControllerSchema.parse(saved);
+}
+/** A single rollout, however far off, moves the coefficient as if it were this far from the target. */
+const largestError = 0.2;
+/**
+ * The controller for the next rollout, once per rollout. `nSteps` is how many samples the rollout had.
+ *
+ * @example
+ * const controller = updateKlController({ kind: 'adaptive', coef: 0.01, target: 0.01, horizon: 10_000 }, { kl: 0.05, nSteps: 640 })
+ * controller.coef // 0.010128
+ */
+export function updateKlController(controller, { kl, nSteps }) {
+    if (controller.kind === 'fixed')
+        return controller;
+    if (!Number.isFinite(kl))
+        throw new RangeError(`the measured KL is not finite: ${kl}`);
+    const error = Math.max(-largestError, Math.min(largestError, kl / controller.target - 1));
+    const factor = 1 + (error * nSteps) / controller.horizon;
+    if (!(factor > 0))
+        throw new RangeError(`a rollout of ${nSteps} samples would take the KL coefficient below 0; the horizon (${controller.horizon}) must be more than a fifth of it`);
+    return { ...controller, coef: controller.coef * factor };
+}
+//# sourceMappingURL=kl-controller.js.map

@@ -1,0 +1,39 @@
+export const noMoments = { count: 0, mean: 0, m2: 0 };
+export function sum(values) {
+    let total = 0;
+    for (let i = 0; i < values.length; i++)
+        total += values[i];
+    return total;
+}
+export function mean(values) {
+    return sum(values) / values.length;
+}
+export function momentsOf(values) {
+    const count = values.length;
+    if (count === 0)
+        return noMoments;
+    const mean = sum(values) / count;
+    // A second pass over the deviations: the sum of squares minus the square of the sum loses all digits where the mean is large.
+    let m2 = 0;
+    for (let i = 0; i < count; i++) {
+        const deviation = values[i] - mean;
+        m2 += deviation * deviation;
+    }
+    return { count, mean, m2 };
+}
+export function mergeMoments(a, b) {
+    const count = a.count + b.count;
+    if (count === 0)
+        return noMoments;
+    const delta = b.mean - a.mean;
+    return {
+        count,
+        mean: a.mean + (delta * b.count) / count,
+        m2: a.m2 + b.m2 + (delta * delta * a.count * b.count) / count,
+    };
+}
+/** The standard deviation with n - 1 below the fraction; 0 for fewer than two numbers, which have no spread. */
+export function sampleStd({ count, m2 }) {
+    return count < 2 ? 0 : Math.sqrt(m2 / (count - 1));
+}
+//# sourceMappingURL=moments.js.map

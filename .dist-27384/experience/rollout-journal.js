@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=rollout-journal.js.map

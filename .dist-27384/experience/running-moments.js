@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { mergeMoments, momentsOf } from './moments.js';
+/** Before the first rollout. The tiny count lets the first update divide by it without weighing anything. */
+export const initialRunningMoments = { mean: 0, var: 1, count: 1e-24 };
+const runningMomentsSchema = z.strictObject({ mean: z.number(), var: z.number().min(0), count: z.number().positive() });
+/** What a checkpoint holds, checked. */
+export function restoreRunningMoments(saved) {
+    return runningMomentsSchema.parse(saved);
+}
+/**
+ * Adds the rewards of one whole rollout. Once per rollout with all of them: an update per micro-batch would normalise the first
+ * ones with less than what is known of the last.
+ *
+ * @example
+ * const moments = updateRunningMoments(initialRunningMoments, [0, 1, 1, 0])
+ * moments.mean // 0.5
+ * runningStd(moments) // 0.577
+ */
+export function updateRunningMoments(moments, rewards) {
+    return addToRunningMoments(moments, momentsOf(rewards));
+}
+/** The same from moments that several workers took and merged. */
+export function addToRunningMoments(moments, batch) {
+    if (batch.count === 0)
+        return moments;
+    const { count, mean, m2 } = mergeMoments({ count: moments.count, mean: moments.mean, m2: moments.var * moments.count }, batch);
+    return { mean, var: m2 / count, count };
+}
+/** Of so few rewards, or of rewards so equal, no scale can be told: dividing by it would only enlarge rounding errors. */
+const smallestStd = 1e-8;
+/** The sample standard deviation to divide by: 1 where fewer than two rewards were seen, or where it is below 1e-8. */
+export function runningStd({ var: variance, count }) {
+    if (count <= 1)
+        return 1;
+    const std = Math.sqrt((variance * count) / (count - 1));
+    return std < smallestStd ? 1 : std;
+}
+export function normalizeByRunningMoments(rewards, moments, { minusMean }) {
+    const std = runningStd(moments);
+    const center = minusMean ? moments.mean : 0;
+    return Float64Array.from(rewards, reward => (reward - center) / std);
+}
+//# sourceMappingURL=running-moments.js.map

@@ -1,0 +1,76 @@
+import { mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js';
+import { allEqual } from './shaping.js';
+/**
+ * Undefined for no values. Between two values a percentile lies on the straight line, as numpy's does.
+ *
+ * @example
+ * distribution([1, 2, 3, 4, 10]) // mean 4, min 1, max 10, p50 3, p80 5.2
+ */
+export function distribution(values) {
+    if (values.length === 0)
+        return undefined;
+    const sorted = Float64Array.from(values).sort();
+    return {
+        mean: momentsOf(sorted).mean,
+        min: sorted[0],
+        max: sorted.at(-1),
+        p50: percentile(sorted, 0.5),
+        p80: percentile(sorted, 0.8),
+    };
+}
+function percentile(sorted, share) {
+    const place = share * (sorted.length - 1);
+    const below = Math.floor(place);
+    const low = sorted[below];
+    const high = sorted[Math.min(below + 1, sorted.length - 1)];
+    return low + (high - low) * (place - below);
+}
+/** Over `values[sample][token]`; undefined for no tokens. */
+export function tokenStatistics(values) {
+    let moments = noMoments;
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const tokens of values) {
+        moments = mergeMoments(moments, momentsOf(tokens));
+        for (let t = 0; t < tokens.length; t++) {
+            const value = tokens[t];
+            if (value < min)
+                min = value;
+            if (value > max)
+                max = value;
+        }
+    }
+    if (moments.count === 0)
+        return undefined;
+    return { count: moments.count, mean: moments.mean, std: sampleStd(moments), min, max };
+}
+/**
+ * Undefined for no groups.
+ *
+ * @example
+ * groupStatistics([[1, 0], [1, 1]]) // zeroVarianceShare 0.5, best 1, worst 0.5
+ */
+export function groupStatistics(rewards) {
+    const count = rewards.length;
+    if (count === 0)
+        return undefined;
+    const total = { zeroVariance: 0, std: 0, best: 0, worst: 0 };
+    for (const group of rewards) {
+        const values = Float64Array.from(group).sort();
+        if (allEqual(values))
+            total.zeroVariance++;
+        else
+            total.std += sampleStd(momentsOf(values));
+        total.worst += values[0];
+        total.best += values.at(-1);
+    }
+    return {
+        count,
+        zeroVariance: total.zeroVariance,
+        zeroVarianceShare: total.zeroVariance / count,
+        std: total.std / count,
+        best: total.best / count,
+        worst: total.worst / count,
+    };
+}
+//# sourceMappingURL=statistics.js.map

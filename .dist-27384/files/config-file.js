@@ -1,0 +1,81 @@
+/** Configs as people write them: YAML, JSON, or a TypeScript or JavaScript module whose default export it is. */
+import { readFile } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { parseDocument } from 'yaml';
+import { InputError, systemProblem } from '../errors/index.js';
+const modules = new Set(['.ts', '.mts', '.js', '.mjs']);
+/**
+ * What a config file says, unchecked: a schema has the next word. A module runs with all that this process may do, so only
+ * one's own should be given.
+ *
+ * @example
+ * const config = await readConfigFile('experience.yaml')
+ */
+export async function readConfigFile(file) {
+    if (file.includes('\0'))
+        throw new InputError(`${JSON.stringify(file)}: expected a path without NUL characters`);
+    const kind = extname(file);
+    const isModule = modules.has(kind);
+    if (!isModule && kind !== '.yaml' && kind !== '.yml' && kind !== '.json')
+        throw new InputError(`${file}: expected a file that ends in .yaml, .yml, .json, .ts, .mts, .js or .mjs`);
+    const value = isModule ? await readModule(file) : await readYaml(file);
+    refuseEndless(file, value);
+    return value;
+}
+async function readYaml(file) {
+    const text = await readText(file);
+    try {
+        // JSON is YAML too, and its errors then have lines.
+        const document = parseDocument(text);
+        const [problem] = document.errors;
+        if (problem) {
+            if (problem.message.includes('call stack'))
+                throw nestedTooDeeply(file, problem);
+            const at = problem.linePos?.[0];
+            const [first] = problem.message.split('\n');
+            throw new InputError(`${file}${at ? `, line ${at.line}, column ${at.col}` : ''}: ${first.replace(/ at line.*/, '')}`);
+        }
+        return document.toJS({ maxAliasCount: 100 });
+    }
+    catch (cause) {
+        // Too many aliases of aliases are a ReferenceError of the parser, too many brackets end its stack.
+        if (cause instanceof ReferenceError)
+            throw new InputError(`${file}: its aliases stand for too much; write the values out`, { cause });
+        if (cause instanceof RangeError)
+            throw nestedTooDeeply(file, cause);
+        throw cause;
+    }
+}
+async function readText(file) {
+    return readFile(file, 'utf8').catch((cause) => {
+        const why = cause.code === 'ENOENT' ? 'there is no such file' : systemProblem(cause, 'read');
+        throw new InputError(`${file}: ${why}`, { cause });
+    });
+}
+async function readModule(file) {
+    await readText(file);
+    const { createJiti } = await import('jiti');
+    const jiti = createJiti(import.meta.url, { interopDefault: false });
+    const loaded = (await jiti.import(resolve(file)).catch((cause) => {
+        const message = cause instanceof Error ? cause.message : String(cause);
+        throw new InputError(`${file}: the module cannot be loaded: ${message.split('\n')[0]}`, { cause });
+    }));
+    if (loaded.default === undefined)
+        throw new InputError(`${file}: expected a module with a default export`);
+    return loaded.default;
+}
+/** Far deeper than any config. */
+const deepest = 50;
+/** Values that hold themselves, by an alias or in a module, would never be read to their end. */
+function refuseEndless(file, value, depth = 0) {
+    if (typeof value !== 'object' || value === null)
+        return;
+    if (depth > deepest)
+        throw nestedTooDeeply(file);
+    for (const inner of Object.values(value))
+        refuseEndless(file, inner, depth + 1);
+}
+function nestedTooDeeply(file, cause) {
+    return new InputError(`${file}: nested more than ${deepest} levels deep, or a value that holds itself`, { cause });
+}
+//# sourceMappingURL=config-file.js.map

@@ -1,0 +1,13 @@
+/** Files as every room reads and writes them: whole or not at all, and with lines that have numbers. */
+export { recoverDirectory, type WriteDirectoryOptions, writeDirectoryAtomic } from './atomic-directory.js';
+export { type FileContent, FileWriteError, syncDirectory, writeFileAtomic, } from './atomic-file.js';
+export { cacheDirectory } from './cache-directory.js';
+export { fileCrc32, fileSha256 } from './checksum.js';
+export { readConfigFile } from './config-file.js';
+export { BadLines, parseJsonLine } from './jsonl.js';
+export { type LineOptions, type NumberedLine, numberedLines } from './lines.js';
+export { makeDirectory } from './make-directory.js';
+export { checkNewDirectory } from './new-directory.js';
+export { type Output, type OutputContent, type OutputOptions, openOutput } from './output.js';
+export { isProcessAlive, machineMark, processStart } from './process-identity.js';
+export { leftoverOf, temporaryName, temporaryTarget } from './temporary.js';

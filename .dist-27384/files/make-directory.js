@@ -1,0 +1,28 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { InputError } from '../errors/index.js';
+/**
+ * Makes a directory, and those above it where they are missing; one that is there already is fine. Node's own `recursive` never
+ * ends where a file system, such as that of /proc, says that a directory is missing although it is there.
+ */
+export async function makeDirectory(path) {
+    const make = () => mkdir(path).then(() => 'made', async (error) => {
+        if (error.code === 'ENOENT')
+            return 'no parent';
+        // Some file systems answer with another error than EEXIST where the directory is there.
+        if (await isDirectory(path))
+            return 'made';
+        throw error;
+    });
+    if ((await make()) === 'made')
+        return;
+    const parent = dirname(resolve(path));
+    if (parent !== resolve(path))
+        await makeDirectory(parent);
+    if ((await make()) === 'no parent')
+        throw new InputError(`${path}: no directory can be made there; choose another place`);
+}
+function isDirectory(path) {
+    return stat(path).then(found => found.isDirectory(), () => false);
+}
+//# sourceMappingURL=make-directory.js.map

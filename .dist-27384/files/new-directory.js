@@ -1,0 +1,33 @@
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { InputError, systemProblem } from '../errors/index.js';
+/**
+ * Whether a directory is there or could be made, before any work is done for it: what is there of its path is directories, and
+ * the last of them may be written to. Makes nothing. What is wrong is an {@link InputError} that names the path.
+ */
+export async function checkNewDirectory(path) {
+    const found = await nearest(resolve(path), path);
+    const { type } = await statfs(found);
+    if (found !== resolve(path) && kernelFileSystems.has(type))
+        throw new InputError(`${path}: no directory can be made there; choose another place`);
+    await access(found, constants.W_OK).catch((cause) => {
+        throw new InputError(`${path}: ${systemProblem(cause, 'write')}`, { cause });
+    });
+}
+/** By the numbers that Linux gives them: /proc and /sys, which say that they may be written to. */
+const kernelFileSystems = new Set([0x9fa0, 0x62656572]);
+/** The directory itself, or the first above it that is there. */
+async function nearest(at, path) {
+    const found = await stat(at).catch((cause) => {
+        if (cause.code !== 'ENOENT')
+            throw new InputError(`${path}: ${systemProblem(cause, 'read')}`, { cause });
+    });
+    if (!found)
+        return nearest(dirname(at), path);
+    if (found.isDirectory())
+        return at;
+    const which = at === resolve(path) ? 'it is a file' : `${at} is a file`;
+    throw new InputError(`${path}: ${which}, and a directory is needed`);
+}
+//# sourceMappingURL=new-directory.js.map

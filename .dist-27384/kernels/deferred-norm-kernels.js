@@ -1,0 +1,92 @@
+/** The float32 stream and its norms as CUDA kernels for Hopper (deferred-norm.cu, scaled-linear.cu, gated-linear.cu, rms-norm.cu). */
+import { callOperator, cudaDevice, Kernel, operatorExists, } from '../tensor/index.js';
+import { deferredOps } from './deferred-norm.js';
+import { gatedLinearKernel } from './gated-linear.js';
+import { memoized } from './memoized.js';
+import { fits, normBackwardKernels } from './rms-norm.js';
+import { scaledLinearKernel } from './scaled-linear.js';
+import { swigluKernel } from './swiglu.js';
+const elements = 'tensor:bfloat16';
+const wide = 'tensor:float32';
+const made = memoized((multiprocessors) => ({
+    many: deferredOps(cudaKernels(multiprocessors, 'many')),
+    few: deferredOps(cudaKernels(multiprocessors, 'few')),
+}));
+/** Undefined where the device, the dtype or the model is not one for these kernels. */
+export function deferredOpsFor(shape, { device, dtype }) {
+    const { norms, hidden, intermediate, heads, kvHeads, headDim } = shape;
+    const card = device === 'cpu' || dtype !== 'bfloat16' ? undefined : cudaDevice(device);
+    if (!card || Math.floor(Number(card.capability)) !== 9 || !operatorExists('aten::mm.dtype'))
+        return undefined;
+    const whole = [hidden, intermediate, heads * headDim, kvHeads * headDim].every(width => width % 8 === 0);
+    if (norms !== 'before' || !whole || !fits(hidden, 'bfloat16') || hidden > 8192)
+        return undefined;
+    return made(card.multiprocessors);
+}
+/** `x @ weight.T` in float32, the inner dimension in parts. */
+function product(x, weight, parts) {
+    const out = { out_dtype: 'float32' };
+    if (parts === 1)
+        return callOperator('aten::mm.dtype', x, weight.t(), out).unsqueeze(0);
+    const left = x.unflatten(-1, [parts, -1]).transpose(0, 1);
+    const right = weight.unflatten(-1, [parts, -1]).permute([1, 2, 0]);
+    return callOperator('aten::bmm.dtype', left, right, out);
+}
+/** For a card with so many multiprocessors. Of few rows, libtorch's products are divided better among them. */
+export function cudaKernels(multiprocessors, rowCount) {
+    const file = new URL('./deferred-norm.cu', import.meta.url);
+    const norm = memoized(({ hidden, parts }) => new Kernel({
+        file,
+        entry: 'deferred_norm',
+        parameters: [wide, elements, wide, elements, elements, wide, wide, 'float32'],
+        define: { T: 'bfloat16', HIDDEN: hidden, PARTS: parts },
+    }));
+    const ints = ['int64', 'int32'];
+    const kernel = (entry, parameters) => new Kernel({ file, entry, parameters, define: { T: 'bfloat16' } });
+    const scale = kernel('scale_rows', [elements, wide, elements, ...ints]);
+    const finish = kernel('finish_rows', [wide, wide, elements, elements, ...ints]);
+    /** A thread for each of `count`. */
+    const threadEach = (count) => ({ grid: [count.add(255).div(256)], block: [256] });
+    const normBackward = memoized(normBackwardKernels);
+    const linear = scaledLinearKernel(multiprocessors);
+    const gated = gatedLinearKernel(multiprocessors);
+    const swiglu = swigluKernel('bfloat16');
+    const sumNorm = ({ products, parts, bias, stream, weight, hidden, eps }) => {
+        const rows = stream.size(0);
+        const values = stream.newEmpty([rows, hidden], { dtype: 'bfloat16' });
+        const sum = products && stream.emptyLike();
+        const rstd = stream.newEmpty([rows]);
+        const shape = { grid: [rows], block: [Math.ceil(hidden / 8 / 32) * 32] };
+        norm({ hidden, parts }).launch(shape, products, bias, stream, weight, values, sum, rstd, eps);
+        return { values, rstd, sum: sum ?? stream };
+    };
+    return {
+        norm: ({ added, ...given }) => sumNorm({ products: added, parts: added ? 1 : 0, bias: null, ...given }),
+        join: (x, { weight, bias, parts, stream, norm, hidden, eps }) => sumNorm({ products: product(x, weight, parts), parts, bias, stream, weight: norm, hidden, eps }),
+        normBackward: ({ hidden, ...given }) => normBackward(hidden)(given),
+        linear: ({ values, rstd }, given) => {
+            if (rowCount === 'many')
+                return linear(values, { ...given, factors: rstd });
+            const { weight, bias, features } = given;
+            const rows = rstd.size(0);
+            const out = values.newEmpty([rows, features]);
+            const vectors = features / 8;
+            finish.launch(threadEach(rows.mul(vectors)), product(values, weight, 1), rstd, bias, out, rows, vectors);
+            return out;
+        },
+        gated: ({ values, rstd }, { weight, features, inner, keep }) => {
+            const gateUp = keep ? values.newEmpty([values.size(0), 2 * features]) : undefined;
+            const out = gated(values, weight, { features, inner, factors: rstd, ...(gateUp && { gateUp }) });
+            return { out, gateUp: gateUp ?? null };
+        },
+        gatedBackward: (gradient, gateUp, rstd) => swiglu.backward(gradient, gateUp, rstd),
+        scaleRows: (x, rstd, width) => {
+            const rows = rstd.size(0);
+            const out = x.emptyLike();
+            const vectors = width / 8;
+            scale.launch(threadEach(rows.mul(vectors)), x.view([rows, width]), rstd, out, rows, vectors);
+            return out;
+        },
+    };
+}
+//# sourceMappingURL=deferred-norm-kernels.js.map

@@ -1,0 +1,66 @@
+/**
+ * Linear maps by the faster of libtorch's two matrix libraries. MKL takes a slower path on AMD's processors, where oneDNN's
+ * products are a tenth faster. The choice is by the processor, never by a measurement: the same machine computes the same bits.
+ */
+import { cpus } from 'node:os';
+import { linear as atenLinear, callOperator, customFunction, OutOfMemoryError, Tensor, TensorError, } from '../tensor/index.js';
+const aten = { linear: atenLinear, product: (x, weight) => atenLinear(x, weight) };
+const oneDnn = (x, weight, bias) => callOperator('mkldnn::_linear_pointwise', x, weight, bias, 'none', [], null);
+/** The gradient of the weight is left to MKL: oneDNN would have to transpose both its sides first. */
+function differentiable(trainWeight) {
+    const weightGradient = (gradient, x) => (trainWeight ? gradient.t().mm(x) : null);
+    return {
+        plain: customFunction({
+            inputs: ['tensor', 'tensor'],
+            forward: (x, weight) => ({ outputs: oneDnn(x, weight, null), saved: [x, weight] }),
+            backward: ({ saved: [x, weight], gradients: [gradient] }) => [
+                oneDnn(gradient, weight.t(), null),
+                weightGradient(gradient, x),
+            ],
+        }),
+        biased: customFunction({
+            inputs: ['tensor', 'tensor', 'tensor'],
+            forward: (x, weight, bias) => ({ outputs: oneDnn(x, weight, bias), saved: [x, weight] }),
+            backward: ({ saved: [x, weight], gradients: [gradient] }) => [
+                oneDnn(gradient, weight.t(), null),
+                weightGradient(gradient, x),
+                trainWeight ? gradient.sum([0]) : null,
+            ],
+        }),
+    };
+}
+function makeOneDnn() {
+    const [frozen, trained] = [differentiable(false), differentiable(true)];
+    return {
+        linear: (x, weight, bias) => {
+            const { plain, biased } = weight.requiresGrad ? trained : frozen;
+            return bias ? biased(x, weight, bias) : plain(x, weight);
+        },
+        product: (x, weight) => oneDnn(x, weight, null),
+    };
+}
+let chosen;
+/** For weights of one device and dtype; they exist when a model is recorded, its activations do not. */
+export function linearOps({ device, dtype }) {
+    if (device !== 'cpu' || dtype !== 'float32')
+        return aten;
+    chosen ??= cpus()[0]?.model.includes('AMD') && hasOneDnn() ? makeOneDnn() : aten;
+    return chosen;
+}
+function hasOneDnn() {
+    try {
+        const x = Tensor.from([[1, 2]]);
+        const y = oneDnn(x, x, null);
+        const right = y.item() === 5;
+        x.dispose();
+        y.dispose();
+        return right;
+    }
+    catch (error) {
+        // A libtorch that was built without it does not know the operator, or has nothing behind its name.
+        if (error instanceof TensorError && !(error instanceof OutOfMemoryError))
+            return false;
+        throw error;
+    }
+}
+//# sourceMappingURL=linear.js.map

@@ -1,0 +1,52 @@
+/** PEFT's `adapter_config.json`, read strictly: what would change the numbers and is not implemented is refused by name. */
+import { z } from 'zod';
+import { projections } from '../decoder/index.js';
+import { ModelError } from './errors.js';
+const shown = (value) => JSON.stringify(value) ?? 'nothing';
+/** A value that passes the test, or a message about it. */
+const value = (test, message) => z.custom(test, { error: ({ input }) => message(shown(input)) });
+/** A field that is fine as long as it says nothing: absent, null, false, or empty. */
+const unused = (message) => value(given => given == null || given === false || (typeof given === 'object' && Object.keys(given).length === 0), () => message).optional();
+const unusedFields = [
+    ...['use_dora', 'use_qalora', 'fan_in_fan_out', 'rank_pattern', 'alpha_pattern', 'layers_to_transform'],
+    ...['layer_replication', 'trainable_token_indices', 'target_parameters', 'exclude_modules'],
+    ...['alora_invocation_tokens', 'arrow_config'],
+];
+const number = (field, test, expected) => value(given => typeof given === 'number' && Number.isFinite(given) && test(given), given => `${field} should be ${expected}, got ${given}`);
+/** Why an adapter cannot have this target. */
+export function unknownTarget(name) {
+    const why = name === 'lm_head' || name === 'embed_tokens'
+        ? ': an adapter changes the projections inside layers, not the embedding or the output matrix'
+        : '';
+    return `target module ${shown(name)} is not supported${why}; supported are ${projections.join(', ')}`;
+}
+const schema = z.looseObject({
+    ...Object.fromEntries(unusedFields.map(field => [field, unused(`${field} is not supported`)])),
+    peft_type: value(given => given === 'LORA', given => `peft_type ${given} is not supported; only LORA is`),
+    bias: value(given => given == null || given === 'none', () => 'adapters with biases are not supported').optional(),
+    lora_bias: unused('adapters with biases are not supported'),
+    // Others change the base weights before training starts: the file's matrices are not relative to the checkpoint.
+    init_lora_weights: value(given => given == null || [true, false, 'gaussian', 'orthogonal', 'eva'].includes(given), given => `init_lora_weights ${given} is not supported`).optional(),
+    // PEFT adds both names for sequence classification, whatever the model calls its head.
+    modules_to_save: value(given => given == null || (Array.isArray(given) && given.every(name => name === 'score' || name === 'classifier')), given => `modules_to_save ${given} is not supported, except a reward model's score`).optional(),
+    r: number('r', given => Number.isInteger(given) && given > 0, 'a positive integer'),
+    lora_alpha: number('lora_alpha', () => true, 'a number'),
+    lora_dropout: number('lora_dropout', given => given >= 0 && given < 1, 'a number in [0, 1)').nullish(),
+    use_rslora: value(given => typeof given === 'boolean', given => `use_rslora should be true or false, got ${given}`).nullish(),
+    target_modules: z.preprocess(given => (given === 'all-linear' ? projections : given), z.array(z.enum(projections, { error: ({ input }) => unknownTarget(input) }), {
+        error: ({ input }) => `target_modules should be a list of module names, got ${shown(input)}`,
+    })),
+}, { error: 'expected an object' });
+/** Reads a parsed `adapter_config.json`; `file` is named in errors. */
+export function parseAdapterConfig(raw, file) {
+    const parsed = schema.safeParse(raw);
+    if (!parsed.success)
+        throw new ModelError(`${file}: ${parsed.error.issues[0].message}`);
+    const { r: rank, lora_alpha: alpha, lora_dropout, use_rslora, target_modules: targets } = parsed.data;
+    return {
+        options: { rank, alpha, dropout: lora_dropout ?? 0, targets },
+        scale: use_rslora ? alpha / Math.sqrt(rank) : alpha / rank,
+        raw: raw,
+    };
+}
+//# sourceMappingURL=adapter-config.js.map

@@ -1,0 +1,187 @@
+/** LoRA adapters in PEFT's format: `adapter_config.json` and `adapter_model.safetensors`. */
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { projectionPath, projectionShape, projections, } from '../decoder/index.js';
+import { systemProblem } from '../errors/index.js';
+import { recoverDirectory } from '../files/index.js';
+import { noGrad, RandomGenerator, randn, SafetensorsFile, scope, unscoped, writeSafetensors, zeros, } from '../tensor/index.js';
+import { parseAdapterConfig, unknownTarget } from './adapter-config.js';
+import { ModelError } from './errors.js';
+/** @internal */
+export const adapterWeightsFile = 'adapter_model.safetensors';
+const configFile = 'adapter_config.json';
+const prefix = 'base_model.model.';
+const headName = `${prefix}score.weight`;
+export class Adapter {
+    options;
+    scale;
+    pairs;
+    raw;
+    constructor(options, 
+    /** What the product of the two matrices is multiplied with. */
+    scale, pairs, 
+    /** PEFT's file as it was, for writing it again. */
+    /** What its `adapter_config.json` said, where it was read from one. */
+    raw) {
+        this.options = options;
+        this.scale = scale;
+        this.pairs = pairs;
+        this.raw = raw;
+    }
+    /** A new adapter that changes nothing yet: `a` random, `b` zero, as PEFT starts. */
+    static create(config, options) {
+        const { rank, alpha, dropout, targets, seed, dtype, device } = options;
+        if (!Number.isFinite(alpha))
+            throw new RangeError(`an adapter's alpha is a number, got ${alpha}`);
+        if (!Number.isInteger(rank) || rank < 1)
+            throw new RangeError(`an adapter's rank is a positive integer, got ${rank}`);
+        if (!(dropout >= 0 && dropout < 1))
+            throw new RangeError(`an adapter's dropout is in [0, 1), got ${dropout}`);
+        if (targets.length === 0)
+            throw new RangeError('an adapter needs at least one target module');
+        for (const target of targets)
+            if (!projections.includes(target))
+                throw new RangeError(unknownTarget(target));
+        const generator = new RandomGenerator({ seed });
+        const pairs = unscoped(() => {
+            const made = new Map();
+            for (let layer = 0; layer < config.layers; layer++) {
+                for (const target of targets) {
+                    const [rows, columns] = projectionShape(config, target);
+                    // kaiming_uniform with a = sqrt(5) has this variance.
+                    const a = scope(() => randn([rank, columns], { generator })
+                        .mul(1 / Math.sqrt(3 * columns))
+                        .to(device, dtype));
+                    made.set(projectionPath(layer, target), { a, b: zeros([rows, rank], { dtype, device }) });
+                }
+            }
+            return made;
+        });
+        generator.dispose();
+        return new Adapter({ rank, alpha, dropout, targets }, alpha / rank, pairs, {});
+    }
+    /** Reads an adapter; a head that was trained and saved with it is copied into `head`. */
+    static async load(directory, config, options) {
+        const path = join(directory, configFile);
+        await recoverDirectory(directory);
+        const parsed = parseAdapterConfig(await readJson(path), path);
+        const pairs = new Map();
+        const file = await SafetensorsFile.open(join(directory, adapterWeightsFile));
+        try {
+            const left = new Set(file.names);
+            const read = async (name, shape) => {
+                if (!left.delete(name))
+                    throw new ModelError(`${directory}: the adapter has no ${name}`);
+                const { shape: found } = file.info(name);
+                if (found.join() !== shape.join())
+                    throw new ModelError(`${directory}: ${name} is [${found.join(', ')}], expected [${shape.join(', ')}]`);
+                const cpu = await file.read(name, { dtype: options.dtype });
+                if (options.device === 'cpu')
+                    return cpu;
+                const moved = unscoped(() => cpu.to(options.device));
+                cpu.dispose();
+                return moved;
+            };
+            for (let layer = 0; layer < config.layers; layer++) {
+                for (const target of parsed.options.targets) {
+                    const [rows, columns] = projectionShape(config, target);
+                    const at = projectionPath(layer, target);
+                    const a = await read(`${prefix}${at}.lora_A.weight`, [parsed.options.rank, columns]);
+                    try {
+                        pairs.set(at, { a, b: await read(`${prefix}${at}.lora_B.weight`, [rows, parsed.options.rank]) });
+                    }
+                    catch (error) {
+                        a.dispose();
+                        throw error;
+                    }
+                }
+            }
+            if (options.head && left.has(headName)) {
+                const saved = await read(headName, options.head.shape);
+                noGrad(() => options.head.copy_(saved));
+                saved.dispose();
+            }
+            if (left.size > 0)
+                throw new ModelError(`${directory}: the adapter holds tensors that no target module takes: ${[...left].slice(0, 5).join(', ')}`);
+        }
+        catch (error) {
+            for (const { a, b } of pairs.values()) {
+                a.dispose();
+                b.dispose();
+            }
+            throw error;
+        }
+        finally {
+            await file.close();
+        }
+        return new Adapter(parsed.options, parsed.scale, pairs, parsed.raw);
+    }
+    lowRank(layer, projection) {
+        const pair = this.pairs.get(projectionPath(layer, projection));
+        return pair && { ...pair, scale: this.scale, dropout: this.options.dropout };
+    }
+    /** Its matrices by PEFT's names. */
+    tensors() {
+        const named = new Map();
+        for (const [at, { a, b }] of this.pairs) {
+            named.set(`${prefix}${at}.lora_A.weight`, a);
+            named.set(`${prefix}${at}.lora_B.weight`, b);
+        }
+        return named;
+    }
+    /**
+     * Writes PEFT's two files into a directory, and answers with their tensors. A head of one number, which trains with the
+     * adapter, is written as PEFT does it. `widen` gives what is written instead of a tensor, in float32.
+     */
+    async write(directory, { base, head, widen }) {
+        const { rank, alpha, dropout, targets } = this.options;
+        const config = {
+            base_model_name_or_path: base,
+            bias: 'none',
+            fan_in_fan_out: false,
+            inference_mode: true,
+            init_lora_weights: true,
+            peft_type: 'LORA',
+            task_type: 'CAUSAL_LM',
+            use_dora: false,
+            use_rslora: false,
+            ...this.raw,
+            ...(head && { task_type: 'SEQ_CLS', modules_to_save: ['score'] }),
+            r: rank,
+            lora_alpha: alpha,
+            lora_dropout: dropout,
+            target_modules: targets,
+        };
+        const tensors = this.tensors();
+        if (head)
+            tensors.set(headName, head);
+        const written = widen ? new Map([...tensors].map(([name, tensor]) => [name, widen(tensor)])) : tensors;
+        await writeSafetensors(join(directory, adapterWeightsFile), written, { metadata: { format: 'pt' } });
+        await writeFile(join(directory, configFile), `${JSON.stringify(config, null, 2)}\n`);
+        return written;
+    }
+    dispose() {
+        for (const { a, b } of this.pairs.values()) {
+            a.dispose();
+            b.dispose();
+        }
+    }
+}
+/** The shape of the adapter in a directory, as its config has it. */
+export async function inspectAdapter(directory) {
+    await recoverDirectory(directory);
+    const path = join(directory, configFile);
+    if (!existsSync(path))
+        throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT's format`);
+    return parseAdapterConfig(await readJson(path), path).options;
+}
+async function readJson(path) {
+    try {
+        return JSON.parse(await readFile(path, 'utf8'));
+    }
+    catch (cause) {
+        throw new ModelError(`${path} cannot be read: ${systemProblem(cause, 'read')}`, { cause });
+    }
+}
+//# sourceMappingURL=adapter.js.map

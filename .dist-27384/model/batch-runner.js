@@ -1,0 +1,112 @@
+/** The sequences of a call through a model: checked, planned as batches, each given to the program that fits it. */
+import { shortLength } from '../decoder/index.js';
+import { fillBatch, planBatches, sharedPrefixes, } from './batch.js';
+import { ModelError } from './errors.js';
+import { planHead } from './head.js';
+import { idsOf, mediaOf } from './sequence.js';
+/** The share of a batch's rows that has to be saved: a grid of unequal sequences costs a little more than equal ones do. */
+const leastShared = 0.05;
+export class BatchRunner {
+    forwardPrograms;
+    weights;
+    role;
+    settings;
+    constructor(forwardPrograms, weights, role, settings) {
+        this.forwardPrograms = forwardPrograms;
+        this.weights = weights;
+        this.role = role;
+        this.settings = settings;
+    }
+    /** Each batch starts when the one before has been dealt with. */
+    async *run(sequences, call) {
+        const { temperature = 1, packing = 'on', groupSize = 1, adapter = 'on', signal } = call;
+        this.weights.refuseUnusable();
+        this.check(sequences, temperature);
+        const given = sequences.map(idsOf);
+        const lengths = given.map(ids => ids.length);
+        for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
+            signal?.throwIfAborted();
+            this.weights.refuseUnusable();
+            const adapts = this.adapts(adapter);
+            const drops = adapts && (this.weights.adapter?.options.dropout ?? 0) > 0 ? call.dropout : undefined;
+            // What is dropped is drawn for each sequence by itself: their beginnings are not alike then.
+            const prefixes = packing === 'on' && !drops ? this.prefixes(plan, given, call.wanted) : undefined;
+            const arrays = fillBatch(plan, given, call.wanted, { dropout: drops, ...(prefixes && { prefixes }) });
+            const forward = {
+                ...this.rowKind(plan, packing),
+                ...(prefixes && { rows: 'shared' }),
+                training: call.answer === 'training',
+                adapter: adapts,
+                dropout: drops !== undefined,
+                head: this.head(arrays.rows.length, call),
+            };
+            const tensors = await this.forwardPrograms.run(plan, arrays, forward, temperature);
+            try {
+                yield { plan, counts: arrays.counts, tensors };
+            }
+            finally {
+                for (const tensor of tensors)
+                    tensor.dispose();
+            }
+        }
+    }
+    check(sequences, temperature) {
+        const { vocabSize, context } = this.weights.parts.config;
+        if (!(temperature > 0 && Number.isFinite(Math.fround(temperature)) && Number.isFinite(Math.fround(1 / temperature))))
+            throw new RangeError(`a temperature is positive, and it and its inverse are float32 numbers, got ${temperature}`);
+        for (const [i, sequence] of sequences.entries()) {
+            const ids = idsOf(sequence);
+            if (mediaOf(sequence).length > 0)
+                throw new ModelError(`sequence ${i} has media, and this model takes text alone`);
+            if (ids.length === 0)
+                throw new RangeError(`sequence ${i} is empty`);
+            if (ids.length > context)
+                throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`);
+            for (const id of ids)
+                if (!(id >= 0 && id < vocabSize))
+                    throw new RangeError(`sequence ${i} has token id ${id}, the vocabulary ends at ${vocabSize - 1}`);
+        }
+    }
+    /** Half precision on CUDA has an attention kernel for sequences of unequal length; elsewhere they are spread over a grid. */
+    rowKind(plan, packing) {
+        const { device, dtype } = this.settings;
+        const half = dtype === 'bfloat16' || dtype === 'float16';
+        if (packing === 'on' && device !== 'cpu' && half)
+            return { rows: 'varlen', short: false };
+        const short = device === 'cpu' && dtype === 'float32' && plan.length <= shortLength;
+        return { rows: plan.packed ? 'packed' : 'uniform', short };
+    }
+    /** What sequences have in common, where the device computes it once; undefined where that would save too little. */
+    prefixes(plan, sequences, wanted) {
+        if (this.settings.device !== 'cpu')
+            return undefined;
+        const found = sharedPrefixes(plan, sequences, wanted);
+        const saved = found.reduce((sum, prefix) => sum + (prefix?.length ?? 0), 0);
+        const total = plan.sequences.reduce((sum, index) => sum + sequences[index].length, 0);
+        return saved >= leastShared * total ? found : undefined;
+    }
+    /** Whether the adapter is computed beside the weights. */
+    adapts(adapter) {
+        const { merged } = this.weights;
+        if (merged && adapter === 'off')
+            throw new ModelError('the adapter was merged into the weights for good; they cannot score without it');
+        return this.weights.adapter !== undefined && !merged && adapter === 'on';
+    }
+    head(rows, { answer, entropy = false, temperature = 1 }) {
+        if (answer === 'logits')
+            return { kind: 'logits' };
+        if (this.role !== 'language')
+            return { kind: 'score' };
+        return {
+            kind: 'language',
+            plan: planHead(rows, this.weights.parts.config.vocabSize, {
+                entropy,
+                training: answer === 'training',
+                scaled: temperature !== 1,
+                trainWeight: this.weights.adapter === undefined,
+                device: this.settings.device,
+            }),
+        };
+    }
+}
+//# sourceMappingURL=batch-runner.js.map

@@ -1,0 +1,17 @@
+import { WhetstoneError } from '../errors/index.js';
+export { ModelError } from '../decoder/index.js';
+/** A number that is not finite: of an output, or of a gradient, which is found before it changes any weight. */
+export class NonFiniteError extends WhetstoneError {
+    sequence;
+    name = 'NonFiniteError';
+    constructor(what, 
+    /** Which sequence of the call it belongs to. */
+    sequence, options = {}) {
+        const { call, ...rest } = options;
+        const which = call ? ` of call ${call} since the last step` : '';
+        const consequence = what === 'the gradient' ? '; the weights were not changed' : '';
+        super(`${what} of sequence ${sequence}${which} is not finite${consequence}`, rest);
+        this.sequence = sequence;
+    }
+}
+//# sourceMappingURL=errors.js.map

@@ -1,0 +1,18 @@
+export { type DecoderConfig, type Family, families, type HeadLayout, type ModelConfig, type Projection, parseConfig, projections, readConfig, } from '../decoder/index.js';
+export { Adapter, inspectAdapter } from './adapter.js';
+export type { AdapterOptions } from './adapter-config.js';
+export { ModelError, NonFiniteError } from './errors.js';
+export { tokenizerFiles } from './export.js';
+export { planHead } from './head.js';
+export { type InitModelOptions, initModel, type ModelShape, newConfig, type Size, sizes, type TokenRoles, } from './init.js';
+export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js';
+export { LocalModel } from './local-model.js';
+export type { MastersKind } from './masters.js';
+export { MergedWeights } from './merged-weights.js';
+export { modelFiles } from './model-files.js';
+export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js';
+export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js';
+export { stateDtype } from './state.js';
+export type { ExportOptions, ExportReport, ModelCapabilities, PolicyVersion, TokenModel, TrainStepOptions, TrainStepResult, } from './token-model.js';
+export { checkStepOptions } from './training.js';
+export type { LoadProgress } from './weights.js';

@@ -1,0 +1,438 @@
+/**
+ * One contract for actor, critic, reference and reward model: token sequences in, numbers per token (or per sequence) out;
+ * gradients of those numbers in, trained weights out. Padding and packing stay inside.
+ */
+import { adamWRates, NonFiniteGradientError, noGrad, unscoped, } from '../tensor/index.js';
+import { BatchRunner } from './batch-runner.js';
+import { ModelError, NonFiniteError } from './errors.js';
+import { exportModel, exportsOf, writeModel } from './export.js';
+import { ForwardPrograms } from './forward-programs.js';
+import { randomModel, readModel } from './loading.js';
+import { LossScale } from './loss-scale.js';
+import { allocateMasters, sourcesWithMoreBits, startMasters } from './masters.js';
+import { flattenGradients, readOutputs, wantedPositions, } from './outputs.js';
+import { Parameters } from './parameters.js';
+import { pooledPadding } from './pooling.js';
+import { openReplacement } from './replace-weights.js';
+import { idsOf } from './sequence.js';
+import { openState, optimizerIdentity, writeState } from './state.js';
+import { Accumulation, checkStepOptions, makeAdamW, stepRates, Turns } from './training.js';
+import { checksumWeights, fillWeights } from './weights.js';
+export class LocalModel {
+    /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
+    parts;
+    role;
+    config;
+    adapter;
+    /** Where it was loaded from. */
+    source;
+    /** Where the tokenizer's files and the generation config of an export come from. */
+    texts;
+    settings;
+    weights;
+    forwardPrograms;
+    runner;
+    /** Made when it is first needed: a model that only scores has none. */
+    optimizer;
+    /** What `forwardBackward` was called with since the last step. */
+    accumulation = new Accumulation();
+    turns = new Turns();
+    /** Of dropout: with the version, where its random numbers are. */
+    seed;
+    lossScale;
+    /** What a reward model's score passes over at the end of a sequence. */
+    padding;
+    /** Files whose digits training starts from. */
+    masterSources;
+    constructor(parts) {
+        this.role = parts.role;
+        this.config = parts.config;
+        this.adapter = parts.adapter;
+        this.source = parts.source;
+        this.texts = parts.texts;
+        this.settings = parts.settings;
+        this.seed = parts.settings.seed;
+        this.lossScale = LossScale.for(parts.settings.dtype);
+        this.padding = pooledPadding(parts.config, parts.adapter);
+        this.masterSources = parts.masterSources;
+        this.weights = new Parameters(parts);
+        this.parts = this.weights.parts;
+        this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device);
+        this.runner = new BatchRunner(this.forwardPrograms, this.weights, this.role, this.settings);
+    }
+    /**
+     * Loads a Hugging Face model directory.
+     *
+     * ```ts
+     * const actor = await LocalModel.load('Qwen2.5-0.5B', { role: 'language' })
+     * const [scored] = await actor.score([await tokenizer.encode('Hello there')])
+     * console.log(scored?.logprobs)
+     * ```
+     */
+    static async load(directory, options = {}) {
+        return new LocalModel(await readModel(directory, options));
+    }
+    /** A model with random weights. */
+    static async create(config, options) {
+        return new LocalModel(await randomModel(config, options));
+    }
+    /** Counts optimiser steps: saved, restored and copied with the weights. */
+    get version() {
+        return this.weights.version;
+    }
+    /**
+     * Changes with every change of the numbers a forward pass gives, for callers that keep something computed from them. Counts
+     * from 0 in every process, and is not the version: a merged adapter is the same policy.
+     */
+    get weightsRevision() {
+        return this.weights.revision;
+    }
+    get vocabSize() {
+        return this.config.decoder.vocabSize;
+    }
+    /** Tokens a sequence may have. */
+    get maxLength() {
+        return this.config.decoder.context;
+    }
+    get capabilities() {
+        const { adapter, merged } = this.weights;
+        return {
+            train: !merged,
+            adapterOff: adapter !== undefined && !merged,
+            entropy: this.role === 'language',
+            media: false,
+            exports: exportsOf(this.weights),
+            offload: true,
+        };
+    }
+    /** Whether its weights are away from their device; see `offload`. */
+    get offloaded() {
+        return this.weights.offloaded;
+    }
+    /** Why its weights must not be computed with, where a change of them failed part-way. */
+    get broken() {
+        return this.weights.broken;
+    }
+    get device() {
+        return this.settings.device;
+    }
+    get dtype() {
+        return this.settings.dtype;
+    }
+    /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
+    async score(sequences, options = {}) {
+        const results = new Array(sequences.length);
+        const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding });
+        const batches = this.runner.run(sequences, { ...options, wanted, answer: 'outputs' });
+        let done = 0;
+        for await (const { plan, counts, tensors } of batches) {
+            const outputs = await readOutputs(this.role, plan, counts, tensors);
+            for (const [k, index] of plan.sequences.entries())
+                results[index] = outputs[k];
+            done += plan.sequences.length;
+            options.onProgress?.(done);
+        }
+        return results;
+    }
+    /** The logits after each sequence's last token: what the next one would be drawn from. */
+    async nextLogits(sequences, options = {}) {
+        if (this.role !== 'language')
+            throw new ModelError(`a ${this.role} model has no logits`);
+        const { vocabSize } = this.config.decoder;
+        const results = new Array(sequences.length);
+        const wanted = (i) => {
+            const { length } = idsOf(sequences[i]);
+            return { start: length - 1, end: length };
+        };
+        const batches = this.runner.run(sequences, { ...options, wanted, answer: 'logits' });
+        for await (const { plan, tensors } of batches) {
+            const flat = await tensors[0].data();
+            for (const [k, index] of plan.sequences.entries()) {
+                const row = flat.slice(k * vocabSize, (k + 1) * vocabSize);
+                if (row.some(value => !Number.isFinite(value)))
+                    throw new NonFiniteError('the output', index);
+                results[index] = row;
+            }
+        }
+        return results;
+    }
+    /**
+     * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
+     * adds what follows to the parameters' gradients. Called once per batch with the sequences that are in it; what it
+     * returns must not depend on how they were split. `step` applies the sum over all calls. A call that throws leaves half a
+     * batch behind, so `step` is refused until `zeroGrad`.
+     */
+    forwardBackward(sequences, lossGradient, options = {}) {
+        return this.turns.pass('forwardBackward()', async () => {
+            this.weights.refuseUnusable();
+            if (this.weights.merged)
+                throw new ModelError('the adapter was merged into the weights for good; it cannot be trained any more');
+            const call = this.accumulation.begin(sequences, options);
+            try {
+                await this.backpropagate(call, lossGradient);
+            }
+            catch (error) {
+                this.accumulation.fail(error);
+                throw error;
+            }
+        });
+    }
+    async backpropagate({ sequences, options, firstSequence, gradients }, lossGradient) {
+        const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding });
+        const dropout = { seed: this.seed, step: this.version, firstSequence };
+        const batches = this.runner.run(sequences, { ...options, wanted, dropout, answer: 'training' });
+        for await (const { plan, counts, tensors } of batches) {
+            const outputs = await readOutputs(this.role, plan, counts, tensors);
+            const given = lossGradient(outputs, plan.sequences);
+            if (given.length !== outputs.length)
+                throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`);
+            const flat = flattenGradients(this.role, plan, counts, given, tensors.length);
+            const scale = this.lossScale.value;
+            if (scale !== 1)
+                for (const array of flat)
+                    for (let i = 0; i < array.length; i++)
+                        array[i] *= scale;
+            await this.forwardPrograms.backward(tensors, flat);
+            for (const [k, index] of plan.sequences.entries())
+                gradients.set(index, given[k]);
+        }
+    }
+    /**
+     * Applies the accumulated gradients by AdamW and drops them. A gradient that is not finite stops before any weight
+     * changes, and the sequence it came from is named; in float16 a smaller loss scale is tried first (`skipped`). An option that
+     * is no number AdamW can work with is an error, too.
+     */
+    step(options) {
+        return this.turns.alone('step()', async () => {
+            checkStepOptions(options);
+            const groups = stepRates(this.settings.optimizer, options);
+            for (const rates of groups)
+                adamWRates(rates);
+            const { clipNorm } = options;
+            this.weights.refuseUnusable();
+            this.accumulation.refuseHalf();
+            const { value: lossScale, state: scaled } = this.lossScale;
+            const of = { groups, lossScale, ...(clipNorm !== undefined && { clipNorm }) };
+            const shown = scaled ? { lossScale } : {};
+            try {
+                const optimizer = await this.startedOptimizer();
+                const { norm, changed } = await optimizer.step(of);
+                this.weights.revision++;
+                this.lossScale.grow();
+                return { norm, version: ++this.weights.version, ...(changed !== undefined && { changed }), ...shown };
+            }
+            catch (error) {
+                if (error instanceof NonFiniteGradientError && this.lossScale.shrink())
+                    return { norm: Number.POSITIVE_INFINITY, version: this.version, ...shown, skipped: true };
+                throw await this.accumulation.blame(error, async (call, gradient) => {
+                    this.weights.zeroGrad();
+                    await this.backpropagate(call, () => [gradient]);
+                    return this.weights.gradients();
+                });
+            }
+            finally {
+                this.dropGradients();
+            }
+        });
+    }
+    /** Where there is none yet, its masters are without numbers. */
+    emptyOptimizer() {
+        this.optimizer ??= makeAdamW(this.weights, allocateMasters(this.weights), this.settings.optimizer);
+        return this.optimizer;
+    }
+    async startedOptimizer() {
+        if (this.optimizer)
+            return this.optimizer;
+        const { masters: kind = 'dither' } = this.settings.optimizer;
+        const optimizer = this.emptyOptimizer();
+        try {
+            await startMasters(optimizer.masters(), this.weights, { kind, seed: this.seed, sources: this.masterSources });
+            return optimizer;
+        }
+        catch (error) {
+            this.dropOptimizer();
+            throw error;
+        }
+    }
+    /** Drops accumulated gradients. */
+    zeroGrad() {
+        this.turns.refuse('zeroGrad()');
+        this.dropGradients();
+    }
+    dropGradients() {
+        this.accumulation.clear();
+        this.weights.zeroGrad();
+    }
+    /** The accumulated gradients by the checkpoint's names; of float16 weights in float32. The caller disposes them. */
+    gradients() {
+        const found = this.weights.gradients();
+        const { value, state } = this.lossScale;
+        if (!state)
+            return found;
+        const unscaled = (tensor) => {
+            const wide = unscoped(() => noGrad(() => tensor.toCopy({ dtype: 'float32' }).div_(value)));
+            tensor.dispose();
+            return wide;
+        };
+        return new Map([...found].map(([name, tensor]) => [name, unscaled(tensor)]));
+    }
+    /**
+     * Writes what others load, whole or not at all: the model, its adapter merged into a copy of the weights; the adapter alone,
+     * in PEFT's format; or the weights without their adapter. Over an earlier export: the old one or the new one.
+     */
+    export(directory, options) {
+        return this.turns.alone('export()', async () => {
+            this.weights.refuseUnusable();
+            return exportModel(directory, this.exported(), options);
+        });
+    }
+    /** Config and weights, into a directory that is there. @internal */
+    async writeInto(directory) {
+        return writeModel(directory, this.exported(), { what: 'model' });
+    }
+    exported() {
+        const { role, config, weights, source, texts, padding } = this;
+        const masters = this.optimizer?.masters() ?? new Map();
+        return { role, config, weights, masters, source, texts, padding, dtype: this.settings.dtype };
+    }
+    /**
+     * Writes one directory, whole or not at all, from which `loadState` of a model of the same shape continues bit for bit:
+     * what is trained, float32 copies, moments, step counts, the version, and the position of dropout's random numbers.
+     */
+    saveState(directory) {
+        return this.turns.alone('saveState()', async () => {
+            this.weights.refuseUnusable();
+            if (!this.accumulation.empty)
+                throw new ModelError('gradients that wait for a step are not part of a state; step() or zeroGrad() first');
+            const { version, seed, weights, optimizer } = this;
+            const training = await this.training();
+            await writeState(directory, {
+                training,
+                version,
+                seed,
+                lossScale: this.lossScale.state,
+                weights: weights.trained(),
+                optimizer: optimizer?.state(),
+            });
+        });
+    }
+    /** Takes over a state that `saveState` wrote. One of another training is refused, by what differs, and changes nothing. */
+    loadState(directory) {
+        return this.turns.alone('loadState()', async () => {
+            this.weights.refuseOffloaded();
+            const state = await openState(directory, await this.training(), {
+                weights: this.weights.trained(),
+                optimizer: () => this.emptyOptimizer().state(),
+            });
+            try {
+                const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load a state again`;
+                await this.weights.rewrite(() => state.read(), failure);
+                if (!state.hasOptimizer)
+                    this.dropOptimizer();
+                this.weights.version = state.version;
+                this.seed = state.seed;
+                this.lossScale.state = state.lossScale;
+                this.dropGradients();
+            }
+            finally {
+                await state.close();
+            }
+        });
+    }
+    /** What makes a training another one: a state is taken over where all of it is equal. */
+    async training() {
+        const { role, adapter, settings, weights } = this;
+        if (weights.merged)
+            throw new ModelError('the adapter was merged into the weights for good; there is nothing to train');
+        const { initRange: _, ...decoder } = this.config.decoder;
+        return JSON.parse(JSON.stringify({
+            role,
+            dtype: settings.dtype,
+            decoder,
+            adapter: adapter ? { ...adapter.options, scale: adapter.scale } : null,
+            freezeBackbone: settings.freezeBackbone,
+            optimizer: optimizerIdentity(settings.optimizer),
+            frozenWeights: await weights.frozenFingerprint(),
+        }));
+    }
+    dropOptimizer() {
+        this.optimizer?.dispose();
+        this.optimizer = undefined;
+    }
+    /**
+     * Adds the adapter into the weights, for good: the same policy without the adapter's cost. It can no longer be trained,
+     * left out or written apart.
+     */
+    mergeAdapter() {
+        return this.turns.alone('mergeAdapter()', () => this.weights.mergeAdapter());
+    }
+    /** Takes over another model's weights, its adapter's where both have one, and its version; cast to this one's dtype. */
+    copyFrom(other) {
+        return this.turns.alone('copyFrom()', async () => {
+            await this.weights.copyFrom(other.weights);
+            // Masters of the weights before would bring them back at the next step.
+            this.dropOptimizer();
+            this.masterSources = [];
+        });
+    }
+    /**
+     * Takes over the weights of a Hugging Face directory, where these lie: a program or an engine that holds them goes on with the
+     * new ones. A directory that does not fit is refused and changes nothing. No second copy of the weights is made, so that a disk
+     * that fails half-way leaves half of each: nothing is computed with them until a directory was read whole.
+     */
+    loadWeights(directory, options = {}) {
+        return this.turns.alone('loadWeights()', async () => {
+            const { weights, config } = this;
+            weights.refuseOffloaded();
+            if (weights.adapter && !weights.merged)
+                throw new ModelError('an adapter is trained over these weights; they cannot be replaced under it');
+            const checkpoint = await openReplacement(directory, { config, weights: weights.weightMap });
+            try {
+                const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load weights again`;
+                const target = ({ name }) => weights.tensors.get(name);
+                await weights.rewrite(() => fillWeights(checkpoint, weights.weightMap, target, options), failure);
+                this.dropOptimizer();
+                this.masterSources = await sourcesWithMoreBits([directory], this.settings.dtype);
+                this.dropGradients();
+            }
+            finally {
+                await checkpoint.close();
+            }
+        });
+    }
+    /** Becomes a moving average of what another model trains: its own numbers count `decay`, the other's the rest. */
+    average(other, { decay }) {
+        if (!(decay >= 0 && decay <= 1))
+            throw new RangeError(`decay is a share between 0 and 1, got ${decay}`);
+        return this.turns.alone('average()', () => this.weights.average(other.weights, other.optimizer?.masters() ?? new Map(), decay));
+    }
+    /** A fingerprint of the weights: equal for equal bits. */
+    checksum() {
+        return checksumWeights(this.weights.weightMap, this.weights.tensors);
+    }
+    /**
+     * Moves everything the model holds on its device to CPU memory: weights, adapter, gradients, float32 copies and moments.
+     * `reload` brings them back, bit for bit; anything else in between is an error that says so. What is left on the device
+     * shows `memoryUse(device)`: the libraries' own work space.
+     */
+    offload() {
+        return this.turns.alone('offload()', async () => {
+            if (this.weights.offloaded)
+                return;
+            this.forwardPrograms.releaseTables();
+            await this.weights.offload(this.optimizer?.state().values() ?? []);
+        });
+    }
+    reload() {
+        return this.turns.alone('reload()', async () => {
+            if (this.weights.offloaded)
+                await this.weights.reload(this.optimizer?.state().values() ?? []);
+        });
+    }
+    dispose() {
+        this.forwardPrograms.dispose();
+        this.optimizer?.dispose();
+        this.weights.dispose();
+    }
+}
+//# sourceMappingURL=local-model.js.map

@@ -1,0 +1,90 @@
+/**
+ * The weights of a model with its adapter added in, as copies of their own: an engine samples from these as fast as from a
+ * model without an adapter, while the model itself is scored and trained with the adapter beside its weights.
+ */
+import { projections, weightMap } from '../decoder/index.js';
+import { unscoped } from '../tensor/index.js';
+import { once } from './weights.js';
+/** Where an adapter's products belong: row ranges of the weights. */
+export function adapterProducts(weights, adapter) {
+    return weights.flatMap(({ name, parts }) => {
+        let next = 0;
+        return parts.flatMap(part => {
+            const start = next;
+            next += part.rows;
+            const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name);
+            const projection = match && projections.find(p => p === match[2]);
+            const low = projection ? adapter(Number(match[1]), projection) : undefined;
+            return low ? [{ name, start, low }] : [];
+        });
+    });
+}
+export class MergedWeights {
+    model;
+    /** To sample from; of a model without an adapter its own. */
+    parts;
+    weights;
+    map;
+    /** The weights that an adapter changes. */
+    names;
+    taken = false;
+    /** Added in instead of the model's own. */
+    exchanged;
+    /** `exchangeable`: the model has no adapter of its own, and any may come and go; there are copies of all it could change. */
+    constructor(model, { adapter: kind } = { adapter: 'own' }) {
+        this.model = model;
+        const { config, ops, deferred, adapter, storageGeneration } = model;
+        this.weights = new Map(model.weights);
+        this.map = weightMap(config, 'language');
+        this.names =
+            kind === 'exchangeable'
+                ? this.map
+                    .filter(({ name, kind }) => kind === 'matrix' && name.startsWith('model.layers.'))
+                    .map(({ name }) => name)
+                : adapter
+                    ? [...new Set(adapterProducts(this.map, adapter).map(({ name }) => name))]
+                    : [];
+        this.parts =
+            this.names.length > 0
+                ? { config, ops, deferred, weights: this.weights, ...(storageGeneration && { storageGeneration }) }
+                : model;
+    }
+    /** Which adapter the copies have with the next `refresh`; undefined: none. */
+    exchange(adapter) {
+        this.exchanged = adapter;
+    }
+    /** Takes the memory of the copies; their numbers come with `refresh`. */
+    take() {
+        if (this.taken)
+            return;
+        this.taken = true;
+        for (const name of this.names) {
+            const original = this.model.weights.get(name);
+            this.weights.set(name, unscoped(() => original.newEmpty([...original.shape])));
+        }
+    }
+    /** Makes the copies what the model and its adapter are now, where they lie: programs and graphs stay right. */
+    async refresh() {
+        if (this.names.length === 0)
+            return;
+        const adapter = this.exchanged ?? this.model.adapter;
+        // An adapter that was merged into the model for good is part of what is copied.
+        const products = adapter ? adapterProducts(this.map, adapter) : [];
+        await once(() => {
+            for (const name of this.names)
+                this.weights.get(name).copy_(this.model.weights.get(name));
+            for (const { name, start, low } of products)
+                this.weights.get(name).narrow(0, start, low.b.shape[0]).add_(low.b.matmul(low.a), { alpha: low.scale });
+        });
+    }
+    release() {
+        if (!this.taken)
+            return;
+        this.taken = false;
+        for (const name of this.names) {
+            this.weights.get(name).dispose();
+            this.weights.set(name, this.model.weights.get(name));
+        }
+    }
+}
+//# sourceMappingURL=merged-weights.js.map

@@ -1,0 +1,243 @@
+/**
+ * The weights of a model while it is used: with their adapter beside them or merged in, on their device or away from it,
+ * and which version of a policy they are. The tensors stay the same objects all along, so recorded programs may capture them.
+ */
+import { createHash } from 'node:crypto';
+import { checkpointViews, projections, weightMap, } from '../decoder/index.js';
+import { deferredOpsFor, fusedOps } from '../kernels/index.js';
+import { dtypeBytes, scope, stack } from '../tensor/index.js';
+import { ModelError } from './errors.js';
+import { headOf, trains } from './loading.js';
+import { once } from './weights.js';
+export class Parameters {
+    weightMap;
+    /** By the weight map's names. */
+    tensors;
+    adapter;
+    parts;
+    /** Optimiser steps that made them. */
+    version;
+    /** Differs whenever a number does: what was computed with another revision is computed again. */
+    revision = 0;
+    device;
+    adapterMerged = false;
+    away = false;
+    /** Why the numbers are not to be used, where they are not. */
+    torn;
+    fingerprint;
+    generation = 0;
+    constructor({ role, config, tensors, adapter, settings, version }) {
+        this.version = version;
+        this.weightMap = weightMap(config.decoder, headOf(role));
+        this.tensors = tensors;
+        this.adapter = adapter;
+        this.device = settings.device;
+        const lookup = adapter && ((layer, projection) => adapter.lowRank(layer, projection));
+        const isMerged = () => this.merged;
+        this.parts = {
+            config: config.decoder,
+            weights: tensors,
+            ops: fusedOps(settings),
+            deferred: deferredOf(config.decoder, settings),
+            // Once it is part of the weights it must not be added again.
+            get adapter() {
+                return isMerged() ? undefined : lookup;
+            },
+            gradientCheckpointing: settings.gradientCheckpointing,
+            storageGeneration: () => this.generation,
+        };
+        for (const [name, tensor] of tensors)
+            tensor.requiresGrad = trains(name, role, adapter, settings);
+        if (adapter)
+            for (const tensor of adapter.tensors().values())
+                tensor.requiresGrad = true;
+    }
+    get merged() {
+        return this.adapterMerged;
+    }
+    get offloaded() {
+        return this.away;
+    }
+    /** Whatever works with weights works with them where they are computed with. */
+    refuseOffloaded() {
+        if (this.away)
+            throw new ModelError('the weights are offloaded; reload() brings them back');
+    }
+    /** Weights that are elsewhere, or half another training's, are not computed with. */
+    refuseUnusable() {
+        this.refuseOffloaded();
+        if (this.torn)
+            throw new ModelError(this.torn);
+    }
+    /** Why the numbers must not be computed with: a change of them failed part-way. */
+    get broken() {
+        return this.torn;
+    }
+    /** Changes the numbers in several steps: where one fails, the others have been made. */
+    async rewrite(work, failure) {
+        this.revision++;
+        this.fingerprint = undefined;
+        this.torn = failure;
+        await work();
+        this.torn = undefined;
+    }
+    /** What is trained: the adapter's matrices by PEFT's names, weights by the weight map's. */
+    trained() {
+        return new Map([
+            ...(this.adapter?.tensors() ?? []),
+            ...[...this.tensors].filter(([, tensor]) => tensor.requiresGrad),
+        ]);
+    }
+    /** The accumulated gradients by the checkpoint's names. The caller disposes them. */
+    gradients() {
+        const found = new Map();
+        for (const [name, tensor] of this.adapter?.tensors() ?? []) {
+            const gradient = tensor.grad;
+            if (gradient)
+                found.set(name, gradient);
+        }
+        for (const weight of this.weightMap) {
+            const gradient = this.tensors.get(weight.name).grad;
+            if (!gradient)
+                continue;
+            for (const [name, view] of checkpointViews([weight], new Map([[weight.name, gradient]])))
+                found.set(name, view);
+            gradient.dispose();
+        }
+        return found;
+    }
+    /** Adds the adapter into the weights, for good. The policy is the same; its numbers differ by rounding. */
+    async mergeAdapter() {
+        if (!this.adapter)
+            throw new ModelError('this model has no adapter');
+        this.refuseUnusable();
+        if (this.merged)
+            return;
+        const adapted = this.adapted();
+        await once(() => {
+            for (const [name, view] of checkpointViews(this.weightMap, this.tensors)) {
+                const low = adapted.get(name);
+                if (low)
+                    view.add_(low.b.matmul(low.a), { alpha: low.scale });
+            }
+        });
+        this.adapterMerged = true;
+        this.fingerprint = undefined;
+        this.revision++;
+    }
+    /** What the adapter adds, by the checkpoint's name of the weight it adds to. */
+    adapted() {
+        const { adapter, merged } = this;
+        const found = new Map();
+        if (!adapter || merged)
+            return found;
+        for (const { name } of this.weightMap.flatMap(({ parts }) => parts)) {
+            const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(name);
+            const projection = match && projections.find(p => p === match[2]);
+            const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined;
+            if (low)
+                found.set(name, low);
+        }
+        return found;
+    }
+    /** Tells weights apart that are not trained: equal for equal bits, found in one pass over them. */
+    async frozenFingerprint() {
+        const frozen = [...this.tensors.values()].filter(tensor => !tensor.requiresGrad);
+        if (frozen.length === 0)
+            return null;
+        if (this.fingerprint === undefined) {
+            const bits = { 2: 'int16', 4: 'int32', 8: 'int64' };
+            const [sums] = await once(() => [
+                stack(frozen.map(tensor => tensor.viewDtype({ dtype: bits[dtypeBytes(tensor.dtype)] }).sum(undefined, { dtype: 'int64' }))),
+            ]);
+            const values = await sums.data();
+            sums.dispose();
+            this.fingerprint = createHash('sha256').update(values.join()).digest('hex').slice(0, 16);
+        }
+        return this.fingerprint;
+    }
+    /** Takes over others' numbers, and their adapter's where both have one. */
+    async copyFrom(other) {
+        this.refuseUnusable();
+        other.refuseUnusable();
+        if (this.merged || other.merged)
+            throw new ModelError('an adapter is merged into the weights, which are no longer those it was trained with');
+        const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])]);
+        const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])];
+        for (const [name, { shape }] of mine) {
+            const found = theirs.get(name)?.shape;
+            if (!found)
+                throw new ModelError(`the other model has no ${name}`);
+            if (found.join() !== shape.join())
+                throw new ModelError(`the other model's ${name} is [${found.join(', ')}], this one's [${shape.join(', ')}]`);
+        }
+        await once(() => {
+            for (const [name, tensor] of mine)
+                tensor.copy_(theirs.get(name));
+        });
+        this.version = other.version;
+        this.fingerprint = undefined;
+        this.revision++;
+    }
+    /** Moves what is trained towards another's numbers, its masters where it has some: `decay` of one's own and the rest of theirs. */
+    async average(other, masters, decay) {
+        this.refuseUnusable();
+        other.refuseUnusable();
+        const theirs = new Map([...other.trained(), ...masters]);
+        await this.rewrite(() => once(() => {
+            for (const [name, tensor] of this.trained()) {
+                const found = theirs.get(name);
+                if (!found)
+                    throw new ModelError(`the other model does not train ${name}`);
+                tensor.mul_(decay).add_(found.to(undefined, tensor.dtype), { alpha: 1 - decay });
+            }
+        }).then(() => { }), 'average() failed part-way, and the weights are neither; load a state again');
+        this.version = other.version;
+    }
+    /** Moves weights, adapter, gradients and the tensors of `others` to CPU memory. */
+    async offload(others) {
+        this.away = true;
+        await this.move('cpu', others);
+    }
+    async reload(others) {
+        await this.move(this.device, others);
+        this.away = false;
+    }
+    async move(device, others) {
+        // Weights of the CPU are where they would go.
+        if (this.device === 'cpu')
+            return;
+        this.generation++;
+        const own = [...this.tensors.values(), ...(this.adapter?.tensors().values() ?? [])];
+        const graded = new Set(own.filter(tensor => scope(() => tensor.grad !== undefined)));
+        await once(() => {
+            // The tensors stay the ones the programs captured; only their memory changes.
+            for (const tensor of [...own, ...others]) {
+                const gradient = graded.has(tensor) ? tensor.grad : undefined;
+                tensor.setData(tensor.detach().toCopy({ device }));
+                if (gradient)
+                    tensor.grad = gradient.toCopy({ device });
+            }
+        });
+    }
+    /** Drops accumulated gradients. */
+    zeroGrad() {
+        for (const tensor of this.trained().values())
+            tensor.grad = undefined;
+    }
+    dispose() {
+        this.adapter?.dispose();
+        for (const tensor of this.tensors.values())
+            tensor.dispose();
+    }
+}
+/** The layers over a float32 stream, where one is wanted beside weights that are not float32 themselves. */
+function deferredOf(config, { device, dtype, residualDtype }) {
+    if (residualDtype === 'weights' || dtype === 'float32' || dtype === 'float64')
+        return undefined;
+    const found = deferredOpsFor(config, { device, dtype });
+    if (!found)
+        throw new ModelError(`residualDtype float32 beside ${dtype} weights on ${device}: there are kernels for bfloat16 on Hopper GPUs, and for families with norms before attention and MLP. Leave it out, or load the model in float32.`);
+    return found;
+}
+//# sourceMappingURL=parameters.js.map

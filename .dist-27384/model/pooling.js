@@ -1,0 +1,21 @@
+import { idsOf } from './sequence.js';
+/**
+ * The padding that a reward model's score passes over, or undefined for a score at the last token whatever it is. Reward models that
+ * transformers and TRL wrote are asked at the last token that is not `pad_token_id`, also where that id ends texts. A model whose
+ * head is trained here is asked at the last token; its export names a padding that ends no text, so that both rules agree.
+ */
+export function pooledPadding({ head, raw }, adapter) {
+    const madeByPeft = adapter?.raw.peft_version !== undefined;
+    const { pad_token_id: id } = raw;
+    return (head === 'score' || madeByPeft) && typeof id === 'number' ? id : undefined;
+}
+/** The last position that is not padding; 0 where all are, as transformers has it. */
+export function pooledPosition(sequence, padding) {
+    const ids = idsOf(sequence);
+    let at = ids.length - 1;
+    if (padding !== undefined)
+        while (at > 0 && ids[at] === padding)
+            at--;
+    return at;
+}
+//# sourceMappingURL=pooling.js.map

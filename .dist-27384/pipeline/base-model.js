@@ -1,0 +1,112 @@
+/** The model that the pipeline begins with, as a directory. */
+import { existsSync } from 'node:fs';
+import { cp, link, readdir, readFile, realpath, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InputError, WhetstoneError } from '../errors/index.js';
+import { writeDirectoryAtomic } from '../files/index.js';
+import { initModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js';
+import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js';
+import { checkModel, checkTokenizer } from './extensions.js';
+import { isFileOrLink } from './fingerprints.js';
+/** A directory with a model and its tokenizer: the config's own, or one that is made in `into`. */
+export async function baseModelDirectory(options) {
+    const { config, extensions, into, existing, ...context } = options;
+    const { baseModel, tokenizerPath } = config;
+    const { loadTokenizer, loadBaseModel } = extensions;
+    if (existing === 'keep' && (loadTokenizer || loadBaseModel) && existsSync(join(into, 'config.json')))
+        return into;
+    const tokenizer = loadTokenizer
+        ? checkTokenizer(await loadTokenizer({ config, ...context }))
+        : tokenizerPath === undefined
+            ? undefined
+            : await givenTokenizer(tokenizerPath);
+    const given = loadBaseModel
+        ? checkModel('loadBaseModel', await loadBaseModel({ config, ...context, tokenizer }))
+        : baseModel;
+    if (given === undefined)
+        throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}', {
+            remedy: 'Give it in the config, as --set baseModel=DIR, or from code: runFullPipeline({ baseModel }).',
+        });
+    if (typeof given === 'string') {
+        if (tokenizer === undefined)
+            return given;
+        if (loadTokenizer === undefined) {
+            await checkSameTokenizer(given, tokenizer.dir);
+            if (await sameFiles(given, tokenizer.dir))
+                return given;
+        }
+        return withTokenizer(given, { tokenizer, option: loadTokenizer ? 'loadTokenizer' : 'tokenizerPath' }, into);
+    }
+    if ('family' in given)
+        return randomModel(given, tokenizer, into, options.signal);
+    return writtenModel(given, tokenizer, into);
+}
+/** The tokenizer that `tokenizerPath` names. */
+export async function givenTokenizer(path) {
+    return Tokenizer.load(path).catch(cause => {
+        if (!(cause instanceof WhetstoneError))
+            throw cause;
+        throw new InputError(`tokenizerPath: ${cause.message}`, { cause });
+    });
+}
+/** Two tokenizers where one was said: ids of one mean something else to the other. */
+export async function checkSameTokenizer(model, tokenizer) {
+    const [own, other] = await Promise.all([model, tokenizer].map(tokenizerFingerprint));
+    if (own !== undefined && own !== other)
+        throw new InputError(`tokenizerPath: ${tokenizer} is another tokenizer than that of the model in ${model}, so that token ids mean ` +
+            'something else to it; leave tokenizerPath out, or give the tokenizer that the model was made with');
+}
+/** Whether all files of two tokenizers are the same: the chat template and the special tokens too. */
+async function sameFiles(model, tokenizer) {
+    const bytes = (path) => readFile(path, 'utf8').catch(() => '');
+    for (const name of tokenizerFiles)
+        if ((await bytes(join(model, name))) !== (await bytes(join(tokenizer, name))))
+            return false;
+    return true;
+}
+/** A model of random weights, which the config asked for. */
+async function randomModel({ family, size, seed }, tokenizer, out, signal) {
+    const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId };
+    const config = newConfig(family, { ...sizes[size], vocabSize: embeddingRows(tokenizer) }, tokens);
+    await writeDirectoryAtomic(out, at => initModel({ config, seed, dtype: 'float32', tokenizer: tokenizer.dir, tokens, out: at, signal }), { replaces: () => true });
+    return out;
+}
+/** A model object as a directory, with the tokenizer that was loaded for it. */
+export async function writtenModel(model, tokenizer, out) {
+    try {
+        await writeDirectoryAtomic(out, async (at) => {
+            await model.export(at, { what: 'model' });
+            if (tokenizer)
+                await copyTokenizer(tokenizer.dir, at);
+        }, { replaces: () => true });
+        return out;
+    }
+    finally {
+        model.dispose();
+    }
+}
+/** The weights of a directory beside another tokenizer, as links: no weight is there twice. */
+async function withTokenizer(model, { tokenizer, option }, out) {
+    const { vocabSize } = (await readConfig(model)).decoder;
+    if (tokenizer.vocabSize > vocabSize)
+        throw new InputError(`${option}: the tokenizer in ${tokenizer.dir} has ${tokenizer.vocabSize} tokens, and ${model} a vocabulary of ${vocabSize}`);
+    await writeDirectoryAtomic(out, async (at) => {
+        for (const entry of await readdir(model, { withFileTypes: true })) {
+            const found = join(model, entry.name);
+            if (tokenizerFiles.includes(entry.name) || !(await isFileOrLink(entry, found)))
+                continue;
+            const [from, to] = [await realpath(found), join(at, entry.name)];
+            await link(from, to).catch(() => symlink(from, to));
+        }
+        await copyTokenizer(tokenizer.dir, at);
+    }, { replaces: () => true });
+    return out;
+}
+async function copyTokenizer(from, to) {
+    for (const name of tokenizerFiles) {
+        const isThere = await stat(join(from, name)).catch(() => undefined);
+        if (isThere)
+            await cp(join(from, name), join(to, name), { recursive: true });
+    }
+}
+//# sourceMappingURL=base-model.js.map

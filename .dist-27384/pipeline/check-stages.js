@@ -1,0 +1,143 @@
+/** Everything that can be known of all stages before the first one begins: configs, rows, model headers, vocabularies, rewards. */
+import { existsSync } from 'node:fs';
+import { InputError, WhetstoneError } from '../errors/index.js';
+import { readConfig } from '../model/index.js';
+import { checkData, checkModels, MachineError, planRl, planRows, requireMachine, } from '../train/index.js';
+import { optionNames, stageConfig } from './stage-configs.js';
+import { givenOrMade, usesRewardModel } from './stages.js';
+/**
+ * Checks the stages that are to run. A model that an earlier one of them will make is stood in for by the base model, which has
+ * the same shape and tokenizer; one that none of them makes has to be there.
+ */
+export async function checkStages(stages, pipeline, { base, signal }) {
+    const { config } = pipeline;
+    const checked = [];
+    for (const stage of stages) {
+        const model = startOf(stage, stages, config, base);
+        const { context } = (await headerOf(stage, model, config)).decoder;
+        const resolved = stageConfig(stage, pipeline, { model, context });
+        const ownRewards = stage === 'ppo' && usesRewardModel(config);
+        const rewardModel = ownRewards ? rewardModelOf(stages, config) : undefined;
+        const scorer = ownRewards ? (rewardModel ?? model) : undefined;
+        const plan = planStage(resolved, { rewardModel: scorer, rewards: usesRewardModel(config) ? 'own' : 'given' });
+        try {
+            if (rewardModel !== undefined)
+                await checkScores(rewardModel, config);
+            const models = await checkModels(plan);
+            // A GPU that is not here is found before the stages that come before the one that needs it.
+            requireMachine(models);
+            checked.push({
+                stage,
+                resolved,
+                plan,
+                models,
+                data: await checkData(plan, { tokenizer: models.tokenizer, signal }),
+            });
+        }
+        catch (error) {
+            if (!(error instanceof WhetstoneError))
+                throw error;
+            const { remedy } = error;
+            const message = `stage ${stage}: ${inOurWords(error.message, resolved.training)}`;
+            if (error instanceof MachineError)
+                throw new MachineError(message, error.checked, { cause: error, remedy: error.remedy });
+            throw new InputError(message, { cause: error, ...(remedy === undefined ? {} : { remedy }) });
+        }
+    }
+    return checked;
+}
+/** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */
+function inOurWords(message, training) {
+    const option = message.match(/^[\w.]+(?=[: ])/)?.[0];
+    const ours = Object.entries(optionNames[training]).find(([, name]) => name === option)?.[0];
+    return ours === undefined ? message : `${ours}${message.slice(option.length)}`;
+}
+/** The directory that stands for the model a stage begins with. */
+function startOf(stage, stages, config, base) {
+    if (stage === 'sft' || stages.includes('sft'))
+        return base;
+    const model = givenOrMade(config, 'sft');
+    if (!existsSync(model))
+        throw new InputError(`stage ${stage}: needs the model of the SFT stage, and ${model} is not there`, {
+            remedy: 'Run the stage sft too, or name a model to begin with: sftModel.',
+        });
+    return model;
+}
+function rewardModelOf(stages, config) {
+    if (stages.includes('reward'))
+        return undefined;
+    const model = givenOrMade(config, 'reward');
+    if (!existsSync(model))
+        throw new InputError(`stage ppo: needs a reward model, and ${model} is not there`, {
+            remedy: 'Run the stage reward too, name a reward model (rewardModel), or give rewards of your own (ppo: { rewards }).',
+        });
+    return model;
+}
+/** The header of the model, with the stage in what is wrong with it. */
+async function headerOf(stage, model, { sftModel }) {
+    try {
+        return await readConfig(model);
+    }
+    catch (error) {
+        if (!(error instanceof WhetstoneError))
+            throw error;
+        const option = model === sftModel ? 'sftModel' : 'baseModel';
+        throw new InputError(`stage ${stage}: ${option}: ${error.message}`, { cause: error });
+    }
+}
+/** A reward model that a program made has to read the tokens of the policy that it will score. */
+export async function checkMadeRewardModel(resolved, sftModel) {
+    const plan = planStage(resolved, { rewardModel: undefined, rewards: 'own' });
+    const policy = {
+        name: 'the policy',
+        option: 'sftModel',
+        directory: sftModel,
+        role: 'language',
+        trained: 'nothing',
+        computes: 'no',
+    };
+    await checkModels({ ...plan, models: [policy, { ...plan.models[0], option: 'createRewardModel' }] });
+}
+/** A language model taken for a reward model would score with a random head. */
+async function checkScores(model, config) {
+    const { head } = await readConfig(model);
+    if (head === 'score')
+        return;
+    const option = config.rewardModel === undefined ? '' : 'rewardModel: ';
+    throw new InputError(`${option}${model} is a language model; a reward model has a score head`);
+}
+/** What a stage will open. `rewards: own` are those of the pipeline's reward model, whose description is not written yet. */
+export function planStage(resolved, { rewardModel, rewards }) {
+    switch (resolved.training) {
+        case 'sft':
+            return planRows(resolved.config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 });
+        case 'reward':
+            return planRows(resolved.config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 });
+        case 'preference': {
+            const { loss, reference } = resolved.config;
+            const kind = loss === 'kto' ? 'labelled' : 'preferences';
+            return planRows(resolved.config, { kind, role: 'language', sequencesPerRow: loss === 'kto' ? 1 : 2, reference });
+        }
+        case 'rl': {
+            const plan = planRl(resolved.config);
+            const scorer = rewardModel === undefined
+                ? []
+                : [
+                    {
+                        name: 'the reward model',
+                        option: 'rewardModel',
+                        directory: rewardModel,
+                        role: 'reward',
+                        trained: 'nothing',
+                        computes: 'yes',
+                    },
+                ];
+            return {
+                ...plan,
+                models: [...plan.models, ...scorer],
+                rewards: rewards === 'own' ? undefined : plan.rewards,
+            };
+        }
+    }
+}
+//# sourceMappingURL=check-stages.js.map

@@ -1,0 +1,186 @@
+/** What the pipeline is told: one schema, whose descriptions are the help and the docs. */
+import { z } from 'zod';
+import { dataOptionsShape, dataSchema } from '../data/index.js';
+import { InputError } from '../errors/index.js';
+import { families, sizes } from '../model/index.js';
+import { devicePattern, expectedDevice } from '../tensor/index.js';
+import { algorithms, commonWords, preferencePaths, preferenceSchema, resolveConfig, rewardModelSchema, rlPaths, rlSchema, rlWords, sftSchema, supervisedPaths, } from '../train/index.js';
+const path = z.string().min(1);
+const rate = z.number().positive();
+const count = z.int().min(1);
+export const preferenceAlgorithms = ['dpo', 'cdpo', 'ipo', 'kto'];
+/** A section holds options of that training; they are checked by its own schema when the stage is. */
+const section = z.record(z.string(), z.unknown()).default({});
+const randomModelSchema = z.strictObject({
+    family: z.enum(families).describe('of the decoder'),
+    size: z.enum(Object.keys(sizes)).describe('a shape by name, as `whetstone init` has them'),
+    seed: z.int().min(0).default(0).describe('of the random weights'),
+});
+export const pipelineShape = {
+    modelName: z.string().min(1).default('model').describe('what the model is called in logs'),
+    baseModel: z
+        .union([path, randomModelSchema])
+        .optional()
+        .describe('where it all begins: a model directory; or {family, size, seed}, which asks for random weights and needs tokenizerPath'),
+    tokenizerPath: path
+        .optional()
+        .describe("a directory with a tokenizer.json (default: the base model's, which must be the same where both are given)"),
+    chatTemplate: dataOptionsShape.chatTemplate.describe("of all stages, unless a section has its own: auto (the tokenizer's), none (text prompts are taken as they are), chatml or a file of Jinja"),
+    sftModel: path.optional().describe('a model in place of what the SFT stage would make; that stage is then left out'),
+    rewardModel: path
+        .optional()
+        .describe('a reward model in place of what the reward stage would make; that stage is then left out'),
+    device: z
+        .string()
+        .regex(devicePattern, expectedDevice)
+        .default('auto')
+        .describe('where all stages run, unless a section has a device of its own; auto: a GPU where there is one'),
+    seed: z.int().min(0).default(0).describe('of everything that is drawn'),
+    sftDataPath: dataSchema.default('data/sft_data.jsonl').describe('conversations to learn from'),
+    sftEpochs: count.default(3).describe('how often every conversation is seen'),
+    sftLr: rate.default(5e-5).describe('the highest learning rate of SFT'),
+    sftBatchSize: count.default(32).describe('conversations of an optimiser step'),
+    rewardDataPath: dataSchema.default('data/preference_data.jsonl').describe('preferences: pairs of answers'),
+    rewardEpochs: count.default(5).describe('how often every pair is seen; by DPO and its kin too'),
+    rewardLr: rate.default(5e-5).describe('the highest learning rate of the reward model'),
+    rewardBatchSize: count.default(32).describe('pairs of an optimiser step; of DPO and its kin too'),
+    freezeRewardBackbone: z.boolean().default(false).describe("train the reward model's head alone"),
+    algorithm: z
+        .enum([...algorithms, ...preferenceAlgorithms])
+        .default('ppo')
+        .describe('of the last stage: ppo, another by rewards such as grpo, or dpo, cdpo, ipo, kto without a reward model'),
+    ppoDataPath: dataSchema.default('data/ppo_prompts.jsonl').describe('prompts to answer'),
+    ppoIterations: count.default(1000).describe('rollouts with their updates'),
+    ppoLrPolicy: rate.default(1e-5).describe("the policy's highest learning rate, whatever the algorithm"),
+    ppoLrValue: rate.default(3e-4).describe("the critic's, where there is one"),
+    ppoBatchSize: count.default(32).describe('prompts of a rollout'),
+    ppoMiniBatchSize: count
+        .default(8)
+        .describe('samples of an optimiser step, at most the rollout (not ppo: the whole rollout unless given)'),
+    ppoEpochs: count.default(4).describe('passes over each rollout (not ppo: as the algorithm has it unless given)'),
+    maxLength: z
+        .int()
+        .min(2)
+        .default(512)
+        .describe("tokens of a sequence in every stage, prompt and answer together (default: 512 or the model's context)"),
+    validationShare: z
+        .number()
+        .gt(0)
+        .max(0.9)
+        .default(0.05)
+        .describe('share of the rows of each stage that is held out; the best model is the one that is best on them'),
+    saveDir: path.default('rlhf_outputs').describe('where everything is written'),
+    saveInterval: count
+        .default(100)
+        .describe('optimiser steps between checkpoints, and iterations between policies that stay (ppo/iteration_000100)'),
+    samplePrompts: z
+        .array(z.string().min(1))
+        .min(1)
+        .optional()
+        .describe('prompts answered before and after each stage (default: the first four held-out ones of the last stage)'),
+    logLevel: z
+        .enum(['debug', 'info', 'warning', 'error'])
+        .default('info')
+        .describe('what is said and kept in logs/pipeline.log'),
+    sft: section.describe('further options of SFT, such as optimizer: {schedule}; see docs/sft.md'),
+    reward: section.describe('further options of the reward model, such as margin; see docs/reward-model.md'),
+    ppo: section.describe('further options of the last stage, such as gamma and klController; see docs/pipeline.md'),
+};
+export const pipelineSchema = z.strictObject(pipelineShape);
+const dataPaths = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'].flatMap(name => [name, `${name}.path`]);
+const inSection = (name, paths) => paths.map(one => `${name}.${one}`);
+const paths = [
+    ...['baseModel', 'tokenizerPath', 'chatTemplate', 'sftModel', 'rewardModel', 'saveDir'],
+    ...dataPaths,
+    ...inSection('sft', supervisedPaths),
+    ...inSection('reward', supervisedPaths),
+    ...inSection('ppo', [...rlPaths, ...preferencePaths]),
+];
+/** Every option with its default: what {@link createRlhfPipeline} takes, to be changed where needed. */
+export function getDefaultConfig() {
+    return pipelineSchema.parse({});
+}
+/** A config from its layers; what is wrong is one error that names each option. */
+export function resolvePipelineConfig(layers) {
+    const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords });
+    const problems = pipelineProblems(resolved.config);
+    if (problems.length > 0)
+        throw new InputError(problems.join('\n'));
+    return resolved;
+}
+const dataNames = 'sftDataPath, rewardDataPath and ppoDataPath';
+const epochNames = 'sftEpochs, rewardEpochs and ppoEpochs';
+const batchNames = 'sftBatchSize, rewardBatchSize and ppoBatchSize';
+const rateNames = 'sftLr, rewardLr, ppoLrPolicy and ppoLrValue';
+const inSections = (option) => `${option}, in the sections sft, reward and ppo`;
+/** Options of the trainings have their places in the sections; those that the pipeline has itself are the same here. */
+const sectioned = Object.entries(commonWords).map(([name, here]) => [
+    name,
+    /^(--|device\b)/.test(here) ? here : inSections(here.replace(/,.*/, '')),
+]);
+/** Words of other systems. docs/migrating.md has them. */
+export const pipelineOtherWords = {
+    ...Object.fromEntries(sectioned),
+    model: 'baseModel',
+    baseModelPath: 'baseModel',
+    modelNameOrPath: 'baseModel',
+    pretrain: 'baseModel',
+    output: 'saveDir',
+    outputDir: 'saveDir',
+    savePath: 'saveDir',
+    data: dataNames,
+    dataset: dataNames,
+    datasetName: dataNames,
+    trainFile: dataNames,
+    trainDataset: dataNames,
+    inputKey: dataNames,
+    labelKey: dataNames,
+    referenceKey: dataNames,
+    tokenizer: 'tokenizerPath',
+    processingClass: 'tokenizerPath',
+    maxSeqLength: 'maxLength',
+    maxSeqLen: 'maxLength',
+    epochs: epochNames,
+    numTrainEpochs: epochNames,
+    maxEpochs: epochNames,
+    batchSize: batchNames,
+    trainBatchSize: batchNames,
+    perDeviceTrainBatchSize: batchNames,
+    gradientAccumulationSteps: batchNames,
+    learningRate: rateNames,
+    lr: rateNames,
+    gamma: 'ppo: { gamma }',
+    klCoef: 'ppo: { klController: { kind: "fixed", coef } }',
+    margin: 'reward: { margin }',
+    stages: '--stages on the command line',
+};
+/** Options of the trainings that were written beside the sections they belong in. */
+function sectionWords() {
+    const shapes = {
+        sft: sftSchema.shape,
+        reward: rewardModelSchema.shape,
+        ppo: { ...rlSchema.shape, ...preferenceSchema.shape },
+    };
+    const names = new Set(Object.values(shapes).flatMap(shape => Object.keys(shape)));
+    const list = new Intl.ListFormat('en-GB');
+    const places = (name) => {
+        const sections = Object.entries(shapes).flatMap(([section, shape]) => (name in shape ? [section] : []));
+        return `${sections.length === 1 ? 'section' : 'sections'} ${list.format(sections)}`;
+    };
+    return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)},`]));
+}
+const otherWords = { ...sectionWords(), ...pipelineOtherWords };
+function pipelineProblems({ baseModel, tokenizerPath }) {
+    const problems = [];
+    if (typeof baseModel === 'object' && tokenizerPath === undefined)
+        problems.push('tokenizerPath: missing; a model of random weights needs a tokenizer: `whetstone tokenizer train`');
+    if (tokenizerPath !== undefined && /\.(pkl|pickle|pt|bin)$/i.test(tokenizerPath))
+        problems.push(`tokenizerPath: ${tokenizerPath} is a pickle, which can run code and is never read; expected a directory with a ` +
+            'tokenizer.json (save_pretrained writes one, `whetstone tokenizer train` makes one)');
+    return problems;
+}
+/** Whether the last stage learns from preferences alone. */
+export function isPreferenceAlgorithm(algorithm) {
+    return preferenceAlgorithms.includes(algorithm);
+}
+//# sourceMappingURL=config.js.map

@@ -1,0 +1,223 @@
+var _a;
+/** SFT, a reward model, PPO: one after another, each alone, or as much of it as is not done yet. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { InputError, refuse } from '../errors/index.js';
+import { evaluateModel } from '../evaluate/index.js';
+import { checkNewDirectory, makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js';
+import { silentReport } from '../progress/index.js';
+import { takeLock } from '../run/index.js';
+import { Tokenizer } from '../text/index.js';
+import { fileLayer, runVersions } from '../train/index.js';
+import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js';
+import { checkResume } from './check-resume.js';
+import { checkStages } from './check-stages.js';
+import { resolvePipelineConfig } from './config.js';
+import { checkExtensions } from './extensions.js';
+import { answerLength, promptFor, SampleLog, templateOf } from './sample-log.js';
+import { generateSamples } from './samples.js';
+import { fromSeedConfig, isSeedConfig } from './seed-config.js';
+import { checkAllowed } from './stage-changes.js';
+import { PipelineLog } from './stage-logs.js';
+import { runStage } from './stage-runner.js';
+import { givenOrMade, stageModel, stageNames, usesRewardModel, wholePipeline } from './stages.js';
+import { unusedOptions } from './unused-options.js';
+/**
+ * A pipeline from a config, or from a file of one. Nothing is written before a stage runs.
+ *
+ * @example
+ * const pipeline = await createRlhfPipeline({ baseModel: 'model', sftDataPath: 'conversations.jsonl', saveDir: 'rlhf' })
+ * const { model } = await pipeline.runFullPipeline()
+ * console.log(await pipeline.generateSample('What is 2 + 2?', { model }))
+ */
+export async function createRlhfPipeline(config, { report = silentReport, layers = [], ...extensions } = {}) {
+    if (typeof config !== 'string' && (typeof config !== 'object' || config === null || Array.isArray(config)))
+        throw new InputError('config: expected options by name, or the path of a file of them');
+    checkExtensions({ ...extensions });
+    const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: config };
+    return new RlhfPipeline(resolvePipelineConfig([first, ...layers]), { report, extensions });
+}
+const isFile = (config) => typeof config === 'string' || config instanceof URL;
+async function configLayer(from) {
+    const file = typeof from === 'string' ? from : fileURLToPath(from);
+    const layer = fileLayer(file, await readConfigFile(file));
+    return isSeedConfig(file, layer.values) ? { ...layer, values: fromSeedConfig(file, layer.values) } : layer;
+}
+export class RlhfPipeline {
+    config;
+    /** Where each option came from, by dotted path. */
+    origins;
+    #report;
+    #extensions;
+    get #resolved() {
+        return { config: this.config, origins: this.origins };
+    }
+    constructor(resolved, { report, extensions }) {
+        this.config = resolved.config;
+        this.origins = resolved.origins;
+        this.#report = report;
+        this.#extensions = extensions;
+    }
+    /** Supervised fine-tuning: `sft/best_model`. Begins with the config's `baseModel`, or with the one that is given. */
+    async runSft({ baseModel, ...options } = {}) {
+        return this.#with({ baseModel }).#one('sft', options);
+    }
+    /** The reward model: `reward_model/best_model`. Begins with what SFT made, or with `sftModel`. */
+    async runRewardTraining({ sftModel, ...options } = {}) {
+        return this.#with({ sftModel }).#one('reward', options);
+    }
+    /** The last stage: `ppo/final_model`, or that of another algorithm. Begins with what the others made, or with what is given. */
+    async runPpoTraining({ sftModel, rewardModel, ...options } = {}) {
+        return this.#with({ sftModel, rewardModel }).#one('ppo', options);
+    }
+    /** All stages, or those that are named, in their order. What all of them need is checked before the first begins. */
+    async runFullPipeline({ stages, baseModel, ...options } = {}) {
+        const results = await this.#with({ baseModel }).#run(this.#inOrder(stages), options);
+        const last = results.at(-1);
+        return { outcome: last.outcome === 'stopped' ? 'stopped' : 'finished', stages: results, model: last.model };
+    }
+    /** Options that were given and that no stage reads, such as `rewardLr` where `algorithm` is `dpo`. */
+    get unusedOptions() {
+        return unusedOptions(this.#resolved);
+    }
+    /** What a run would find, without running or writing anything. */
+    async check({ stages, signal = never, } = {}) {
+        await checkNewDirectory(this.config.saveDir).catch(error => refuse('saveDir', error));
+        const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'));
+        try {
+            return await this.#check(this.#inOrder(stages), { into: join(into, 'base_model'), resume: false, signal });
+        }
+        finally {
+            await rm(into, { recursive: true, force: true });
+        }
+    }
+    /** An answer of a model: the last stage's that there is, or one that is named. It is loaded anew, and let go of. */
+    async generateSample(prompt, options = {}) {
+        const { model = this.#latestModel(), temperature = 0, seed = this.config.seed, signal = never } = options;
+        const { maxNewTokens = await answerLength(this.config, model) } = options;
+        const chatTemplate = templateOf(this.config);
+        const tokenizer = await Tokenizer.load(model, { chatTemplate });
+        const settings = { device: this.config.device, chatTemplate, maxNewTokens, temperature, seed, signal };
+        const [answer] = await generateSamples(model, [promptFor(prompt, tokenizer, this.config)], settings);
+        return answer.sample.response;
+    }
+    /**
+     * Measures a model on held-out data: the last stage's that there is, or one that is named, beside what SFT made (`reference`
+     * names another). Rewards are those of the pipeline. The numbers are those of `whetstone eval`.
+     */
+    async evaluateModel(options) {
+        const { config } = this;
+        const { model = this.#latestModel() } = options;
+        const sft = givenOrMade(config, 'sft');
+        const reward = usesRewardModel(config) ? givenOrMade(config, 'reward') : config.ppo.rewards;
+        return evaluateModel({
+            device: config.device,
+            chatTemplate: templateOf(config),
+            maxNewTokens: await answerLength(config, model),
+            ...(model !== sft && existsSync(sft) ? { reference: sft } : {}),
+            ...(typeof reward === 'string' && existsSync(reward) ? { reward } : {}),
+            report: this.#report,
+            ...options,
+            model,
+        });
+    }
+    /** The same pipeline with models in place of what earlier stages make. */
+    #with(models) {
+        const given = Object.fromEntries(Object.entries(models).filter(([, model]) => model !== undefined));
+        const config = { ...this.config, ...given };
+        return new _a({ config, origins: this.origins }, { report: this.#report, extensions: this.#extensions });
+    }
+    async #one(stage, options) {
+        const [result] = await this.#run([stage], options);
+        return result;
+    }
+    async #run(stages, options) {
+        const { resume = false, allowChange = [], signal = never } = options;
+        const { saveDir } = this.config;
+        if (allowChange.length > 0 && !resume)
+            throw new InputError('allowChange: goes with resume, and with nothing else');
+        checkAllowed(allowChange);
+        await checkNewDirectory(saveDir).catch(error => refuse('saveDir', error));
+        await makeDirectory(saveDir);
+        const lock = await takeLock(join(saveDir, 'lock'));
+        try {
+            const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal });
+            if (resume)
+                await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange });
+            await this.#keepConfig();
+            const log = new PipelineLog(this.config, this.#report);
+            for (const name of this.unusedOptions)
+                await log.write('warning', `${name}: no stage of this pipeline reads it`);
+            const around = {
+                ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
+                ...{ resume, allowChange, signal, base: checked[0].resolved.config.model },
+                log,
+                samples: await SampleLog.open(this.config, checked, signal),
+            };
+            const results = [];
+            for (const one of checked) {
+                results.push(await runStage(one, around).catch(async (error) => {
+                    await log.write('error', `${one.stage}: ${error.message}`);
+                    throw error;
+                }));
+                if (results.at(-1).outcome === 'stopped')
+                    break;
+            }
+            return results;
+        }
+        finally {
+            await lock.release();
+            // Where nothing was begun, nothing stays.
+            await rmdir(saveDir).catch(() => { });
+        }
+    }
+    async #check(stages, { into, resume, signal }) {
+        const context = { config: this.config, report: this.#report, signal };
+        const existing = resume ? 'keep' : 'make';
+        this.#refuseGiven(stages);
+        const base = stages.includes('sft')
+            ? await baseModelDirectory({ ...context, extensions: this.#extensions, into, existing })
+            : undefined;
+        const checked = await checkStages(stages, this.#resolved, { base, signal });
+        // Where SFT runs, its model has the tokenizer that is named; one that was made elsewhere may have another.
+        const { tokenizerPath } = this.config;
+        if (base === undefined && tokenizerPath !== undefined)
+            await checkSameTokenizer(checked[0].resolved.config.model, (await givenTokenizer(tokenizerPath)).dir);
+        return checked;
+    }
+    #inOrder(stages = wholePipeline(this.config)) {
+        const wanted = stageNames.filter(name => stages.includes(name));
+        const unknown = stages.find(name => !wanted.includes(name));
+        if (unknown !== undefined || wanted.length === 0)
+            throw new InputError(`stages: ${unknown === undefined ? 'none is given' : `there is none of the name "${unknown}"`}; there are ${stageNames.join(', ')}`);
+        return wanted;
+    }
+    /** A stage would be run for nothing where the others read another model. */
+    #refuseGiven(stages) {
+        const given = { sft: this.config.sftModel, reward: this.config.rewardModel, ppo: undefined };
+        for (const stage of stages)
+            if (given[stage] !== undefined)
+                throw new InputError(`${stage}Model: ${given[stage]} takes the place of what the stage ${stage} would make, and that stage is to run`, { remedy: `Leave out the stage ${stage}, or the option ${stage}Model.` });
+    }
+    /** `config.json`: every option in force, and what it was run with. */
+    async #keepConfig() {
+        const { config, origins } = this;
+        const kept = { schemaVersion: 1, versions: runVersions(), config, origins };
+        await writeFileAtomic(join(config.saveDir, 'config.json'), `${JSON.stringify(kept, undefined, 2)}\n`);
+    }
+    #latestModel() {
+        const { config } = this;
+        const models = [stageModel(config, 'ppo'), givenOrMade(config, 'sft')];
+        const found = models.find(model => existsSync(join(model, 'config.json')));
+        if (found === undefined)
+            throw new InputError(`there is no model in ${config.saveDir} yet; run a stage, or say which model: {model: DIR}`);
+        return found;
+    }
+}
+_a = RlhfPipeline;
+/** Of a call that nothing stops. */
+const never = new AbortController().signal;
+//# sourceMappingURL=rlhf-pipeline.js.map

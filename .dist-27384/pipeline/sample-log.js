@@ -1,0 +1,67 @@
+/** `samples/`: the same few prompts, answered before and after each stage. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeDirectory, writeFileAtomic } from '../files/index.js';
+import { readConfig } from '../model/index.js';
+import { promptTurns } from '../text/index.js';
+import { generateSamples, promptsOf, scoreSamples, writeSamples } from './samples.js';
+import { stageDefaults } from './stage-configs.js';
+export class SampleLog {
+    config;
+    prompts;
+    constructor(config, prompts) {
+        this.config = config;
+        this.prompts = prompts;
+    }
+    /** With the prompts of the config, or those that were taken from the last stage's data when the pipeline began. */
+    static async open(config, checked, signal) {
+        const { samplePrompts, saveDir } = config;
+        const { plan, models } = checked.at(-1);
+        const { tokenizer } = models;
+        if (samplePrompts)
+            return new SampleLog(config, samplePrompts.map(text => promptFor(text, tokenizer, config)));
+        const file = join(saveDir, 'samples', 'prompts.json');
+        const kept = await readFile(file, 'utf8').catch(() => undefined);
+        if (kept !== undefined)
+            return new SampleLog(config, JSON.parse(kept));
+        const prompts = await promptsOf(plan, { tokenizer, signal });
+        await makeDirectory(join(saveDir, 'samples'));
+        await writeFileAtomic(file, `${JSON.stringify(prompts, undefined, 2)}\n`);
+        return new SampleLog(config, prompts);
+    }
+    /** Writes what a model answers, with scores where a reward model is there to give them. */
+    async keep(name, model, { rewardModel, signal }) {
+        const { config, prompts } = this;
+        if (prompts.length === 0)
+            return;
+        const { device, seed, saveDir } = config;
+        const maxNewTokens = await answerLength(config, model);
+        const answers = await generateSamples(model, prompts, {
+            ...{ device, maxNewTokens, temperature: 0, seed, signal },
+            chatTemplate: templateOf(config),
+        });
+        const sequences = answers.map(({ ids }) => ids);
+        const scores = rewardModel && (await scoreSamples(rewardModel, sequences, { device: rewardDevice(config), signal }));
+        const samples = answers.map(({ sample }, i) => (scores ? { ...sample, reward: scores[i] } : sample));
+        await writeSamples(saveDir, name, samples);
+    }
+}
+/** A text as the data of the last stage would have it. */
+export function promptFor(text, tokenizer, config) {
+    return promptTurns(text, tokenizer, templateOf(config));
+}
+/** The chat template of the last stage. */
+export function templateOf({ ppo, chatTemplate }) {
+    return typeof ppo.chatTemplate === 'string' ? ppo.chatTemplate : chatTemplate;
+}
+/** Tokens of an answer: as in the last stage, within what the model takes. */
+export async function answerLength({ ppo }, model) {
+    const { maxNewTokens = stageDefaults.rl.maxNewTokens } = ppo;
+    const { context } = (await readConfig(model)).decoder;
+    return Math.min(Number(maxNewTokens), Math.floor(context / 2));
+}
+/** Where the reward model runs, while it is trained and while it scores. */
+export function rewardDevice({ reward, device }) {
+    return typeof reward.device === 'string' ? reward.device : device;
+}
+//# sourceMappingURL=sample-log.js.map

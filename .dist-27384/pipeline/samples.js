@@ -1,0 +1,88 @@
+/** Answers to the same few prompts, before and after each stage: what training did, in words. */
+import { join } from 'node:path';
+import { dataOptionsSchema, openDataset } from '../data/index.js';
+import { InputError } from '../errors/index.js';
+import { makeDirectory, writeFileAtomic } from '../files/index.js';
+import { LocalModel } from '../model/index.js';
+import { openEngine } from '../rollout/index.js';
+import { resolveDevice } from '../tensor/index.js';
+import { fitPrompt } from '../text/index.js';
+/** Prompts of a plan's data that are shown, where none were asked for. */
+const shownPrompts = 4;
+/** The answers of a model in a directory. */
+export async function generateSamples(directory, prompts, options) {
+    const { device, chatTemplate, maxNewTokens, temperature, seed, signal } = options;
+    const opened = await openEngine(directory, { device: resolveDevice(device), chatTemplate, signal });
+    const { engine, tokenizer } = opened;
+    try {
+        if (!tokenizer)
+            throw new InputError(`${directory}: no tokenizer.json, so that no text can be generated`);
+        const limit = engine.maxLength - maxNewTokens;
+        if (limit < 1)
+            throw new InputError(`maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens that ${directory} takes`);
+        // What cannot be cut that far is shown as it is refused.
+        const fitted = await Promise.all(prompts.map(prompt => fitPrompt(prompt, { tokenizer, limit, side: 'left' })));
+        const requests = fitted.map(({ ids }, i) => ({
+            id: String(i),
+            promptIds: ids,
+            sampling: { seed, maxNewTokens, temperature },
+        }));
+        const answers = [];
+        for await (const outcome of engine.generate(requests, { signal })) {
+            if (outcome.kind !== 'completed')
+                throw new InputError(`${directory}: ${outcome.message}`);
+            const { promptIds, responseIds } = outcome;
+            const response = await tokenizer.decode(responseIds, { skipSpecialTokens: true });
+            const ids = Int32Array.from([...promptIds, ...responseIds]);
+            const place = Number(outcome.requestId);
+            answers[place] = { sample: { prompt: prompts[place], response }, ids };
+        }
+        // What it cut short is no answer of the model.
+        signal.throwIfAborted();
+        return answers;
+    }
+    finally {
+        await opened.close();
+    }
+}
+/** Scores of whole sequences by a reward model that reads the same ids. */
+export async function scoreSamples(rewardModel, sequences, { device, signal }) {
+    const model = await LocalModel.load(rewardModel, { role: 'reward', device: resolveDevice(device), signal });
+    try {
+        const scores = await model.score(sequences.map(ids => ids.slice(-model.maxLength)), { signal });
+        return scores.map(({ score }) => score);
+    }
+    finally {
+        model.dispose();
+    }
+}
+/** The first prompts of a stage's data, held-out ones where there are any. */
+export async function promptsOf(plan, { tokenizer, signal }) {
+    const { kind, spec, options } = plan.data[0];
+    const settings = dataOptionsSchema.parse(options);
+    const dataset = await openDataset(kind, spec, { ...settings, seed: plan.seed, baseDirectory: process.cwd(), signal });
+    try {
+        const heldOut = dataset.validation(tokenizer);
+        for await (const part of heldOut?.parts(shownPrompts) ?? [dataset.train(tokenizer).take(shownPrompts)])
+            return Promise.all((await part).map(example => promptIn(example, tokenizer)));
+        return [];
+    }
+    finally {
+        await dataset.close();
+    }
+}
+/** What is answered in an example of any kind. */
+async function promptIn(example, tokenizer) {
+    if ('prompt' in example)
+        return example.prompt;
+    const ids = 'chosen' in example ? example.chosen : example.ids;
+    const length = 'promptLength' in example ? example.promptLength : example.mask.indexOf(1);
+    return tokenizer.decode(ids.subarray(0, length));
+}
+export async function writeSamples(saveDir, name, samples) {
+    const folder = join(saveDir, 'samples');
+    await makeDirectory(folder);
+    const lines = samples.map(sample => `${JSON.stringify(sample)}\n`);
+    await writeFileAtomic(join(folder, `${name}.jsonl`), lines.join(''));
+}
+//# sourceMappingURL=samples.js.map

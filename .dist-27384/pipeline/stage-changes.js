@@ -1,0 +1,44 @@
+/** What differs from what a stage was made from, in the words of the pipeline's config; and whether it may go on all the same. */
+import { didYouMean, InputError } from '../errors/index.js';
+import { pipelineShape } from './config.js';
+import { optionNames } from './stage-configs.js';
+export function stageChanges(stage, training, changes) {
+    const names = Object.entries(optionNames[training]);
+    const dataName = names.find(([, path]) => path === 'data')[0];
+    return changes.map(({ path, from, to }) => {
+        const [kind, ...rest] = path.split('.');
+        const option = rest.join('.');
+        if (kind === 'functions')
+            return { name: option === 'rewards' ? 'ppo.rewards' : option, kind: 'function', from, to };
+        if (kind === 'data')
+            return { name: dataName, kind, from, to };
+        if (kind !== 'config')
+            return { name: kind === 'models' ? `${stage}: ${option}` : path, kind: 'model', from, to };
+        if (rest[0] === 'sources')
+            return { name: dataName, kind: 'option', from, to };
+        const own = names.find(([, one]) => option === one || option.startsWith(`${one}.`));
+        return { name: own ? own[0] : `${stage}.${option}`, kind: 'option', from, to };
+    });
+}
+/** Whether every change is one that the caller allows. `ppo` allows all options of that section. */
+export function areAllowed(changes, allowed) {
+    return changes.every(({ name, kind }) => kind !== 'model' && allowed.some(key => name === key || name.startsWith(`${key}.`)));
+}
+/** A stage that was begun with something else, where it was asked to go on. */
+export function changedError(directory, changes) {
+    const lines = changes.map(({ name, kind, from, to }) => kind === 'option' ? `\n  ${name}: was ${shown(from)}, is now ${shown(to)}` : `\n  ${name}: is not what it was`);
+    const flags = [...new Set(changes.map(({ name }) => `--allow-change ${name}`))].join(' ');
+    return new InputError(`${directory}: what this stage was begun with has changed:${lines.join('')}`, {
+        remedy: `Undo the change, or go on with it by --resume ${flags} (allowChange). Without --resume the stage begins again, ` +
+            'and what there is moves to previous/.',
+    });
+}
+const shown = (value) => (value === undefined ? 'not there' : JSON.stringify(value));
+/** A misspelt name would allow nothing, and say nothing. */
+export function checkAllowed(allowed) {
+    const known = [...Object.keys(pipelineShape), 'createPreferenceLoss', 'createRewardModel'];
+    const unknown = allowed.filter(key => !known.includes(key.split('.')[0]));
+    if (unknown.length > 0)
+        throw new InputError(unknown.map(key => `allowChange: there is no option "${key}"${didYouMean(key, known)}`).join('\n'));
+}
+//# sourceMappingURL=stage-changes.js.map

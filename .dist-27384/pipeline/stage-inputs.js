@@ -1,0 +1,74 @@
+/** What a stage is made from, by its bytes: the same inputs give the same model, so that a stage with the same ones is done. */
+import { resolve } from 'node:path';
+import { InputError } from '../errors/index.js';
+import { rewardFiles } from '../reward/index.js';
+import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js';
+/** Options that change where, how fast and how often something is done, and what is written: not what is trained. */
+const indifferent = [
+    ...['output', 'device', 'tokenBudget', 'gradientCheckpointing', 'microRolloutBatchSize', 'packingSamples', 'packing'],
+    ...['enableEngineSleep', 'generator', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery'],
+];
+/** Options that name files; their bytes are looked at instead. */
+const files = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards'];
+export async function stageInputs(resolved, sources) {
+    const { config } = resolved;
+    const { rewardModel } = sources;
+    const directories = { model: config.model, ...otherDirectories(config), rewardModel };
+    const models = {};
+    for (const [name, directory] of Object.entries(directories))
+        if (directory !== undefined)
+            models[name] = await modelFingerprint(directory);
+    return { ...(await knownInputs(resolved, sources)), models };
+}
+/** What is known before the models of earlier stages are made. */
+export async function knownInputs({ training, config }, { data, rewardModel, functions }) {
+    const { critic, ptx, ...rest } = config;
+    const left = Object.entries(rest).filter(([key]) => !indifferent.includes(key) && !files.includes(key));
+    const options = {
+        training,
+        ...Object.fromEntries(left),
+        ...(critic ? { critic: { ...critic, model: undefined } } : {}),
+        ...(ptx ? { ptx: { ...ptx, data: undefined } } : {}),
+        sources: [config.data, config.validationData].map(sourceSettings),
+    };
+    const paths = data.flatMap(report => report.files.map(({ path }) => resolve(path)));
+    const sources = Object.entries(functions).filter(([, made]) => made !== undefined);
+    const texts = Object.fromEntries(sources.map(([name, made]) => [name, textFingerprint(String(made))]));
+    const ownRewards = training === 'rl' && rewardModel === undefined;
+    return {
+        config: JSON.parse(JSON.stringify(options)),
+        data: await Promise.all(paths.map(fileFingerprint)),
+        functions: ownRewards ? { ...texts, rewards: await rewardsFingerprint(config.rewards) } : texts,
+    };
+}
+/** Of a module of rewards; or of a description of them: with the modules and models that it names, and what they import. */
+async function rewardsFingerprint(file) {
+    const { files, models } = await rewardFiles(file);
+    const hashes = [];
+    for (const path of files)
+        hashes.push(await fileFingerprint(path));
+    for (const directory of models)
+        hashes.push((await directoryFingerprint(directory)) ?? '');
+    return textFingerprint(hashes.join('\n'));
+}
+/** Of a data option, what is not a path: weights and names of columns. */
+function sourceSettings(spec) {
+    const sources = spec === undefined ? [] : Array.isArray(spec) ? spec : [spec];
+    return sources.map(source => (typeof source === 'string' ? {} : { ...source, path: undefined }));
+}
+/** Models that are options of their own; words such as `initial` are none. */
+function otherDirectories(config) {
+    const directory = (value) => typeof value === 'string' && /[\\/]/.test(value) ? value : undefined;
+    return {
+        adapter: directory(config.adapter),
+        reference: directory(config.reference),
+        critic: directory(config.critic?.model),
+    };
+}
+async function modelFingerprint(directory) {
+    const found = await directoryFingerprint(directory);
+    if (found === undefined)
+        throw new InputError(`${directory}: expected a model directory, and there is none`);
+    return found;
+}
+//# sourceMappingURL=stage-inputs.js.map

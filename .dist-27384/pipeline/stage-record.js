@@ -1,0 +1,64 @@
+/** What a stage was made from and what came of it: `stage.json` in its directory, by which a later call knows whether it is done. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { systemProblem, WhetstoneError } from '../errors/index.js';
+import { makeDirectory, writeFileAtomic } from '../files/index.js';
+const inputsSchema = z.object({
+    /** Options that decide what is trained, files left out: their bytes count, not their names. */
+    config: z.unknown(),
+    /** SHA-256 of the data files, in the order of the config. */
+    data: z.array(z.string()),
+    /** SHA-256 of the models it begins with, by what they are for. */
+    models: z.record(z.string(), z.string()),
+    /** SHA-256 of the sources of functions that take the place of parts of the training, by their names; of rewards too. */
+    functions: z.record(z.string(), z.string()),
+});
+const recordSchema = z.object({
+    version: z.literal(1),
+    status: z.enum(['started', 'finished']),
+    inputs: inputsSchema,
+    /** Where finished: SHA-256 of the model, and what the training came to. */
+    model: z.string().optional(),
+    step: z.int().min(0).optional(),
+    metrics: z.record(z.string(), z.number()).optional(),
+    best: z.object({ step: z.int(), metric: z.string(), value: z.number() }).optional(),
+});
+const fileName = 'stage.json';
+/** Undefined where there is none. */
+export async function readStageRecord(directory) {
+    const path = join(directory, fileName);
+    const text = await readFile(path, 'utf8').catch((error) => {
+        if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+            return undefined;
+        throw new WhetstoneError(`${path}: ${systemProblem(error, 'read')}`, { cause: error });
+    });
+    if (text === undefined)
+        return undefined;
+    try {
+        return recordSchema.parse(JSON.parse(text));
+    }
+    catch (cause) {
+        throw new WhetstoneError(`${path} is damaged, so that nobody knows what this stage was made from`, {
+            cause,
+            remedy: 'Move its directory away to run the stage again.',
+        });
+    }
+}
+export async function writeStageRecord(directory, record) {
+    await makeDirectory(directory);
+    await writeFileAtomic(join(directory, fileName), `${JSON.stringify(record, undefined, 2)}\n`);
+}
+export function changedInputs(before, now) {
+    return differences(before, JSON.parse(JSON.stringify(now)), '');
+}
+function differences(from, to, path) {
+    const isSection = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (isSection(from) && isSection(to)) {
+        const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+        return keys.flatMap(key => differences(from[key], to[key], path === '' ? key : `${path}.${key}`));
+    }
+    return isDeepStrictEqual(from, to) ? [] : [{ path, from, to }];
+}
+//# sourceMappingURL=stage-record.js.map

@@ -1,0 +1,129 @@
+/** One stage, from what it is made from to what it leaves: skipped, resumed, run again or run. */
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { InputError } from '../errors/index.js';
+import { writeFileAtomic } from '../files/index.js';
+import { readConfig } from '../model/index.js';
+import { resolveDevice } from '../tensor/index.js';
+import { runPreference, runRewardModel, runRl, runSft, } from '../train/index.js';
+import { writtenModel } from './base-model.js';
+import { checkMadeRewardModel } from './check-stages.js';
+import { checkLoss, checkModel, stageFunctions } from './extensions.js';
+import { directoryFingerprint } from './fingerprints.js';
+import { rewardDevice } from './sample-log.js';
+import { areAllowed, changedError, stageChanges } from './stage-changes.js';
+import { rewardsFile, schemas, stageConfig } from './stage-configs.js';
+import { stageInputs } from './stage-inputs.js';
+import { keepStageLogs } from './stage-logs.js';
+import { writeStageRecord } from './stage-record.js';
+import { setAside, stageState } from './stage-state.js';
+import { givenOrMade, stageDirectory, stageModel, usesRewardModel } from './stages.js';
+export async function runStage({ stage, models: { tokenizer }, data }, around) {
+    const { pipeline, extensions, resume, allowChange, samples, log, signal } = around;
+    const { config } = pipeline;
+    const directory = stageDirectory(config, stage);
+    const model = stageModel(config, stage);
+    const rewardModel = stage === 'ppo' && usesRewardModel(config) ? givenOrMade(config, 'reward') : undefined;
+    const result = (outcome, { step = 0, metrics = {}, best }) => ({
+        ...{ stage, outcome, directory, model, step, metrics },
+        ...(best ? { best } : {}),
+    });
+    // What it would be made from, and whether that was done already.
+    const start = await startOf(stage, tokenizer, around);
+    const { context } = (await readConfig(start)).decoder;
+    const resolved = stageConfig(stage, pipeline, { model: start, context });
+    if (stage === 'reward' && extensions.createRewardModel)
+        await checkMadeRewardModel(resolved, givenOrMade(config, 'sft'));
+    const inputs = await stageInputs(resolved, { data, rewardModel, functions: stageFunctions(stage, extensions) });
+    const state = await stageState(directory, model, inputs);
+    if (state.kind === 'current') {
+        await log.write('info', `${stage}: done already, from the same config, data and models`);
+        return result('skipped', state.record);
+    }
+    if (state.kind === 'unfinished' && !resume)
+        throw new InputError(`${directory}: this stage was begun and not finished`, {
+            remedy: 'Go on with it by --resume (resume: true), or move its directory away to begin again.',
+        });
+    const changes = state.kind === 'stale' ? stageChanges(stage, resolved.training, state.changed) : [];
+    const names = [...new Set(changes.map(({ name }) => name))].join(', ');
+    const goesOn = state.kind === 'unfinished' || (state.kind === 'stale' && resume && areAllowed(changes, allowChange));
+    if (state.kind === 'stale' && goesOn)
+        await log.write('warning', `${stage}: goes on with another ${names}`);
+    else if (state.kind === 'stale') {
+        // With another model to begin with, which an earlier stage may just have made, there is nothing to go on with.
+        if (resume && state.status === 'started' && !changes.some(({ kind }) => kind === 'model'))
+            throw changedError(directory, changes);
+        const place = await setAside(directory);
+        await log.write('warning', `${stage}: ${names} changed; what there was is in ${place}`);
+    }
+    // The training.
+    await writeStageRecord(directory, { version: 1, status: 'started', inputs });
+    if (rewardModel !== undefined)
+        await describeRewards(config, rewardModel);
+    if (stage !== 'reward')
+        await samples.keep(stage === 'sft' ? 'base' : 'sft', start, { rewardModel, signal });
+    await log.write('info', `${stage}: ${config.modelName}, ${resolved.training} from ${start} into ${directory}`);
+    await log.write('debug', `${stage}: options ${JSON.stringify(resolved.config)}`);
+    await log.write('debug', `${stage}: made from ${JSON.stringify({ data: inputs.data, models: inputs.models })}`);
+    const job = await train({ ...resolved, resume: goesOn }, around);
+    await keepStageLogs(config.saveDir, directory);
+    if (job.outcome === 'stopped')
+        return result('stopped', job);
+    if (job.step === 0)
+        throw new InputError(`${directory}: the ${stage} stage trained nothing`, {
+            remedy: `${join(directory, 'logs/skipped.jsonl')} says why.`,
+        });
+    // What it came to. A reward model says nothing itself: it is asked about what SFT says.
+    const speaker = stage === 'reward' ? givenOrMade(config, 'sft') : model;
+    const name = { sft: 'sft', reward: 'reward_model', ppo: config.algorithm }[stage];
+    await samples.keep(name, speaker, { rewardModel: stage === 'reward' ? model : rewardModel, signal });
+    const made = await directoryFingerprint(model);
+    if (made === undefined)
+        throw new InputError(`${model}: the ${stage} stage ended without it`);
+    const { step, metrics, best } = job;
+    const record = { version: 1, status: 'finished', inputs, model: made, step, metrics: { ...metrics } };
+    await writeStageRecord(directory, best ? { ...record, best } : record);
+    await log.write('info', `${stage}: ${model} after ${step} steps${best ? `, best ${shown(best, resolved.training)}` : ''}`);
+    return result('finished', job);
+}
+const shown = ({ metric, value, step }, training) => `${metric} ${Number(value.toPrecision(4))} at ${training === 'rl' ? 'iteration' : 'step'} ${step}`;
+/** The directory that a stage's model begins as. */
+async function startOf(stage, tokenizer, { pipeline: { config }, extensions, base, resume, report, signal }) {
+    if (stage === 'sft')
+        return base;
+    const { createRewardModel } = extensions;
+    const sftModel = givenOrMade(config, 'sft');
+    if (stage !== 'reward' || !createRewardModel)
+        return sftModel;
+    const into = join(config.saveDir, 'initial_reward_model');
+    if (resume && existsSync(join(into, 'config.json')))
+        return into;
+    const made = checkModel('createRewardModel', await createRewardModel({ config, report, signal, sftModel }));
+    return typeof made === 'string' ? made : writtenModel(made, tokenizer, into);
+}
+/** The pipeline's own reward model as a description of rewards, which the last stage reads. */
+async function describeRewards(config, rewardModel) {
+    const device = resolveDevice(rewardDevice(config));
+    const path = relative(stageDirectory(config, 'ppo'), rewardModel);
+    const description = { sources: { reward_model: { type: 'model', path, device } } };
+    await writeFileAtomic(rewardsFile(config), `${JSON.stringify(description, undefined, 2)}\n`);
+}
+function train({ resume, ...resolved }, { report, signal, extensions }) {
+    // What may differ was decided by what the stage is made from; the rest is where and how fast.
+    const allowChange = [...Object.keys(schemas[resolved.training].shape), 'dataset'];
+    const job = { origins: resolved.origins, resume, allowChange, report, signal };
+    switch (resolved.training) {
+        case 'sft':
+            return runSft({ ...job, config: resolved.config });
+        case 'reward':
+            return runRewardModel({ ...job, config: resolved.config }, { createLoss: lossOf(extensions) });
+        case 'rl':
+            return runRl({ ...job, config: resolved.config });
+        case 'preference':
+            return runPreference({ ...job, config: resolved.config });
+    }
+}
+function lossOf({ createPreferenceLoss: create }) {
+    return create && ((config) => checkLoss(create(config)));
+}
+//# sourceMappingURL=stage-runner.js.map

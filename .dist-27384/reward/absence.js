@@ -1,0 +1,43 @@
+/** A server that answered others this recently is there: a 500 is then about the samples it was asked for. */
+const recentMs = 60_000;
+export class Absence {
+    options;
+    now;
+    since;
+    lastAnswer = Number.NEGATIVE_INFINITY;
+    constructor(options, now = () => performance.now()) {
+        this.options = options;
+        this.now = now;
+    }
+    /** It answered something. */
+    answered() {
+        this.lastAnswer = this.now();
+        if (this.since === undefined)
+            return;
+        const seconds = Math.round((this.now() - this.since) / 1000);
+        this.since = undefined;
+        const { source } = this.options;
+        this.tell('back', `reward "${source}" answers again, after ${seconds} s`);
+    }
+    /** How long to wait before it is asked again, after a call that began at `started` failed; undefined: the failure stands. */
+    pauseAfter(error, started) {
+        const { patienceMs, source } = this.options;
+        if (patienceMs === 0 || (error.repeat !== 'retryable' && error.reason !== 'timeout'))
+            return undefined;
+        const answeredSince = error.reason === 'server-error' ? started - recentMs : started;
+        if (this.lastAnswer >= answeredSince)
+            return undefined;
+        const now = this.now();
+        if (this.since === undefined) {
+            this.since = now;
+            const minutes = Number((patienceMs / 60_000).toPrecision(3));
+            this.tell('waiting', `reward "${source}": ${error.message}. Waiting for it, up to ${minutes} minutes`);
+        }
+        const left = this.since + patienceMs - now;
+        return left <= 0 ? undefined : Math.min(left, Math.max(20, Math.min(15_000, patienceMs / 20)));
+    }
+    tell(what, message) {
+        this.options.onAway?.({ source: this.options.source, what, message });
+    }
+}
+//# sourceMappingURL=absence.js.map

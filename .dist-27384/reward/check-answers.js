@@ -1,0 +1,43 @@
+/** Turns whatever a source returned into one outcome per sample; nothing that is not a finite number becomes a reward. */
+export function checkAnswers(source, count, answers) {
+    const fail = (reason, message) => ({ kind: 'failed', reason, message, source });
+    const all = (failure) => Array.from({ length: count }, () => failure);
+    if (!isList(answers))
+        return all(fail('wrong-type', `expected a list of ${count} rewards, one per sample, got ${describe(answers)}`));
+    if (answers.length !== count)
+        return all(fail('wrong-count', `${answers.length} rewards for ${count} samples; return exactly one for each`));
+    return Array.from(answers, answer => checkAnswer(answer, fail));
+}
+function checkAnswer(answer, fail) {
+    if (typeof answer === 'number') {
+        if (Number.isFinite(answer))
+            return { kind: 'scored', reward: answer };
+        return fail('non-finite', `the reward is ${answer}`);
+    }
+    if (typeof answer !== 'object' || answer === null)
+        return fail('wrong-type', `expected a number, got ${describe(answer)}`);
+    const { kind, reward, metrics, reason, message } = answer;
+    if (kind === 'failed')
+        return fail(reason, String(message));
+    const score = checkAnswer(typeof reward === 'object' ? String(reward) : reward, fail);
+    if (score.kind === 'failed' || metrics === undefined)
+        return score;
+    if (typeof metrics !== 'object' || metrics === null)
+        return fail('wrong-type', `metrics: expected an object of numbers, got ${describe(metrics)}`);
+    const finite = Object.entries(metrics).filter(([, value]) => Number.isFinite(value));
+    return { ...score, metrics: Object.fromEntries(finite) };
+}
+/** Arrays and typed arrays: what numeric code returns. */
+function isList(value) {
+    return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+function describe(value) {
+    if (value === null || value === undefined)
+        return String(value);
+    if (typeof value === 'boolean')
+        return `${value} (return 1 or 0)`;
+    if (Array.isArray(value))
+        return 'a list';
+    return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+//# sourceMappingURL=check-answers.js.map

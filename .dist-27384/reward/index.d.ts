@@ -1,0 +1,10 @@
+/**
+ * Rewards: samples in, one outcome each out.
+ *
+ * @example
+ * import { defineReward, RewardComputationEngine, format } from 'whetstone/reward'
+ */
+export * from './library.js';
+export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js';
+export { type RewardFiles, rewardFiles } from './reward-files.js';
+export { rewardModelPlace } from './spec.js';

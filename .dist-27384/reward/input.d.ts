@@ -1,0 +1,56 @@
+import { type ChatMessage, type Tokenizer } from '../text/index.js';
+/** A row of the dataset: its columns by name. */
+export type RewardRow = Readonly<Record<string, unknown>>;
+/** An image or a video as the dataset holds it. Rewards see it; nothing here opens it. */
+export interface RewardMedia {
+    readonly mimeType: string;
+    readonly bytes: Uint8Array;
+}
+/**
+ * What a reward sees of one sample. Rules and functions grade `response`: it holds nothing of the prompt, so that an example
+ * in the instructions is never mistaken for an answer.
+ *
+ * @example
+ * const brief = ({ response }: RewardInput) => (response.length < 400 ? 1 : 0)
+ */
+export interface RewardInput<Row = RewardRow> {
+    /** The prompt's text, special tokens removed. */
+    readonly prompt: string;
+    /** The prompt as the model saw it: the chat template's text, special tokens included. */
+    readonly promptRaw: string;
+    /** The response's text, special tokens removed. */
+    readonly response: string;
+    /** The response's text, special tokens included: the end-of-turn token is there where the model wrote it. */
+    readonly responseRaw: string;
+    /** Prompt and response in one text, special tokens included: what LightRFT calls a query. */
+    readonly query: string;
+    /** As the engine saw them. Empty only for saved samples that have text and no ids. */
+    readonly promptIds: Int32Array;
+    /** As they were sampled, the token that ended the response included. Empty only for saved samples without ids. */
+    readonly responseIds: Int32Array;
+    /** The conversation the prompt was rendered from, where it was one; the response is not part of it. */
+    readonly messages?: readonly ChatMessage[];
+    /** Which recipe the sample is graded by. */
+    readonly label?: string;
+    /** The answer, or several of which any will do. */
+    readonly reference?: string | readonly string[];
+    /** The dataset's row: typed by its schema in `defineReward`. */
+    readonly row: Row;
+    readonly finishReason: 'stop' | 'length' | 'abort';
+    readonly images?: readonly RewardMedia[];
+    readonly videos?: readonly RewardMedia[];
+    /** Names the prompt; samples of one prompt share it. */
+    readonly group: string;
+    /** The sample's index in its group. */
+    readonly sample: number;
+}
+type Known = Pick<RewardInput, 'messages' | 'label' | 'reference' | 'row' | 'finishReason' | 'images' | 'videos' | 'group' | 'sample'>;
+/** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */
+export declare function decodeRewardInput(tokenizer: Pick<Tokenizer, 'decode' | 'byteLevel'>, sample: Known & Pick<RewardInput, 'promptIds' | 'responseIds'>): Promise<RewardInput>;
+/** The record of a sample of which only the text is known. */
+export declare function textRewardInput(sample: Partial<Known> & {
+    prompt: string;
+    response: string;
+    responseRaw?: string;
+}): RewardInput;
+export {};

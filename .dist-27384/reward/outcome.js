@@ -1,0 +1,32 @@
+/** Why a sample has no reward. */
+export const failureReasons = [
+    /** The reward threw, or its promise was rejected. */
+    'threw',
+    /** The process of the reward ended: `process.exit`, a crash, or a kill. */
+    'crashed',
+    /** Nothing came before the deadline. */
+    'timeout',
+    /** An answer came, after the deadline: it is not used. */
+    'late',
+    /** NaN or an infinity. */
+    'non-finite',
+    /** Something that is not a number. */
+    'wrong-type',
+    /** More or fewer answers than samples: whose they are cannot be known. */
+    'wrong-count',
+    /** The sample lacks what the reward needs: a reference, a column, ids; or is too long for it. */
+    'input',
+    /** No connection, or one that broke. */
+    'unreachable',
+    /** The server asked to be spared: 429, or gRPC's RESOURCE_EXHAUSTED. */
+    'overloaded',
+    /** The server failed: 5xx, or gRPC's INTERNAL. */
+    'server-error',
+    /** The server will not do it however often it is asked: 4xx, or the like. */
+    'refused',
+    /** The answer is not what the protocol says. */
+    'protocol',
+    /** The caller did not want it any more. */
+    'aborted',
+];
+//# sourceMappingURL=outcome.js.map

@@ -1,0 +1,133 @@
+/**
+ * The process of a reward file. It loads the file, answers calls one after another (what waits for something waits beside the
+ * next), and says when it is entered by a call: a call that never comes back is then known by its place.
+ */
+import { Worker } from 'node:worker_threads';
+import { checkAnswers } from '../check-answers.js';
+import { SourceError } from '../errors.js';
+import { sentError } from './sent-error.js';
+const send = message => process.send?.(message);
+const queue = [];
+const running = new Map();
+let loaded;
+let loading = false;
+let pumping = false;
+process.on('message', (message) => {
+    switch (message.kind) {
+        case 'load':
+            void load(message);
+            return;
+        case 'call':
+            queue.push(message);
+            if (!pumping)
+                void pump();
+            return;
+        case 'abort':
+            abort(message.id);
+            send({ kind: 'alive' });
+            return;
+        case 'event':
+            loaded?.events[message.name]?.(message.event);
+            return;
+        case 'close':
+            void close();
+    }
+});
+// Ctrl-C is for those who started us: they end us when they are done.
+for (const signal of ['SIGINT', 'SIGHUP'])
+    process.on(signal, () => { });
+process.on('disconnect', () => process.exit(0));
+process.on('unhandledRejection', error => send({ kind: 'stray', error: sentError(error) }));
+process.on('uncaughtException', error => {
+    process.send({ kind: 'stray', error: sentError(error) }, () => process.exit(1));
+});
+// Nothing is left that could go on: the file waits for something that never comes.
+process.on('beforeExit', () => {
+    if (!loading)
+        return;
+    const message = 'its top-level await never ends: nothing is left that could end it';
+    process.send({ kind: 'refused', error: { name: 'Error', message, stack: undefined } }, () => process.exit(1));
+});
+endWithParent();
+async function load({ file, tokenizer }) {
+    loading = true;
+    // With nothing but us to keep the process alive, it would wait for ever.
+    process.channel?.unref();
+    try {
+        const { loadFile } = await import('../load-module.js');
+        loaded = await loadFile(file, { tokenizer });
+        send({ kind: 'loaded', description: loaded.description });
+    }
+    catch (error) {
+        send({ kind: 'refused', error: sentError(error) });
+    }
+    finally {
+        loading = false;
+        process.channel?.ref();
+    }
+}
+/** While calls that do not wait follow each other, messages are read this often. */
+const turnMs = 8;
+const nextTurn = () => new Promise(resolve => setImmediate(resolve));
+async function pump() {
+    pumping = true;
+    let turn = performance.now();
+    for (let call = queue.shift(); call; call = queue.shift()) {
+        let over = false;
+        const answered = answer(call).finally(() => {
+            over = true;
+        });
+        // What does not wait for anything is there after a few microtasks, however many promises it goes through.
+        for (let hop = 0; hop < 16 && !over; hop++)
+            await undefined;
+        if (!over) {
+            await Promise.race([answered, nextTurn()]);
+            turn = performance.now();
+            if (!over)
+                send({ kind: 'waiting', id: call.id });
+        }
+        else if (performance.now() - turn > turnMs) {
+            await nextTurn();
+            turn = performance.now();
+        }
+    }
+    pumping = false;
+}
+async function answer({ id, source, items }) {
+    const controller = new AbortController();
+    running.set(id, controller);
+    try {
+        const asked = loaded.sources[source];
+        const answers = await asked.score(items, { signal: controller.signal });
+        // What cannot be sent, such as a function, is found to be no reward here.
+        send({ kind: 'done', id, outcomes: checkAnswers(asked.name, items.length, answers) });
+    }
+    catch (error) {
+        send({ kind: 'failed', id, error: sentError(error) });
+    }
+    finally {
+        running.delete(id);
+    }
+}
+function abort(id) {
+    const place = queue.findIndex(call => call.id === id);
+    if (place >= 0) {
+        queue.splice(place, 1);
+        send({ kind: 'failed', id, error: sentError(new SourceError('aborted', 'not wanted any more')) });
+    }
+    else
+        running.get(id)?.abort(new SourceError('aborted', 'not wanted any more'));
+}
+async function close() {
+    await Promise.allSettled((loaded?.sources ?? []).map(source => source.close?.()));
+    process.send({ kind: 'closed' }, () => process.exit(0));
+}
+/** A thread that ends us when our parent is gone: code that never comes back cannot hear that the channel was closed. */
+function endWithParent() {
+    const watch = `
+    const { workerData } = require('node:worker_threads')
+    setInterval(() => { if (process.ppid !== workerData) process.kill(process.pid, 'SIGKILL') }, 500)
+  `;
+    new Worker(watch, { eval: true, workerData: process.ppid, stdout: false, stderr: false }).unref();
+}
+//# sourceMappingURL=child.js.map

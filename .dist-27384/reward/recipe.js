@@ -1,0 +1,65 @@
+/** Which sources a sample's reward is made of, and with what weight. */
+import { z } from 'zod';
+import { didYouMean } from '../errors/index.js';
+import { RewardConfigError } from './errors.js';
+import { sourceKinds } from './source.js';
+export const recipeSchema = z.record(z.string(), z
+    .array(z.tuple([z.enum(sourceKinds), z.string().min(1), z.number()], {
+    error: 'expected [type, name, weight], such as ["rule", "format", 0.1]',
+}))
+    .min(1, { error: 'expected at least one [type, name, weight]' }));
+/** The weight of each source in an ensemble. */
+export const weightsSchema = z.record(z.string(), z.number());
+/** Every name unique. */
+export function checkNames(sources) {
+    const seen = new Set();
+    for (const { name } of sources) {
+        if (seen.has(name))
+            throw new RewardConfigError(`two reward sources are called "${name}"; give each a name of its own`);
+        seen.add(name);
+    }
+}
+/** Every name there, of the kind it is said to be, once per label, and something to compute for each label. */
+export function checkRecipe(recipe, sources) {
+    const names = sources.map(({ name }) => name);
+    for (const [label, entries] of Object.entries(recipe)) {
+        const seen = new Set();
+        for (const [kind, name] of entries) {
+            const where = `rewardRecipe.${label}: ["${kind}", "${name}", ...]`;
+            const source = sources.find(one => one.name === name);
+            if (!source)
+                throw new RewardConfigError(`${where}: there is no reward source "${name}"${didYouMean(name, names)} (there are: ${names.join(', ') || 'none'})`);
+            if (source.kind !== kind)
+                throw new RewardConfigError(`${where}: "${name}" is a ${source.kind}; write ["${source.kind}", "${name}", ...]`);
+            if (seen.has(name))
+                throw new RewardConfigError(`${where}: "${name}" is there twice; add the weights`);
+            seen.add(name);
+        }
+        if (entries.every(([, , weight]) => weight === 0))
+            throw new RewardConfigError(`rewardRecipe.${label}: every weight is 0, so that nothing would be computed`);
+    }
+}
+/** A weight for every source and a source for every weight. */
+export function checkWeights(weights, sources) {
+    const names = sources.map(({ name }) => name);
+    for (const name of Object.keys(weights)) {
+        if (!names.includes(name))
+            throw new RewardConfigError(`weights.${name}: there is no reward source "${name}"${didYouMean(name, names)} (there are: ${names.join(', ') || 'none'})`);
+    }
+    const missing = names.filter(name => weights[name] === undefined);
+    if (missing.length > 0)
+        throw new RewardConfigError(`weights: none for ${missing.join(', ')}; give each source one (0 leaves it out)`);
+    if (names.every(name => weights[name] === 0))
+        throw new RewardConfigError('weights: every weight is 0, so that nothing would be computed');
+}
+/** The recipe's entries for a label; a label it does not have is an error, not a reward of 0. */
+export function entriesFor(recipe, label) {
+    const entries = label === undefined || !Object.hasOwn(recipe, label) ? undefined : recipe[label];
+    if (entries)
+        return entries;
+    const labels = Object.keys(recipe);
+    throw new RewardConfigError(label === undefined
+        ? `a sample has no label, and the reward recipe goes by labels: ${labels.join(', ')}`
+        : `no reward recipe for the label "${label}"${didYouMean(label, labels)} (there are recipes for: ${labels.join(', ')})`);
+}
+//# sourceMappingURL=recipe.js.map

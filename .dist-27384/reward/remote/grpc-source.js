@@ -1,0 +1,153 @@
+/** Reward models behind the Open Inference Protocol over gRPC. */
+import { randomUUID } from 'node:crypto';
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { redactor, tlsProblem } from '../../http/index.js';
+import { RewardConfigError, SourceError } from '../errors.js';
+import { defaultLimits, resolveLimits } from '../source.js';
+import { checkApiKey, elsewhere, serversFault } from './http-source.js';
+import { buildInfer, readInfer, signatureFrom } from './infer-messages.js';
+import { inferenceService } from './open-inference.js';
+import { Replicas } from './replicas.js';
+/**
+ * A reward model behind `ModelInfer` as a source. Which tensors it takes is read from its metadata: TEXT, PROMPT, RESPONSE,
+ * LABEL and REFERENCE are texts, INPUT_IDS and ATTENTION_MASK padded ids; its output is REWARD, or the only one it has.
+ *
+ * @example
+ * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality' })
+ */
+export function grpcReward(options) {
+    const { name, apiKey, modelVersion = '', contents = 'raw', maxAnswerBytes = 64 << 20 } = options;
+    const servers = (typeof options.url === 'string' ? [options.url] : options.url).map(url => connect(url, options, maxAnswerBytes));
+    if (servers.length === 0)
+        throw new RewardConfigError(`reward "${name}": url is an empty list`);
+    checkApiKey(name, apiKey);
+    const hide = redactor([apiKey]);
+    const metadata = new Metadata();
+    if (apiKey !== undefined)
+        metadata.set('authorization', `Bearer ${apiKey}`);
+    const replicas = new Replicas(servers);
+    const call = async (server, method, request, signal) => {
+        try {
+            return await unary(server.client, method, request, metadata, signal);
+        }
+        catch (error) {
+            throw callError(server, error, hide);
+        }
+    };
+    const signatureOf = (server, signal) => {
+        const asked = call(server, 'ModelMetadata', { name: server.model, version: modelVersion }, signal);
+        const untold = (error) => {
+            if (error instanceof SourceError && error.cause === 'unimplemented')
+                return undefined;
+            throw error;
+        };
+        const found = asked.catch(untold).then(signatureFrom);
+        // A server that cannot be used now is asked again the next time.
+        found.catch(() => {
+            server.signature = undefined;
+        });
+        server.signature = found;
+        return found;
+    };
+    return {
+        name,
+        kind: 'remote',
+        limits: resolveLimits(name, defaultLimits.remote, options),
+        async score(inputs, { signal }) {
+            const ask = async (server) => {
+                const signature = await (server.signature ?? signatureOf(server, signal));
+                const request = buildInfer(inputs, signature, {
+                    model: server.model,
+                    version: modelVersion,
+                    id: randomUUID(),
+                    contents,
+                });
+                const answer = await call(server, 'ModelInfer', request, signal);
+                return readInfer(answer, request, signature, inputs.length);
+            };
+            try {
+                return await replicas.use(ask, serversFault);
+            }
+            catch (error) {
+                throw elsewhere(error, replicas, servers.length);
+            }
+        },
+        close: async () => {
+            for (const { client } of servers)
+                client.close();
+        },
+    };
+}
+function connect(text, { name, model, tls }, maxAnswerBytes) {
+    const match = /^(grpcs?):\/\/([^/@?#]+)(?:\/([^?#]*))?$/.exec(text);
+    if (!match)
+        throw new RewardConfigError(`reward "${name}": url: expected grpc://host:port or grpcs://host:port, and maybe /model`);
+    const [, scheme, target, path] = match;
+    const served = model ?? (path ? decodeURIComponent(path) : undefined);
+    if (served === undefined)
+        throw new RewardConfigError(`reward "${name}": no model; write it after the address (${scheme}://${target}/MODEL)`);
+    const { ca, key, cert } = tls ?? {};
+    const bytes = (pem) => (pem === undefined ? null : Buffer.from(pem));
+    const secure = scheme === 'grpcs';
+    const channel = secure ? credentials.createSsl(bytes(ca), bytes(key), bytes(cert)) : credentials.createInsecure();
+    const client = new Client(target, channel, {
+        // Retries are ours: they know the deadline and the other replicas.
+        'grpc.enable_retries': 0,
+        'grpc.max_receive_message_length': maxAnswerBytes,
+        'grpc.max_send_message_length': -1,
+        'grpc.initial_reconnect_backoff_ms': 200,
+        'grpc.max_reconnect_backoff_ms': 5_000,
+    });
+    return { where: `${scheme}://${target}`, model: served, client, signature: undefined };
+}
+function unary(client, name, request, metadata, signal) {
+    const method = inferenceService[name];
+    return new Promise((resolve, reject) => {
+        const call = client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, metadata, (error, answer) => {
+            signal.removeEventListener('abort', cancel);
+            if (error)
+                reject(error);
+            else
+                resolve(answer);
+        });
+        const cancel = () => call.cancel();
+        if (signal.aborted)
+            cancel();
+        else
+            signal.addEventListener('abort', cancel);
+    });
+}
+function callError(server, error, hide) {
+    const named = status[error.code] ?? String(error.code);
+    const message = `${server.where}, model ${server.model}: ${named}: ${hide(error.details || error.message)}`;
+    const retryable = { repeat: 'retryable' };
+    switch (error.code) {
+        case status.UNAVAILABLE:
+        case status.CANCELLED: {
+            const problem = tlsProblem('', message);
+            if (!problem)
+                return new SourceError('unreachable', message, retryable);
+            return new SourceError('unreachable', `${server.where}: ${problem.what}. ${problem.remedy}`);
+        }
+        case status.DEADLINE_EXCEEDED:
+            return new SourceError('timeout', message, retryable);
+        case status.RESOURCE_EXHAUSTED:
+            // An answer beyond the limit has the same code as a busy server, and would be as large again.
+            return /larger than max/.test(message)
+                ? new SourceError('protocol', message)
+                : new SourceError('overloaded', message, retryable);
+        case status.INTERNAL:
+            return /parsing error|deserializ/i.test(message)
+                ? new SourceError('protocol', message, retryable)
+                : new SourceError('server-error', message, retryable);
+        case status.ABORTED:
+        case status.UNKNOWN:
+        case status.DATA_LOSS:
+            return new SourceError('server-error', message, retryable);
+        case status.UNIMPLEMENTED:
+            return new SourceError('refused', message, { cause: 'unimplemented' });
+        default:
+            return new SourceError('refused', message);
+    }
+}
+//# sourceMappingURL=grpc-source.js.map

@@ -1,0 +1,100 @@
+/** `ModelInfer` for rewards: samples to input tensors, an output tensor to rewards. */
+import { SourceError } from '../errors.js';
+import { rawInt64, rawTexts, readNumbers } from './tensor-contents.js';
+const texts = {
+    TEXT: input => input.query,
+    PROMPT: input => input.promptRaw,
+    RESPONSE: input => input.response,
+    LABEL: input => input.label ?? '',
+    REFERENCE: input => {
+        if (input.reference === undefined)
+            throw new SourceError('input', 'the model wants a REFERENCE; the sample has none');
+        return typeof input.reference === 'string' ? input.reference : JSON.stringify(input.reference);
+    },
+};
+const idNames = ['INPUT_IDS', 'ATTENTION_MASK'];
+const known = [...Object.keys(texts), ...idNames];
+/** What a model's metadata says, or, where a server has none, texts in and rewards out. */
+export function signatureFrom(metadata) {
+    if (!metadata || metadata.inputs.length === 0)
+        return { inputs: [{ name: 'TEXT', rank: 2 }], output: 'REWARD' };
+    for (const { name, datatype } of metadata.inputs) {
+        if (!known.includes(name))
+            throw new SourceError('refused', `the model takes a tensor ${name}; rewards can send ${known.join(', ')}`);
+        const expected = texts[name] ? 'BYTES' : 'INT64';
+        if (datatype !== expected)
+            throw new SourceError('refused', `the model takes ${name} as ${datatype}; rewards send it as ${expected}`);
+    }
+    const outputs = metadata.outputs.map(({ name }) => name);
+    const output = outputs.includes('REWARD') ? 'REWARD' : outputs[0];
+    if (output === undefined || (output !== 'REWARD' && outputs.length > 1))
+        throw new SourceError('refused', `the model's outputs are ${outputs.join(', ') || 'none'}; one should be REWARD`);
+    return { inputs: metadata.inputs.map(({ name, shape }) => ({ name, rank: shape.length })), output };
+}
+export function buildInfer(inputs, signature, options) {
+    const request = {
+        model_name: options.model,
+        model_version: options.version,
+        id: options.id,
+        inputs: [],
+        outputs: [{ name: signature.output }],
+        raw_input_contents: [],
+    };
+    // Raw contents stand in the order of the inputs, all of them or none.
+    const add = (tensor, typed, raw) => {
+        if (options.contents === 'typed')
+            request.inputs.push({ ...tensor, contents: typed ?? null });
+        else {
+            request.inputs.push(tensor);
+            request.raw_input_contents.push(raw());
+        }
+    };
+    for (const { name, rank } of signature.inputs) {
+        const text = texts[name];
+        if (text) {
+            const values = inputs.map(text);
+            const shape = rank === 1 ? [inputs.length] : [inputs.length, 1];
+            const bytes_contents = values.map(value => Buffer.from(value, 'utf8'));
+            add({ name, datatype: 'BYTES', shape }, { bytes_contents }, () => rawTexts(values));
+        }
+        else {
+            const { values, width } = padded(inputs, name === 'INPUT_IDS' ? id => id : () => 1);
+            const shape = [inputs.length, width];
+            add({ name, datatype: 'INT64', shape }, { int64_contents: values }, () => rawInt64(values));
+        }
+    }
+    return request;
+}
+/** Ids on the left, zeros on the right; the mask says which is which. */
+function padded(inputs, value) {
+    const rows = inputs.map(({ promptIds, responseIds }) => [...promptIds, ...responseIds]);
+    if (rows.some(row => row.length === 0))
+        throw new SourceError('input', 'the model wants INPUT_IDS; the sample has no ids');
+    const width = Math.max(...rows.map(row => row.length));
+    return {
+        width,
+        values: rows.flatMap(row => Array.from({ length: width }, (_, i) => (i < row.length ? value(row[i]) : 0))),
+    };
+}
+export function readInfer(answer, request, signature, count) {
+    if (answer.id !== '' && answer.id !== request.id)
+        throw new SourceError('protocol', 'the answer belongs to another request', { repeat: 'retryable' });
+    const index = answer.outputs.findIndex(({ name }) => name === signature.output);
+    if (index < 0) {
+        const names = answer.outputs.map(({ name }) => name).join(', ') || 'none';
+        throw new SourceError('protocol', `no output ${signature.output} in the answer (there are: ${names})`);
+    }
+    const output = answer.outputs[index];
+    const raw = answer.raw_output_contents;
+    if (raw.length > 0 && raw.length !== answer.outputs.length)
+        throw new SourceError('protocol', `${raw.length} raw contents for ${answer.outputs.length} outputs`);
+    const numbers = readNumbers(output, raw[index]);
+    const shape = output.shape.map(Number);
+    const size = shape.reduce((product, n) => product * n, 1);
+    if (size !== numbers.length)
+        throw new SourceError('protocol', `output ${output.name}: ${numbers.length} numbers in a shape of [${shape}]`);
+    if (numbers.length !== count)
+        throw new SourceError('wrong-count', `the server gave ${numbers.length} rewards for ${count} samples`);
+    return numbers;
+}
+//# sourceMappingURL=infer-messages.js.map

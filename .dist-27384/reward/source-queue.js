@@ -1,0 +1,259 @@
+/**
+ * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
+ * Whatever a source does, every sample gets exactly one outcome.
+ */
+import { Absence } from './absence.js';
+import { checkAnswers } from './check-answers.js';
+import { SourceError } from './errors.js';
+import { onAbort } from './on-abort.js';
+import { retryDelay } from './retry-delay.js';
+/** While work that does not wait follows work that does not wait, the event loop gets its turn this often. */
+const turnMs = 8;
+const longestTimer = 2 ** 31 - 1;
+export class SourceQueue {
+    source;
+    options;
+    counts = { calls: 0, retries: 0, samples: 0, failures: 0, late: 0, seconds: 0 };
+    waiting = [];
+    running = 0;
+    scheduled = false;
+    blockReported = false;
+    turnStarted = 0;
+    absence;
+    constructor(source, options) {
+        this.source = source;
+        this.options = options;
+        const { patienceMs, onAway } = options;
+        this.absence = new Absence({ source: source.name, patienceMs: source.kind === 'remote' ? patienceMs : 0, onAway });
+    }
+    /** The outcome of an item, as soon as it is there: `aborted` where the signal aborts first. */
+    submit(item, signal) {
+        this.counts.samples++;
+        return new Promise(resolve => {
+            let stopListening = () => { };
+            const entry = {
+                item,
+                settled: false,
+                settle: outcome => {
+                    if (entry.settled)
+                        return;
+                    entry.settled = true;
+                    stopListening();
+                    if (outcome.kind === 'failed')
+                        this.counts.failures++;
+                    resolve(outcome);
+                },
+            };
+            const abort = () => {
+                entry.settle(this.failure(abandoned));
+                entry.abandon?.();
+            };
+            if (signal?.aborted) {
+                abort();
+                return;
+            }
+            if (signal)
+                stopListening = onAbort(signal, abort);
+            this.waiting.push(entry);
+            this.schedule();
+        });
+    }
+    /** In a turn of its own: what arrives in this one goes out in one batch, and others get to run. */
+    schedule() {
+        if (this.scheduled)
+            return;
+        this.scheduled = true;
+        setImmediate(() => {
+            this.scheduled = false;
+            this.turnStarted = performance.now();
+            this.dispatch();
+        });
+    }
+    dispatch() {
+        const { batchSize, concurrency } = this.source.limits;
+        while (this.running < concurrency && this.waiting.length > 0) {
+            if (performance.now() - this.turnStarted > turnMs) {
+                this.schedule();
+                return;
+            }
+            const batch = [];
+            while (batch.length < batchSize && this.waiting.length > 0) {
+                const entry = this.waiting.shift();
+                if (!entry.settled)
+                    batch.push(entry);
+            }
+            if (batch.length === 0)
+                return;
+            this.running++;
+            void this.run(batch).finally(() => {
+                this.running--;
+                this.dispatch();
+            });
+        }
+    }
+    async run(batch) {
+        const { deadlineMs, retries } = this.source.limits;
+        const began = performance.now();
+        let started = began;
+        for (let attempt = 1;; attempt++) {
+            const left = started + deadlineMs - performance.now();
+            try {
+                const answers = await this.attempt(batch, left);
+                this.absence.answered();
+                const outcomes = checkAnswers(this.source.name, batch.length, answers);
+                for (const [i, entry] of batch.entries())
+                    entry.settle(outcomes[i]);
+                break;
+            }
+            catch (error) {
+                const cause = attributed(error);
+                const delay = retryDelay(attempt, cause.retryAfterMs, this.options.random);
+                const remaining = started + deadlineMs - performance.now();
+                const again = cause.repeat === 'retryable' && attempt <= retries && delay < remaining;
+                if (again && (await wait(batch, delay)) === 'wanted') {
+                    this.counts.retries++;
+                    continue;
+                }
+                const pause = this.absence.pauseAfter(cause, started);
+                if (pause !== undefined && (await wait(batch, pause)) === 'wanted') {
+                    // The next look at it is one attempt, with a deadline of its own.
+                    attempt = Math.max(attempt, retries);
+                    started = performance.now();
+                    continue;
+                }
+                // One sample lacks something: the others need not suffer for it.
+                if (cause.reason === 'input' && batch.length > 1)
+                    for (const entry of batch)
+                        await this.run([entry]);
+                const failure = this.failure(cause, attempt);
+                for (const entry of batch)
+                    entry.settle(failure);
+                break;
+            }
+        }
+        this.counts.seconds += (performance.now() - began) / 1000;
+    }
+    /** One call, left alone when its time is over or nobody waits for its answers; what it says then counts as late. */
+    attempt(batch, leftMs) {
+        const { name, limits, isolated = false } = this.source;
+        const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs);
+        const option = limit < leftMs ? 'timeoutMs' : 'deadlineMs';
+        const context = new CallContext();
+        const called = performance.now();
+        let started = called;
+        let timer;
+        this.counts.calls++;
+        return new Promise((resolve, reject) => {
+            let over = false;
+            const end = (settle) => {
+                if (over)
+                    return;
+                over = true;
+                clearTimeout(timer);
+                settle();
+            };
+            const giveUp = (error) => {
+                end(() => reject(error));
+                context.abort(error);
+            };
+            const startClock = () => {
+                started = performance.now();
+                if (limit <= longestTimer && !over)
+                    timer = setTimeout(() => giveUp(timedOut(option, limits)), Math.max(0, limit));
+            };
+            // A call that waits behind others in a process of its own has all its time when the process gets to it.
+            if (isolated)
+                context.entered = startClock;
+            else
+                startClock();
+            // A caller that was aborted must not leave a request running behind it.
+            onAbandoned(batch, () => over || giveUp(abandoned));
+            const answered = (answers) => {
+                const lateMs = performance.now() - started - limit;
+                end(() => (lateMs > 0 ? reject(tooLate(option, limits)) : resolve(answers)));
+                if (lateMs <= 0)
+                    return;
+                this.counts.late += batch.length;
+                this.options.onLate?.({ source: name, samples: batch.length, lateMs });
+            };
+            try {
+                const { copy = (item) => item } = this.options;
+                const items = batch.map(entry => copy(entry.item));
+                const call = this.source.score(items, context);
+                this.reportBlocking(performance.now() - called);
+                call.then(answered, error => end(() => reject(error)));
+            }
+            catch (error) {
+                this.reportBlocking(performance.now() - called);
+                end(() => reject(error));
+            }
+        });
+    }
+    reportBlocking(blockedMs) {
+        if (blockedMs <= this.options.blockedMs || this.blockReported)
+            return;
+        this.blockReported = true;
+        this.options.onBlocked?.({ source: this.source.name, blockedMs });
+    }
+    failure(error, attempts = 1) {
+        const times = attempts > 1 ? ` (tried ${attempts} times)` : '';
+        return { kind: 'failed', reason: error.reason, message: `${error.message}${times}`, source: this.source.name };
+    }
+}
+/** Its signal is made when a source first asks for it: most rewards are over before one would be of use, and it is costly. */
+class CallContext {
+    /** Called by a source whose calls wait before they begin, when this one begins. */
+    entered;
+    controller;
+    aborted;
+    get signal() {
+        this.controller ??= new AbortController();
+        if (this.aborted)
+            this.controller.abort(this.aborted.reason);
+        return this.controller.signal;
+    }
+    abort(reason) {
+        this.aborted = { reason };
+        this.controller?.abort(reason);
+    }
+}
+const slower = (option) => `Give the reward a longer ${option}, or make it faster.`;
+const abandoned = new SourceError('aborted', 'not wanted any more');
+/** Calls back once nobody waits for any of them. */
+function onAbandoned(batch, callback) {
+    const check = () => {
+        // They are given up in their order: the last tells most.
+        if (batch.at(-1).settled && batch.every(entry => entry.settled))
+            callback();
+    };
+    for (const entry of batch)
+        entry.abandon = check;
+}
+function wait(batch, ms) {
+    return new Promise(resolve => {
+        const timer = setTimeout(() => resolve('wanted'), ms);
+        onAbandoned(batch, () => {
+            clearTimeout(timer);
+            resolve('abandoned');
+        });
+    });
+}
+/** After `timeoutMs` the next attempt may go better. */
+function timedOut(option, limits) {
+    const message = `no answer within ${seconds(limits[option])} (${option}). ${slower(option)}`;
+    return new SourceError('timeout', message, { repeat: option === 'timeoutMs' ? 'retryable' : 'final' });
+}
+function tooLate(option, limits) {
+    const message = `the answer came after ${seconds(limits[option])} (${option}); it is not used. ${slower(option)}`;
+    return new SourceError('late', message);
+}
+function seconds(ms) {
+    return `${Number((ms / 1000).toPrecision(3))} s`;
+}
+function attributed(error) {
+    if (error instanceof SourceError)
+        return error;
+    const message = error instanceof Error ? `${error.name}: ${error.message}` : `threw ${String(error)}`;
+    return new SourceError('threw', message, { cause: error });
+}
+//# sourceMappingURL=source-queue.js.map

@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=generator.js.map

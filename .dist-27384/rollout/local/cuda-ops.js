@@ -1,0 +1,163 @@
+/** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
+import { composeLayerOps, deferredLayerOps, headWeight, joinColumns, normColumns, runLayers, } from '../../decoder/index.js';
+import { decodeAttentionKernel, gatedLinearFits, gatedLinearKernel, headLinearFits, headLinearKernel, memoized, pagedAttentionFits, pagedRopeKernel, planAttention, planSplit, sampleKernel, skinnyGemmFits, skinnyGemmKernels, splitKLinearExists, splitKLinearKernel, } from '../../kernels/index.js';
+import { cat, cudaDevice, flashAttentionForward, linear, } from '../../tensor/index.js';
+import { skinnyOps } from './skinny-ops.js';
+/** From here on the kernels for many rows fill a card; an H200 was measured. */
+const manyRows = 6144;
+export class CudaOps {
+    parts;
+    dtype;
+    sample;
+    rope;
+    attention = memoized((plan) => decodeAttentionKernel(this.dtype, this.parts.config, plan));
+    splitKLinear = memoized((parts) => splitKLinearKernel(this.dtype, this.parts.config.hidden, parts));
+    streams;
+    gated;
+    head;
+    constructor(parts, dtype) {
+        this.parts = parts;
+        this.dtype = dtype;
+        const { config } = parts;
+        if (!pagedAttentionFits(config))
+            throw new RangeError(`generation on CUDA has no attention for heads of ${config.headDim} dimensions`);
+        this.sample = sampleKernel(dtype, config.vocabSize);
+        this.rope = pagedRopeKernel(dtype, config);
+    }
+    planAttention(rows, longest) {
+        return planAttention(rows, longest, this.parts.config);
+    }
+    get device() {
+        return cudaDevice(this.parts.weights.get('model.embed_tokens.weight').device);
+    }
+    /** Undefined where the device, the model or the number of rows is not one for these projections. */
+    skinnyGemm(rows) {
+        const { parts, device } = this;
+        const { config } = parts;
+        // A norm behind a part needs the part's results before they are added up.
+        if (config.norms === 'after' || !device || !skinnyGemmFits(rows, config, this.dtype, device))
+            return undefined;
+        this.streams ??= skinnyGemmKernels(config.normEps, device.multiprocessors);
+        return this.streams(rows);
+    }
+    /** Whether so many rows are many: then projections have kernels of their own. */
+    isMany(rows) {
+        const { parts, device } = this;
+        if (parts.deferred)
+            return rows >= manyRows;
+        return device !== undefined && gatedLinearFits(rows, parts.config, this.dtype, device);
+    }
+    gatedLinear(many) {
+        if (!many)
+            return {};
+        this.gated ??= gatedLinearKernel(this.device.multiprocessors);
+        return { gatedLinear: this.gated };
+    }
+    get shared() {
+        const { rmsNorm, addRmsNorm, swiglu } = this.parts.ops;
+        return { linear, rmsNorm, addRmsNorm, swiglu };
+    }
+    /** The normalised hidden states after the next tokens of sequences, one row each. */
+    decode(ids, { layers, tables, plan, rows }) {
+        const kernel = this.attention({ ...plan, fused: true });
+        const attend = (qkv, layer) => kernel(joinColumns(qkv), tables.of(layer), rows, layers[layer]);
+        const { shared, parts } = this;
+        const { hidden: width, heads, headDim, intermediate, normEps } = parts.config;
+        const gemm = this.skinnyGemm(rows.count);
+        if (gemm) {
+            const rmsNorm = (x, weight) => shared.rmsNorm(x, weight, normEps);
+            const table = skinnyOps(gemm, {
+                attend,
+                normColumns: (x, weight, groups) => normColumns(rmsNorm, x, weight, groups),
+            });
+            return runLayers(parts, table, ids, 'all');
+        }
+        const depths = splitKLinearExists() ? [heads * headDim, intermediate] : [];
+        const splits = new Map(depths.map(depth => [depth, planSplit(rows.count, width, depth)]));
+        const splitOf = (inner) => splits.get(inner) ?? 1;
+        const { deferred } = parts;
+        if (deferred) {
+            const table = { ...shared, deferred: deferred.few, gradients: 'none', split: splitOf, attend };
+            return runLayers(parts, deferredLayerOps(parts.config, table), ids, 'all');
+        }
+        const ops = {
+            ...shared,
+            ...this.gatedLinear(this.isMany(rows.count)),
+            linearAddRmsNorm: (x, { weight, bias, residual, norm }, eps) => {
+                const split = splitOf(weight.shape[1]);
+                return split > 1
+                    ? this.splitKLinear(split)(rows.count, x, weight, bias, residual, norm, eps)
+                    : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps);
+            },
+            // Rotating, storing and attending in one kernel.
+            attend,
+        };
+        return runLayers(parts, composeLayerOps(parts.config, ops), ids, 'all');
+    }
+    /** SamplingRows a token after each hidden state, as `sample` does of logits. */
+    sampleFrom(hidden, rows, results, options) {
+        const { parts, device } = this;
+        const weight = headWeight(parts);
+        if (!device || !headLinearFits(rows.count, parts.config, this.dtype, device)) {
+            this.sample(linear(hidden, weight), rows, results, options);
+            return;
+        }
+        this.head ??= headLinearKernel(device.multiprocessors);
+        const { logits, sums } = this.head(hidden, weight, rows);
+        this.sample(logits, rows, results, { ...options, known: sums });
+    }
+    /**
+     * The normalised hidden states of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`,
+     * then rows that read their sequences' blocks. `many`: as `isMany` says of them.
+     */
+    prefill(ids, wanted, options) {
+        const { layers, tables, slotMapping, all, fresh, paged, many } = options;
+        const { heads, kvHeads, headDim } = this.parts.config;
+        const attend = this.attention({ splits: 1, warps: 4, fused: false });
+        const beginnings = (qkv) => {
+            const each = qkv.view([-1, heads + 2 * kvHeads, headDim]);
+            const [query, key, value] = [
+                each.narrow(1, 0, heads),
+                each.narrow(1, heads, kvHeads),
+                each.narrow(1, heads + kvHeads, kvHeads),
+            ];
+            const { cuSeqlens, longest } = fresh;
+            const [out] = flashAttentionForward(query, key, value, cuSeqlens, cuSeqlens, longest, longest, 0, {
+                isCausal: true,
+                returnDebugMask: false,
+            });
+            return out.reshape([-1, heads * headDim]);
+        };
+        const store = (columns, layer) => {
+            const qkv = joinColumns(columns);
+            this.rope(qkv, tables.of(layer), all, slotMapping, layers[layer]);
+            return qkv;
+        };
+        const { parts, shared } = this;
+        const rest = {
+            store,
+            attend: (columns, layer) => {
+                const qkv = store(columns, layer);
+                const paging = (rows) => attend(rows, tables.of(layer), paged, layers[layer]);
+                if (!fresh)
+                    return paging(qkv);
+                if (!paged)
+                    return beginnings(qkv);
+                return cat([beginnings(qkv.narrow(0, 0, fresh.count)), paging(qkv.narrow(0, fresh.count, paged.count))], 0);
+            },
+        };
+        const { deferred } = parts;
+        if (deferred) {
+            const ofSize = many ? deferred.many : deferred.few;
+            const table = { ...shared, ...rest, deferred: ofSize, gradients: 'none' };
+            return runLayers(parts, deferredLayerOps(parts.config, table), ids, wanted ?? 'none');
+        }
+        const ops = { ...shared, ...rest, ...this.gatedLinear(many) };
+        return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none');
+    }
+    /** The logits after each hidden state that `prefill` gave. */
+    logits(hidden) {
+        return linear(hidden, headWeight(this.parts));
+    }
+}
+//# sourceMappingURL=cuda-ops.js.map

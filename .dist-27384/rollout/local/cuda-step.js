@@ -1,0 +1,371 @@
+/**
+ * Engine steps on a CUDA device, in bfloat16 or float16. Steps of nothing but next tokens run as graphs, several in a row:
+ * each makes the input of the next, so that the host looks at tokens only every few steps. Steps with few rows of prompts in
+ * them are graphs too, since they are launched more slowly than they are computed; those with many are programs.
+ *
+ * A seed means what it means on the CPU: the same random number for the same key and position, and the same way from it to a
+ * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
+ * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
+ */
+import { LayerRopeTables } from '../../decoder/index.js';
+import { samplePlanes } from '../../kernels/index.js';
+import { dtypeBytes, noGrad, record, Stream, scope, synchronize, Tensor, unscoped, } from '../../tensor/index.js';
+import { blockSize, blocksOfSequence } from './blocks.js';
+import { CudaOps } from './cuda-ops.js';
+import { bucketFor, decodeLayout, decodeWords, emptyDecodeInputs, fillDecodeInputs, } from './decode-graph-inputs.js';
+import { hasFilters, packArrays } from './graph-inputs.js';
+import { KvCache } from './kv-cache.js';
+import { emptyMixed, fillMixed, mixedLayoutFor, mixedWords, } from './mixed-graph-inputs.js';
+import { prefillRows } from './prefill-rows.js';
+import { Programs } from './programs.js';
+import { StepGraphs } from './step-graphs.js';
+/**
+ * Rows times weights of a layer, and bytes of keys and values that rows of prompts read in a layer, up to which a step is faster
+ * as a graph: an H200 computes about as much while the kernels of a layer are launched one by one.
+ */
+const launchedWork = 1e11;
+const launchedBytes = 2 ** 28;
+/** How many of the likeliest tokens there are graphs for; -1: not even ranks. Results of more have no place. */
+const tops = [-1, 0, 5, 20];
+const topFor = (wanted) => tops.find(top => top >= wanted);
+export class CudaStep {
+    parts;
+    options;
+    multiStep = { steps: 256, syncInterval: 8, top: tops.at(-1) };
+    ops;
+    tables;
+    cache;
+    layers = [];
+    /** Multi-step decoding runs on a stream of their own, and what they found is read on two others, in turns, while they go on. */
+    decodes;
+    reads;
+    programs = new Programs();
+    graphs;
+    mixedLimits;
+    constructor(parts, options) {
+        this.parts = parts;
+        this.options = options;
+        const { config } = parts;
+        const { device, dtype, maxSequences, maxLength } = options;
+        this.ops = new CudaOps(parts, dtype);
+        this.tables = new LayerRopeTables(config, maxLength, device);
+        this.cache = new KvCache(config, options);
+        const rows = bucketFor(maxSequences);
+        const { hidden, intermediate, heads, kvHeads, headDim } = config;
+        const layerWeights = hidden * (3 * intermediate + 2 * (heads + kvHeads) * headDim);
+        this.mixedLimits = {
+            rows: Math.floor(launchedWork / layerWeights),
+            samplingRows: rows,
+            keys: Math.floor(launchedBytes / (2 * kvHeads * headDim * dtypeBytes(dtype))),
+            top: this.multiStep.top,
+        };
+        // Sequences, and prompts of others that wait.
+        const blockTableWords = 2 * rows * blocksOfSequence(maxLength);
+        this.graphs = new StepGraphs({
+            device,
+            state: Math.max(decodeWords(decodeLayout(rows), blockTableWords), mixedWords(this.mixedLimits, blockTableWords)),
+            results: this.multiStep.steps * samplePlanes(-1) * rows,
+            storageGeneration: () => parts.storageGeneration?.() ?? 0,
+        });
+        this.decodes = new Stream(device);
+        this.reads = [new Stream(device), new Stream(device)];
+    }
+    get blocks() {
+        return this.cache.blocks;
+    }
+    allocate(cacheBytes) {
+        if (this.blocks > 0)
+            return;
+        this.cache.allocate(cacheBytes);
+        const { headDim } = this.parts.config;
+        for (const layer of this.cache.layerViews()) {
+            const part = (i) => unscoped(() => scope(() => layer.select(0, i).unflatten(2, [blockSize, headDim])));
+            this.layers.push({ keys: part(0), values: part(1) });
+            layer.dispose();
+        }
+    }
+    release() {
+        this.graphs.release();
+        this.programs.dispose();
+        for (const { keys, values } of this.layers.splice(0)) {
+            keys.dispose();
+            values.dispose();
+        }
+        this.cache.release();
+    }
+    dispose() {
+        this.release();
+        this.tables.dispose();
+    }
+    // ---- steps of next tokens
+    async *decodeMultiStep(batch, { budgets, steps, syncInterval }) {
+        const { samplingRows } = batch;
+        const layout = decodeLayout(bucketFor(samplingRows.count));
+        const state = fillDecodeInputs(layout, batch, budgets);
+        const { rows } = layout;
+        const top = topFor(samplingRows.top);
+        const most = Math.min(steps, Math.floor(this.graphs.results.numel / (samplePlanes(top) * rows)));
+        // This waits until all is there; copies of blocks are ordered by the stream.
+        const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, samplingRows.forbiddenIds);
+        await this.decodes.use(() => this.cache.copyBlocks(batch));
+        const launch = (number) => {
+            const first = number * syncInterval;
+            const count = Math.min(syncInterval, most - first);
+            if (count <= 0)
+                return undefined;
+            this.decodes.use(() => {
+                for (let i = 0; i < count; i++)
+                    graph.replay();
+            });
+            // In turns: a stream that already waits for the steps after these could not read these.
+            const stream = this.reads[number % 2];
+            stream.waitFor(this.decodes);
+            return { number, first, count, stream };
+        };
+        let under = launch(0);
+        let more = true;
+        try {
+            while (under) {
+                const next = more ? launch(under.number + 1) : undefined;
+                const { first, count, stream } = under;
+                const result = await stream.use(() => this.readResults({ first, count, rows, drawn: samplingRows.count, top }));
+                under = next;
+                more = (yield result) === 'more';
+            }
+        }
+        finally {
+            // Whoever leaves early must not reuse blocks that are still written.
+            if (under)
+                await synchronize(this.options.device);
+        }
+        return undefined;
+    }
+    async readResults(which) {
+        const words = samplePlanes(which.top) * which.rows;
+        const found = unscoped(() => this.graphs.results.narrow(0, which.first * words, which.count * words));
+        try {
+            return unpack(await found.data(), which);
+        }
+        finally {
+            found.dispose();
+        }
+    }
+    decodeGraph(layout, batch) {
+        const { rows: count } = layout;
+        const filtered = hasFilters(batch.samplingRows);
+        const top = topFor(batch.samplingRows.top);
+        const plan = this.ops.planAttention(count, batch.blockTableWidth * blockSize);
+        return {
+            key: ['decode', count, filtered, top, plan.splits, plan.warps].join(' '),
+            empty: emptyDecodeInputs(layout),
+            record: ({ part, rest, samplingRows, results }) => {
+                const [ids, positions] = [part(layout.ids), part(layout.positions)];
+                const rows = {
+                    count,
+                    positions,
+                    sequences: null,
+                    blockTable: rest(layout.blockTable),
+                    width: part(layout.width),
+                };
+                const hidden = this.ops.decode(ids, { ...this.memory, plan, rows });
+                const steps = { ids, budgets: part(layout.budgets), left: part(layout.left) };
+                this.ops.sampleFrom(hidden, samplingRows(count, positions, layout), results, { filtered, steps, top });
+            },
+        };
+    }
+    get memory() {
+        if (this.blocks === 0)
+            throw new Error('the KV cache is released; wake the engine first');
+        const { layers, tables } = this;
+        return { layers, tables };
+    }
+    // ---- any steps
+    step(batch) {
+        const layout = mixedLayoutFor(batch, this.mixedLimits);
+        return layout ? this.stepByGraph(layout, batch) : this.stepByProgram(batch);
+    }
+    async stepByGraph(layout, batch) {
+        const { samplingRows } = batch;
+        const graph = await this.graphs.ready(this.mixedGraph(layout, batch), fillMixed(layout, batch), samplingRows.forbiddenIds);
+        await this.cache.copyBlocks(batch);
+        graph.replay();
+        const found = {
+            first: 0,
+            count: 1,
+            rows: layout.samplingRows,
+            drawn: samplingRows.count,
+            top: topFor(samplingRows.top),
+        };
+        if (samplingRows.count > 0)
+            return this.readResults(found);
+        // What comes next may be on another stream.
+        await synchronize(this.options.device);
+        return unpack(new Int32Array(0), { ...found, count: 0 });
+    }
+    mixedGraph(layout, batch) {
+        const filtered = hasFilters(batch.samplingRows);
+        const top = topFor(batch.samplingRows.top);
+        return {
+            key: ['mixed', layout.rows, layout.samplingRows, filtered, top].join(' '),
+            empty: emptyMixed(layout),
+            record: ({ part, rest, samplingRows, results }) => {
+                const rows = {
+                    count: layout.rows,
+                    positions: part(layout.kvPositions),
+                    sequences: part(layout.sequences),
+                    blockTable: rest(layout.blockTable),
+                    width: part(layout.width),
+                };
+                const hidden = this.ops.prefill(part(layout.ids), layout.samplingRows > 0 ? part(layout.wanted) : undefined, {
+                    ...this.memory,
+                    slotMapping: part(layout.slotMapping),
+                    all: { ...rows, positions: part(layout.ropePositions) },
+                    fresh: undefined,
+                    paged: rows,
+                    many: this.ops.isMany(layout.rows),
+                });
+                if (!hidden)
+                    return;
+                const drawn = samplingRows(layout.samplingRows, part(layout.samplingPositions), layout);
+                this.ops.sampleFrom(hidden, drawn, results, { filtered, steps: undefined, top });
+            },
+        };
+    }
+    async stepByProgram(batch) {
+        const { samplingRows } = batch;
+        const rows = prefillRows(batch);
+        const { paged } = rows;
+        const arrays = [rows.ids, rows.ropePositions, rows.slotMapping, rows.cuSeqlens];
+        arrays.push(paged.kvPositions, paged.sequences, batch.blockTable, Int32Array.of(batch.blockTableWidth));
+        if (samplingRows.count > 0) {
+            const keys = Int32Array.from({ length: 2 * samplingRows.count }, (_, i) => samplingRows.streams[(i >> 1) * 3 + (i & 1)]);
+            const counters = Int32Array.from({ length: samplingRows.count }, (_, i) => samplingRows.streams[3 * i + 2]);
+            arrays.push(rows.wanted, counters, Float32Array.from(samplingRows.settings), keys);
+            arrays.push(samplingRows.targetIds, samplingRows.forbiddenOffsets, samplingRows.forbiddenIds);
+        }
+        const made = [];
+        try {
+            await this.cache.copyBlocks(batch);
+            const inputs = uploadTogether(arrays, this.options.device, made);
+            const program = this.program(batch, {
+                fresh: rows.longest > 0,
+                paged: rows.paged.kvPositions.length > 0,
+                many: this.ops.isMany(rows.ids.length),
+            });
+            const fresh = rows.cuSeqlens.at(-1);
+            const numbers = [rows.ids.length, fresh, rows.ids.length - fresh, Math.max(1, rows.longest), samplingRows.count];
+            const [found] = (await program.run(...inputs, ...numbers)) ?? [];
+            const where = {
+                first: 0,
+                count: found ? 1 : 0,
+                rows: samplingRows.count,
+                drawn: samplingRows.count,
+                top: samplingRows.top,
+            };
+            if (found) {
+                made.push(found);
+                return unpack(await found.data(), where);
+            }
+            // What comes next may be on another stream.
+            await synchronize(this.options.device);
+            return unpack(new Int32Array(0), where);
+        }
+        finally {
+            for (const tensor of made)
+                tensor.dispose();
+        }
+    }
+    program({ samplingRows }, { fresh, paged, many }) {
+        const { memory } = this;
+        const drawing = samplingRows.count > 0;
+        const filtered = hasFilters(samplingRows);
+        const key = [fresh, paged, many, drawing, filtered, samplingRows.top].join(' ');
+        return this.programs.get(key, () => {
+            const kinds = [
+                ...Array.from({ length: drawing ? 15 : 8 }, () => 'tensor'),
+                ...Array.from({ length: 5 }, () => 'number'),
+            ];
+            return record(kinds, (...inputs) => {
+                const [count, freshCount, pagedCount, longest, samplingCount] = inputs.slice(-5);
+                const [ids, ropePositions, slotMapping, cuSeqlens, pagedPositions, sequences, blockTable, width, wanted, ...sampling] = inputs.slice(0, -5);
+                return noGrad(() => {
+                    const hidden = this.ops.prefill(ids, wanted, {
+                        ...memory,
+                        slotMapping: slotMapping,
+                        all: { count: count, positions: ropePositions, sequences: null, blockTable: blockTable, width: width },
+                        fresh: fresh ? { count: freshCount, cuSeqlens: cuSeqlens, longest: longest } : undefined,
+                        paged: paged
+                            ? {
+                                count: pagedCount,
+                                positions: pagedPositions,
+                                sequences: sequences,
+                                blockTable: blockTable,
+                                width: width,
+                            }
+                            : undefined,
+                        many,
+                    });
+                    if (!hidden)
+                        return [];
+                    const logits = this.ops.logits(hidden);
+                    const [samplingPositions, settings, keys, targetIds, forbiddenOffsets, forbidden] = sampling;
+                    const rows = {
+                        count: samplingCount,
+                        positions: samplingPositions,
+                        settings,
+                        keys,
+                        targetIds,
+                        forbiddenOffsets,
+                        forbidden,
+                    };
+                    const results = targetIds.newEmpty([samplePlanes(samplingRows.top), samplingCount]);
+                    this.ops.sample(logits, rows, results, { filtered, steps: undefined, top: samplingRows.top });
+                    return [results];
+                });
+            });
+        });
+    }
+}
+/** Arrays as tensors, which are added to `made`. One copy brings them there: the host waits for each it makes. */
+function uploadTogether(arrays, device, made) {
+    const { words, parts } = packArrays(arrays);
+    return unscoped(() => {
+        const keep = (tensor) => {
+            made.push(tensor);
+            return tensor;
+        };
+        const whole = keep(Tensor.from(words, { device }));
+        return parts.map((part, i) => {
+            const view = keep(whole.narrow(0, part.at, part.words));
+            return arrays[i] instanceof Float32Array ? keep(view.viewDtype({ dtype: 'float32' })) : view;
+        });
+    });
+}
+/** Results without the rows that fill up. */
+function unpack(found, { count: steps, rows, drawn, top }) {
+    const floats = new Float32Array(found.buffer, found.byteOffset, found.length);
+    const columns = top + 1;
+    const result = {
+        ids: new Int32Array(steps * drawn),
+        raw: new Float32Array(steps * drawn),
+        processed: new Float32Array(steps * drawn),
+        topIds: new Int32Array(steps * drawn * columns),
+        topLogprobs: new Float32Array(steps * drawn * columns),
+    };
+    for (let i = 0; i < steps; i++) {
+        const plane = (k) => (i * samplePlanes(top) + k) * rows;
+        result.ids.set(found.subarray(plane(0), plane(0) + drawn), i * drawn);
+        result.raw.set(floats.subarray(plane(1), plane(1) + drawn), i * drawn);
+        result.processed.set(floats.subarray(plane(2), plane(2) + drawn), i * drawn);
+        for (let column = 0; column < columns; column++) {
+            // The rank has the drawn token's own beside it.
+            const [ids, logprobs] = [plane(3 + column), plane(column === 0 ? 1 : 3 + top + column)];
+            for (let row = 0, at = i * drawn * columns + column; row < drawn; row++, at += columns) {
+                result.topIds[at] = found[ids + row];
+                result.topLogprobs[at] = floats[logprobs + row];
+            }
+        }
+    }
+    return result;
+}
+//# sourceMappingURL=cuda-step.js.map

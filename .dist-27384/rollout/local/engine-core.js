@@ -1,0 +1,377 @@
+/**
+ * The loop of a local engine: continuous batching over a KV cache in blocks. It plans a step, runs it on the device, takes the
+ * tokens, and ends what is finished; a place that becomes free is filled in the next step, or where a device takes several at
+ * a time, after those under way.
+ */
+import { MergedWeights } from '../../model/index.js';
+import { BlockPool } from './blocks.js';
+import { buildBatch } from './build-batch.js';
+import { admit, tooLargeForMemory } from './input-processor.js';
+import { budgetBytes, deviceMemory, kvBudget } from './kv-budget.js';
+import { decodesOnly, hasOnePosition, planMultiStep } from './multi-step.js';
+import { OutputProcessor } from './output-processor.js';
+import { PromptPrefix, RequestState, SequenceState } from './request-state.js';
+import { Scheduler } from './scheduler.js';
+import { deviceDefaults, openStepDevice } from './step-device.js';
+export class EngineCore {
+    model;
+    limits;
+    maxSequences;
+    exchangesAdapters;
+    /** Of the weights the next token is sampled from. */
+    version;
+    weights;
+    device;
+    kv;
+    scheduler;
+    requestStates = new Map();
+    controls = [];
+    awaken;
+    ended;
+    state = 'awake';
+    pauses = 0;
+    modelVersion;
+    /** Of the weights that the KV cache was computed with; undefined: the copies to sample from are not made yet. */
+    weightsRevision;
+    totals = { promptTokens: 0, generatedTokens: 0, steps: 0 };
+    sampledRows = [];
+    output;
+    source = {
+        tokens: ({ of, start, count }, into, at) => {
+            if (of instanceof SequenceState)
+                of.copyTokens(start, count, into, at);
+            else
+                into.set(of.requestState.promptIds.subarray(start, start + count), at);
+        },
+        ropePositions: ({ start, count }, into, at) => {
+            // Of text. Images turn by their own.
+            for (let i = 0; i < count; i++)
+                into[at + i] = start + i;
+        },
+        samplingRows: work => this.samplingRowsOf(work),
+    };
+    constructor(model, options) {
+        this.model = model;
+        const defaults = deviceDefaults(model.device);
+        const { maxSequences, tokenBudget, scoredBytes } = { ...defaults, ...options };
+        const { context, vocabSize } = model.config.decoder;
+        const maxLength = Math.min(context, options.maxLength ?? context);
+        const { tokenizer } = options;
+        this.maxSequences = maxSequences;
+        this.kv = { budget: kvBudget(options, defaults.kv), memory: options.memory ?? deviceMemory };
+        const exchangeable = options.adapters === 'exchangeable';
+        if (exchangeable && model.parts.adapter)
+            throw new RangeError('the model has an adapter of its own; merge it, or leave adapters out');
+        this.exchangesAdapters = exchangeable;
+        this.weights = new MergedWeights(model.parts, { adapter: exchangeable ? 'exchangeable' : 'own' });
+        this.device = openStepDevice(model, this.weights.parts, { maxSequences, maxLength });
+        try {
+            this.takeMemory();
+        }
+        catch (error) {
+            this.device.dispose();
+            throw error;
+        }
+        const eosIds = options.eosIds ?? tokenizer?.stopIds ?? [];
+        this.limits = { vocabSize, maxLength, blocks: this.device.blocks, eosIds, tokenizer };
+        this.scheduler = new Scheduler(new BlockPool(this.device.blocks), {
+            maxSequences,
+            tokenBudget,
+            scoredRows: Math.max(16, Math.floor(scoredBytes / (4 * vocabSize))),
+            refillAfter: this.device.multiStep?.syncInterval ?? 0,
+        });
+        this.output = new OutputProcessor(tokenizer, sample => {
+            this.scheduler.finish(sample);
+            const { samples, request } = sample.requestState;
+            if (samples.every(({ state }) => state === 'finished'))
+                this.requestStates.delete(request.id);
+        });
+        this.version = model.version;
+        this.modelVersion = model.version;
+        this.ended = this.loop().catch(error => this.collapse(error));
+    }
+    /** It sleeps, and is not paused by someone who will resume it. */
+    get isAsleep() {
+        return this.state === 'asleep' && this.pauses === 0;
+    }
+    get counts() {
+        return { ...this.scheduler.counts, ...this.totals };
+    }
+    /** Takes the memory of everything but the model: first what has a fixed size, then the KV cache from what is left. */
+    takeMemory() {
+        this.demandModel();
+        this.weights.take();
+        try {
+            this.device.allocate(budgetBytes(this.kv.budget, this.kv.memory, this.model.device));
+        }
+        catch (error) {
+            this.weights.release();
+            throw error;
+        }
+        this.weightsRevision = undefined;
+    }
+    giveMemory() {
+        this.device.release();
+        this.weights.release();
+    }
+    demandModel() {
+        if (this.model.offloaded)
+            throw new Error('the model is offloaded; reload() it before an engine over it is made, woken or used');
+        if (this.model.broken)
+            throw new Error(this.model.broken);
+    }
+    /**
+     * Takes a request; its listener hears of every token, where it wants to, and of each sample's outcome. Answers with what
+     * ends its samples with what they have. `caller`: whose requests share a place among others'.
+     */
+    submit(request, listener, caller) {
+        if (this.state === 'closed')
+            throw new Error('the engine is closed');
+        if (this.requestStates.has(request.id))
+            throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`);
+        const admitted = admit(request, listener, this.limits);
+        if (!(admitted instanceof RequestState)) {
+            // Later, as any outcome: a listener is never called before this returns.
+            for (const rejection of admitted)
+                queueMicrotask(() => listener.onOutcome(rejection));
+            return () => { };
+        }
+        this.requestStates.set(request.id, admitted);
+        for (const sample of admitted.samples)
+            this.scheduler.add(sample, caller);
+        this.wakeLoop();
+        return () => this.abortRequest(admitted);
+    }
+    abort(requestId) {
+        const requestState = this.requestStates.get(requestId);
+        if (requestState)
+            this.abortRequest(requestState);
+    }
+    abortAll() {
+        for (const requestState of [...this.requestStates.values()])
+            this.abortRequest(requestState);
+    }
+    abortRequest(requestState) {
+        for (const sample of requestState.samples)
+            void this.output.finish(sample, 'abort', undefined, this.version);
+    }
+    updateWeights(version) {
+        return this.control(() => {
+            this.version = version;
+            this.modelVersion = this.model.version;
+        });
+    }
+    /** From the next step on the weights are the model's with this adapter; what was computed with another is void. */
+    useAdapter(adapter) {
+        if (!this.exchangesAdapters)
+            return Promise.reject(new RangeError('the engine was made without room for adapters'));
+        return this.control(() => {
+            this.weights.exchange(adapter && ((layer, projection) => adapter.lowRank(layer, projection)));
+            this.weightsRevision = undefined;
+        });
+    }
+    /** Resolves when no step is running, and none starts before `resume`. */
+    pause() {
+        this.pauses++;
+        return this.control(() => { });
+    }
+    resume() {
+        this.pauses = Math.max(0, this.pauses - 1);
+        this.wakeLoop();
+    }
+    sleep() {
+        return this.control(() => {
+            if (this.state !== 'awake')
+                return;
+            this.state = 'asleep';
+            this.scheduler.invalidateKv(new BlockPool(0));
+            this.giveMemory();
+        });
+    }
+    wake() {
+        return this.control(() => {
+            if (this.state !== 'asleep')
+                return;
+            this.takeMemory();
+            this.limits.blocks = this.device.blocks;
+            this.scheduler.invalidateKv(new BlockPool(this.device.blocks));
+            this.state = 'awake';
+            this.rejectTooLarge();
+        });
+    }
+    /** There may be less memory than when requests were taken. */
+    rejectTooLarge() {
+        for (const { samples, promptIds } of [...this.requestStates.values()])
+            for (const sample of samples.slice()) {
+                const refused = tooLargeForMemory(promptIds.length + sample.maxNewTokens, this.limits);
+                if (refused)
+                    this.output.reject(sample, refused);
+            }
+    }
+    async close() {
+        this.abortAll();
+        this.state = 'closed';
+        this.wakeLoop();
+        await this.ended;
+        this.device.dispose();
+        this.weights.release();
+    }
+    /** Runs `change` between two steps. */
+    control(change) {
+        if (this.state === 'closed')
+            return Promise.reject(new Error('the engine is closed'));
+        return new Promise((resolve, reject) => {
+            this.controls.push(() => {
+                try {
+                    change();
+                    resolve();
+                }
+                catch (error) {
+                    reject(error);
+                }
+            });
+            this.wakeLoop();
+        });
+    }
+    wakeLoop() {
+        this.awaken?.();
+        this.awaken = undefined;
+    }
+    async loop() {
+        for (;;) {
+            for (const change of this.controls.splice(0))
+                change();
+            if (this.state === 'closed')
+                return;
+            if (this.state === 'asleep' || this.pauses > 0 || this.scheduler.isIdle) {
+                await new Promise(resolve => {
+                    this.awaken = resolve;
+                });
+                continue;
+            }
+            let plan;
+            try {
+                await this.followModel();
+                plan = this.plan();
+                this.sampledRows = [];
+                if (plan)
+                    await this.run(plan);
+            }
+            catch (error) {
+                this.fail(plan, error);
+            }
+        }
+    }
+    /** Runs a plan: one step, or several where the device can and every row is the last token of a sample. */
+    async run(plan) {
+        const several = this.planMultiStep(plan);
+        const batch = buildBatch(plan, this.source);
+        if (!several || !hasOnePosition(batch)) {
+            await this.take(plan, await this.device.step(batch), 1);
+            if (several)
+                this.scheduler.trim(plan);
+            return;
+        }
+        const rows = plan.scheduled.length;
+        const pieces = this.device.decodeMultiStep(batch, several);
+        for (let next = await pieces.next(); !next.done;) {
+            const steps = next.value.ids.length / rows;
+            for (const work of plan.scheduled)
+                work.count = steps;
+            await this.take(plan, next.value, steps);
+            for (const work of plan.scheduled)
+                work.start += steps;
+            next = await pieces.next(this.goesOn(plan) ? 'more' : 'enough');
+        }
+        this.scheduler.trim(plan);
+    }
+    planMultiStep(plan) {
+        const { device, scheduler } = this;
+        if (!device.multiStep || !device.decodeMultiStep || !decodesOnly(plan))
+            return undefined;
+        const { steps, syncInterval, top } = device.multiStep;
+        const samples = plan.scheduled.map(({ of }) => of);
+        // Blocks that others wait for are not taken for many steps.
+        const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * syncInterval) : steps;
+        const found = planMultiStep(samples, { steps: most, top });
+        return found && { ...found, syncInterval, steps: scheduler.reserveSteps(plan, found.steps, found.budgets) };
+    }
+    /** Whether a multi-step plan is still the best there is to do. */
+    goesOn(plan) {
+        if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0)
+            return false;
+        if (this.model.weightsRevision !== this.weightsRevision || this.scheduler.admits)
+            return false;
+        // Fewer rows are faster; but what is under way has to be waited for.
+        return 2 * this.scheduler.counts.running > plan.scheduled.length;
+    }
+    /** Weights that changed are another version's, and make what was computed with them void. */
+    async followModel() {
+        this.demandModel();
+        while (this.model.weightsRevision !== this.weightsRevision) {
+            this.version += this.model.version - this.modelVersion;
+            this.modelVersion = this.model.version;
+            const revision = this.model.weightsRevision;
+            this.scheduler.invalidateKv();
+            await this.weights.refresh();
+            this.weightsRevision = revision;
+        }
+    }
+    plan() {
+        const plan = this.scheduler.next();
+        const now = performance.now();
+        for (const { of, count } of plan?.scheduled ?? []) {
+            if (of instanceof SequenceState)
+                of.started ??= now;
+            if (of instanceof PromptPrefix || count > 1)
+                this.totals.promptTokens += count;
+        }
+        return plan;
+    }
+    samplingRowsOf({ of, start, count, samples }) {
+        const owner = of;
+        const samplingRows = [];
+        const { requestState } = owner;
+        // A sample that lost its prefix to others scores the prompt itself.
+        if (requestState.scores) {
+            const end = Math.min(start + count, requestState.scoredTo);
+            for (let position = start; position < end; position++)
+                samplingRows.push(requestState.promptSamplingRow(position));
+        }
+        if (owner instanceof SequenceState && samples)
+            samplingRows.push(owner.samplingRow());
+        for (const samplingRow of samplingRows)
+            this.sampledRows.push({ samplingRow, of: owner });
+        return samplingRows;
+    }
+    async take(plan, result, steps) {
+        // Weights that changed during a step make its tokens those of no version: it is run again.
+        if (this.model.weightsRevision !== this.weightsRevision)
+            return;
+        this.scheduler.commit(plan, steps);
+        this.totals.steps += steps;
+        for (let step = 0; step < steps; step++)
+            this.totals.generatedTokens += await this.output.take(this.sampledRows, result, step * this.sampledRows.length, this.version);
+    }
+    /** The loop itself failed, which is a defect: every request in flight fails with it, so that none waits for ever. */
+    collapse(error) {
+        this.state = 'closed';
+        const message = error instanceof Error ? error.message : String(error);
+        for (const requestState of [...this.requestStates.values()])
+            for (const sample of requestState.samples.slice())
+                this.output.fail(sample, 'engine', message);
+        for (const change of this.controls.splice(0))
+            change();
+    }
+    /** A step that could not be run ends its samples, and where there is none yet all of them; not the engine. */
+    fail(plan, error) {
+        const message = error instanceof Error ? error.message : String(error);
+        const owners = plan ? plan.scheduled.map(({ of }) => of) : undefined;
+        const failed = owners
+            ? owners.flatMap(of => (of instanceof SequenceState ? [of] : of.requestState.samples.slice()))
+            : [...this.requestStates.values()].flatMap(({ samples }) => samples);
+        for (const sample of failed)
+            this.output.fail(sample, 'engine', message);
+    }
+}
+//# sourceMappingURL=engine-core.js.map

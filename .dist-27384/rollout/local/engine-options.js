@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=engine-options.js.map

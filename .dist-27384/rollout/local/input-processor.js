@@ -1,0 +1,71 @@
+import { resolveSampling } from '../sampling.js';
+import { TextStream } from '../text-stream.js';
+import { blocksFor } from './blocks.js';
+import { RequestState, SequenceState } from './request-state.js';
+/** A parameter that means nothing is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
+export function admit(request, listener, limits) {
+    const { n = 1, firstSample = 0 } = request;
+    if (!Number.isSafeInteger(n) || n < 1)
+        throw new RangeError(`n should be a positive integer, got ${n}`);
+    const { maxLength, eosIds, tokenizer, vocabSize } = limits;
+    const sampling = resolveSampling(request.sampling, { vocabSize, n });
+    if ((sampling.stop.length > 0 || sampling.text) && !tokenizer)
+        throw new RangeError('stop strings and text need an engine with a tokenizer');
+    const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens);
+    const { maxNewTokens: asked } = sampling;
+    const maxNew = Array.from({ length: n }, (_, i) => Math.min(typeof asked === 'number' ? asked : asked[i], maxLength - promptIds.length));
+    const refused = refuse(request, promptIds, Math.max(...maxNew), limits);
+    if (refused) {
+        const { id: requestId, promptId = requestId } = request;
+        return maxNew.map((_, i) => ({ ...refused, requestId, promptId, sample: firstSample + i, seed: sampling.seed }));
+    }
+    const requestState = new RequestState(request, promptIds, sampling, eosIds, listener);
+    for (const [i, max] of maxNew.entries()) {
+        const sample = new SequenceState(requestState, firstSample + i, max);
+        if (sampling.stop.length > 0 || (sampling.text && listener.onToken))
+            sample.text = textStream(requestState, tokenizer);
+        requestState.samples.push(sample);
+    }
+    return requestState;
+}
+function truncated(ids, cut) {
+    if (!cut || ids.length <= cut.limit)
+        return ids;
+    return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit);
+}
+function refuse({ media = [] }, promptIds, maxNew, limits) {
+    const kind = 'rejected';
+    const { vocabSize, maxLength } = limits;
+    if (media.length > 0)
+        return {
+            kind,
+            reason: 'media-unsupported',
+            message: 'this engine generates from text alone, not from images or videos',
+        };
+    if (promptIds.length === 0)
+        return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' };
+    if (promptIds.length >= maxLength) {
+        const message = `the prompt has ${promptIds.length} tokens; with one to generate, ${maxLength} is the limit`;
+        return { kind, reason: 'prompt-too-long', message };
+    }
+    // A plain loop: a call for every token of every prompt takes eight times as long.
+    for (let i = 0; i < promptIds.length; i++) {
+        const id = promptIds[i];
+        if (!(id >= 0 && id < vocabSize))
+            return { kind, reason: 'token-out-of-range', message: `token id ${id}: the vocabulary ends at ${vocabSize - 1}` };
+    }
+    return tooLargeForMemory(promptIds.length + maxNew, limits);
+}
+/** Why a sequence that may have so many tokens cannot be generated, with the KV cache there is. */
+export function tooLargeForMemory(length, { blocks }) {
+    // The last token is sampled, and needs no place.
+    const needed = blocksFor(length - 1);
+    if (needed <= blocks)
+        return undefined;
+    const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${blocks}`;
+    return { kind: 'rejected', reason: 'too-large-for-memory', message };
+}
+export function textStream({ promptIds, sampling: { text, stop } }, tokenizer) {
+    return new TextStream(tokenizer, promptIds, { skipSpecialTokens: text !== 'with-special', stop });
+}
+//# sourceMappingURL=input-processor.js.map

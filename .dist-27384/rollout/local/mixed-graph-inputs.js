@@ -1,0 +1,79 @@
+/**
+ * What a graph of a step with prompts starts from, as one array: one copy brings all of it to the device. Pure.
+ *
+ * A step of few rows is launched more slowly than it is computed, unless as a graph. Those have a fixed number of rows, so a
+ * batch is filled up to one of a few sizes; and each row reads its sequence's blocks from the cache, also where one kernel
+ * could do a whole prompt, because how rows fall into prompts is not fixed.
+ */
+import { partsFrom, putSamplingRows, samplingParts } from './graph-inputs.js';
+/** Numbers of rows there are graphs for. All of them whole numbers of 4, as `bucketFor`'s. */
+const sizes = [
+    ...[32, 64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072],
+    ...[3584, 4096, 4608, 5120, 6144],
+];
+/** The layout of the least graph with room for a batch; undefined where the batch is not one for graphs. */
+export function mixedLayoutFor(batch, limits) {
+    const { sequences, kvPositions, samplingRows } = batch;
+    const rows = sizes.find(size => size >= sequences.length);
+    if (!rows || rows > limits.rows || samplingRows.count > limits.samplingRows || samplingRows.top > limits.top)
+        return undefined;
+    let keys = 0;
+    for (let row = 1; row < sequences.length; row++) {
+        if (sequences[row] >= 0 && sequences[row] === sequences[row - 1])
+            keys += kvPositions[row] + 1;
+    }
+    if (keys > limits.keys)
+        return undefined;
+    const most = samplingRows.count === 0 ? 0 : samplingRows.count <= 32 ? Math.min(32, limits.samplingRows) : limits.samplingRows;
+    return mixedLayout(rows, most);
+}
+export function mixedLayout(rows, samplingRows) {
+    const { part, end } = partsFrom(0);
+    const parts = {
+        rows,
+        samplingRows,
+        width: part(4),
+        ids: part(rows),
+        ropePositions: part(rows),
+        kvPositions: part(rows),
+        sequences: part(rows),
+        slotMapping: part(rows),
+        wanted: part(samplingRows),
+        samplingPositions: part(samplingRows),
+        ...samplingParts(part, samplingRows),
+    };
+    return { ...parts, blockTable: end() };
+}
+/** The words of the longest array there can be. */
+export const mixedWords = ({ samplingRows }, blockTableWords) => mixedLayout(sizes.at(-1), samplingRows).blockTable + blockTableWords;
+/** Padding rows, for a graph that is being captured. */
+export function emptyMixed(layout) {
+    const state = new Int32Array(layout.blockTable);
+    for (const { at, words } of [layout.kvPositions, layout.slotMapping, layout.samplingPositions])
+        state.fill(-1, at, at + words);
+    return state;
+}
+export function fillMixed(layout, batch) {
+    const { sequences, samplingRows, blockTable, blockTableWidth } = batch;
+    const { count } = samplingRows;
+    if (sequences.length > layout.rows || count > layout.samplingRows)
+        throw new RangeError(`${sequences.length} rows and ${count} samplingRows do not fit ${layout.rows} and ${layout.samplingRows}`);
+    const state = new Int32Array(layout.blockTable + blockTable.length);
+    state.set(emptyMixed(layout));
+    state[layout.width.at] = blockTableWidth;
+    state.set(batch.ids, layout.ids.at);
+    state.set(batch.ropePositions, layout.ropePositions.at);
+    state.set(batch.kvPositions, layout.kvPositions.at);
+    state.set(sequences, layout.sequences.at);
+    state.set(batch.slotMapping, layout.slotMapping.at);
+    for (let row = 0; row < sequences.length; row++)
+        if (sequences[row] < 0)
+            state[layout.kvPositions.at + row] = -1;
+    state.set(samplingRows.rows.subarray(0, count), layout.wanted.at);
+    for (let i = 0; i < count; i++)
+        state[layout.samplingPositions.at + i] = samplingRows.streams[3 * i + 2];
+    putSamplingRows(state, layout, samplingRows);
+    state.set(blockTable, layout.blockTable);
+    return state;
+}
+//# sourceMappingURL=mixed-graph-inputs.js.map

@@ -1,0 +1,128 @@
+/** What steps found goes to the samples that wait for it: their tokens and text, and their outcomes when they end. */
+import { textStream } from './input-processor.js';
+export class OutputProcessor {
+    tokenizer;
+    onEnd;
+    constructor(tokenizer, 
+    /** A sample is over, before anyone hears of it. */
+    onEnd) {
+        this.tokenizer = tokenizer;
+        this.onEnd = onEnd;
+    }
+    /**
+     * Gives the results of a step, from `first` on, to those they are about, and ends those that are done; what comes after an
+     * end is dropped. Answers with the number of tokens that were taken.
+     */
+    async take(rows, result, first, version) {
+        const columns = rows.length === 0 ? 0 : result.topIds.length / result.ids.length;
+        const texts = [];
+        let tokens = 0;
+        for (const [row, { samplingRow, of }] of rows.entries()) {
+            const i = first + row;
+            const top = samplingRow.top < 0 ? undefined : topOf(result, i, columns, samplingRow.top);
+            if (samplingRow.targetId >= 0) {
+                of.requestState.scores.logprobs[samplingRow.position] = result.raw[i];
+                of.requestState.scores.top[samplingRow.position] = top;
+                continue;
+            }
+            const sample = of;
+            if (sample.state === 'finished')
+                continue;
+            const id = result.ids[i];
+            if (id < 0) {
+                this.fail(sample, 'non-finite', 'the logits are not finite, or leave no token that may be sampled');
+                continue;
+            }
+            const token = { id, raw: result.raw[i], processed: result.processed[i], top };
+            sample.append(id, token.raw, token.processed, top, version);
+            tokens++;
+            const reading = sample.text && this.read(sample, token);
+            if (reading)
+                texts.push(reading.then(() => this.settle(sample, token, version)));
+            else
+                this.settle(sample, token, version);
+        }
+        if (texts.length > 0)
+            await Promise.all(texts);
+        return tokens;
+    }
+    /** Gives a new token to its sample's text; a promise where that takes time. */
+    read(sample, token) {
+        const { requestState, response } = sample;
+        const stopsHere = requestState.isStop(token.id);
+        const early = response.length < requestState.sampling.minNewTokens;
+        return sample.text.push(stopsHere ? [] : [token.id], {
+            last: stopsHere || response.length >= sample.maxNewTokens,
+            ...(early ? { stops: 'ignored' } : {}),
+        });
+    }
+    /** What a new token means for its sample. */
+    settle(sample, token, version) {
+        if (sample.state === 'finished')
+            return;
+        const { requestState, text } = sample;
+        const stopsHere = requestState.isStop(token.id);
+        const full = sample.response.length >= sample.maxNewTokens;
+        if (requestState.listener.onToken) {
+            const shown = text?.take({ last: stopsHere || full }) ?? '';
+            requestState.listener.onToken({ requestId: requestState.request.id, sample: sample.index, ...token, text: shown });
+        }
+        if (stopsHere)
+            void this.finish(sample, 'stop', requestState.stopReason(token.id), version);
+        else if (text?.stopped !== undefined)
+            void this.finish(sample, 'stop', text.stopped, version);
+        else if (full)
+            void this.finish(sample, 'length', undefined, version);
+    }
+    /** `version`: of a sample that has no token to name one. */
+    async finish(sample, reason, stopReason, version) {
+        if (sample.state === 'finished')
+            return;
+        this.onEnd(sample);
+        const { requestState } = sample;
+        let { text } = sample;
+        const finished = sample.toSample(reason, stopReason, undefined, version);
+        if (!text && requestState.sampling.text) {
+            // Nobody read along: all of it now. The token that ended it has no text.
+            text = textStream(requestState, this.tokenizer);
+            const shown = reason === 'stop' ? finished.responseIds.subarray(0, -1) : finished.responseIds;
+            try {
+                const reading = text.push(shown, { last: true });
+                if (reading)
+                    await reading;
+            }
+            catch (error) {
+                requestState.listener.onOutcome({
+                    kind: 'failed',
+                    ...sample.identity,
+                    reason: 'engine',
+                    message: String(error),
+                });
+                return;
+            }
+        }
+        finished.text = text?.text;
+        requestState.listener.onOutcome(finished);
+    }
+    reject(sample, refusal) {
+        if (sample.state === 'finished')
+            return;
+        this.onEnd(sample);
+        sample.requestState.listener.onOutcome({ ...refusal, ...sample.identity });
+    }
+    fail(sample, reason, message) {
+        if (sample.state === 'finished')
+            return;
+        this.onEnd(sample);
+        sample.requestState.listener.onOutcome({ kind: 'failed', ...sample.identity, reason, message });
+    }
+}
+function topOf(result, row, columns, top) {
+    const at = row * columns;
+    return {
+        rank: result.topIds[at],
+        ids: result.topIds.subarray(at + 1, at + 1 + top),
+        logprobs: result.topLogprobs.subarray(at + 1, at + 1 + top),
+    };
+}
+//# sourceMappingURL=output-processor.js.map

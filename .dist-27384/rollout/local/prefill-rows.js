@@ -1,0 +1,49 @@
+export function prefillRows(batch) {
+    const { sequences, kvPositions, samplingRows } = batch;
+    // Whole ranges at a time: a step has tens of thousands of rows.
+    const runs = [];
+    for (let start = 0, end = 0; start < sequences.length; start = end) {
+        const sequence = sequences[start];
+        while (end < sequences.length && sequences[end] === sequence)
+            end++;
+        if (sequence >= 0)
+            runs.push({ start, end });
+    }
+    const begins = (run) => run.end - run.start > 1 && kvPositions[run.start] === 0;
+    const first = runs.filter(begins);
+    const rest = runs.filter(run => !begins(run));
+    const cuSeqlens = new Int32Array(first.length + 1);
+    let longest = 0;
+    for (const [i, { start, end }] of first.entries()) {
+        cuSeqlens[i + 1] = cuSeqlens[i] + end - start;
+        longest = Math.max(longest, end - start);
+    }
+    const fresh = cuSeqlens[first.length];
+    const ordered = [...first, ...rest];
+    /** How far each row moves. */
+    const shift = new Int32Array(sequences.length);
+    let count = 0;
+    for (const { start, end } of ordered) {
+        shift.fill(count - start, start, end);
+        count += end - start;
+    }
+    const pick = (values, which = ordered) => {
+        const picked = new Int32Array(which === ordered ? count : count - fresh);
+        let at = 0;
+        for (const { start, end } of which) {
+            picked.set(values.subarray(start, end), at);
+            at += end - start;
+        }
+        return picked;
+    };
+    return {
+        ids: pick(batch.ids),
+        ropePositions: pick(batch.ropePositions),
+        slotMapping: pick(batch.slotMapping),
+        cuSeqlens,
+        longest,
+        paged: { sequences: pick(sequences, rest), kvPositions: pick(kvPositions, rest) },
+        wanted: samplingRows.rows.subarray(0, samplingRows.count).map(row => row + shift[row]),
+    };
+}
+//# sourceMappingURL=prefill-rows.js.map

@@ -1,0 +1,1 @@
+export declare function randomKey(seed: number, promptId: string, sample: number): [number, number];

@@ -1,0 +1,157 @@
+/** How SGLang's answers are read. Pure. What is not as agreed is a `ProtocolError`. */
+import { parseRetryAfter } from '../../http/index.js';
+import { asArray, asObject } from '../remote/call-server.js';
+import { ProtocolError, RefusalError } from '../remote/errors.js';
+import { serverWords } from '../remote/server-words.js';
+export function readAnswer(body, attempt) {
+    const answer = read(body, attempt, 0);
+    if (answer.finish === undefined)
+        throw new ProtocolError('the answer does not say how it ended');
+    return answer;
+}
+/**
+ * Reads events one after another. Ids and log-probabilities of an event are all there are so far, or with
+ * `--incremental-streaming-output` those that came.
+ */
+export function eventReader(attempt, facts) {
+    let seen = 0;
+    return event => {
+        if (event === '[DONE]')
+            return undefined;
+        const body = asObject(parsed(event), 'an event');
+        if (body.error !== undefined)
+            throw new RefusalError(streamRefusal(body));
+        if (body.index !== undefined && body.index !== 0)
+            throw new ProtocolError(`an event of completion ${body.index}, where one was asked for`);
+        const answer = read(body, attempt, facts.incremental === true ? 0 : seen);
+        seen += answer.ids.length;
+        return answer;
+    };
+}
+/** `from`: how many of the tokens in the answer are known already. */
+function read(body, attempt, from) {
+    const { output_ids, meta_info } = asObject(body, 'an answer to one request');
+    const { promptLogprobs } = attempt;
+    const { topLogprobs } = attempt.sampling;
+    const meta = asObject(meta_info, 'meta_info');
+    const all = asArray(output_ids, 'output_ids');
+    const triples = asArray(meta.output_token_logprobs, 'output_token_logprobs');
+    if (all.length < from)
+        throw new ProtocolError(`${all.length} tokens in an event, where ${from} had come before`);
+    if (triples.length !== all.length)
+        throw new ProtocolError(`${triples.length} log-probabilities for ${all.length} tokens`);
+    const ids = [];
+    const logprobs = [];
+    for (let i = from; i < all.length; i++) {
+        const [logprob, id] = asTriple(triples[i]);
+        if (id !== all[i])
+            throw new ProtocolError(`the log-probability of token ${id} stands for token ${all[i]}`);
+        ids.push(id);
+        logprobs.push(logprob ?? Number.NaN);
+    }
+    const finish = readFinish(meta.finish_reason, attempt);
+    return {
+        ids,
+        logprobs,
+        top: topLogprobs === undefined ? undefined : readTops(meta.output_top_logprobs, ids, { from, count: topLogprobs }),
+        finish,
+        versions: finish && meta.weight_versions !== undefined ? readVersions(meta.weight_versions) : undefined,
+        promptLogprobs: finish && promptLogprobs !== undefined ? readPrompt(meta, attempt, promptLogprobs) : undefined,
+    };
+}
+function readFinish(reason, { sampling }) {
+    if (reason === null || reason === undefined)
+        return undefined;
+    const { type, matched, status_code, message } = asObject(reason, 'finish_reason');
+    if (type === 'length')
+        return { reason: 'length', stop: undefined };
+    if (type === 'abort') {
+        // With a status it is a refusal that came late.
+        if (typeof status_code === 'number')
+            throw new RefusalError(refusalOf(status_code, String(message), undefined));
+        return { reason: 'abort', stop: undefined };
+    }
+    if (type !== 'stop')
+        throw new ProtocolError(`finish_reason ${JSON.stringify(type)} is not known`);
+    // It could not be told to ignore the end of sequence: what it ended there goes on.
+    const { stopIds, ignoreEos } = sampling;
+    if (ignoreEos && stopIds.length > 0 && typeof matched === 'number' && !stopIds.includes(matched))
+        return { reason: 'abort', stop: undefined };
+    const named = typeof matched === 'string' || (typeof matched === 'number' && stopIds.includes(matched));
+    return { reason: 'stop', stop: named ? matched : undefined };
+}
+function readVersions(value) {
+    return asArray(value, 'weight_versions').map(span => {
+        const { version, start, end } = asObject(span, 'a span of weight_versions');
+        if (typeof start !== 'number' || typeof end !== 'number')
+            throw new ProtocolError('a span of weight_versions without a start or an end');
+        return { version: String(version), start, end };
+    });
+}
+/** The first token of a prompt has no log-probability. */
+function readPrompt(meta, attempt, count) {
+    const triples = asArray(meta.input_token_logprobs, 'input_token_logprobs').map(asTriple);
+    const { ids } = attempt;
+    if (triples.length !== ids.length)
+        throw new ProtocolError(`log-probabilities of ${triples.length} of the prompt's ${ids.length} tokens`);
+    const strange = triples.findIndex(([logprob, id], i) => id !== ids[i] || (i > 0 && !Number.isFinite(logprob)));
+    if (strange >= 0)
+        throw new ProtocolError(`no log-probability of the prompt's token ${ids[strange]}`);
+    const later = ids.subarray(1);
+    const tops = count === 0 ? undefined : meta.input_top_logprobs;
+    return {
+        logprobs: Float32Array.from(triples.slice(1), ([logprob]) => logprob),
+        top: readTops(tops, [...later], { from: 1, count }),
+    };
+}
+/**
+ * The likeliest tokens of each position. The server does not say ranks: a token that is not among them has the first rank
+ * after them.
+ */
+function readTops(value, ids, { from, count }) {
+    if (count === 0)
+        return ids.map(() => ({ rank: 1, ids: new Int32Array(0), logprobs: new Float32Array(0) }));
+    const lists = asArray(value, 'top_logprobs').slice(from);
+    if (lists.length !== ids.length)
+        throw new ProtocolError(`alternatives for ${lists.length} of ${ids.length} tokens`);
+    return lists.map((list, i) => {
+        const triples = asArray(list, 'alternatives').slice(0, count).map(asTriple);
+        const rank = triples.findIndex(([, id]) => id === ids[i]);
+        return {
+            rank: rank < 0 ? triples.length + 1 : rank + 1,
+            ids: Int32Array.from(triples, ([, id]) => id),
+            logprobs: Float32Array.from(triples, ([logprob]) => logprob ?? Number.NaN),
+        };
+    });
+}
+function asTriple(value) {
+    if (!Array.isArray(value) || typeof value[1] !== 'number')
+        throw new ProtocolError('a log-probability without its token');
+    return [typeof value[0] === 'number' ? value[0] : null, value[1]];
+}
+function parsed(text) {
+    try {
+        return JSON.parse(text);
+    }
+    catch (cause) {
+        throw new ProtocolError(`an event that is no JSON: ${text.slice(0, 80)}`, { cause });
+    }
+}
+function streamRefusal({ error }) {
+    const { code } = typeof error === 'object' && error !== null ? error : {};
+    return refusalOf(typeof code === 'number' ? code : 500, JSON.stringify({ error }), undefined);
+}
+const tooLong = /longer than the model's context length|exceeds the maximum allowed length|Requested token count exceeds/;
+const unknownAdapter = /LoRA adapter that has never been loaded/;
+export function refusalOf(status, text, retryAfter) {
+    const words = serverWords(text);
+    const message = `the server answered ${status}${words === '' ? '' : `: ${words}`}`;
+    if (status === 408 || status === 425 || status === 429 || status >= 500)
+        return { kind: 'retry', message, afterMs: parseRetryAfter(retryAfter) };
+    if (tooLong.test(words))
+        return { kind: 'prompt-too-long', message };
+    if (unknownAdapter.test(words))
+        return { kind: 'unknown-weights', message };
+    return { kind: 'refused', message };
+}
+//# sourceMappingURL=answer.js.map

@@ -1,0 +1,127 @@
+/** What an SGLang server is and can do. */
+import { asArray, asObject, callServer, stepError } from '../remote/call-server.js';
+import { EngineError } from '../remote/errors.js';
+import { parseJson } from '../remote/parse-long.js';
+/** The oldest whose answers have the ids of their tokens and whose servers can be paused. */
+const oldest = '0.4.9';
+/** Whether it can be controlled is found by trying, which changes it. */
+export async function inspect(server) {
+    const { version } = await serverInfo(server);
+    await checkModel(server);
+    const software = typeof version === 'string' ? version : 'of an unknown version';
+    return { software, control: undefined, keepsTiedHead: false };
+}
+export async function probe(server) {
+    const info = await serverInfo(server);
+    const software = typeof info.version === 'string' ? info.version : 'of an unknown version';
+    await checkModel(server);
+    // A run that ended while it was paused leaves it so, and requests would wait for ever.
+    const control = await continueGeneration(server);
+    const { longest, prompt } = await lengths(server, info);
+    const { meaning, marksVersions } = await meaningOfLogprobs(server, software);
+    const tokenizer = info.skip_tokenizer_init !== true;
+    const grammar = tokenizer && typeof info.grammar_backend === 'string' && info.grammar_backend !== 'none';
+    return {
+        software,
+        // An update changes the name that the server goes by, and no request needs it.
+        model: typeof info.served_model_name === 'string' ? info.served_model_name : 'default',
+        maxLength: longest,
+        maxPromptLength: prompt,
+        logprobs: meaning,
+        // As many as there are tokens; who asks for more ends the server, so the vocabulary's size is checked before.
+        topLogprobs: Number.MAX_SAFE_INTEGER,
+        control,
+        marksVersions,
+        seeds: info.enable_deterministic_inference === true ? 'position' : 'request',
+        sleep: info.enable_memory_saver === true,
+        adapters: info.enable_lora === true,
+        structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
+        structuredNeeds: 'a server with a tokenizer and a --grammar-backend, as xgrammar',
+        tokenizer,
+        incremental: info.incremental_streaming_output === true,
+    };
+}
+export const serverInfo = (server) => ask(server, 'server_info');
+export const modelInfo = (server) => ask(server, 'model_info');
+/** Older servers know it by another name. */
+async function ask(server, name) {
+    let answer = await server.request('GET', `/${name}`);
+    if (answer.status === 404)
+        answer = await server.request('GET', `/get_${name}`);
+    if (answer.status !== 200)
+        throw stepError(server, 'asking what it is', answer.status, answer.text);
+    return asObject(await parseJson(answer.text), name);
+}
+async function checkModel(server) {
+    const { is_generation } = await modelInfo(server);
+    if (is_generation === false)
+        throw new EngineError(`${server.url}: the server was started for embeddings or rewards, and does not generate`);
+}
+/** Control routes may have a key of their own, and then `/generate` refuses that one. */
+async function continueGeneration(server) {
+    const { status } = await server.request('POST', '/continue_generation', { body: {} });
+    if (status === 404)
+        return { missing: `pausing (it needs SGLang ${oldest} or later)` };
+    if (status !== 401 && status !== 403)
+        return 'full';
+    return {
+        missing: 'the right to control it (start it with an --admin-api-key that is the --api-key, or without one)',
+    };
+}
+/** Of a context of 512: prompts of 505, and 510 tokens in all. A pool that is smaller than the context counts instead of it. */
+async function lengths(server, info) {
+    const { max_req_input_len } = info;
+    if (typeof max_req_input_len === 'number')
+        return { longest: max_req_input_len + 4, prompt: max_req_input_len - 1 };
+    const call = { step: 'asking for its models', method: 'GET', path: '/v1/models' };
+    const { data } = asObject(await callServer(server, call), 'the list of models');
+    const { max_model_len } = asObject(asArray(data, 'the list of models')[0], 'a model');
+    if (typeof max_model_len !== 'number')
+        throw new EngineError(`${server.url}: the server does not say its context length`);
+    return { longest: max_model_len - 2, prompt: max_model_len - 7 };
+}
+/**
+ * The likeliest token's log-probability at temperature 1 and at 4: the same where the server reports them before temperature
+ * (`SGLANG_RETURN_ORIGINAL_LOGPROB`). Not by way of a top_k of 1, which counts as greedy and leaves the temperature out.
+ */
+async function meaningOfLogprobs(server, software) {
+    let marksVersions = false;
+    for (let first = 1; first <= 5; first++) {
+        const [plain, hot] = [await likeliest(server, first, 1), await likeliest(server, first, 4)];
+        if (plain.logprob === undefined || hot.logprob === undefined)
+            throw new EngineError(`${server.url}: SGLang ${software} answers without token ids and log-probabilities`, {
+                remedy: `Use SGLang ${oldest} or later.`,
+            });
+        marksVersions = plain.marksVersions;
+        // A token that is all but certain stays so when hot.
+        if (plain.logprob > -1e-3)
+            continue;
+        return { meaning: Math.abs(plain.logprob - hot.logprob) < 1e-3 ? 'raw' : 'scaled', marksVersions };
+    }
+    return { meaning: 'scaled', marksVersions };
+}
+async function likeliest(server, first, temperature) {
+    const body = {
+        input_ids: [first, first + 1, first + 2],
+        sampling_params: {
+            temperature,
+            top_k: -1,
+            top_p: 1,
+            min_p: 0,
+            repetition_penalty: 1,
+            max_new_tokens: 1,
+            ignore_eos: true,
+        },
+        return_logprob: true,
+        top_logprobs_num: 1,
+    };
+    const call = { step: 'asking for a token', path: '/generate', body, timeoutMs: 120_000 };
+    const { output_ids, meta_info } = asObject(await callServer(server, call), 'the answer');
+    const { output_top_logprobs, weight_versions } = asObject(meta_info, 'meta_info');
+    const top = Array.isArray(output_top_logprobs) ? output_top_logprobs[0]?.[0]?.[0] : undefined;
+    return {
+        logprob: Array.isArray(output_ids) && typeof top === 'number' ? top : undefined,
+        marksVersions: Array.isArray(weight_versions),
+    };
+}
+//# sourceMappingURL=probe.js.map

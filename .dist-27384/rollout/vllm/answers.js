@@ -1,0 +1,190 @@
+import { asArray, asObject } from '../remote/call-server.js';
+import { ProtocolError, RefusalError } from '../remote/errors.js';
+import { refusal } from './refusal.js';
+import { scanAnswer } from './scan-logprobs.js';
+export function tokensAnswer(body, attempt) {
+    const answer = asObject(body, 'the answer');
+    return tokensChoice(onlyChoice(answer), attempt, answer.prompt_logprobs);
+}
+/** The same, without parsing alternatives that nobody asked for. */
+export function quickTokensAnswer(text, attempt) {
+    if (attempt.sampling.topLogprobs !== undefined || attempt.promptLogprobs !== undefined)
+        return undefined;
+    const scanned = scanAnswer(text);
+    if (!scanned)
+        return undefined;
+    const { body, ids, logprobs } = scanned;
+    const choice = onlyChoice(asObject(body, 'the answer'));
+    const given = tokenIds(choice);
+    if (given.length !== ids.length)
+        throw new ProtocolError(`${ids.length} log-probabilities for ${given.length} tokens`);
+    const wrong = given.findIndex((id, i) => id !== ids[i]);
+    if (wrong >= 0)
+        throw new ProtocolError(`the log-probability of token ${ids[wrong]} for ${given[wrong]}`);
+    return {
+        ids: given,
+        logprobs,
+        top: undefined,
+        finish: finishOf(choice),
+        versions: versionsOf(choice.weight_versions),
+        promptLogprobs: undefined,
+    };
+}
+export function completionsAnswer(body, attempt) {
+    const choice = onlyChoice(asObject(body, 'the answer'));
+    return completionsChoice(choice, attempt, choice.prompt_logprobs);
+}
+export function tokensReader(attempt) {
+    return event => readEvent(event, choice => tokensChoice(choice, attempt, undefined));
+}
+export function completionsReader(attempt) {
+    return event => readEvent(event, choice => completionsChoice(choice, attempt, undefined));
+}
+function onlyChoice(answer) {
+    const choices = asArray(answer.choices, 'choices');
+    if (choices.length !== 1)
+        throw new ProtocolError(`${choices.length} completions, where 1 was asked for`);
+    return asObject(choices[0], 'a completion');
+}
+function readEvent(event, read) {
+    if (event === '[DONE]')
+        return undefined;
+    let parsed;
+    try {
+        parsed = JSON.parse(event);
+    }
+    catch {
+        throw new ProtocolError(`an event that is not JSON (${event.length} characters)`);
+    }
+    const fields = asObject(parsed, 'an event');
+    if (fields.error !== undefined) {
+        const { code } = (typeof fields.error === 'object' ? (fields.error ?? {}) : {});
+        throw new RefusalError(refusal(typeof code === 'number' ? code : 500, event, undefined));
+    }
+    const choices = asArray(fields.choices, 'choices');
+    if (choices.length === 0)
+        return undefined;
+    return read(onlyChoice(fields));
+}
+function tokensChoice(choice, attempt, prompt) {
+    const ids = tokenIds(choice);
+    const logprobs = new Array(ids.length);
+    const top = [];
+    const most = attempt.sampling.topLogprobs;
+    const rows = ids.length === 0 ? [] : asArray(asObject(choice.logprobs, 'logprobs').content, 'logprobs.content');
+    if (rows.length !== ids.length)
+        throw new ProtocolError(`${rows.length} log-probabilities for ${ids.length} tokens`);
+    for (let i = 0; i < rows.length; i++) {
+        const row = rows[i];
+        if (row?.token_id !== ids[i])
+            throw new ProtocolError(`the log-probability of token ${row?.token_id} for ${ids[i]}`);
+        logprobs[i] = row.logprob;
+        if (most !== undefined)
+            top.push(topOf(row, most));
+    }
+    return {
+        ids,
+        logprobs,
+        top: most === undefined ? undefined : top,
+        finish: finishOf(choice),
+        versions: versionsOf(choice.weight_versions),
+        promptLogprobs: promptLogprobsOf(prompt, attempt),
+    };
+}
+function topOf({ rank, top_logprobs: given }, most) {
+    const entries = (Array.isArray(given) ? given : []);
+    const likeliest = entries.filter(entry => entry.rank <= most).sort((a, b) => a.rank - b.rank);
+    return {
+        rank,
+        ids: Int32Array.from(likeliest, entry => entry.token_id),
+        logprobs: Float32Array.from(likeliest, entry => entry.logprob),
+    };
+}
+function completionsChoice(choice, attempt, prompt) {
+    const ids = tokenIds(choice);
+    const most = attempt.sampling.topLogprobs;
+    let logprobs = [];
+    let top = most === undefined ? undefined : [];
+    if (ids.length > 0) {
+        const given = asObject(choice.logprobs, 'logprobs');
+        logprobs = asArray(given.token_logprobs, 'token_logprobs');
+        if (most !== undefined) {
+            const rows = asArray(given.top_logprobs, 'top_logprobs');
+            top = rows.map((row, i) => namedTop(row, ids[i], most));
+        }
+    }
+    return {
+        ids,
+        logprobs,
+        top,
+        finish: finishOf(choice),
+        versions: undefined,
+        promptLogprobs: promptLogprobsOf(prompt, attempt),
+    };
+}
+/** `{"token_id:5": -1.2}`, the sampled token among them. This route gives no ranks: of a token beyond the likeliest, one more. */
+function namedTop(row, id, most) {
+    const entries = Object.entries(asObject(row ?? {}, 'alternatives')).map(([name, logprob]) => [
+        Number(name.slice('token_id:'.length)),
+        Number(logprob),
+    ]);
+    entries.sort((a, b) => b[1] - a[1]);
+    const likeliest = entries.slice(0, most);
+    const rank = likeliest.findIndex(([each]) => each === id);
+    return {
+        rank: rank < 0 ? most + 1 : rank + 1,
+        ids: Int32Array.from(likeliest, ([each]) => each),
+        logprobs: Float32Array.from(likeliest, ([, logprob]) => logprob),
+    };
+}
+function tokenIds(choice) {
+    if (choice.token_ids === undefined || choice.token_ids === null)
+        throw new ProtocolError('an answer without token ids; vLLM gives them from 0.10.2 on');
+    return asArray(choice.token_ids, 'token_ids');
+}
+function finishOf({ finish_reason: reason, stop_reason: stop }) {
+    if (reason === null || reason === undefined)
+        return undefined;
+    const known = typeof stop === 'string' || typeof stop === 'number' ? stop : undefined;
+    if (reason === 'stop' || reason === 'repetition')
+        return { reason: 'stop', stop: known };
+    if (reason === 'length' || reason === 'abort')
+        return { reason, stop: undefined };
+    throw new ProtocolError(`a finish reason that is not known: ${JSON.stringify(reason)}`);
+}
+function versionsOf(given) {
+    if (given === undefined || given === null)
+        return undefined;
+    return asArray(given, 'weight_versions').map(one => {
+        const { version, start, end } = asObject(one, 'weight_versions');
+        return { version: String(version), start, end };
+    });
+}
+/** `[null, {"1855": {"logprob": -8.1, "rank": 883}}, ...]`: each token's own, and the likeliest. */
+function promptLogprobsOf(given, attempt) {
+    const { promptLogprobs: most, ids } = attempt;
+    if (most === undefined)
+        return undefined;
+    const rows = asArray(given, 'prompt_logprobs');
+    if (rows.length !== ids.length)
+        throw new ProtocolError(`log-probabilities of ${rows.length} prompt tokens, where there are ${ids.length}`);
+    const logprobs = new Float32Array(ids.length - 1);
+    const top = [];
+    for (let i = 1; i < rows.length; i++) {
+        const row = asObject(rows[i], 'prompt_logprobs');
+        const own = row[ids[i]];
+        if (typeof own?.logprob !== 'number')
+            throw new ProtocolError(`no log-probability of prompt token ${i}`);
+        logprobs[i - 1] = own.logprob;
+        const likeliest = Object.entries(row)
+            .filter(([, { rank }]) => rank <= most)
+            .sort(([, a], [, b]) => a.rank - b.rank);
+        top.push({
+            rank: own.rank,
+            ids: Int32Array.from(likeliest, ([id]) => Number(id)),
+            logprobs: Float32Array.from(likeliest, ([, { logprob }]) => logprob),
+        });
+    }
+    return { logprobs, top };
+}
+//# sourceMappingURL=answers.js.map

@@ -1,0 +1,94 @@
+/** vLLM's control routes, those of its development mode. */
+import { asObject, callServer } from '../remote/call-server.js';
+import { EngineError } from '../remote/errors.js';
+const readyMs = 5000;
+const abortMs = 5000;
+const metricsMs = 10_000;
+const descriptionMs = 60_000;
+export async function isReady(server) {
+    const { status } = await server.request('GET', '/health', { timeoutMs: readyMs });
+    return status === 200;
+}
+/** The engine's own names of a request, on either route. */
+export async function abort(server, attemptIds) {
+    const ids = attemptIds.flatMap(id => [`generate-tokens-${id}`, `cmpl-${id}-0`]);
+    await callServer(server, {
+        step: 'ending requests',
+        path: '/abort_requests',
+        body: { request_ids: ids },
+        timeoutMs: abortMs,
+    });
+}
+/** The cache is cleared: what waits is computed again, with the weights there are then. */
+export async function pause(server, mode) {
+    const path = `/pause?mode=${mode === 'keep' ? 'keep' : 'abort'}&clear_cache=true`;
+    await callServer(server, { step: 'pausing', path });
+}
+export async function resume(server) {
+    await callServer(server, { step: 'resuming', path: '/resume' });
+}
+export async function update(server, update, facts) {
+    if (update.kind === 'adapter') {
+        await callServer(server, {
+            step: `loading the adapter in ${update.path}`,
+            path: '/v1/load_lora_adapter',
+            body: { lora_name: update.name, lora_path: update.path },
+        });
+        return;
+    }
+    if (update.kind === 'directory') {
+        await callServer(server, {
+            step: `loading the weights in ${update.path}`,
+            path: '/collective_rpc',
+            body: { method: 'reload_weights', kwargs: { weights_path: update.path } },
+        });
+        await resetCache(server);
+    }
+    if (facts.namesWeights)
+        await callServer(server, {
+            step: `naming the weights ${update.marker}`,
+            path: '/update_weight_version',
+            body: { new_version: update.marker },
+        });
+}
+/** Keys and values of other weights give tokens of neither model. */
+async function resetCache(server) {
+    const step = 'clearing the prefix cache';
+    const answer = await callServer(server, { step, path: '/reset_prefix_cache?reset_running_requests=true' });
+    if (answer !== undefined && asObject(answer, 'the answer').success === false)
+        throw new EngineError(`${server.url}: ${step}: the server could not, with requests running`);
+}
+export async function unload(server, name) {
+    await callServer(server, {
+        step: `unloading the adapter ${name}`,
+        path: '/v1/unload_lora_adapter',
+        body: { lora_name: name },
+    });
+}
+export async function marker(server, facts) {
+    if (!facts.namesWeights)
+        return undefined;
+    const answer = await callServer(server, { step: 'asking for the weights', method: 'GET', path: '/weight_info' });
+    const { weight_version: version } = asObject(answer, 'the answer');
+    return version === undefined || version === null ? undefined : String(version);
+}
+/** When its process began, which the library that writes its metrics tells of every process. */
+export async function instance(server) {
+    const { status, text } = await server.request('GET', '/metrics', { timeoutMs: metricsMs });
+    return status === 200 ? /^process_start_time_seconds (\S+)/m.exec(text)?.[1] : undefined;
+}
+/** From its own description of its config. The same answer describes the machine, which takes it seconds. */
+export async function dtype(server) {
+    const { status, text } = await server.request('GET', '/server_info', { timeoutMs: descriptionMs });
+    if (status !== 200)
+        return undefined;
+    const quantization = /\bquantization=(\w+)/.exec(text)?.[1];
+    return quantization === undefined || quantization === 'None' ? /\bdtype=torch\.(\w+)/.exec(text)?.[1] : quantization;
+}
+export async function sleep(server) {
+    await callServer(server, { step: 'going to sleep', path: '/sleep?level=1' });
+}
+export async function wake(server) {
+    await callServer(server, { step: 'waking up', path: '/wake_up' });
+}
+//# sourceMappingURL=control.js.map

@@ -1,0 +1,198 @@
+import { asArray, asObject, callServer, stepError } from '../remote/call-server.js';
+import { EngineError, ProtocolError } from '../remote/errors.js';
+import { resolveSampling } from '../sampling.js';
+import { completionsAnswer, tokensAnswer } from './answers.js';
+import { generationBody } from './generation.js';
+/** vLLM takes no hotter temperature. */
+const maxTemperature = 2;
+/** What vLLM gives unless it is told otherwise, and the most that is worth asking for. */
+const usualAlternatives = 20;
+const mostAlternatives = 256;
+const probeMs = 60_000;
+export async function inspect(server, wanted) {
+    const software = await versionOf(server);
+    const { isOurs } = await modelOf(server, wanted);
+    return {
+        software,
+        control: controlOf(await isThere(server, '/is_paused'), isOurs),
+        keepsTiedHead: !isOurs && keepsTiedHead(software),
+    };
+}
+export async function probe(server, wanted) {
+    const software = await versionOf(server);
+    const { model, maxLength, isOurs } = await modelOf(server, wanted);
+    const hasControl = await isThere(server, '/is_paused');
+    if (hasControl)
+        await letGo(server);
+    const { route, marks } = await routeOf(server, model, software);
+    const namesWeights = hasControl && (await isThere(server, '/weight_info'));
+    return {
+        software,
+        model,
+        maxLength,
+        maxPromptLength: maxLength - 1,
+        logprobs: await meaningOf(server, model, route),
+        topLogprobs: await alternativesOf(server, model, route),
+        maxTemperature,
+        control: controlOf(hasControl, isOurs),
+        marksVersions: marks && namesWeights,
+        seeds: isOurs ? 'position' : 'request',
+        sleep: hasControl && (await isThere(server, '/is_sleeping')),
+        adapters: hasControl && (await takesAdapters(server)),
+        keepsTiedHead: !isOurs && keepsTiedHead(software),
+        ...(isOurs ? { structured: [] } : structuredOf(software)),
+        route,
+        namesWeights,
+    };
+}
+async function isThere(server, path) {
+    const { status } = await server.request('GET', path, { timeoutMs: probeMs });
+    return status === 200;
+}
+function controlOf(hasControl, isOurs) {
+    if (hasControl)
+        return 'full';
+    const ours = 'the server was started without --control';
+    const theirs = 'the server was started without VLLM_SERVER_DEV_MODE=1 in its environment (vLLM 0.12 or later)';
+    return { missing: isOurs ? ours : theirs };
+}
+/** Versions that load a checkpoint of a model with tied embeddings without its output head, and say that all is well. */
+export const keepsTiedHead = (software) => /^0\.32\b/.test(software);
+async function versionOf(server) {
+    const { status, text } = await server.request('GET', '/version', { timeoutMs: probeMs });
+    if (status === 401 || status === 403)
+        throw stepError(server, 'asking for its version', status, text);
+    const found = /"version"\s*:\s*"([^"]+)"/.exec(text);
+    return status === 200 && found ? found[1] : 'of an unknown version';
+}
+async function modelOf(server, wanted) {
+    const step = 'asking for its models';
+    const answer = await callServer(server, { step, method: 'GET', path: '/v1/models', timeoutMs: probeMs });
+    const models = asArray(asObject(answer, 'its models').data, 'its models').map(one => asObject(one, 'a model'));
+    const found = models.find(({ id, parent }) => (wanted === undefined ? !parent : id === wanted));
+    if (!found || typeof found.id !== 'string')
+        throw new EngineError(`${server.url}: it serves no model ${wanted ?? ''}; it has ${models.map(({ id }) => id).join(', ') || 'none'}`);
+    const { max_model_len: maxLength } = found;
+    if (typeof maxLength !== 'number' || !Number.isSafeInteger(maxLength) || maxLength < 2)
+        throw new EngineError(`${server.url}: it does not say how long a context its model has (max_model_len)`);
+    return { model: found.id, maxLength, isOurs: found.owned_by === 'whetstone' };
+}
+/** One that is still asleep or paused from an earlier run would answer nothing. */
+async function letGo(server) {
+    const says = async (path, name) => {
+        const { status, text } = await server.request('GET', path, { timeoutMs: probeMs });
+        return status === 200 && new RegExp(`"${name}"\\s*:\\s*true`).test(text);
+    };
+    if (await says('/is_sleeping', 'is_sleeping'))
+        await callServer(server, { step: 'waking up', path: '/wake_up' });
+    if (await says('/is_paused', 'is_paused'))
+        await callServer(server, { step: 'resuming', path: '/resume' });
+}
+function attemptFor({ prompt, temperature, topK, topLogprobs }) {
+    const sampling = {
+        seed: 0,
+        maxNewTokens: 1,
+        temperature,
+        topK,
+        ignoreEos: true,
+        ...(topLogprobs === undefined ? {} : { topLogprobs }),
+    };
+    return {
+        id: `whetstone-probe-${process.pid}-${Math.random().toString(36).slice(2)}`,
+        ids: Int32Array.from(prompt),
+        idsJson: JSON.stringify(prompt),
+        maxNewTokens: 1,
+        minNewTokens: 0,
+        temperature,
+        seed: 0,
+        sampling: resolveSampling(sampling, { vocabSize: Number.MAX_SAFE_INTEGER, n: 1 }),
+        adapter: undefined,
+        promptLogprobs: undefined,
+        transport: 'whole',
+    };
+}
+function ask(server, model, route, question) {
+    const { path, body } = generationBody(attemptFor(question), { model, route });
+    return server.request('POST', path, { body: JSON.parse(body), timeoutMs: probeMs });
+}
+const first = { prompt: [1], temperature: 0, topK: -1 };
+/** The richer route where the server has it in the form that names tokens by their ids; older ones have it without that. */
+async function routeOf(server, model, software) {
+    const tokens = await ask(server, model, 'tokens', first);
+    if (tokens.status === 200) {
+        try {
+            const { versions } = tokensAnswer(JSON.parse(tokens.text), attemptFor(first));
+            return { route: 'tokens', marks: versions !== undefined };
+        }
+        catch (error) {
+            if (!(error instanceof ProtocolError))
+                throw error;
+        }
+    }
+    const plain = await ask(server, model, 'completions', first);
+    if (plain.status !== 200)
+        throw stepError(server, 'asking for a first token', plain.status, plain.text);
+    try {
+        completionsAnswer(JSON.parse(plain.text), attemptFor(first));
+    }
+    catch (error) {
+        throw new EngineError(`${server.url}: ${error.message}. The server is ${software}; vLLM 0.10.2 or later is needed.`, { cause: error });
+    }
+    return { route: 'completions', marks: false };
+}
+/**
+ * What its log-probabilities mean, which it does not say. A token that is certain, because it is the only candidate, tells: of the
+ * model's own distribution it has what it had without that, of the one drawn from 0.
+ */
+async function meaningOf(server, model, route) {
+    const logprobOf = async (question) => {
+        const { status, text } = await ask(server, model, route, question);
+        if (status !== 200)
+            throw stepError(server, 'asking what its log-probabilities mean', status, text);
+        const attempt = attemptFor(question);
+        const read = route === 'tokens' ? tokensAnswer : completionsAnswer;
+        return read(JSON.parse(text), attempt).logprobs[0];
+    };
+    for (let id = 1; id <= 16; id++) {
+        const greedy = await logprobOf({ prompt: [id, id], temperature: 0, topK: -1 });
+        if (greedy > 1e-6)
+            throw new EngineError(`${server.url}: it gives logits, not log-probabilities`, {
+                remedy: 'Start vLLM with --logprobs-mode processed_logprobs or raw_logprobs.',
+            });
+        if (greedy > -1e-3)
+            continue;
+        const only = await logprobOf({ prompt: [id, id], temperature: maxTemperature, topK: 1 });
+        if (Math.abs(only) < 1e-3 * Math.abs(greedy))
+            return 'processed';
+        if (Math.abs(only - greedy) < 0.02 * Math.abs(greedy))
+            return 'raw';
+        return 'scaled';
+    }
+    throw new EngineError(`${server.url}: what its log-probabilities mean cannot be found: its model is certain of everything`);
+}
+/** How many alternatives it gives (`--max-logprobs`): asked for too many, it says so. The route of tokens counts the sampled one too. */
+async function alternativesOf(server, model, route) {
+    const { status, text } = await ask(server, model, route, { ...first, topLogprobs: mostAlternatives });
+    if (status === 200)
+        return mostAlternatives;
+    const [, most] = /max(?:imum)? allowed:? (\d+)|between 0 and (\d+)/.exec(text)?.filter(Boolean) ?? [];
+    const own = route === 'tokens' ? 1 : 0;
+    return Math.min(most === undefined ? usualAlternatives : Number(most), mostAlternatives) - own;
+}
+/** The route is there where adapters can be loaded, and refuses what has no name; where it is not, nothing answers by that path. */
+async function takesAdapters(server) {
+    const { status, text } = await server.request('POST', '/v1/load_lora_adapter', {
+        body: { lora_name: '', lora_path: '' },
+        timeoutMs: probeMs,
+    });
+    return status !== 405 && !(status === 404 && /"detail"/.test(text));
+}
+/** `structured_outputs` came with 0.11; older servers ignore what they do not know. */
+function structuredOf(software) {
+    const [, major, minor] = /^(\d+)\.(\d+)/.exec(software) ?? [];
+    const known = major !== undefined && (Number(major) > 0 || Number(minor) >= 11);
+    if (known)
+        return { structured: ['regex', 'json-schema', 'ebnf'] };
+    return { structured: [], structuredNeeds: `vLLM 0.11 or later; the server is ${software}` };
+}
+//# sourceMappingURL=probe.js.map

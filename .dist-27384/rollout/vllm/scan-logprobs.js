@@ -1,0 +1,61 @@
+/**
+ * Answers of `/inference/v1/generate` where nothing is wanted of the log-probabilities but the sampled tokens' own. Most of such an
+ * answer is alternatives that nobody asked for, two objects for each token; reading only what is wanted takes a third of the time
+ * of `JSON.parse`, and a rollout reads very many.
+ */
+const listStart = '"content":[';
+const entryStart = '{"token_id":';
+const value = ',"logprob":';
+const alternatives = ',"top_logprobs":[';
+/** Undefined where the text is not written as vLLM writes it: it is then parsed as any other. */
+export function scanAnswer(text) {
+    const start = text.indexOf(listStart);
+    if (start < 0)
+        return undefined;
+    const ids = [];
+    const logprobs = [];
+    let at = start + listStart.length;
+    if (text.charCodeAt(at) !== bracket)
+        for (;;) {
+            if (!text.startsWith(entryStart, at))
+                return undefined;
+            const idEnd = text.indexOf(value, at);
+            if (idEnd < 0 || idEnd - at > longestId)
+                return undefined;
+            const from = idEnd + value.length;
+            const to = text.indexOf(',', from);
+            const list = text.indexOf(alternatives, to);
+            if (to < 0 || list < 0 || list - to > longestRank)
+                return undefined;
+            const id = Number(text.slice(at + entryStart.length, idEnd));
+            const logprob = Number(text.slice(from, to));
+            const end = text.indexOf(']', list);
+            // Names have no brackets in them here; where a name is written all the same, it is another form.
+            if (!isNumberStart(text.charCodeAt(from)) || Number.isNaN(logprob) || text.charCodeAt(end + 1) !== brace)
+                return undefined;
+            ids.push(id);
+            logprobs.push(logprob);
+            at = end + 2;
+            const next = text.charCodeAt(at);
+            if (next === bracket)
+                break;
+            if (next !== comma)
+                return undefined;
+            at++;
+        }
+    // What is around it: short, and any mistake in it is found there.
+    try {
+        return { body: JSON.parse(text.slice(0, start + listStart.length) + text.slice(at)), ids, logprobs };
+    }
+    catch {
+        return undefined;
+    }
+}
+const bracket = 0x5d;
+const brace = 0x7d;
+const comma = 0x2c;
+const longestId = entryStart.length + 12;
+const longestRank = 40;
+/** `Number` also reads what JSON does not write: spaces, hexadecimal, `+1`; none of it begins like this and is written by a server. */
+const isNumberStart = (code) => code === 0x2d || (code >= 0x30 && code <= 0x39);
+//# sourceMappingURL=scan-logprobs.js.map

@@ -1,0 +1,94 @@
+/**
+ * Lines of a journal: `{"crc32":"1f2e3d4c","record":{...}}`, the checksum over the bytes of the record as they stand there.
+ */
+import { crc32 } from 'node:zlib';
+import { JournalError } from './errors.js';
+import { exactParse, exactStringify } from './exact-json.js';
+const start = Buffer.from('{"crc32":"');
+const middle = Buffer.from('","record":');
+const bodyAt = start.length + 8 + middle.length;
+const newline = 10;
+const closingBrace = 125;
+export function encodeLine(record) {
+    const body = Buffer.from(exactStringify(record));
+    return Buffer.concat([start, Buffer.from(checksum(body)), middle, body, Buffer.from('}\n')]);
+}
+/**
+ * Reads a journal file's bytes as they come, in pieces of any size. A process or a machine that dies while it writes leaves an
+ * unfinished end: a last line without its newline, or blocks of zeros where the disk had not yet written. That end is left out.
+ * Any other line that does not match its checksum is a {@link JournalError}: it was whole once.
+ */
+export class JournalReader {
+    file;
+    onRecord;
+    /** Bytes of the whole lines: what lies beyond is the line a process was writing when it died. */
+    size = 0;
+    #line = 0;
+    #begun = [];
+    #bad;
+    #hasZeros = false;
+    constructor(file, 
+    /** Told each record, in their order. Without it lines are checked and not read. */
+    onRecord) {
+        this.file = file;
+        this.onRecord = onRecord;
+    }
+    take(piece) {
+        let from = 0;
+        for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, from)) {
+            this.#take(Buffer.concat([...this.#begun, piece.subarray(from, end)]));
+            this.#begun = [];
+            from = end + 1;
+        }
+        if (from < piece.length)
+            this.#begun.push(piece.subarray(from));
+    }
+    /** After the last piece. */
+    end() {
+        const isUnfinished = this.#begun.length > 0 || this.#hasZeros;
+        if (this.#bad && !isUnfinished)
+            throw this.#error(this.#bad);
+    }
+    #take(text) {
+        const { file } = this;
+        const line = ++this.#line;
+        const body = checkedBody(text);
+        if (body && this.#bad)
+            throw this.#error(this.#bad);
+        if (!body) {
+            this.#bad ??= { line, body: text };
+            this.#hasZeros ||= text.includes(0);
+            return;
+        }
+        this.size += text.length + 1;
+        this.onRecord?.({ record: exactParse(body.toString()), file, line });
+    }
+    #error({ line, body }) {
+        return new JournalError(this.file, line, nameOf(body));
+    }
+}
+/** The bytes of a line's record, or undefined where they do not match their checksum. */
+function checkedBody(text) {
+    if (text.length <= bodyAt || text.at(-1) !== closingBrace)
+        return undefined;
+    const sum = text.toString('latin1', start.length, start.length + 8);
+    const body = text.subarray(bodyAt, -1);
+    if (!text.subarray(0, start.length).equals(start) || !text.subarray(start.length + 8, bodyAt).equals(middle))
+        return undefined;
+    return checksum(body) === sum ? body : undefined;
+}
+function checksum(body) {
+    return crc32(body).toString(16).padStart(8, '0');
+}
+/** What a damaged record still says of itself. */
+function nameOf(body) {
+    const text = body.toString();
+    const name = {};
+    for (const key of ['kind', 'group', 'sample', 'prompt', 'rowId', 'step']) {
+        const match = new RegExp(`"${key}":(?:"([^"\\\\]{1,80})"|(-?\\d{1,15})(?=[,}]))`).exec(text);
+        if (match)
+            name[key] = match[1] ?? Number(match[2]);
+    }
+    return name;
+}
+//# sourceMappingURL=journal-lines.js.map

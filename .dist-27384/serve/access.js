@@ -1,0 +1,57 @@
+/**
+ * Who may ask. Beside the key: a web page must not reach a server on its reader's machine. A page of another origin says so
+ * in `Origin`; one whose name was made to point here (DNS rebinding) has that name in `Host`. Addresses and localhost cannot
+ * be such names.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
+import { ApiError } from './errors.js';
+export class Access {
+    key;
+    hosts;
+    origins;
+    constructor({ apiKey, hosts, origins }) {
+        if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+            throw new RangeError('an API key is one or more printable ASCII characters without spaces');
+        this.key = apiKey === undefined ? undefined : digest(apiKey);
+        this.hosts = new Set(hosts.map(host => host.toLowerCase()));
+        this.origins = new Set(origins.map(origin => origin.toLowerCase().replace(/\/$/, '')));
+    }
+    authorized({ headers }) {
+        if (!this.key)
+            return true;
+        const given = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+        return timingSafeEqual(digest(given), this.key);
+    }
+    /**
+     * The headers a browser wants to see in the answer, where its page is of an allowed origin. A name or origin that is
+     * not allowed is an error; `authority` is what the request says it was sent to.
+     */
+    check({ headers }, authority) {
+        if (authority !== undefined && !this.isOurs(hostname(authority)))
+            throw new ApiError(403, `the request is for ${JSON.stringify(authority)}, which is not a name of this server; --allow-host adds it`);
+        const origin = headers.origin?.toLowerCase();
+        if (origin === undefined || origin === `http://${authority?.toLowerCase()}`)
+            return {};
+        if (!this.origins.has('*') && !this.origins.has(origin))
+            throw new ApiError(403, `pages of ${JSON.stringify(origin)} may not ask this server; --allow-origin lets them`);
+        return { 'access-control-allow-origin': headers.origin, vary: 'Origin' };
+    }
+    isOurs(name) {
+        return isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || this.hosts.has(name);
+    }
+}
+/** What a browser asks before it sends a request of another origin. */
+export const preflightHeaders = {
+    'access-control-allow-methods': 'GET, POST',
+    'access-control-allow-headers': 'authorization, content-type, x-request-id',
+    'access-control-max-age': '600',
+};
+/** Of `host:port`, `[v6]:port` or either without a port. */
+function hostname(authority) {
+    const [, v6, name] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.toLowerCase()) ?? [];
+    return v6 ?? (name ?? '').replace(/\.$/, '');
+}
+/** Hashed, so that they are of one length and comparing takes as long for any. */
+const digest = (text) => createHash('sha256').update(text).digest();
+//# sourceMappingURL=access.js.map

@@ -1,0 +1,170 @@
+import { ApiError } from '../errors.js';
+import { WeightTurns } from '../weight-turns.js';
+import { VersionNames } from './version-names.js';
+/** What becomes of requests in flight: they end with what they have, are waited for, or wait themselves. */
+export const pauseModes = ['abort', 'wait', 'keep'];
+export class ServerControl {
+    options;
+    versions;
+    turns;
+    base;
+    loaded = new Map();
+    loading = new Set();
+    /** Settled when nothing is computed; undefined while it may be. */
+    frozen;
+    /** Tells a pause that waits from those that came after it. */
+    pauses = 0;
+    paused = false;
+    away = { weights: false, cache: false };
+    underWay;
+    constructor(options) {
+        this.options = options;
+        const { engine, weights, name } = options;
+        this.base = { name, adapter: undefined, source: undefined };
+        this.versions = new VersionNames(engine.policyVersion);
+        this.turns = new WeightTurns(this.base, ({ adapter }) => weights.takesAdapters ? weights.useAdapter(adapter) : Promise.resolve());
+        this.loaded.set(name, this.base);
+    }
+    /** By the names requests may ask for. */
+    get sets() {
+        return this.loaded;
+    }
+    get isPaused() {
+        return this.paused;
+    }
+    get isSleeping() {
+        return this.away.weights || this.away.cache;
+    }
+    /** Resolves when nothing is computed, and nothing is before `resume`. Requests that come meanwhile wait. */
+    async pause(mode) {
+        const turn = ++this.pauses;
+        // Of a server that sleeps nothing would end.
+        if (mode === 'wait' && !this.isSleeping) {
+            this.turns.hold();
+            this.thaw();
+            await this.turns.empty();
+            if (turn !== this.pauses)
+                throw new ApiError(409, 'pause: another pause or a resume came before requests had ended.');
+        }
+        this.frozen ??= this.options.engine.pause();
+        if (mode === 'abort')
+            this.options.inFlight.abortAll();
+        await this.frozen;
+        this.paused = this.frozen !== undefined;
+    }
+    resume() {
+        this.pauses++;
+        this.paused = false;
+        this.turns.release();
+        this.thaw();
+    }
+    thaw() {
+        if (this.frozen)
+            this.options.engine.resume();
+        this.frozen = undefined;
+    }
+    /** Level 0 is a pause. From 1 on the memory of keys and values is given back, and the weights leave their device. */
+    sleep(level, mode) {
+        return this.alone('sleep', async () => {
+            const { engine, weights } = this.options;
+            await this.pause(mode);
+            if (level === 0)
+                return;
+            await engine.sleep();
+            this.away.cache = true;
+            await weights.offload();
+            this.away.weights = true;
+        });
+    }
+    /** What is named comes back, everything by default; with the last of it requests go on. */
+    wake(parts = ['weights', 'kv_cache']) {
+        return this.alone('wake_up', async () => {
+            const { engine, weights } = this.options;
+            if (parts.includes('weights')) {
+                await weights.restore();
+                this.away.weights = false;
+            }
+            if (parts.includes('kv_cache')) {
+                if (this.away.weights)
+                    throw new ApiError(409, 'wake_up: the weights have to come before the KV cache.');
+                await engine.wake();
+                this.away.cache = false;
+            }
+            if (!this.isSleeping)
+                this.resume();
+        });
+    }
+    /** Requests in flight wait, and go on with the new weights. */
+    reload(path) {
+        return this.alone('reload_weights', async () => {
+            if (this.away.weights)
+                throw new ApiError(409, 'reload_weights: the weights are asleep; wake_up?tags=weights first.');
+            await this.options.weights.reload(await this.directory(path));
+        });
+    }
+    async nameVersion(name) {
+        await this.options.engine.updateWeights({ version: this.versions.add(name) });
+    }
+    get takesAdapters() {
+        return this.options.weights.takesAdapters;
+    }
+    /** `replaces`: also where the name is taken; requests that have the old one end with it. */
+    async loadAdapter(name, path, { replaces }) {
+        const { weights, maxAdapters } = this.options;
+        if (name === this.base.name)
+            throw invalid(`The lora adapter '${name}' conflicts with a served base model.`);
+        if (this.loading.has(name))
+            throw new ApiError(409, `The lora adapter '${name}' is being loaded.`);
+        const old = this.loaded.get(name);
+        if (old && replaces === 'nothing')
+            throw invalid(`The lora adapter '${name}' has already been loaded. If you want to load the adapter in place, set 'load_inplace' to True.`);
+        if (!old && this.loaded.size - 1 + this.loading.size >= maxAdapters)
+            throw invalid(`${maxAdapters} adapters are loaded at most (--max-loras); unload one.`);
+        this.loading.add(name);
+        try {
+            const source = await this.directory(path);
+            const set = { name, adapter: await weights.readAdapter(source), source: path };
+            this.loaded.set(name, set);
+            if (old)
+                this.turns.retire(old);
+        }
+        finally {
+            this.loading.delete(name);
+        }
+    }
+    unloadAdapter(name) {
+        const set = this.loaded.get(name);
+        if (!set?.adapter)
+            throw new ApiError(404, `The lora adapter '${name}' cannot be found.`);
+        this.loaded.delete(name);
+        this.turns.retire(set);
+    }
+    /** Takes every adapter back, and leaves the engine as it was found. No request is in flight. */
+    async close() {
+        for (const { name, adapter } of [...this.loaded.values()])
+            if (adapter)
+                this.unloadAdapter(name);
+        await this.turns.empty();
+        this.thaw();
+    }
+    directory(path) {
+        const { root } = this.options;
+        if (!root)
+            throw new ApiError(403, 'the server was started without --weights-root: it reads no weights from disk.');
+        return root.resolve(path);
+    }
+    /** What changes the weights or their memory: one at a time. */
+    async alone(what, work) {
+        if (this.underWay)
+            throw new ApiError(409, `${what}: ${this.underWay} is under way.`);
+        this.underWay = what;
+        try {
+            await work();
+        }
+        finally {
+            this.underWay = undefined;
+        }
+    }
+}
+const invalid = (message) => new ApiError(400, message, { type: 'InvalidUserInput' });
+//# sourceMappingURL=server-control.js.map

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { cacheDirectory } from '../files/index.js';
+import { attributeDiskError, SetupError } from './errors.js';
+import { fetchedVersion, inspectLibtorch } from './libtorch.js';
+export function openCache(env, platform) {
+    const root = cacheDirectory(env);
+    return {
+        root,
+        lock: join(root, 'setup.lock'),
+        entry: variant => join(root, `libtorch-${fetchedVersion}-${variant}-${platform}`),
+        downloads: join(root, 'downloads'),
+    };
+}
+/** Written last: an entry without it was never finished, however complete it looks. */
+const marker = 'complete.json';
+export function inspectEntry(cache, variant) {
+    const entry = cache.entry(variant);
+    if (!existsSync(entry))
+        return undefined;
+    if (!existsSync(join(entry, marker)))
+        return { kind: 'unusable', reason: `${entry} is not complete` };
+    return inspectLibtorch(join(entry, 'torch'));
+}
+/**
+ * Makes an entry: `fill` works in a directory that becomes the entry in one rename, or disappears. Call it under the lock;
+ * what an earlier, killed setup left behind is therefore nobody's and is removed first.
+ */
+export async function createEntry(cache, variant, fill) {
+    const entry = cache.entry(variant);
+    try {
+        await mkdir(cache.root, { recursive: true });
+        for (const name of await readdir(cache.root))
+            if (name.startsWith('.making-'))
+                await rm(join(cache.root, name), { recursive: true, force: true });
+        const folder = await mkdtemp(join(cache.root, '.making-'));
+        try {
+            const origin = await fill(folder);
+            await writeFile(join(folder, marker), `${JSON.stringify({ ...origin, at: new Date().toISOString() }, null, 2)}\n`);
+            await rm(entry, { recursive: true, force: true });
+            await rename(folder, entry);
+        }
+        finally {
+            await rm(folder, { recursive: true, force: true });
+        }
+    }
+    catch (error) {
+        throw attributeDiskError(error, cache.root);
+    }
+}
+/** Better before a download of minutes than at the end of it. */
+export async function requireSpace(folder, bytes, free = freeBytes) {
+    const available = await free(folder);
+    if (available >= bytes)
+        return;
+    const gigabytes = (value) => `${(value / 1e9).toFixed(1)} GB`;
+    throw new SetupError(`Not enough disk space: fetching libtorch needs ${gigabytes(bytes)} in ${folder}, and ${gigabytes(available)} are free.`, 'Free some space, or set WHETSTONE_CACHE to a directory on a disk that has room, and run `npx whetstone setup`.');
+}
+async function freeBytes(folder) {
+    let existing = folder;
+    while (!existsSync(existing))
+        existing = dirname(existing);
+    const { bavail, bsize } = await statfs(existing);
+    return bavail * bsize;
+}
+//# sourceMappingURL=cache.js.map

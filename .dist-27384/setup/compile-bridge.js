@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { basename, join } from 'node:path';
+import { bridgePaths, readBridgeRecord } from './bridge-record.js';
+import { attributeDiskError, diskFull, SetupError } from './errors.js';
+import { nvidiaFolders } from './libtorch.js';
+import { startTime } from './lock.js';
+import { runProcess, tail } from './process.js';
+/** Compiles `native/*.cc` into `build/whetstone.node`, unless exactly that is there already. */
+export async function compileBridge(context) {
+    const { root, libtorch, compiler, report } = context;
+    const paths = bridgePaths(root);
+    const native = join(root, 'native');
+    const inputs = (existsSync(native) ? readdirSync(native) : []).filter(name => /\.(cc|h|hh|hpp)$/.test(name)).sort();
+    const sources = inputs.filter(name => name.endsWith('.cc'));
+    if (sources.length === 0)
+        throw new SetupError(`There are no sources in ${native}.`, 'The package is damaged: install it again.');
+    const cudaHeaders = libtorch.cuda ? await findCudaHeaders(context) : undefined;
+    const flags = bridgeFlags(libtorch, cudaHeaders);
+    const hash = createHash('sha256').update(JSON.stringify([flags, compiler, libtorch.version, process.arch]));
+    for (const name of inputs)
+        hash.update(`\0${name}\0`).update(readFileSync(join(native, name)));
+    const inputsHash = hash.digest('hex');
+    const { path, version, source, why, cuda } = libtorch;
+    const record = {
+        libtorch: { path, version, source, why },
+        cuda,
+        cudaGraphs: cudaHeaders !== undefined,
+        compiler: compiler.version,
+        inputsHash,
+        builtAt: new Date().toISOString(),
+    };
+    const present = readBridgeRecord(root);
+    if (present?.inputsHash === inputsHash && existsSync(paths.addon)) {
+        report.line('The bridge is up to date.');
+        return present;
+    }
+    const started = Date.now();
+    report.line(`Compiling the bridge with ${compiler.version}`);
+    try {
+        await inScratch(paths.folder, async (scratch) => {
+            const addon = join(scratch, 'whetstone.node');
+            await compileAndLink({ ...context, sources: sources.map(name => join(native, name)), flags, scratch, addon });
+            await checkLoads(addon, context);
+            await rename(addon, paths.addon);
+            // After the addon: were this step missed, the next setup would compile again rather than trust a wrong record.
+            await writeFile(join(scratch, 'bridge.json'), `${JSON.stringify(record, null, 2)}\n`);
+            await rename(join(scratch, 'bridge.json'), paths.record);
+        });
+    }
+    catch (error) {
+        throw attributeDiskError(error, paths.folder);
+    }
+    report.line(`The bridge is built (${Math.round((Date.now() - started) / 1000)} s).`);
+    return record;
+}
+function bridgeFlags(libtorch, cudaHeaders) {
+    const include = join(libtorch.path, 'include');
+    const lib = join(libtorch.path, 'lib');
+    const runtimePaths = [lib, ...nvidiaFolders(libtorch.path, 'lib')];
+    if (libtorch.cuda && existsSync('/usr/local/cuda/lib64'))
+        runtimePaths.push('/usr/local/cuda/lib64');
+    const headers = createRequire(import.meta.url)('node-api-headers');
+    return {
+        compile: [
+            '-std=c++20',
+            '-O2',
+            '-fPIC',
+            '-fvisibility=hidden',
+            '-DNAPI_VERSION=9',
+            `-D_GLIBCXX_USE_CXX11_ABI=${libtorch.cxx11Abi ? 1 : 0}`,
+            // System directories: libtorch's own warnings are not ours to fix.
+            ...[headers.include_dir, include, join(include, 'torch/csrc/api/include')].flatMap(folder => [
+                '-isystem',
+                folder,
+            ]),
+            ...(cudaHeaders ? ['-DWHETSTONE_CUDA_GRAPHS', `-I${cudaHeaders}`] : []),
+        ],
+        link: [
+            '-shared',
+            `-L${lib}`,
+            ...runtimePaths.map(folder => `-Wl,-rpath,${folder}`),
+            // The old kind of rpath also serves the libraries these libraries need; the new kind would not.
+            '-Wl,--disable-new-dtags',
+            '-Wl,--allow-shlib-undefined',
+            // Registration happens when a library is loaded, so it must be linked even if no symbol of it is named.
+            '-Wl,--no-as-needed',
+            '-ltorch_cpu',
+            ...(libtorch.cuda ? ['-ltorch_cuda'] : []),
+            '-lc10',
+            ...(libtorch.cuda ? ['-lc10_cuda'] : []),
+            '-ldl',
+            '-pthread',
+        ],
+    };
+}
+/**
+ * The directory of a CUDA runtime header that works with this libtorch. It is tried, not just looked for: the wheels of
+ * CUDA 13 split the headers so that one can be there without those it includes.
+ */
+async function findCudaHeaders({ libtorch, compiler, env, signal, report, }) {
+    const include = join(libtorch.path, 'include');
+    const homes = [env.CUDA_HOME, env.CUDA_PATH, '/usr/local/cuda'].flatMap(home => (home ? [join(home, 'include')] : []));
+    const folders = [...nvidiaFolders(libtorch.path, 'include'), include, ...homes];
+    for (const folder of folders.filter(candidate => existsSync(join(candidate, 'cuda_runtime_api.h')))) {
+        const { compile } = bridgeFlags(libtorch, folder);
+        const args = [...compiler.args, ...compile, '-fsyntax-only', '-x', 'c++', '-'];
+        const stdin = '#include <ATen/cuda/CUDAGraph.h>\n';
+        const result = await runProcess(compiler.command, args, { env, signal, stdin, timeoutMs: 120_000 });
+        if (result.kind === 'exited' && result.code === 0)
+            return folder;
+        const complaint = result.kind === 'exited' ? result.output.match(/fatal error: (.*)/)?.[1] : undefined;
+        report.line(`  the CUDA headers in ${folder} do not compile${complaint ? ` (${complaint})` : ''}`);
+    }
+    report.line('  no CUDA runtime header was found: the bridge is built without CUDA graphs');
+    return undefined;
+}
+async function compileAndLink({ sources, flags, scratch, addon, compiler, env, report, signal }) {
+    const invoke = async (args, what) => {
+        const result = await runProcess(compiler.command, [...compiler.args, ...args], { env, signal });
+        if (result.kind === 'missing')
+            throw new SetupError(`${compiler.command} disappeared.`, 'Install a C++ compiler again.');
+        if (result.code === 0)
+            return;
+        if (/No space left on device/.test(result.output))
+            throw diskFull(scratch);
+        throw new SetupError(`${what} failed with ${compiler.version}:\n${tail(firstErrors(result.output))}`, /Killed|virtual memory exhausted/.test(result.output)
+            ? 'The compiler ran out of memory: close other programs, or use a machine with 4 GB or more, and run `npx whetstone setup`.'
+            : 'GCC 10 or Clang 12 (C++20) or newer is needed; set CXX to one and run `npx whetstone setup`.');
+    };
+    const objects = sources.map(path => join(scratch, `${basename(path)}.o`));
+    const queue = sources.entries();
+    const failed = new AbortController();
+    const work = async () => {
+        for (const [index, path] of queue) {
+            if (failed.signal.aborted)
+                return;
+            report.line(`  ${basename(path)} (${index + 1} of ${sources.length})`);
+            try {
+                await invoke([...flags.compile, '-c', path, '-o', objects[index] ?? ''], `Compiling native/${basename(path)}`);
+            }
+            catch (error) {
+                failed.abort();
+                throw error;
+            }
+        }
+    };
+    // libtorch's headers take more than a gigabyte to compile: more at once would trade time for memory.
+    const results = await Promise.allSettled(Array.from({ length: Math.min(4, availableParallelism()) }, work));
+    for (const result of results)
+        if (result.status === 'rejected')
+            throw result.reason;
+    await invoke([...objects, ...flags.link, '-o', addon], 'Linking the bridge');
+}
+/** From the first error on: what follows it is usually its consequence, what precedes it is notes and warnings. */
+function firstErrors(output) {
+    const lines = output.trimEnd().split('\n');
+    const first = lines.findIndex(line => /error/i.test(line));
+    return lines.slice(Math.max(0, first), Math.max(0, first) + 12).join('\n');
+}
+/** A bridge that cannot be loaded must not be left for the first training run to find. */
+async function checkLoads(addon, { libtorch, env, signal }) {
+    const script = 'process.dlopen({ exports: {} }, process.argv[1])';
+    const result = await runProcess(process.execPath, ['-e', script, addon], { env, signal, timeoutMs: 120_000 });
+    if (result.kind === 'exited' && result.code === 0)
+        return;
+    const complaint = result.kind === 'exited' ? (result.output.match(/Error: (.*)/)?.[1] ?? tail(result.output)) : '';
+    throw new SetupError(`The bridge was compiled, but cannot be loaded: ${complaint || 'it crashed'}`, `The libtorch in ${libtorch.path} may be incomplete, or need libraries this machine lacks. ` +
+        'Set LIBTORCH to another one, or unset it to have one fetched, and run `npx whetstone setup`.');
+}
+/** A directory inside `build/` for this process alone; a failed first build leaves not even `build/` behind. */
+async function inScratch(folder, work) {
+    await mkdir(folder, { recursive: true });
+    for (const name of readdirSync(folder)) {
+        const pid = name.match(/^\.making-(\d+)$/)?.[1];
+        if (pid && startTime(Number(pid)) === undefined)
+            await rm(join(folder, name), { recursive: true, force: true });
+    }
+    const scratch = join(folder, `.making-${process.pid}`);
+    await mkdir(scratch);
+    try {
+        await work(scratch);
+    }
+    finally {
+        await rm(scratch, { recursive: true, force: true });
+        await rmdir(folder).catch(() => { }); // Only goes through when it is empty.
+    }
+}
+//# sourceMappingURL=compile-bridge.js.map

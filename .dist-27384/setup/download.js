@@ -1,0 +1,142 @@
+import { createWriteStream } from 'node:fs';
+import { readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from './errors.js';
+/** The server could not be reached, would not give the file, or kept cutting it off. */
+export class DownloadError extends Error {
+    name = 'DownloadError';
+}
+/**
+ * Fetches a file over HTTP. A connection lost on the way is taken up where it broke; a server that cannot be reached at
+ * all is given up at once, because there is another place to try.
+ */
+export async function download(options) {
+    const { to, signal, attempts = 4 } = options;
+    const part = `${to}.part`;
+    let failures = 0;
+    for (;;) {
+        const before = await sizeOf(part);
+        try {
+            await receive(options, part, before);
+            await rename(part, to);
+            await rm(`${part}.json`, { force: true });
+            return;
+        }
+        catch (error) {
+            signal.throwIfAborted();
+            if (!(error instanceof LostConnection))
+                throw error;
+            const gained = (await sizeOf(part)) > before;
+            failures = gained ? 0 : failures + 1;
+            if (!error.reached || failures >= attempts)
+                throw new DownloadError(error.message, { cause: error });
+            await sleep(200 * (failures + 1), undefined, { signal });
+        }
+    }
+}
+class LostConnection extends Error {
+    reached;
+    constructor(message, 
+    /** Whether this server ever answered for this file. */
+    reached, options) {
+        super(message, options);
+        this.reached = reached;
+    }
+}
+async function receive(options, part, before) {
+    const { url, transfer, signal } = options;
+    const note = before > 0 ? await readNote(part) : undefined;
+    const from = note?.url === url ? before : 0;
+    const response = await request(options, url, {
+        // Without this a server may compress, and lengths and ranges would mean something else.
+        'accept-encoding': 'identity',
+        ...(from > 0 && note && { range: `bytes=${from}-`, 'if-range': note.validator }),
+    }).catch(error => {
+        throw error instanceof LostConnection && before > 0
+            ? new LostConnection(error.message, true, { cause: error })
+            : error;
+    });
+    const { statusCode = 0, headers } = response;
+    const range = headers['content-range']?.match(/^bytes (\d+)-\d+\/(\d+)$/);
+    const resumed = statusCode === 206 && range !== undefined && Number(range?.[1]) === from;
+    if (statusCode !== 200 && !resumed) {
+        response.destroy();
+        if (statusCode === 416 || statusCode === 206) {
+            await rm(part, { force: true });
+            throw new LostConnection('the server does not have the rest of a partial download', true);
+        }
+        throw new DownloadError(`${new URL(url).host} answered ${statusCode} for ${url}`);
+    }
+    const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length']);
+    const total = resumed ? Number(range?.[2]) : length;
+    if (!resumed) {
+        await rm(part, { force: true });
+        const validator = headers.etag?.startsWith('"') ? headers.etag : headers['last-modified'];
+        // A server that gives nothing to recognise the file by cannot be resumed safely.
+        if (validator)
+            await writeFile(`${part}.json`, JSON.stringify({ url, validator }));
+        else
+            await rm(`${part}.json`, { force: true });
+    }
+    let received = resumed ? from : 0;
+    const count = async function* (source) {
+        for await (const chunk of source) {
+            received += chunk.length;
+            transfer.at(received, total);
+            yield chunk;
+        }
+    };
+    try {
+        await pipeline(response, count, createWriteStream(part, { flags: resumed ? 'a' : 'w' }), { signal });
+    }
+    catch (error) {
+        if (['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(errorCode(error) ?? ''))
+            throw error;
+        throw new LostConnection(`the connection broke off after ${received} bytes`, true, { cause: error });
+    }
+    if (total !== undefined && received < total)
+        throw new LostConnection(`the connection broke off after ${received} of ${total} bytes`, true);
+    if (total !== undefined && received > total) {
+        await truncate(part, 0);
+        throw new DownloadError(`${url} sent ${received} bytes where ${total} were announced`);
+    }
+}
+async function request(options, url, headers, redirects = 5) {
+    const { connectTimeoutMs = 5_000, idleTimeoutMs = 30_000, signal } = options;
+    const target = new URL(url);
+    const secure = target.protocol === 'https:';
+    const response = await new Promise((resolve, reject) => {
+        const sent = (secure ? https : http).get(target, { headers, signal, agent: false });
+        const give = (why) => sent.destroy(new Error(why));
+        const connecting = setTimeout(() => give(`no connection within ${connectTimeoutMs / 1000} s`), connectTimeoutMs);
+        sent.on('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)));
+        sent.setTimeout(idleTimeoutMs, () => give(`nothing received for ${idleTimeoutMs / 1000} s`));
+        sent.on('response', resolve);
+        sent.on('close', () => clearTimeout(connecting));
+        sent.on('error', error => reject(new LostConnection(`${target.host} cannot be reached (${errorCode(error) ?? error.message})`, false, {
+            cause: error,
+        })));
+    });
+    const { statusCode = 0 } = response;
+    if (statusCode < 300 || statusCode >= 400 || !response.headers.location)
+        return response;
+    response.destroy();
+    if (redirects === 0)
+        throw new DownloadError(`${url} redirects without end`);
+    return request(options, new URL(response.headers.location, target).href, headers, redirects - 1);
+}
+async function readNote(part) {
+    try {
+        return JSON.parse(await readFile(`${part}.json`, 'utf8'));
+    }
+    catch {
+        return undefined;
+    }
+}
+async function sizeOf(path) {
+    return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+//# sourceMappingURL=download.js.map

@@ -1,0 +1,34 @@
+import { Kernel } from './kernel.js';
+const THREADS = 256;
+/** Elements of `changed`. */
+export const COUNTERS = 1024;
+/** Numbers of a recorded program. The logarithms keep digits that float32 betas near 1 lose. */
+export const rateNames = ['lr', 'beta1', 'beta2', 'logBeta1', 'logBeta2', 'eps', 'weightDecay'];
+const kernels = new Map();
+function kernelFor(dtype) {
+    let kernel = kernels.get(dtype);
+    if (!kernel) {
+        const [elements, wide] = [`tensor:${dtype}`, 'tensor:float32'];
+        const floats = Array(8).fill('float32');
+        kernel = new Kernel({
+            file: new URL('./adamw.cu', import.meta.url),
+            entry: 'adamw_step',
+            parameters: [elements, wide, wide, wide, elements, wide, 'tensor:int64', 'int64', ...floats],
+            define: { T: dtype, THREADS, COUNTERS },
+        });
+        kernels.set(dtype, kernel);
+    }
+    return kernel;
+}
+/** Launches the update of one parameter. */
+export function adamwStep(given, scale, rates) {
+    const { parameter, copy, first, second, step, gradient, changed } = given;
+    const { lr, beta1, beta2, logBeta1, logBeta2, eps, weightDecay } = rates;
+    const { numel, dtype } = parameter;
+    if (dtype !== 'bfloat16' && dtype !== 'float16')
+        throw new TypeError(`the AdamW kernel is for 16-bit parameters, not ${dtype}`);
+    const perVector = 8;
+    const threads = Math.floor(numel / perVector) + (numel % perVector);
+    kernelFor(dtype).launch({ grid: [Math.max(1, Math.ceil(threads / THREADS))], block: [THREADS] }, ...[parameter, copy, first, second, gradient.contiguous(), step, changed, numel, scale, lr], ...[beta1, beta2, logBeta1, logBeta2, eps, weightDecay]);
+}
+//# sourceMappingURL=adamw-kernel.js.map

@@ -1,0 +1,62 @@
+/** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
+export interface Native {
+    mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void;
+    bind(name: string, overload: string, names: string): number;
+    call(op: number): number;
+    signature(op: number): {
+        types: string[];
+        results: string[];
+        written: number;
+    };
+    argumentNames(name: string, overload: string): string;
+    schemas(): string[];
+    intern(text: string): number;
+    release(ref: number): number;
+    releaseMany(count: number): void;
+    alias(ref: number): number;
+    meta(ref: number): void;
+    fromBytes(array: ArrayBufferView, dtype: number, dims: number): number;
+    readInto(ref: number, array: ArrayBufferView): void;
+    memoryOf(ref: number): ArrayBuffer;
+    setRequiresGrad(ref: number, on: boolean): void;
+    gradEnabled(on?: boolean): number;
+    gradients(retain: boolean, create: boolean): number;
+    beginRecording(inputs: number): number;
+    abandonRecording(): void;
+    endRecording(outputs: number): number;
+    recordCall(op: number, where: string): number;
+    special(code: number, values: number, results: number, where: string, first: number, second: number): number;
+    runProgram(program: number, inputs: number): Promise<Float64Array>;
+    callProgram(program: number, inputs: number): number;
+    releaseProgram(program: number): number;
+    toHost(ref: number): Promise<Float64Array>;
+    captureProgram(program: number, inputs: number, warmups: number, beside: number): Promise<Float64Array>;
+    replay(graph: number): void;
+    releaseGraph(graph: number): number;
+    newKernel(source: string, file: string, entry: string, params: string, cachePath: string): number;
+    manualSeed(seed: bigint): void;
+    newGenerator(deviceType: number, deviceIndex: number, seed: bigint): number;
+    generatorState(generator: number, state?: number): number;
+    releaseGenerator(generator: number): number;
+    threads(count?: number): number;
+    memory(deviceType: number, deviceIndex: number, resetPeak: boolean): void;
+    leaveToCollector(ref: number): void;
+    newStream(deviceType: number, deviceIndex: number): number;
+    useStream(stream: number): number;
+    streamWaits(waiting: number, other: number): void;
+    synchronize(deviceType: number, deviceIndex: number): Promise<Float64Array>;
+    machine(): {
+        libtorchVersion: string;
+        operatorCount: number;
+        config: string;
+        cuda: number;
+        graphs: number;
+        devices: {
+            name: string;
+            totalBytes: number;
+            capability: number;
+            multiprocessors: number;
+        }[];
+    };
+}
+export declare const native: Native;

@@ -1,0 +1,210 @@
+import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
+import { checkMessages, renderOpenEnded, rolesIn } from './chat-messages.js';
+import { ChatTemplateError } from './errors.js';
+import { normalizeParts, takesParts } from './message-parts.js';
+import { strftime } from './strftime.js';
+const START = '__generation_start';
+const END = '__generation_end';
+/** How many messages may be rendered to find the one that fails: enough for all beginnings of a conversation of 90. */
+const blameBudget = 4096;
+const GENERATION_TAG = /\{%(-?)\s*(end)?generation\s*(-?)%\}/g;
+/**
+ * A compiled chat template, rendered as transformers renders it: `trim_blocks`, `lstrip_blocks`, `raise_exception`,
+ * `strftime_now`, special tokens as variables, `tools` and `documents` none unless given.
+ *
+ * `{% generation %}` blocks, which the engine knows only to drop, become two expressions that print a mark where the
+ * block starts and ends. Wrapped in a block of their own, so that whitespace control around the tag is what it was.
+ *
+ * @example
+ * const template = new ChatTemplate(source, new Map([['eos_token', '<|im_end|>']]))
+ * const prompt = template.render([{ role: 'user', content: 'Hi' }], { addGenerationPrompt: true })
+ */
+export class ChatTemplate {
+    /** Whether the template says itself which text the assistant wrote. */
+    marksGeneration;
+    #program;
+    #specialTokens;
+    #takesParts;
+    #roles;
+    #name;
+    /** `name`: what errors call it, such as the path of its file. */
+    constructor(source, specialTokens = new Map(), { name = 'chat template' } = {}) {
+        this.#specialTokens = specialTokens;
+        this.#roles = rolesIn(source);
+        this.#name = name;
+        const opens = [...source.matchAll(GENERATION_TAG)].filter(tag => tag[2] === undefined).length;
+        const closes = [...source.matchAll(GENERATION_TAG)].length - opens;
+        if (opens !== closes) {
+            throw new ChatTemplateError(`${name}: ${opens} {% generation %} tag(s) but ${closes} {% endgeneration %} tag(s)`);
+        }
+        this.marksGeneration = opens > 0;
+        const marked = source.replace(GENERATION_TAG, (_, left, end, right) => `{%${left} if true %}{{ ${end ? END : START} }}{% endif ${right}%}`);
+        try {
+            this.#program = parse(tokenize(marked, { trim_blocks: true, lstrip_blocks: true }));
+        }
+        catch (cause) {
+            throw new ChatTemplateError(`${name}: the chat template does not parse: ${cause.message}`, { cause });
+        }
+    }
+    /** The text of a conversation. */
+    render(given, options = {}) {
+        const messages = this.#prepare(given, options);
+        if (!options.continueFinalMessage)
+            return this.#renderOrBlame(messages, options, ['', '']);
+        if (options.addGenerationPrompt) {
+            throw new ChatTemplateError('addGenerationPrompt and continueFinalMessage exclude each other');
+        }
+        return renderOpenEnded(messages, tagged => this.#renderOrBlame(tagged, options, ['', '']));
+    }
+    /** The text of a conversation and what `{% generation %}` blocks wrote of it. */
+    renderMarked(given, options = {}) {
+        const messages = this.#prepare(given, options);
+        const marks = unusedMarks(JSON.stringify([messages, options.tools, options.documents, options.variables]));
+        return takeMarks(this.#renderOrBlame(messages, options, marks), marks);
+    }
+    /**
+     * The text of a conversation, and where the text of one message stands in it: undefined where the template does not write it as it
+     * is.
+     */
+    renderLocated(given, index, options = {}) {
+        const messages = this.#prepare(given, options);
+        const text = this.#renderOrBlame(messages, options, ['', '']);
+        const marks = unusedMarks(JSON.stringify([messages, options.tools, options.documents, options.variables]));
+        const content = enclosed(messages[index]?.content, marks);
+        if (content === undefined)
+            return { text, span: undefined };
+        const marked = messages.map((message, i) => (i === index ? { ...message, content } : message));
+        try {
+            const found = takeMarks(this.#run(marked, options, ['', '']), marks);
+            return { text, span: found.text === text && found.spans.length === 1 ? found.spans[0] : undefined };
+        }
+        catch {
+            return { text, span: undefined };
+        }
+    }
+    #prepare(messages, { mediaTypes = [] }) {
+        checkMessages(messages, this.#roles);
+        const templateTakesParts = () => (this.#takesParts ??= takesParts(probe => this.#run(probe, {}, ['', ''])));
+        return normalizeParts(messages, { mediaTypes, templateTakesParts });
+    }
+    #renderOrBlame(messages, options, marks) {
+        try {
+            return this.#run(messages, options, marks);
+        }
+        catch (cause) {
+            throw this.#blame(messages, options, cause);
+        }
+    }
+    /**
+     * The message at fault is the last of the shortest beginning that fails in the same way. Every beginning is a rendering
+     * of its own: in a conversation so long that they would take minutes, none is blamed.
+     */
+    #blame(messages, options, cause) {
+        let left = blameBudget;
+        for (let i = 0; i < messages.length; i++) {
+            left -= i + 1;
+            if (left < 0)
+                return new ChatTemplateError(`${this.#name}: ${cause.message}`, { cause });
+            try {
+                if (i < messages.length - 1)
+                    this.#run(messages.slice(0, i + 1), options, ['', '']);
+                else
+                    throw cause;
+            }
+            catch (error) {
+                if (error.message !== cause.message)
+                    continue;
+                const { role } = messages[i];
+                const message = `messages[${i}] (role "${role}"): ${this.#name}: ${cause.message}`;
+                return new ChatTemplateError(message, { messageIndex: i, cause });
+            }
+        }
+        throw cause;
+    }
+    #run(messages, options, marks) {
+        const variables = {
+            true: true,
+            false: false,
+            none: null,
+            True: true,
+            False: false,
+            None: null,
+            range,
+            raise_exception: (message) => {
+                throw new Error(String(message));
+            },
+            strftime_now: (format) => strftime(options.now?.() ?? new Date(), format),
+            ...Object.fromEntries(this.#specialTokens),
+            ...options.variables,
+            messages,
+            tools: options.tools ?? null,
+            documents: options.documents ?? null,
+            add_generation_prompt: options.addGenerationPrompt ?? false,
+            [START]: marks[0],
+            [END]: marks[1],
+        };
+        const environment = new Environment();
+        for (const [name, value] of Object.entries(variables))
+            environment.set(name, value);
+        const result = new Interpreter(environment).run(this.#program);
+        return String(result.value);
+    }
+}
+/**
+ * Two strings that occur nowhere in what is rendered. They begin and end with Unicode noncharacters, so they cannot
+ * overlap each other or be touched by a filter that trims or changes case.
+ */
+function unusedMarks(rendered) {
+    for (let n = 0;; n += 2) {
+        const marks = [`\uFDD0${n}\uFDD1`, `\uFDD0${n + 1}\uFDD1`];
+        if (!rendered.includes(marks[0]) && !rendered.includes(marks[1]))
+            return marks;
+    }
+}
+/** A message's text between two marks. Space around it stays outside of them: a template that trims a message still does. */
+function enclosed(content, [start, end]) {
+    const around = (text) => {
+        const core = text.trim();
+        const at = text.indexOf(core);
+        return `${text.slice(0, at)}${start}${core}${end}${text.slice(at + core.length)}`;
+    };
+    if (typeof content === 'string')
+        return around(content);
+    if (!Array.isArray(content))
+        return undefined;
+    const last = content.findLastIndex(({ text }) => typeof text === 'string');
+    return content.map((part, i) => (i === last ? { ...part, text: around(part.text) } : part));
+}
+function takeMarks(marked, [start, end]) {
+    const spans = [];
+    let text = '';
+    let at = 0;
+    while (true) {
+        const open = marked.indexOf(start, at);
+        if (open < 0)
+            break;
+        const close = marked.indexOf(end, open);
+        if (close < 0)
+            throw new ChatTemplateError('chat template: a {% generation %} block was opened but never closed');
+        text += marked.slice(at, open);
+        const body = marked.slice(open + start.length, close);
+        if (body.includes(start))
+            throw new ChatTemplateError('chat template: {% generation %} blocks are nested');
+        spans.push({ start: text.length, end: text.length + body.length });
+        text += body;
+        at = close + end.length;
+    }
+    return { text: text + marked.slice(at), spans };
+}
+function range(start, stop, step) {
+    const [from, to] = typeof stop === 'number' ? [start, stop] : [0, start];
+    const by = typeof step === 'number' ? step : 1;
+    if (by === 0)
+        throw new Error('range() step must not be zero');
+    const length = Math.max(0, Math.ceil((to - from) / by));
+    // Conversations are shorter; a list that does not fit into memory would end the process.
+    if (!(length <= 1_000_000))
+        throw new Error(`range() of ${length} numbers is too long`);
+    return Array.from({ length }, (_, i) => from + i * by);
+}
+//# sourceMappingURL=chat-template.js.map

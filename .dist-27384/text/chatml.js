@@ -1,0 +1,88 @@
+/* What a tokenizer made here looks like on disk, apart from what it learned. */
+export const PAD_TOKEN = '<|endoftext|>';
+export const START_TOKEN = '<|im_start|>';
+export const END_TOKEN = '<|im_end|>';
+/** In the order of their ids, from zero. */
+export const CHAT_TOKENS = [PAD_TOKEN, START_TOKEN, END_TOKEN];
+/** Where text is cut before merging; Qwen2's pattern. Digits stand alone, which helps small models count. */
+export const SPLIT_PATTERN = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+/**
+ * The same pattern for JavaScript, which has no `(?i:`; the long s is what case folding adds. Ten times faster than
+ * asking the library to split. It only decides what is counted, so the two characters that are space to Rust or to
+ * JavaScript but not to both (U+0085, U+FEFF) do no harm.
+ */
+export const SPLIT_REGEX = /'(?:[sSſ]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
+/** ChatML. The generation tags tell trainers which tokens the assistant wrote. */
+export const CHATML_TEMPLATE = `{%- for message in messages %}
+    {{- '<|im_start|>' + message['role'] + '\\n' }}
+    {%- if message['role'] == 'assistant' %}
+        {%- generation %}
+            {{- message['content'] + '<|im_end|>' }}
+        {%- endgeneration %}
+    {%- else %}
+        {{- message['content'] + '<|im_end|>' }}
+    {%- endif %}
+    {{- '\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+`;
+/**
+ * ChatML for a tokenizer that was made for something else. Where it has no token for the end of a turn, turns end with its end of
+ * sequence; a bos that it puts before every text also comes before a conversation.
+ */
+export function chatmlFor({ hasEnd, addsBos }) {
+    const template = hasEnd ? CHATML_TEMPLATE : CHATML_TEMPLATE.replaceAll(`'${END_TOKEN}'`, 'eos_token');
+    return addsBos ? `{{- bos_token }}\n${template}` : template;
+}
+/** `tokenizer.json`: byte-level BPE with no normaliser, so that decoding gives back every character that was encoded. */
+export function tokenizerJson(tokens, merges) {
+    return {
+        version: '1.0',
+        truncation: null,
+        padding: null,
+        added_tokens: CHAT_TOKENS.map((content, id) => ({
+            id,
+            content,
+            single_word: false,
+            lstrip: false,
+            rstrip: false,
+            normalized: false,
+            special: true,
+        })),
+        normalizer: null,
+        pre_tokenizer: {
+            type: 'Sequence',
+            pretokenizers: [
+                { type: 'Split', pattern: { Regex: SPLIT_PATTERN }, behavior: 'Isolated', invert: false },
+                { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+            ],
+        },
+        post_processor: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+        decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+        model: {
+            type: 'BPE',
+            dropout: null,
+            unk_token: null,
+            continuing_subword_prefix: null,
+            end_of_word_suffix: null,
+            fuse_unk: false,
+            byte_fallback: false,
+            ignore_merges: false,
+            vocab: Object.fromEntries([...CHAT_TOKENS, ...tokens].map((token, id) => [token, id])),
+            merges,
+        },
+    };
+}
+/** `tokenizer_config.json`, in words that transformers 4 and 5 both read. */
+export const TOKENIZER_CONFIG = {
+    tokenizer_class: 'PreTrainedTokenizerFast',
+    bos_token: null,
+    eos_token: END_TOKEN,
+    pad_token: PAD_TOKEN,
+    unk_token: null,
+    additional_special_tokens: [START_TOKEN],
+    clean_up_tokenization_spaces: false,
+};
+//# sourceMappingURL=chatml.js.map

@@ -1,0 +1,79 @@
+import { ChatTemplateError } from './errors.js';
+/**
+ * A text prompt as a model is meant to read it: a user's turn where there is a chat template, unless `chatTemplate` is `none`.
+ *
+ * @example
+ * const ids = await encodeTurns(promptTurns('What is 2 + 2?', tokenizer), tokenizer)
+ */
+export function promptTurns(prompt, tokenizer, chatTemplate) {
+    if (typeof prompt !== 'string' || chatTemplate === 'none' || !tokenizer.hasChatTemplate)
+        return prompt;
+    return [{ role: 'user', content: prompt }];
+}
+/** The ids of a prompt: a conversation ends with the header of the assistant's turn, a text is taken as it is. */
+export function encodeTurns(turns, tokenizer) {
+    return typeof turns === 'string'
+        ? tokenizer.encodePrompt(turns)
+        : tokenizer.encodeChat(turns, { addGenerationPrompt: true });
+}
+/**
+ * A prompt within a limit. A conversation loses its oldest turns first, all but the system message and the last one; then the last
+ * user message loses the beginning (`left`) or the end (`right`) of its text. What the template writes stays whole. A text, or a
+ * list of ids, keeps its bos. What cannot be cut that far is too long.
+ */
+export async function fitPrompt(prompt, options) {
+    const { tokenizer, limit, side } = options;
+    const whole = prompt instanceof Int32Array ? prompt : await encodeTurns(prompt, tokenizer);
+    if (whole.length <= limit)
+        return { kind: 'fits', ids: whole, cut: 0 };
+    const tooLong = { kind: 'too-long', ids: whole };
+    if (side === 'reject')
+        return tooLong;
+    const ids = typeof prompt === 'string' || prompt instanceof Int32Array
+        ? withoutPart(whole, { from: whole[0] === tokenizer.bosId ? 1 : 0, to: whole.length }, { limit, side })
+        : await shortened(prompt, { tokenizer, limit, side }).catch(nothingRendered);
+    return ids ? { kind: 'fits', ids, cut: whole.length - ids.length } : tooLong;
+}
+async function shortened(messages, options) {
+    const { tokenizer, limit } = options;
+    const starts = messages.flatMap(({ role }, i) => (role === 'user' ? [i] : []));
+    const before = messages.slice(0, starts[0]).filter(({ role }) => role === 'system' || role === 'developer');
+    const from = (turn) => [...before, ...messages.slice(starts[turn] ?? 0)];
+    // The first turn from which on all the others fit. More turns are more tokens, so half of what is left is looked at each time.
+    let [low, high] = [1, starts.length];
+    let best;
+    while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        const ids = await encodeTurns(from(middle), tokenizer);
+        if (ids.length > limit)
+            low = middle + 1;
+        else
+            [high, best] = [middle, ids];
+    }
+    if (best)
+        return best;
+    const last = starts.length > 1 ? from(starts.length - 1) : messages;
+    const asked = last.findLastIndex(({ role }) => role === 'user');
+    const located = await tokenizer.encodeLocated(last, asked < 0 ? last.length - 1 : asked, {
+        addGenerationPrompt: true,
+    });
+    return located && withoutPart(located.ids, located, options);
+}
+/** Leaves out as much of a part as is too much, at one of its ends; undefined where nothing of it would be left. */
+function withoutPart(ids, { from, to }, { limit, side }) {
+    const excess = ids.length - limit;
+    if (excess >= to - from)
+        return undefined;
+    const gap = side === 'left' ? from : to - excess;
+    const kept = new Int32Array(limit);
+    kept.set(ids.subarray(0, gap));
+    kept.set(ids.subarray(gap + excess), gap);
+    return kept;
+}
+/** A template that will not have a shorter conversation leaves nothing to shorten. */
+function nothingRendered(error) {
+    if (!(error instanceof ChatTemplateError))
+        throw error;
+    return undefined;
+}
+//# sourceMappingURL=fit-prompt.js.map

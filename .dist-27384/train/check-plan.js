@@ -1,0 +1,202 @@
+/** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { DataError, dataOptionsSchema, openDataset, whyEmpty, } from '../data/index.js';
+import { InputError, refuse } from '../errors/index.js';
+import { readConfigFile } from '../files/index.js';
+import { inspectAdapter, inspectModel } from '../model/index.js';
+import { loadRewards, rewardModelPlace } from '../reward/index.js';
+import { cudaDevice, resolveDevice } from '../tensor/index.js';
+import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../text/index.js';
+import { checkGenerator } from './check-generator.js';
+import { cacheBytes, estimateModel } from './memory-estimate.js';
+import { generationCacheShare } from './open-generator.js';
+/** Whether the models can be loaded, read each other's tokens and hold the sequences; and what they take. No weight is read. */
+export async function checkModels(plan) {
+    const device = resolveDevice(plan.device);
+    const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16');
+    checkFiles(plan);
+    const found = [];
+    for (const use of plan.models) {
+        const inspected = inspectModel(use.directory, { role: use.role });
+        found.push({ use, ...(await inspected.catch(error => refuse(use.option, error))) });
+    }
+    const [trained] = plan.models;
+    const { chatTemplate = 'auto' } = plan;
+    const tokenizer = await Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
+        // A template that was given names its option itself.
+        if (error instanceof ChatTemplateError && error.message.startsWith('chatTemplate: '))
+            throw error;
+        return refuse(trained.option, error);
+    });
+    for (const { use, config } of found)
+        await checkVocabulary(use, config, tokenizer);
+    const { context, tiedEmbeddings } = found[0].config.decoder;
+    checkLengths(plan, found);
+    if (plan.servers)
+        await checkGenerator(plan.servers.config, { as: plan.servers.weights, tiedEmbeddings });
+    const longest = Math.min(longestOf(plan) ?? context, context);
+    const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768);
+    const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest));
+    const models = [];
+    for (const one of found) {
+        const adapter = typeof one.use.adapter === 'string' ? await adapterOf(one.use.adapter) : one.use.adapter;
+        const memory = estimateModel({
+            name: one.use.name,
+            config: one.config.decoder,
+            head: headOf(one.use.role),
+            device,
+            dtype: one.use.dtype ?? dtype,
+            trained: one.use.trained,
+            adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] },
+            gradientCheckpointing: plan.gradientCheckpointing,
+            tokens: one.use.computes === 'yes' ? tokens : 0,
+            longest,
+        });
+        models.push({ ...one, memory });
+    }
+    models.push(...(await rewardModels(plan, tokens)));
+    const taken = models
+        .filter(one => one.memory.device === device)
+        .reduce((sum, { memory }) => sum + memory.total - memory.activations, 0);
+    const cache = cacheOf(plan, found[0].config, { device, dtype, longest, taken });
+    return { models, tokenizer, device, dtype, tokens, cache };
+}
+/** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
+async function rewardModels(plan, tokens) {
+    const { rewards, gradientCheckpointing } = plan;
+    if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards))
+        return [];
+    const { sources = {} } = z
+        .looseObject({ sources: sourcesSchema.optional() })
+        .catch({})
+        .parse(await readConfigFile(rewards));
+    const found = [];
+    for (const [source, { type, path = '', ...own }] of Object.entries(sources)) {
+        if (type !== 'model')
+            continue;
+        const name = `reward ${source}`;
+        const directory = resolve(dirname(rewards), path);
+        const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error));
+        const { config, parameters } = inspected;
+        const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' };
+        const longest = config.decoder.context;
+        const { device, dtype = device === 'cpu' ? 'float32' : 'bfloat16' } = await rewardModelPlace(own, plan);
+        const shape = { config: config.decoder, head: 'score', device, dtype, trained: 'nothing' };
+        const memory = estimateModel({ name, ...shape, gradientCheckpointing, tokens, longest });
+        found.push({ use, config, parameters, memory });
+    }
+    return found;
+}
+const sourcesSchema = z.record(z.string(), z.looseObject({
+    type: z.string().optional(),
+    path: z.string().optional(),
+    device: z.string().optional(),
+    dtype: z.enum(['float32', 'bfloat16', 'float16']).optional(),
+}));
+/** Tokens of a sequence, where the config bounds them. */
+function longestOf({ maxLength, generation }) {
+    if (!generation)
+        return maxLength;
+    return generation.promptMaxLen === undefined ? undefined : generation.promptMaxLen + generation.maxNewTokens;
+}
+const headOf = (role) => (role === 'language' ? 'language' : 'score');
+async function adapterOf(directory) {
+    return inspectAdapter(directory).catch(error => refuse('adapter', error));
+}
+/** Files by their own names; patterns are looked up when data is opened. */
+function checkFiles({ data, rewards }) {
+    const missing = (option, path, what) => {
+        if (!/[*?{[]/.test(path) && !existsSync(path))
+            throw new InputError(`${option}: ${path}: there is no such file; expected ${what}`);
+    };
+    const sources = (option, spec) => {
+        for (const one of [spec ?? []].flat())
+            missing(option, typeof one === 'string' ? one : one.path, 'a file of rows, or a pattern of names');
+    };
+    for (const { option, spec, options } of data) {
+        sources(option, spec);
+        sources('validationData', options.validationData);
+    }
+    if (rewards !== undefined)
+        missing('rewards', rewards, 'a module that exports a reward, or a description of sources');
+}
+/** Ids mean the same in every model, and each of them has a place. */
+async function checkVocabulary(use, { decoder }, tokenizer) {
+    if (tokenizer.vocabSize > decoder.vocabSize)
+        throw new InputError(`${use.option}: ${use.directory} has a vocabulary of ${decoder.vocabSize}, and the tokenizer in ${tokenizer.dir} ` +
+            `has ${tokenizer.vocabSize} tokens; use the tokenizer that the model was made with`);
+    if (use.directory === tokenizer.dir)
+        return;
+    const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(tokenizerFingerprint));
+    if (theirs !== undefined && own !== theirs)
+        throw new InputError(`${use.option}: ${use.directory} has another tokenizer than ${tokenizer.dir}, so that token ids mean something ` +
+            'else to it; use a model of the same tokenizer');
+}
+function checkLengths(plan, models) {
+    for (const { use, config } of models) {
+        const { context } = config.decoder;
+        const over = (option, tokens) => new InputError(`${option}: ${tokens} tokens are more than ${use.name} takes (${use.directory}: a context of ${context}); lower ${option}`);
+        if (plan.maxLength !== undefined && plan.maxLength > context)
+            throw over('maxLength', plan.maxLength);
+        if (plan.generation && plan.generation.maxNewTokens >= context)
+            throw over('maxNewTokens', plan.generation.maxNewTokens);
+    }
+}
+/** What the engine takes unless it is told otherwise: what its samples can fill, within a bound of the device's. */
+function cacheOf({ generation }, { decoder }, on) {
+    if (!generation || generation.engine === 'elsewhere')
+        return 0;
+    const { device, dtype, longest, taken } = on;
+    // On a GPU the engine takes its share of what is free, whether it needs it or not.
+    if (device !== 'cpu')
+        return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken);
+    const sequences = Math.min(generation.samples, 128);
+    return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30);
+}
+/** What only a tokenizer can find: messages without a chat template, rows that are all too long. */
+export async function checkExamples(dataset, tokenizer, option) {
+    await dataset
+        .train(tokenizer)
+        .take(1)
+        .catch(error => {
+        if (!(error instanceof DataError))
+            throw error;
+        throw new DataError(error.message.replace(/^data(?=: )/, option), { cause: error });
+    });
+    const heldOut = dataset.validation(tokenizer);
+    if (heldOut && (await isEmpty(heldOut)))
+        throw new InputError(`validation: ${whyEmpty(heldOut.counts)}`);
+}
+async function isEmpty(examples) {
+    for await (const _ of examples.parts(1))
+        return false;
+    return true;
+}
+/** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
+export async function checkData(plan, { tokenizer, signal }) {
+    const reports = [];
+    const { device, dtype } = plan;
+    const rewards = plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype, signal });
+    try {
+        for (const { option, kind, spec, options } of plan.data) {
+            const settings = dataOptionsSchema.parse(options);
+            const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal };
+            const check = rewards ? { checkPrompt: (row) => rewards.rowProblem(row) } : {};
+            const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check });
+            try {
+                await checkExamples(dataset, tokenizer, option);
+                reports.push(dataset.report);
+            }
+            finally {
+                await dataset.close();
+            }
+        }
+    }
+    finally {
+        await rewards?.close();
+    }
+    return reports;
+}
+//# sourceMappingURL=check-plan.js.map

@@ -1,0 +1,50 @@
+/** The options of a config as its schema has them: for help texts, tables of the docs, and editors. */
+import { z } from 'zod';
+import { bare } from './resolve.js';
+/** Every option, sections before what lies in them. */
+export function configOptions(schema, prefix = '') {
+    return Object.entries(schema.shape).flatMap(([key, field]) => {
+        const option = field;
+        const name = `${prefix}${key}`;
+        const inner = bare(option);
+        const section = inner instanceof z.ZodObject ? inner : undefined;
+        const { success, data } = option.safeParse(undefined);
+        const own = {
+            name,
+            initial: section || data === undefined ? undefined : written(data),
+            description: option.description ?? '',
+            required: !success,
+        };
+        return section ? [own, ...configOptions(section, `${name}.`)] : [own];
+    });
+}
+const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+/**
+ * A table in Markdown.
+ *
+ * @example
+ * console.log(optionTable(z.strictObject({ seed: z.int().default(0).describe('of everything that is drawn') })))
+ */
+export function optionTable(schema) {
+    const rows = configOptions(schema).map(({ name, initial, description, required }) => [
+        `\`${name}\``,
+        initial === undefined ? (required ? 'required' : '') : `\`${initial}\``,
+        description.replaceAll('|', '\\|'),
+    ]);
+    const table = [['option', 'default', ''], ...rows];
+    const widths = table[0].map((_, i) => Math.max(...table.map(row => row[i].length)));
+    const line = (cells, fill) => `| ${cells.map((cell, i) => cell.padEnd(widths[i], fill)).join(' | ')} |`;
+    return [line(table[0], ' '), line(['', '', ''], '-'), ...table.slice(1).map(row => line(row, ' '))].join('\n');
+}
+/** As a JSON Schema of what a person writes, for editors that complete and check it. */
+export function configJsonSchema(schema, title) {
+    const { $schema, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+    const properties = rest.properties;
+    return {
+        $schema,
+        title,
+        ...rest,
+        properties: { $schema: { type: 'string', description: 'where this schema is, for editors' }, ...properties },
+    };
+}
+//# sourceMappingURL=option-table.js.map

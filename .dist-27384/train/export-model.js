@@ -1,0 +1,11 @@
+import { join } from 'node:path';
+/**
+ * Writes a model into its run as `best_model` or `final_model`, a directory that can be served and loaded anywhere. An adapter is
+ * part of it, and is also written alone, in PEFT's format, as `best_adapter` or `final_adapter`.
+ */
+export async function exportModel(model, run, name) {
+    await model.export(join(run, `${name}_model`), { what: 'model' });
+    if (model.capabilities.exports.includes('adapter'))
+        await model.export(join(run, `${name}_adapter`), { what: 'adapter' });
+}
+//# sourceMappingURL=export-model.js.map

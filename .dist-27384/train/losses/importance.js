@@ -1,0 +1,59 @@
+/**
+ * Truncated importance sampling: an engine that samples with other kernels or numbers than the trainer's draws from a slightly
+ * different policy. Token losses are weighed by min(exp(old - engine), tisCap), without gradient.
+ */
+/** Writes the weight of each token of a sample into `weights`, and adds to `counts`. */
+export function importanceWeights(options) {
+    const { oldLogprobs, engineLogprobs, altered, tisCap, weights, counts } = options;
+    let sum = 0;
+    for (let t = 0; t < oldLogprobs.length; t++) {
+        let weight = 1;
+        if (altered?.[t])
+            counts.altered++;
+        else {
+            weight = Math.exp(oldLogprobs[t] - engineLogprobs[t]);
+            if (weight > tisCap) {
+                weight = tisCap;
+                counts.capped++;
+            }
+        }
+        weights[t] = weight;
+        sum += weight;
+    }
+    counts.sum += sum;
+}
+/**
+ * Which tokens of a response were drawn from a distribution the sampler was told to change, so that the engine's
+ * log-probabilities say nothing about the gap to the trainer: the first one where it had a temperature of its own (FIRE), and
+ * those before `minNewTokens`, where the end of sequence was forbidden.
+ *
+ * @example
+ * alteredTokens({ length: 4, temperature: 1, firstTemperature: 10, minNewTokens: 0 }) // 1, 0, 0, 0
+ */
+export function alteredTokens(options) {
+    const { length, temperature, firstTemperature = temperature, minNewTokens } = options;
+    const altered = new Uint8Array(length).fill(1, 0, minNewTokens);
+    if (firstTemperature !== temperature)
+        altered.fill(1, 0, 1);
+    return altered;
+}
+/**
+ * Why importance weights cannot be had under a sampler's settings, in words for a config error before the run: filters take
+ * tokens out of every distribution, and log-probabilities of another meaning than `processed` are of another one. Empty where
+ * they can.
+ *
+ * @example
+ * importanceProblems({ topP: 0.9, logprobs: ['processed'] })
+ * // tisCap: needs sampling without filters, and topP is 0.9; leave out one of them
+ */
+export function importanceProblems(sampler) {
+    const { topP = 1, topK = -1, minP = 0, logprobs } = sampler;
+    const filters = [topP < 1 && `topP is ${topP}`, topK > 0 && `topK is ${topK}`, minP > 0 && `minP is ${minP}`];
+    const problems = filters
+        .filter(filter => filter !== false)
+        .map(filter => `tisCap: needs sampling without filters, and ${filter}; leave out one of them`);
+    if (!logprobs.includes('processed'))
+        problems.push(`tisCap: needs log-probabilities of the distribution that was sampled from (processed); this engine reports ${logprobs.length === 0 ? 'none' : logprobs.join(', ')}`);
+    return problems;
+}
+//# sourceMappingURL=importance.js.map

@@ -1,0 +1,77 @@
+/** What every loss asks of its inputs before it computes anything. */
+const called = (sample, place) => `sample ${sample.name ?? place}`;
+/**
+ * Every array of a sample has one finite number per token, as many as the first field has; a field that is absent is missing,
+ * unless it is one of `optional`. The first thing that is wrong is a `RangeError` that names the sample, the field and the token.
+ */
+export function checkTokenInputs(samples, { needed, optional = [] }) {
+    const fields = [...new Set([...needed, ...optional])];
+    for (const [place, sample] of samples.entries()) {
+        const arrays = sample;
+        const length = arrays[needed[0]]?.length;
+        if (length === 0)
+            throw new RangeError(`${called(sample, place)} has no tokens`);
+        for (const field of needed)
+            if (!arrays[field])
+                throw new RangeError(`${called(sample, place)}: ${field}: missing; the loss needs them`);
+        for (const field of fields) {
+            const values = arrays[field];
+            if (!values)
+                continue;
+            if (values.length !== length)
+                throw new RangeError(`${called(sample, place)}: ${field}: expected ${length} numbers, one per token, got ${values.length}`);
+            if (allFinite(values))
+                continue;
+            const t = Array.from(values).findIndex(value => !Number.isFinite(value));
+            throw new RangeError(`${called(sample, place)}: ${field}: expected finite numbers, got ${values[t]} at token ${t}`);
+        }
+    }
+}
+/** Zero times anything that is not finite is not zero: one sum instead of a question per number. */
+function allFinite(values) {
+    let zero = 0;
+    for (let t = 0; t < values.length; t++)
+        zero += values[t] * 0;
+    return zero === 0;
+}
+/** The numbers of samples that have one of each instead of one per token. */
+export function checkNumberInputs(samples, fields) {
+    for (const [place, sample] of samples.entries())
+        for (const field of fields)
+            if (!Number.isFinite(sample[field]))
+                throw new RangeError(`${called(sample, place)}: ${field}: expected a finite number, got ${sample[field]}`);
+}
+/** Flags, one per token, 0 or 1 (or booleans). */
+export function checkFlags(samples, field, like) {
+    for (const [place, sample] of samples.entries()) {
+        const flags = sample[field];
+        const { length } = sample[like];
+        if (flags && flags.length !== length)
+            throw new RangeError(`${called(sample, place)}: ${field}: expected ${length} flags, one per token, got ${flags.length}`);
+    }
+}
+/**
+ * Finite inputs can still overflow (a log-ratio of 800): such a gradient must not reach the weights, nor such a value a log, and
+ * the token it arises at is named.
+ */
+export function checkTokenGradient(sample, place, gradient, value) {
+    if (!allFinite(gradient)) {
+        const t = gradient.findIndex(value => !Number.isFinite(value));
+        throw new RangeError(`${called(sample, place)}: the gradient is ${gradient[t]} at token ${t}`);
+    }
+    if (!Number.isFinite(value))
+        throw new RangeError(`${called(sample, place)}: the loss is ${value}`);
+}
+/** The same for losses of one number per sample. */
+export function checkNumberGradient(sample, place, value, gradient) {
+    if (!Number.isFinite(value) || !Number.isFinite(gradient))
+        throw new RangeError(`${called(sample, place)}: the loss is ${value} and its gradient ${gradient}`);
+}
+/** Totals are those of the whole batch, so that no part of it can have more. */
+export function checkTotal(what, total, present) {
+    if (!Number.isSafeInteger(total) || total < 0)
+        throw new RangeError(`totals: expected a number of ${what}, got ${total}`);
+    if (present > total)
+        throw new RangeError(`totals are of the whole batch: ${total} ${what} cannot be, where these samples alone have ${present}`);
+}
+//# sourceMappingURL=inputs.js.map

@@ -1,0 +1,13 @@
+import { schemaProblems } from '../../errors/index.js';
+/** Options with their defaults in place; what a schema does not allow is a `RangeError` that names the loss and each option. */
+export function resolveOptions(loss, schema, options) {
+    const result = schema.safeParse(options);
+    if (result.success)
+        return result.data;
+    const problems = schemaProblems(result.error, {
+        known: Object.keys(schema.shape),
+        describe: key => schema.shape[key]?.description,
+    });
+    throw new RangeError(`${loss}: ${problems.join('; ')}`);
+}
+//# sourceMappingURL=options.js.map

@@ -1,0 +1,16 @@
+export function pairSequences(pairs) {
+    return pairs.flatMap(({ chosen, rejected }) => [chosen, rejected]);
+}
+/**
+ * What a model answered for the sequences of pairs, as pairs again. Both of one come together, the chosen one first, where the
+ * call has `groupSize: 2`.
+ */
+export function pairOutputs(outputs, indices) {
+    return Array.from({ length: outputs.length / 2 }, (_, k) => ({
+        pair: indices[2 * k] / 2,
+        chosen: outputs[2 * k],
+        rejected: outputs[2 * k + 1],
+    }));
+}
+export const tokensOf = (sequences) => sequences.reduce((sum, ids) => sum + ids.length, 0);
+//# sourceMappingURL=pairs.js.map

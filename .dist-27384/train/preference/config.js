@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { optimizerSchema, path } from '../config/common.js';
+import { refuseContradictions, supervisedPaths, supervisedShape } from '../supervised-config.js';
+const weight = z.number().min(0).optional();
+/** Preferences without a reward model: the policy learns from pairs, or from answers that are labelled one by one. */
+export const preferenceSchema = z
+    .strictObject({
+    ...supervisedShape,
+    loss: z
+        .enum(['dpo', 'cdpo', 'ipo', 'kto'])
+        .default('dpo')
+        .describe('dpo; cdpo, where labels may be wrong; ipo, which does not overfit clear pairs; kto, for labelled answers'),
+    beta: z.number().positive().default(0.1).describe('how strongly the policy is held to the reference'),
+    labelSmoothing: z
+        .number()
+        .min(0)
+        .lt(0.5)
+        .optional()
+        .describe('dpo and cdpo: share of the pairs whose labels are taken to be wrong (default 0; cdpo needs one)'),
+    ipoLogprobs: z
+        .enum(['mean', 'sum'])
+        .optional()
+        .describe("ipo: log-probability of an answer is the mean over its tokens, as the method's authors and TRL do, or the sum (default mean)"),
+    desirableWeight: weight.describe('kto: what a desirable answer counts (default 1)'),
+    undesirableWeight: weight.describe('kto: what an undesirable answer counts (default 1)'),
+    reference: path.optional().describe('the model that the policy is held to (default: the policy as it starts)'),
+    optimizer: optimizerSchema(1e-6).describe('learning rate and AdamW'),
+})
+    .superRefine(refuseContradictions)
+    .superRefine((config, context) => {
+    const refuse = (key, message) => context.addIssue({ code: 'custom', path: [key], message });
+    const { loss, labelSmoothing, ipoLogprobs, desirableWeight, undesirableWeight, batchSize } = config;
+    if (loss === 'cdpo' && !labelSmoothing)
+        refuse('labelSmoothing', 'cdpo needs a share above 0; dpo has none');
+    if (labelSmoothing !== undefined && loss !== 'dpo' && loss !== 'cdpo')
+        refuse('labelSmoothing', `is an option of dpo and cdpo, not of ${loss}`);
+    if (ipoLogprobs !== undefined && loss !== 'ipo')
+        refuse('ipoLogprobs', `is an option of ipo, not of ${loss}`);
+    if (desirableWeight !== undefined && loss !== 'kto')
+        refuse('desirableWeight', `is an option of kto, not of ${loss}`);
+    if (undesirableWeight !== undefined && loss !== 'kto')
+        refuse('undesirableWeight', `is an option of kto, not of ${loss}`);
+    if (loss === 'kto' && batchSize < 2)
+        refuse('batchSize', 'kto compares answers with those under other prompts of the batch: at least 2');
+});
+export const preferencePaths = [...supervisedPaths, 'reference'];
+//# sourceMappingURL=config.js.map

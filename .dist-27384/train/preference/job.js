@@ -1,0 +1,93 @@
+import { runSupervised } from '../supervised-job.js';
+import { ktoLoop } from './kto-loop.js';
+import { preferenceLoop } from './loop.js';
+import { referencePass } from './reference-pass.js';
+import { labelledResponses, mismatchedResponses, pairResponses } from './responses.js';
+const trainer = {
+    command: 'preference',
+    role: 'language',
+    bestBy: { metric: 'loss/validation', better: 'lower' },
+};
+/**
+ * Preference training from a config to `best_model` and `final_model` in the run directory. The reference is asked once, before
+ * the first step; what it said is kept in the run.
+ *
+ * @example
+ * async function train(job: JobOptions<PreferenceConfig>): Promise<void> {
+ *   const { metrics } = await runPreference(job)
+ *   console.log(metrics['preference/margin'])
+ * }
+ */
+export function runPreference(job) {
+    return job.config.loss === 'kto' ? runKto(job) : runPairs(job);
+}
+function runPairs(job) {
+    return runSupervised(job, {
+        ...trainer,
+        reference: job.config.reference,
+        kind: 'preferences',
+        shown: ['loss/train', 'preference/margin', 'preference/accuracy', 'speed/tokens_per_second'],
+        loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {
+            const reference = await referencePass({
+                config,
+                directory: run.directory,
+                policy: model,
+                step: training.step,
+                fingerprints: dataset.fingerprints,
+                inputs: run.inputs,
+                rows: dataset.train(tokenizer),
+                validation,
+                responses: pairResponses,
+                span: everyRowEachEpoch(config) ? 'epoch' : 'all',
+                job,
+            });
+            await preferenceLoop({ model, reference, training, validation, loss: pairLoss(config), signal: job.signal });
+        },
+    });
+}
+function runKto(job) {
+    return runSupervised(job, {
+        ...trainer,
+        reference: job.config.reference,
+        kind: 'labelled',
+        shown: ['loss/train', 'preference/margin', 'preference/kl', 'speed/tokens_per_second'],
+        loop: async ({ config, run, model, dataset, tokenizer, training, validation }) => {
+            const { maxLength = model.maxLength } = config;
+            const reference = await referencePass({
+                config,
+                directory: run.directory,
+                policy: model,
+                step: training.step,
+                fingerprints: dataset.fingerprints,
+                inputs: run.inputs,
+                rows: dataset.train(tokenizer),
+                validation,
+                responses: batch => [...labelledResponses(batch), ...mismatchedResponses(batch, maxLength)],
+                span: 'all',
+                job,
+            });
+            const loss = ktoOptions(config);
+            await ktoLoop({ model, reference, training, validation, loss, maxLength, signal: job.signal });
+        },
+    });
+}
+/** Where a source is visited in part, another epoch visits another part of it. */
+function everyRowEachEpoch({ data }) {
+    const sources = Array.isArray(data) ? data : [data];
+    return sources.every(source => typeof source === 'string' || (source.weight ?? 1) >= 1);
+}
+function pairLoss({ loss, beta, labelSmoothing, ipoLogprobs }) {
+    if (loss === 'cdpo')
+        return { loss, beta, labelSmoothing: labelSmoothing };
+    if (loss === 'ipo')
+        return { loss, beta, ...(ipoLogprobs === undefined ? {} : { ipoLogprobs }) };
+    return { loss: 'dpo', beta, ...(labelSmoothing === undefined ? {} : { labelSmoothing }) };
+}
+function ktoOptions({ beta, desirableWeight, undesirableWeight }) {
+    return {
+        beta,
+        ...(desirableWeight === undefined ? {} : { desirableWeight }),
+        ...(undesirableWeight === undefined ? {} : { undesirableWeight }),
+    };
+}
+//# sourceMappingURL=job.js.map

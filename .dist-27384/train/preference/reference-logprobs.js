@@ -1,0 +1,93 @@
+/** What the reference model gives to responses, each computed once and kept in the run directory. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { writeFileAtomic } from '../../files/index.js';
+import { namingRows } from '../errors.js';
+/** The log-probability of a whole response. */
+export function sumLogprobs(logprobs) {
+    let sum = 0;
+    for (let t = 0; t < logprobs.length; t++)
+        sum += logprobs[t];
+    return sum;
+}
+const format = 'whetstone reference log-probabilities 1';
+export class ReferenceLogprobs {
+    of;
+    #places = new Map();
+    #values = new Float64Array(1024);
+    /** What they cover, in the words of whoever wrote them. */
+    covers;
+    /** `of`: a fingerprint of the reference and of how rows are read; numbers of another one are of no use. */
+    constructor(of, covers = '') {
+        this.of = of;
+        this.covers = covers;
+    }
+    /** The file's, where there is one of that fingerprint whose checksum is right; otherwise none. */
+    static async read(path, of) {
+        const bytes = await readFile(path).catch((error) => {
+            if (error.code === 'ENOENT')
+                return undefined;
+            throw error;
+        });
+        const end = bytes?.indexOf('\n') ?? -1;
+        if (!bytes || end < 0)
+            return new ReferenceLogprobs(of);
+        const head = bytes.toString('utf8', 0, end);
+        const body = bytes.subarray(end + 1);
+        const [, written, covers] = head.split('\t');
+        if (written !== of || head !== heading(of, covers ?? '', body))
+            return new ReferenceLogprobs(of);
+        const found = new ReferenceLogprobs(of, covers);
+        for (let at = 0; at < body.length;) {
+            const next = body.indexOf('\n', at);
+            const [key, value] = body.toString('utf8', at, next).split('\t');
+            found.#set(key, Number(value));
+            at = next + 1;
+        }
+        return found;
+    }
+    get size() {
+        return this.#places.size;
+    }
+    has(key) {
+        return this.#places.has(key);
+    }
+    get(key) {
+        const place = this.#places.get(key);
+        if (place === undefined)
+            throw new RangeError(`the reference has not scored ${key}`);
+        return this.#values[place];
+    }
+    /** Scores those responses that it does not know yet. */
+    async add(responses, score) {
+        const fresh = [...new Map(responses.filter(({ key }) => !this.has(key)).map(one => [one.key, one])).values()];
+        if (fresh.length === 0)
+            return;
+        const rows = fresh.map(({ row }) => row);
+        const outputs = await namingRows(rows, 1, () => score(fresh.map(({ ids }) => ids), fresh.map(({ from }) => from)));
+        for (const [i, { key }] of fresh.entries())
+            this.#set(key, sumLogprobs(outputs[i].logprobs));
+    }
+    /** A line each, behind a line with the checksum of them all; a number's shortest decimals are exact. */
+    async write(path) {
+        const lines = Array.from(this.#places, ([key, place]) => Buffer.from(`${key}\t${this.#values[place]}\n`));
+        const body = Buffer.concat(lines);
+        await writeFileAtomic(path, Buffer.concat([Buffer.from(`${heading(this.of, this.covers, body)}\n`), body]));
+    }
+    #set(key, value) {
+        const place = this.#places.size;
+        if (place === this.#values.length) {
+            const wider = new Float64Array(2 * place);
+            wider.set(this.#values);
+            this.#values = wider;
+        }
+        this.#values[place] = value;
+        this.#places.set(key, place);
+    }
+}
+/** The first line: what follows, and a checksum over all of it. */
+function heading(of, covers, body) {
+    const start = `${format}\t${of}\t${covers}\t`;
+    return start + createHash('sha256').update(start).update(body).digest('hex');
+}
+//# sourceMappingURL=reference-logprobs.js.map

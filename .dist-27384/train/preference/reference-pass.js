@@ -1,0 +1,100 @@
+/**
+ * The pass of the reference over everything that training will compare with it, before the first step: the policy itself as it
+ * starts, or the model that the config names, which is let go of afterwards.
+ */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { count } from '../../progress/index.js';
+import { evaluationRows } from '../evaluation-rows.js';
+import { loadFrozen, loadTrained } from '../load-model.js';
+import { ReferenceLogprobs } from './reference-logprobs.js';
+/** Responses of a call; the model splits them further by its memory. */
+const responsesOfCall = 256;
+export async function referencePass(options) {
+    const { directory, rows, job } = options;
+    const path = join(directory, 'reference_logprobs.tsv');
+    const logprobs = await ReferenceLogprobs.read(path, identity(options));
+    const covers = coverage(options);
+    if (logprobs.covers === covers)
+        return logprobs;
+    const shown = job.report.transfer('reference log-probabilities', count('rows', 10_000));
+    const reference = lazily(() => openReference(options));
+    try {
+        let [waiting, done] = [[], 0];
+        const flush = async () => {
+            await logprobs.add(waiting, async (sequences, from) => (await reference.get()).score(sequences, from));
+            waiting = [];
+        };
+        for await (const batch of neededBatches(options)) {
+            waiting.push(...options.responses(batch).filter(({ key }) => !logprobs.has(key)));
+            if (waiting.length >= responsesOfCall)
+                await flush();
+            done += batch.length;
+            shown.at(done, rows.size);
+        }
+        await flush();
+    }
+    finally {
+        shown.end();
+        await reference.close();
+    }
+    logprobs.covers = covers;
+    await logprobs.write(path);
+    return logprobs;
+}
+/** Everything that the numbers depend on, beside the row they are of. */
+function identity({ config, fingerprints, inputs, }) {
+    const { model, adapter, reference, dtype, data, validationData } = config;
+    const { maxLength, overlong, promptTemplate, systemPrompt, chatTemplate } = config;
+    const read = { data, validationData, maxLength, overlong, promptTemplate, systemPrompt, chatTemplate, fingerprints };
+    return createHash('sha256')
+        .update(JSON.stringify({ model, adapter, reference, dtype, ...read, inputs }))
+        .digest('hex');
+}
+/** Which batches are asked for: a run that was resumed for more steps asks for more. */
+function coverage({ config, span }) {
+    const { epochs, batchSize, maxSteps = 'all', validationShare } = config;
+    return `batches of ${batchSize}, ${maxSteps} steps, ${span === 'epoch' ? 1 : epochs} epochs, ${validationShare} held out`;
+}
+/** The batches as they will be trained on, then the validation rows. */
+async function* neededBatches(options) {
+    const { rows, validation, span, config } = options;
+    const { epochs, batchSize, maxSteps = Number.POSITIVE_INFINITY } = config;
+    const last = span === 'epoch' ? 1 : epochs;
+    for (let step = 0; step < maxSteps && rows.cursor.epoch < last && !atEnd(rows, last); step++)
+        yield await rows.take(batchSize);
+    if (validation)
+        yield* evaluationRows(validation);
+}
+const atEnd = ({ cursor, size }, epochs) => cursor.epoch === epochs - 1 && cursor.position >= size;
+/**
+ * The reference without a model of its own, where the policy can be asked: as long as it has made no step, and for good where its
+ * adapter is a new one and can be left out.
+ */
+async function openReference(options) {
+    const { config, policy, step, job } = options;
+    const scoring = (model, adapter, close) => ({
+        score: (sequences, from) => model.score(sequences, { from, adapter, signal: job.signal }),
+        close,
+    });
+    const settings = { ...config, role: 'language' };
+    if (config.reference !== undefined) {
+        const model = await loadFrozen(config.reference, { ...settings, what: 'the reference' }, job);
+        return scoring(model, 'on', () => model.dispose());
+    }
+    if (config.lora)
+        return scoring(policy, 'off', () => { });
+    if (step === 0)
+        return scoring(policy, 'on', () => { });
+    const start = await loadTrained(config.model, { ...settings, what: 'the policy as it started' }, job);
+    return scoring(start, 'on', () => start.dispose());
+}
+/** Opened when it is first needed, and closed if it was: a resumed run usually knows all it asks for. */
+function lazily(open) {
+    let opened;
+    return {
+        get: () => (opened ??= open()),
+        close: async () => (await opened?.catch(() => undefined))?.close(),
+    };
+}
+//# sourceMappingURL=reference-pass.js.map

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { optimizerSchema } from '../config/common.js';
+import { rewardModelLossSchema } from '../losses/reward-model.js';
+import { refuseContradictions, supervisedShape } from '../supervised-config.js';
+/** A reward model: of two answers, the better one gets the higher score. */
+export const rewardModelSchema = z
+    .strictObject({
+    ...supervisedShape,
+    model: supervisedShape.model.describe('a language model, which gets a new head, or a reward model that goes on'),
+    ...rewardModelLossSchema.shape,
+    freezeBackbone: z.boolean().default(false).describe('train the head alone'),
+    optimizer: optimizerSchema(1e-5).describe('learning rate and AdamW'),
+})
+    .superRefine(refuseContradictions)
+    .superRefine(({ rankingWeight, contrastiveWeight }, context) => {
+    if (rankingWeight === 0 && contrastiveWeight === 0)
+        context.addIssue({
+            code: 'custom',
+            path: ['rankingWeight'],
+            message: 'with contrastiveWeight 0 too, no term of the loss prefers one answer; raise one of the two',
+        });
+});
+//# sourceMappingURL=config.js.map

@@ -1,0 +1,26 @@
+import { runSupervised } from '../supervised-job.js';
+import { rewardModelLoop } from './loop.js';
+/**
+ * A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory.
+ *
+ * @example
+ * async function train(job: JobOptions<RewardModelConfig>): Promise<void> {
+ *   const { best } = await runRewardModel(job)
+ *   console.log(best?.value) // accuracy on held-out pairs
+ * }
+ */
+export function runRewardModel(job, { createLoss } = {}) {
+    return runSupervised(job, {
+        command: 'reward',
+        kind: 'preferences',
+        role: 'reward',
+        bestBy: { metric: 'validation/accuracy', better: 'higher' },
+        shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
+        loop: ({ config, model, training, validation }) => {
+            const { margin, rankingWeight, contrastiveWeight, temperature, centerCoef } = config;
+            const loss = createLoss?.(config) ?? { margin, rankingWeight, contrastiveWeight, temperature, centerCoef };
+            return rewardModelLoop({ model, training, validation, loss, signal: job.signal });
+        },
+    });
+}
+//# sourceMappingURL=job.js.map

@@ -1,0 +1,65 @@
+import { EngineError, explainedDifference } from '../../rollout/index.js';
+import { alteredTokens } from '../losses/index.js';
+import { comparableLogprobs } from './engine-logprobs.js';
+/**
+ * Filters change the engine's distribution on purpose, and there is no gap to measure then; tokens that were drawn otherwise on
+ * purpose are left out. A gap of exactly 0 is possible: the logarithm of a probability near 1 is rounded to steps of 1e-7, and a
+ * policy that is nearly certain of every token has no difference that is larger.
+ */
+export function engineGap({ experiences, logprobs, config }) {
+    if (config.topP < 1 || config.topK > 0)
+        return undefined;
+    let [sum, tokens, max] = [0, 0, 0];
+    for (const [i, { engineLogprobs, responseIds }] of experiences.entries()) {
+        const own = logprobs[i];
+        const engine = comparableLogprobs(engineLogprobs, config.temperature);
+        if (!own || !engine)
+            continue;
+        const altered = alteredTokens({ length: responseIds.length, ...samplingOf(config) });
+        for (let t = 0; t < own.length; t++) {
+            if (altered[t])
+                continue;
+            const distance = Math.abs(own[t] - engine[t]);
+            sum += distance;
+            tokens++;
+            if (distance > max)
+                max = distance;
+        }
+    }
+    return tokens === 0 ? undefined : { mean: sum / tokens, max, tokens };
+}
+/** How tokens were sampled, as importance weights have to know. */
+export function samplingOf(config) {
+    const { temperature, useFire, firstTokenTemperature, minNewTokens } = config;
+    return { temperature, minNewTokens, ...(useFire ? { firstTemperature: firstTokenTemperature } : {}) };
+}
+/** The mean of fewer tokens says little. */
+const fewestTokens = 16;
+/** Responses are other texts than the proof: their gap may be larger by this factor. */
+const gapFactor = 4;
+/** Samples of other weights than the policy's. Nothing was trained on them. */
+export class OtherWeightsError extends EngineError {
+    name = 'OtherWeightsError';
+}
+/** Throws an `OtherWeightsError` where the gap is far above what the proof of the weights allowed. */
+export function checkGap(inputs) {
+    const { agreement, version, dtype, iteration } = inputs;
+    if (!agreement)
+        return;
+    const places = [...inputs.experiences.keys()].filter(i => inputs.logprobs[i] && inputs.experiences[i].versions.every(span => span.version === version));
+    const experiences = places.map(i => inputs.experiences[i]);
+    const logprobs = places.map(i => inputs.logprobs[i]);
+    const gap = engineGap({ ...inputs, experiences, logprobs });
+    if (!gap || gap.tokens < fewestTokens)
+        return;
+    const all = Float32Array.from(logprobs.flatMap(one => [...one]));
+    const limit = gapFactor * Math.max(agreement.limit, explainedDifference(dtype, all));
+    if (gap.mean <= limit)
+        return;
+    throw new OtherWeightsError(`iteration ${iteration + 1}: the servers' log-probabilities of their own samples differ from the trainer's by ` +
+        `${gap.mean.toPrecision(2)} (gap/mean over ${gap.tokens} tokens); the proof of the weights differed by ` +
+        `${agreement.difference.toPrecision(2)}, and at most ${limit.toPrecision(2)} is accepted. Other weights made these samples.`, {
+        remedy: 'The samples of this iteration were removed, and nothing was trained on them. See that every server serves `model`, and that nothing else changes its weights; then go on with --resume. generator.tolerance sets another limit.',
+    });
+}
+//# sourceMappingURL=engine-gap.js.map

@@ -1,0 +1,24 @@
+/** What engines say of the tokens they sampled, as the trainer's own numbers can be compared with. */
+import { InputError } from '../../errors/index.js';
+import { logprobsUnder, resolveSampling } from '../../rollout/index.js';
+import { importanceProblems } from '../losses/index.js';
+/**
+ * Of the distribution that was sampled from. Raw ones are the same at temperature 1 and without filters, but for tokens that were
+ * drawn otherwise on purpose (`alteredTokens`), which nobody compares.
+ */
+export function comparableLogprobs({ processed, raw }, temperature) {
+    return processed ?? (temperature === 1 ? raw : undefined);
+}
+/** Importance weights of two meanings of "probability" would be noise: such a run does not start. */
+export function checkImportance(config, generator) {
+    if (config.tisCap === undefined)
+        return;
+    const { seed, maxNewTokens, temperature, topP, topK } = config;
+    const sampling = resolveSampling({ seed, maxNewTokens, temperature, topP, topK }, { ...generator, n: 1 });
+    const problems = importanceProblems({ ...config, logprobs: logprobsUnder(generator.capabilities.logprobs, sampling) });
+    if (problems.length > 0)
+        throw new InputError(problems.join('\n'), {
+            remedy: 'Start vLLM with --logprobs-mode processed_logprobs, as `whetstone engine start` does; or sample at temperature 1.',
+        });
+}
+//# sourceMappingURL=engine-logprobs.js.map

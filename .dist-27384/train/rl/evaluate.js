@@ -1,0 +1,41 @@
+/** The held-out prompts that evaluations use: the same every time. */
+export async function heldOutPrompts(set, maxPrompts) {
+    const found = [];
+    for await (const part of set.parts(64)) {
+        found.push(...part);
+        if (found.length >= maxPrompts)
+            break;
+    }
+    return found.slice(0, maxPrompts);
+}
+/** Undefined where no sample got a reward. Its random numbers are the same every time, so that evaluations can be compared. */
+export async function evaluate(options) {
+    const { maker, prompts, config, signal } = options;
+    const { groups } = await maker.generateSamples(prompts.map(({ prompt }) => prompt), {
+        ids: prompts.map(({ rowId }) => `held out/${rowId}`),
+        labels: prompts.map(({ label }) => label),
+        references: prompts.map(({ reference }) => reference),
+        rows: prompts.map(({ row }) => row),
+        purpose: 'evaluation',
+        evaluationSamples: config.nSamplesPerPrompt,
+        temperature: config.temperature,
+        signal,
+    });
+    const samples = groups.flat();
+    if (samples.length === 0)
+        return undefined;
+    const rewards = samples.map(({ reward }) => reward.reward);
+    const reward = mean(rewards);
+    return {
+        reward,
+        metrics: {
+            'validation/reward': reward,
+            'validation/reward_std': Math.sqrt(mean(rewards.map(one => (one - reward) ** 2))),
+            'validation/length': mean(samples.map(({ sample }) => sample.responseIds.length)),
+        },
+    };
+}
+function mean(values) {
+    return values.reduce((a, b) => a + b, 0) / values.length;
+}
+//# sourceMappingURL=evaluate.js.map

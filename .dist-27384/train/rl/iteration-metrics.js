@@ -1,0 +1,130 @@
+/** The numbers of one iteration, by the names of the metrics' table. Pure. */
+import { meanKl, tokenKl } from '../../experience/index.js';
+import { explainedVariance, mergePolicyStatistics } from '../losses/index.js';
+import { stepMetrics } from '../optimizer-step.js';
+import { engineGap } from './engine-gap.js';
+export function policySummary(update, lr) {
+    const { loss, policy, kl, entropy, ptx, statistics, step } = update;
+    return {
+        model: 'policy',
+        outcome: step ? 'done' : 'stopped',
+        statistics,
+        losses: known({
+            'loss/train': loss,
+            'policy/loss': policy,
+            'kl/loss': kl,
+            'entropy/mean': entropy,
+            'loss/ptx': ptx,
+            lr: step && lr,
+            ...(step && stepMetrics(step)),
+        }),
+    };
+}
+export function criticSummary({ loss, statistics, step }, lr) {
+    return {
+        model: 'critic',
+        outcome: 'done',
+        losses: known({
+            'value/loss': loss,
+            'value/clip': statistics.clipShare,
+            'grad/critic_norm': step.norm,
+            'weights/critic_changed': step.changed,
+            'lr/critic': lr,
+        }),
+    };
+}
+export function iterationMetrics(numbers) {
+    const { batch, updates, klCoef, policyVersion, reused, epoch, seconds } = numbers;
+    const { experiences, info } = batch;
+    const policy = updates.filter(update => update.model === 'policy');
+    const done = updates.filter(({ outcome }) => outcome === 'done');
+    const total = Object.values(seconds).reduce((a, b) => a + b, 0);
+    return known({
+        'reward/mean': info.reward?.mean,
+        'reward/std': deviation(experiences.map(({ reward }) => reward)),
+        'reward/min': info.reward?.min,
+        'reward/max': info.reward?.max,
+        'reward/shaped': info.shapedReward?.mean,
+        ...named('reward/component/', info.components),
+        ...named('reward/metric/', info.metrics),
+        'kl/mean': info.kl ?? measuredKl(numbers)?.kl,
+        'kl/coef': klCoef,
+        'entropy/mean': info.entropy,
+        ...means(updates),
+        ...(policy.length > 0 ? ratios(mergePolicyStatistics(policy.map(({ statistics }) => statistics))) : {}),
+        'policy/updates': done.filter(({ model }) => model === 'policy').length,
+        'advantage/mean': info.advantages?.mean,
+        'advantage/std': info.advantages?.std,
+        ...values(experiences),
+        'length/mean': info.responseLength?.mean,
+        'length/max': info.responseLength?.max,
+        'length/prompt': mean(experiences.map(({ promptIds }) => promptIds.length)),
+        'length/truncated': info.truncatedShare,
+        'groups/zero_variance': info.groups?.zeroVarianceShare,
+        'groups/rounds': info.rounds,
+        'samples/trained': experiences.length,
+        'samples/reused': reused,
+        ...named('drops/', info.drops),
+        ...gap(numbers),
+        'staleness/mean': mean(experiences.map(one => policyVersion - one.policyVersion)),
+        'data/epoch': epoch,
+        'speed/tokens_per_second': total > 0 ? info.tokens / total : 0,
+        ...named('seconds/', { ...seconds, total }),
+    });
+}
+/** KL as the controller sees it, of log-probabilities that training computed; undefined without a reference. */
+export function measuredKl({ batch, logprobs, config }) {
+    const estimator = config.klEstimator ?? (config.useKlLoss ? 'k3' : 'k1');
+    const kls = batch.experiences.flatMap(({ refLogprobs }, i) => {
+        const own = logprobs[i];
+        return own && refLogprobs ? [tokenKl({ logprobs: own, refLogprobs, estimator })] : [];
+    });
+    return kls.length === 0 ? undefined : { kl: meanKl(kls), samples: kls.length };
+}
+function ratios(statistics) {
+    return {
+        'policy/clip_low': statistics.clipLowShare,
+        'policy/clip_high': statistics.clipHighShare,
+        'policy/dual_clip': statistics.dualClipShare,
+        'policy/ratio_mean': statistics.ratioMean,
+        'policy/ratio_max': statistics.ratioMax,
+        'policy/approx_kl': statistics.approxKl,
+        'policy/importance_mean': statistics.importanceMean,
+        'policy/importance_truncated': statistics.importanceCappedShare,
+        'policy/tokens_kept': statistics.tokens === 0 ? undefined : statistics.keptTokens / statistics.tokens,
+    };
+}
+function values(experiences) {
+    const valued = experiences.flatMap(({ values, returns }) => (values ? [{ values, returns }] : []));
+    if (valued.length === 0)
+        return {};
+    const tokens = valued.reduce((sum, one) => sum + one.values.length, 0);
+    const sum = valued.reduce((all, one) => all + one.values.reduce((a, b) => a + b, 0), 0);
+    return { 'value/mean': sum / tokens, 'value/explained_variance': explainedVariance(valued) };
+}
+function gap({ batch, logprobs, config }) {
+    const found = engineGap({ experiences: batch.experiences, logprobs, config });
+    return found ? { 'gap/mean': found.mean, 'gap/max': found.max } : {};
+}
+/** The mean of each over the updates that have it. */
+function means(updates) {
+    const names = new Set(updates.flatMap(({ losses }) => Object.keys(losses)));
+    return Object.fromEntries([...names].map(name => [
+        name,
+        mean(updates.flatMap(({ losses }) => (losses[name] === undefined ? [] : [losses[name]]))),
+    ]));
+}
+function mean(values) {
+    return values.length === 0 ? undefined : values.reduce((a, b) => a + b, 0) / values.length;
+}
+function deviation(values) {
+    const middle = mean(values);
+    return middle === undefined ? undefined : Math.sqrt(mean(values.map(value => (value - middle) ** 2)));
+}
+function named(prefix, values) {
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
+}
+function known(values) {
+    return Object.fromEntries(Object.entries(values).filter((entry) => entry[1] !== undefined && Number.isFinite(entry[1])));
+}
+//# sourceMappingURL=iteration-metrics.js.map

@@ -1,0 +1,312 @@
+/** A reinforcement learning run from its config to the models it leaves: checks, the run directory, models, the loop, exports. */
+import { join } from 'node:path';
+import { openDataset } from '../../data/index.js';
+import { InputError } from '../../errors/index.js';
+import { FastExperienceMaker } from '../../experience/index.js';
+import { loadRewardOptions, RewardComputationEngine } from '../../reward/index.js';
+import { eventLine } from '../../rollout/index.js';
+import { Run } from '../../run/index.js';
+import { checkExamples, checkModels } from '../check-plan.js';
+import { harmlessKeys } from '../config/common.js';
+import { rewardLoading } from '../config/rewards.js';
+import { exportModel } from '../export-model.js';
+import { checkedOnly, withinRun } from '../job.js';
+import { loadFrozen, loadTrained } from '../load-model.js';
+import { requireMachine } from '../machine.js';
+import { memoryMetrics } from '../memory-metrics.js';
+import { openGenerator } from '../open-generator.js';
+import { trainProgress } from '../progress.js';
+import { runInputs } from '../run-inputs.js';
+import { keepTokenizer, runVersions } from '../run-setup.js';
+import { experienceOptionsOf, referenceOf } from './config.js';
+import { checkImportance } from './engine-logprobs.js';
+import { trainRl } from './loop.js';
+import { firstUntrained, refuseWithoutSamples } from './state.js';
+import { planRl } from './training-plan.js';
+import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js';
+const shown = ['reward/mean', 'validation/reward', 'kl/mean', 'length/mean', 'speed/tokens_per_second'];
+/**
+ * @example
+ * async function train(job: JobOptions<RlConfig>): Promise<void> {
+ *   const { outcome, metrics } = await runRl(job)
+ *   console.log(outcome, metrics['reward/mean'])
+ * }
+ */
+export async function runRl(job) {
+    const prepared = await prepareRl(job);
+    const { config, models, dataset, ptx } = prepared;
+    try {
+        const data = [dataset, ...(ptx ? [ptx] : [])].map(({ report }) => report);
+        if (job.onChecked?.({ models, data }) === 'stop')
+            return checkedOnly(config.output);
+        const run = await openRun(job, prepared);
+        return await withinRun(run, job.signal, () => trainRun(job, prepared, run));
+    }
+    finally {
+        await prepared.close();
+    }
+}
+/** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
+export async function prepareRl({ config, signal }) {
+    const models = await checkModels(planRl(config));
+    requireMachine(models);
+    const { tokenizer } = models;
+    const { context } = models.models[0].config.decoder;
+    checkVocabularies(models);
+    const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
+        ...config,
+        ...rewardLoading(config),
+        tokenizer,
+        signal,
+    });
+    const opened = [];
+    const close = async () => {
+        for (const one of opened)
+            await one.close();
+    };
+    const skipped = [];
+    const shared = {
+        seed: config.seed,
+        baseDirectory: process.cwd(),
+        signal,
+        onSkipped: (row) => skipped.push(row),
+    };
+    try {
+        // Made to check how the sources go together; closing it at the end closes them.
+        const engine = new RewardComputationEngine({ ...rewards, tokenizer });
+        opened.push(engine);
+        const checkPrompt = (row) => engine.rowProblem(row);
+        const options = { trainOn: 'assistant', ...config, ...shared, checkPrompt };
+        const dataset = await openDataset('prompts', config.data, options);
+        opened.push(dataset);
+        await checkExamples(dataset, tokenizer, 'data');
+        const ptx = config.ptx
+            ? await openDataset('conversations', config.ptx.data, {
+                validationShare: 0,
+                trainOn: 'assistant',
+                maxBadRows: config.maxBadRows,
+                shuffle: config.shuffle,
+                chatTemplate: config.chatTemplate,
+                maxLength: config.ptx.maxLength ?? context,
+                ...shared,
+            })
+            : undefined;
+        if (ptx) {
+            opened.push(ptx);
+            await checkExamples(ptx, tokenizer, 'ptx.data');
+        }
+        const rows = dataset.report.train;
+        const iterations = config.iterations ?? Math.max(1, Math.ceil((config.epochs * rows) / config.rolloutBatchSize));
+        const { warmupIterations = 0 } = config.critic ?? {};
+        if (warmupIterations >= iterations)
+            throw new InputError(`critic.warmupIterations: ${warmupIterations} of ${iterations} iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations`);
+        // With the length that the model allows, where none was given: a run can be replayed without the model.
+        const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1);
+        return { config: { ...config, promptMaxLen }, models, tokenizer, rewards, dataset, ptx, skipped, iterations, close };
+    }
+    catch (error) {
+        await close();
+        throw error;
+    }
+}
+/** A critic or a reference of another vocabulary would fail hours later, or never and teach nonsense. */
+function checkVocabularies({ models: [policy, ...others] }) {
+    const { vocabSize } = policy.config.decoder;
+    for (const { use, config } of others)
+        if (use.role !== 'reward' && config.decoder.vocabSize !== vocabSize)
+            throw new InputError(`${use.option}: ${use.directory} has ${config.decoder.vocabSize} tokens, the model that is trained ${vocabSize}; both must read the same ids`);
+}
+async function openRun({ origins, resume, allowChange, report, signal }, { config, dataset, ptx }) {
+    const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints };
+    const plain = JSON.parse(JSON.stringify(config));
+    const { model, adapter, critic, rewards, chatTemplate } = config;
+    const reference = referenceOf(config);
+    const directories = {
+        model,
+        adapter,
+        // The model before training is there already.
+        reference: typeof reference === 'object' && reference.directory !== model ? reference.directory : undefined,
+        'critic.model': critic?.model,
+    };
+    const inputs = await runInputs({ models: directories, rewards, chatTemplate, report, signal });
+    const identity = { command: 'rl', config: plain, origins, fingerprints, inputs, versions: runVersions() };
+    const { keepCheckpoints } = config;
+    return resume
+        ? Run.resume(config.output, identity, {
+            keepCheckpoints,
+            allowChange,
+            harmless: harmlessFor(config),
+            outdatedFrom: firstUntrained,
+            journalOf: firstUntrained,
+            refuse: refuseWithoutSamples,
+            onWarning: message => report.line(message),
+        })
+        : Run.create(config.output, identity, { keepCheckpoints });
+}
+/** How many iterations there are changes the rate of each where a schedule is spread over them. */
+function harmlessFor({ optimizer, critic }) {
+    const spread = [optimizer, ...(critic ? [critic.optimizer] : [])].some(({ schedule, warmupSteps, warmupRatio }) => schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0));
+    const keys = [
+        ...harmlessKeys,
+        'evaluation',
+        'exportEvery',
+        'sampleEvery',
+        'generator',
+        'rewardPatienceMinutes',
+        'rewardWorkers',
+    ];
+    return spread ? keys : [...keys, 'iterations', 'epochs'];
+}
+async function trainRun(job, prepared, run) {
+    const { config, tokenizer, iterations, skipped } = prepared;
+    const texts = await keepTokenizer(tokenizer, run.directory);
+    if (run.fromStart)
+        for (const row of skipped)
+            run.skipped({ ...row });
+    const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run);
+    const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown });
+    if (device !== 'cpu')
+        progress.note('The first iteration on a GPU also makes its CUDA graphs, which takes about ten seconds.');
+    try {
+        const result = await trainRl({
+            config,
+            iterations,
+            parts,
+            run,
+            progress,
+            memory: () => memoryMetrics(device),
+            signal: job.signal,
+        });
+        if (result.outcome === 'finished')
+            await exportAll(parts, run, result);
+        // A resumed run writes them again.
+        if (config.generator.type !== 'local')
+            await removeWritten(weightsDirectoryOf(config));
+        const { state, metrics, outcome } = result;
+        const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward };
+        progress.end(result.summary);
+        return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory };
+    }
+    finally {
+        await close();
+    }
+}
+async function exportAll({ actor, critic, ema, maker }, run, { state }) {
+    const { directory } = run;
+    await maker.withModel(actor, async () => {
+        await exportModel(actor, directory, 'final');
+        // Nothing was held out: the last model is the best.
+        if (!state.best)
+            await exportModel(actor, directory, 'best');
+    });
+    if (critic)
+        await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }));
+    await ema?.model.export(join(directory, 'ema_model'), { what: 'model' });
+}
+async function loadParts(job, prepared, run) {
+    const { config, texts, tokenizer, rewards, dataset, ptx } = prepared;
+    const context = job;
+    const loaded = [];
+    const keep = (model) => {
+        loaded.push(model);
+        return model;
+    };
+    let opened;
+    const close = async () => {
+        await opened?.close();
+        for (const model of loaded)
+            model.dispose();
+    };
+    try {
+        const role = 'language';
+        const actor = keep(await loadTrained(config.model, { ...config, texts, role, what: 'the actor' }, context));
+        const reference = await loadReference(config, context);
+        if (typeof reference === 'object')
+            keep(reference);
+        const critic = config.advantageEstimator === 'gae' ? keep(await loadCritic({ ...config, texts }, context)) : undefined;
+        const { emaDecay: decay } = config;
+        // In float32: in bfloat16 an average that moves by a thousandth would not move at all.
+        const average = decay === undefined
+            ? undefined
+            : keep(await loadTrained(config.model, { ...config, texts, role, dtype: 'float32', what: 'the average' }, context));
+        opened = await openGenerator({
+            config: config.generator,
+            actor,
+            model: config.model,
+            tokenizer,
+            loraRank: config.lora?.rank,
+            sleep: config.enableEngineSleep ? 'enabled' : undefined,
+            logDirectory: join(run.directory, 'logs'),
+            report: job.report,
+            signal: job.signal,
+            onEvent: event => {
+                const { kind, url, message } = event;
+                run.event('engine', { what: kind, url, message });
+                if (kind === 'drained' || kind === 'back' || kind === 'waiting')
+                    job.report.line(eventLine(event));
+            },
+        });
+        const { generator } = opened;
+        checkImportance(config, generator);
+        // Where none was asked for: servers may take less than the model.
+        const promptMaxLen = job.config.promptMaxLen ?? Math.min(config.promptMaxLen, generator.maxLength - 1);
+        const maker = new FastExperienceMaker({
+            ...experienceOptionsOf(config),
+            promptMaxLen,
+            ...rewards,
+            patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
+            onAway: event => {
+                run.event('reward', { ...event });
+                job.report.line(event.message);
+            },
+            actor,
+            tokenizer,
+            generator,
+            klController: config.klController,
+            ...(reference === undefined ? {} : { initialModel: reference }),
+            ...(critic ? { critic } : {}),
+        });
+        const parts = {
+            actor,
+            dtype: actor.dtype,
+            critic,
+            ema: average && { model: average, follow: () => average.average(actor, { decay: decay }) },
+            generator,
+            syncWeights: weightSync({
+                actor,
+                generator,
+                maker,
+                directory: weightsDirectoryOf(config),
+                weights: config.generator.weights,
+                dtype: actor.dtype,
+                proofIds: await proofIdsOf(tokenizer, generator.maxLength),
+                signal: job.signal,
+            }),
+            maker,
+            prompts: dataset.train(tokenizer),
+            heldOut: dataset.validation(tokenizer),
+            ptx: ptx?.train(tokenizer),
+        };
+        return { parts, device: actor.device, close };
+    }
+    catch (error) {
+        await close();
+        throw error;
+    }
+}
+async function loadReference(config, context) {
+    const reference = referenceOf(config);
+    if (reference === 'none')
+        return undefined;
+    if (reference === 'adapter-off')
+        return reference;
+    const { directory, adapter } = reference;
+    return loadFrozen(directory, { ...config, adapter, role: 'language', what: 'the reference' }, context);
+}
+/** A critic of its own, in full: an adapter is the policy's. */
+function loadCritic(config, context) {
+    const { model = config.model, optimizer } = config.critic;
+    const { lora: _, adapter: __, ...settings } = config;
+    return loadTrained(model, { ...settings, role: 'value', optimizer, what: 'the critic' }, context);
+}
+//# sourceMappingURL=job.js.map

@@ -1,0 +1,344 @@
+/**
+ * Reinforcement learning, from top to bottom: prompts, a rollout with rewards and advantages, the updates it is worth, a look at
+ * held-out prompts, a checkpoint; and again.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EngineLostError, RewardsLostError } from '../../experience/index.js';
+import { recoverDirectory } from '../../files/index.js';
+import { RewardStoppedError } from '../../reward/index.js';
+import { ChangeWatch } from '../change-watch.js';
+import { stepRates } from '../config/common.js';
+import { exportModel } from '../export-model.js';
+import { MetricSummaries } from '../progress.js';
+import { objectiveOptionsOf, oldLogprobsOf, updatesPerIteration } from './config.js';
+import { checkGap, OtherWeightsError, samplingOf } from './engine-gap.js';
+import { evaluate, heldOutPrompts } from './evaluate.js';
+import { IterationJournal } from './iteration-journal.js';
+import { criticSummary, iterationMetrics, measuredKl, policySummary } from './iteration-metrics.js';
+import { iterationPlan } from './plan.js';
+import { completeRollout, generateRollout } from './rollout.js';
+import { RolloutsAhead } from './rollouts-ahead.js';
+import { initialState, restoreCheckpoint, saveCheckpoint } from './state.js';
+import { updateCritic, updatePolicy } from './update.js';
+export async function trainRl(options) {
+    const { config, iterations, parts, run, progress, signal } = options;
+    const { actor, critic, ema, maker, prompts, ptx, syncWeights } = parts;
+    const packing = config.packingSamples ? 'on' : 'off';
+    const perIteration = updatesPerIteration(config);
+    const policyRates = stepRates(config.optimizer, iterations * perIteration);
+    const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration);
+    const heldOut = parts.heldOut ? await heldOutPrompts(parts.heldOut, config.evaluation.maxPrompts) : [];
+    const restored = await restoreCheckpoint(run, parts);
+    let state = restored ?? initialState(parts);
+    let saved = restored;
+    let metrics = {};
+    const summaries = new MetricSummaries(summarized);
+    const changes = new ChangeWatch();
+    const save = async () => {
+        if (state === saved)
+            return;
+        progress.stage('saving');
+        await saveCheckpoint(run, parts, state);
+        saved = state;
+    };
+    const stopped = async () => {
+        await save();
+        return { outcome: 'stopped', state, metrics, summary: summaries.all };
+    };
+    await syncWeights();
+    await keepingState(evaluateIfDue);
+    if (signal.aborted && state.evaluationDue)
+        return stopped();
+    const rollouts = new RolloutsAhead({
+        first: state.iteration,
+        end: iterations,
+        ahead: config.maxStaleness,
+        // What an interrupted attempt at it finished is taken from the journal.
+        begin: async (iteration, ended) => {
+            const journal = await IterationJournal.open(run.journal, iteration);
+            await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 });
+            const { rolloutBatchSize } = config;
+            return generateRollout({ maker, prompts, rolloutBatchSize, journal, signal: AbortSignal.any([signal, ended]) });
+        },
+    });
+    try {
+        return await keepingState(iterate);
+    }
+    catch (error) {
+        await rollouts.stop();
+        // A resumed run asks the servers again, for this iteration and for those after it.
+        if (error instanceof OtherWeightsError)
+            await run.journal.discardFrom(state.iteration);
+        throw error;
+    }
+    finally {
+        await rollouts.stop();
+    }
+    /** Where rewards or engines are lost, what was trained before is saved: the run goes on from there. */
+    async function keepingState(work) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            const lost = [RewardsLostError, RewardStoppedError, EngineLostError].some(kind => error instanceof kind);
+            // Where it cannot be saved, the run goes on from the checkpoint before.
+            if (lost)
+                await save().catch(() => { });
+            throw error;
+        }
+    }
+    async function iterate() {
+        while (!isLast(state)) {
+            const { iteration } = state;
+            const clock = new Clock();
+            const policyVersion = actor.version - doneBy(state.updates, 'policy');
+            // A rollout.
+            progress.stage('generating');
+            const klCoef = maker.klCoef;
+            const rollout = await unlessStopped(rollouts.take(iteration));
+            if (!rollout)
+                return stopped();
+            clock.lap('generation');
+            const { journal, reused, cursor } = rollout;
+            const batch = await unlessStopped(completeRollout(rollout, {
+                maker,
+                oldLogprobs: oldLogprobsOf(config),
+                oldestVersion: policyVersion - config.maxStaleness * perIteration,
+                signal,
+            }));
+            if (!batch)
+                return stopped();
+            clock.takeRollout(batch);
+            // A checkpoint in the middle of an iteration has them in its logs.
+            if (state.updates.length === 0)
+                for (const { group, sample, ...why } of batch.dropped)
+                    run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why });
+            // Its updates, from where they were left off.
+            progress.stage('updating');
+            const { experiences } = batch;
+            if (experiences.length === 0)
+                warnOfNothing(batch, iteration);
+            const plan = iterationPlan(config, { iteration, samples: experiences.length });
+            const logprobs = experiences.map(one => one.logprobs);
+            if (state.updates.length === 0)
+                checkSamples(experiences, logprobs);
+            for (const [place, planned] of plan.entries()) {
+                if (place < state.updates.length) {
+                    if (planned.model === 'policy' && config.ptx)
+                        await ptx?.take(config.ptx.batchSize);
+                    continue;
+                }
+                if (haltedBy(state.updates, planned))
+                    continue;
+                const update = await makeUpdate(planned, batch, klCoef, logprobs);
+                const still = planned.model === 'policy' ? changes.step(update.losses) : undefined;
+                if (still)
+                    warn(still);
+                const advanced = update.outcome === 'done' ? 1 : 0;
+                state = {
+                    ...state,
+                    updates: [...state.updates, update],
+                    step: state.step + advanced,
+                    policySteps: state.policySteps + (planned.model === 'policy' ? advanced : 0),
+                    criticSteps: state.criticSteps + (planned.model === 'critic' ? advanced : 0),
+                };
+                await journal.keepUpdate({ ...planned, step: state.step, outcome: update.outcome });
+                if (signal.aborted && place + 1 < plan.length)
+                    return stopped();
+            }
+            clock.lap('update');
+            // Where a stop ends the wait for servers, nothing more is asked of them, and the resumed run begins with this.
+            await unlessStopped(syncWeights());
+            clock.lap('sync');
+            // What it came to, and where the next one begins.
+            const measured = batch.info.kl === undefined ? measuredKl({ batch, logprobs, config }) : undefined;
+            if (measured)
+                maker.observeKl(measured);
+            await journal.keepEnd(measured ? { measuredKl: measured } : {});
+            const { updates } = state;
+            const { epoch, position } = cursor;
+            metrics = {
+                ...iterationMetrics({
+                    batch,
+                    updates,
+                    klCoef,
+                    logprobs,
+                    config,
+                    policyVersion,
+                    reused,
+                    epoch: epoch + position / prompts.size,
+                    seconds: clock.seconds,
+                }),
+                ...options.memory(),
+            };
+            const last = isLast({ ...state, iteration: iteration + 1 });
+            state = {
+                ...state,
+                iteration: iteration + 1,
+                evaluationDue: heldOut.length > 0 && (last || (iteration + 1) % config.evaluation.every === 0),
+                updates: [],
+                cursor,
+                ptxCursor: ptx?.cursor,
+                maker: maker.state,
+            };
+            if (iteration % config.sampleEvery === 0)
+                logSamples(batch, iteration);
+            log(metrics);
+            await evaluateIfDue();
+            if (config.exportEvery && state.iteration % config.exportEvery === 0)
+                await exportIteration(state.iteration);
+            if (last || Math.floor(state.step / config.saveSteps) > Math.floor((saved?.step ?? 0) / config.saveSteps))
+                await save();
+            if (signal.aborted && (!last || state.evaluationDue))
+                return stopped();
+        }
+        return { outcome: 'finished', state, metrics, summary: summaries.all };
+    }
+    function isLast({ iteration, policySteps }) {
+        return iteration >= iterations || policySteps >= (config.maxSteps ?? Number.POSITIVE_INFINITY);
+    }
+    async function makeUpdate(planned, { experiences }, klCoef, logprobs) {
+        const chosen = planned.places.map(place => experiences[place]);
+        if (planned.model === 'critic') {
+            const rates = criticRates(state.criticSteps);
+            const { aggregation, maxNewTokens } = config;
+            const { valueClip } = config.critic;
+            const update = await maker.withModel(critic, () => updateCritic({ critic: critic, experiences: chosen, valueClip, aggregation, maxNewTokens, rates, packing }));
+            return criticSummary(update, rates.lr);
+        }
+        const rates = policyRates(state.policySteps);
+        const mixedIn = ptx && config.ptx ? { examples: await ptx.take(config.ptx.batchSize), coef: config.ptx.coef } : undefined;
+        const update = await maker.withModel(actor, async () => {
+            const made = await updatePolicy({
+                actor,
+                experiences: chosen,
+                objective: objectiveOptionsOf(config, { klCoef }),
+                ptx: mixedIn,
+                sampling: samplingOf(config),
+                rates,
+                packing,
+                targetKl: config.targetKl,
+                // Where the rollout was not scored, this is the first look at it.
+                beforeStep: state.updates.length === 0 ? found => checkSamples(chosen, found) : undefined,
+            });
+            if (made.step)
+                await ema?.follow();
+            return made;
+        });
+        // Where the rollout was not scored, its one update says what the policy that sampled thought of it.
+        for (const [k, place] of planned.places.entries())
+            logprobs[place] ??= update.logprobs[k];
+        return policySummary(update, rates.lr);
+    }
+    /** Before anything is trained on them: the engine's samples are the policy's. */
+    function checkSamples(experiences, logprobs) {
+        const { agreement } = parts.generator;
+        const { version } = actor;
+        const { iteration } = state;
+        checkGap({ experiences, logprobs, config, version, dtype: parts.dtype, agreement, iteration });
+    }
+    /** Undefined where the run was asked to stop in the middle of it: what was finished is in the journal. */
+    async function unlessStopped(work) {
+        try {
+            return await work;
+        }
+        catch (error) {
+            if (signal.aborted)
+                return undefined;
+            throw error;
+        }
+    }
+    function log(values) {
+        metrics = { ...metrics, ...values };
+        summaries.add(values);
+        run.metrics(state.iteration, values);
+        progress.step(state.iteration, values);
+    }
+    /** Answers the held-out prompts, and keeps the policy where it is the best so far. A stop leaves it to the resumed run. */
+    async function evaluateIfDue() {
+        if (!state.evaluationDue || signal.aborted)
+            return;
+        progress.stage('evaluating');
+        const { iteration } = state;
+        const found = await unlessStopped(evaluate({ maker, prompts: heldOut, config: config.evaluation, signal }));
+        if (signal.aborted && !found)
+            return;
+        state = { ...state, evaluationDue: false };
+        if (!found)
+            return;
+        log(found.metrics);
+        run.event('evaluation', { iteration, ...found.metrics });
+        // The model that training began with is there already.
+        if (iteration === 0 || (state.best && found.reward <= state.best.reward))
+            return;
+        state = { ...state, best: { iteration, reward: found.reward } };
+        await maker.withModel(actor, () => exportModel(actor, run.directory, 'best'));
+    }
+    async function exportIteration(iteration) {
+        const directory = join(run.directory, `iteration_${String(iteration).padStart(6, '0')}`);
+        const values = join(directory, 'value_model');
+        // Of an attempt at this iteration that was interrupted.
+        await recoverDirectory(values);
+        await rm(values, { recursive: true, force: true });
+        await maker.withModel(actor, () => actor.export(directory, { what: 'model' }));
+        if (critic)
+            await maker.withModel(critic, () => critic.export(values, { what: 'model' }));
+    }
+    /** A rollout that teaches nothing costs time and changes no weight: a person should know. */
+    function warnOfNothing({ info }, iteration) {
+        const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`);
+        warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`);
+    }
+    function warn(message) {
+        run.event('warning', { message });
+        progress.note(message);
+    }
+    function logSamples({ experiences }, iteration) {
+        for (const { group, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
+            run.sample({ iteration, group, sample, prompt, response, reward, components, metrics });
+    }
+}
+const summarized = {
+    'validation/reward': 'higher',
+    'reward/mean': 'higher',
+    'kl/mean': 'neither',
+    'entropy/mean': 'neither',
+    'length/mean': 'neither',
+    'length/truncated': 'neither',
+    'value/explained_variance': 'higher',
+    'gap/mean': 'neither',
+    'speed/tokens_per_second': 'neither',
+    'seconds/total': 'neither',
+};
+/** Optimiser steps that were made. */
+function doneBy(updates, model) {
+    return updates.filter(update => update.model === model && update.outcome === 'done').length;
+}
+/** Whether the policy moved too far for more updates of this rollout. */
+function haltedBy(updates, { model }) {
+    return updates.some(update => update.model === model && update.outcome === 'stopped');
+}
+/** Seconds of an iteration's stages, one after another: of a rollout begun before its turn, what was still waited for. */
+class Clock {
+    seconds = {};
+    last = performance.now();
+    lap(stage) {
+        const now = performance.now();
+        this.seconds[stage] = (now - this.last) / 1000;
+        this.last = now;
+    }
+    /** The rollout's own stages; what it took beyond them (the journal, digests) is `other`. */
+    takeRollout({ info }) {
+        this.lap('other');
+        const { encoding, generation, reward, actor, reference, critic, advantages } = info.seconds;
+        const waited = this.seconds.generation;
+        const before = encoding + generation + reward;
+        const after = actor + reference + critic + advantages;
+        if (waited >= before)
+            Object.assign(this.seconds, { encoding, generation, reward });
+        Object.assign(this.seconds, { actor, reference, critic, advantages });
+        this.seconds.other = Math.max(0, this.seconds.other - after) + Math.max(0, waited - before);
+    }
+}
+//# sourceMappingURL=loop.js.map

@@ -1,0 +1,192 @@
+/**
+ * A run's training batches made again from its journal, by the code that made them, and compared with what was trained on.
+ * Nothing of a model is needed: whoever would have been asked refuses.
+ */
+import { join } from 'node:path';
+import { FastExperienceMaker } from '../../experience/index.js';
+import { sampleReward } from '../../reward/index.js';
+import { Journal, JournalError, Run, RunError } from '../../run/index.js';
+import { Tokenizer } from '../../text/index.js';
+import { span, trainedSoFar } from '../trained-so-far.js';
+import { sampleDigest } from './batch-digest.js';
+import { experienceOptionsOf, oldLogprobsOf, referenceOf, rlSchema } from './config.js';
+import { IterationJournal } from './iteration-journal.js';
+import { iterationPlan } from './plan.js';
+export async function replayRl(directory) {
+    const view = await Run.read(directory);
+    const config = rlSchema.parse(view.config.config);
+    const maker = await makerWithoutModels(config, join(directory, 'tokenizer'));
+    const journal = new Journal(join(directory, 'journal'));
+    const trained = await trainedIterations(view);
+    const counts = { iterations: 0, samples: 0, updates: 0, done: 0 };
+    const mismatches = [];
+    const notCompared = [];
+    const there = await journal.iterations();
+    const end = Math.max(trained.iterations, (there.at(-1) ?? -1) + 1);
+    for (let iteration = 0; iteration < end; iteration++) {
+        const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0;
+        const found = await replayIteration({ config, maker, journal, iteration, expected }).catch((error) => {
+            if (!(error instanceof JournalError) && !(error instanceof MissingError))
+                throw error;
+            return {
+                samples: 0,
+                updates: 0,
+                done: 0,
+                mismatches: [`iteration ${iteration}: ${error.message}`],
+                lost: undefined,
+            };
+        });
+        // Samples of an iteration that was begun, and of which nothing was trained.
+        if (!found)
+            break;
+        if (found.samples + found.mismatches.length > 0 || found.lost === undefined)
+            counts.iterations++;
+        counts.samples += found.samples;
+        counts.updates += found.updates;
+        counts.done += found.done;
+        mismatches.push(...found.mismatches);
+        if (found.lost !== undefined)
+            notCompared.push(`iteration ${iteration}: ${found.lost}`);
+        if (found.mismatches.length === 0 && found.lost === undefined)
+            continue;
+        // All that follows rests on what was learned here.
+        if (iteration + 1 < trained.iterations)
+            notCompared.push(`${span('iteration', iteration + 1, trained.iterations - 1)}: not compared, as what follows rests on iteration ${iteration}`);
+        break;
+    }
+    const { done, ...compared } = counts;
+    const complete = mismatches.length + notCompared.length === 0;
+    if (complete && done < trained.steps)
+        notCompared.push(`the run made ${trained.steps} optimiser steps, and the journal has ${done}`);
+    else if (complete && counts.iterations === 0)
+        notCompared.push('nothing was trained yet: there is nothing to compare');
+    return { ...compared, mismatches, notCompared };
+}
+/** What the run says it has trained: whole iterations, updates of the one after them, optimiser steps of all. */
+async function trainedIterations(view) {
+    const { logged, saved, checkpoint } = await trainedSoFar(view);
+    const state = checkpoint?.state;
+    const iterations = Math.max(logged, state?.iteration ?? 0);
+    return { iterations, updates: state?.iteration === iterations ? state.updates.length : 0, steps: saved };
+}
+/** Undefined where nothing of the iteration was trained, and nothing had to be. */
+async function replayIteration(options) {
+    const { config, maker, journal, iteration, expected } = options;
+    const recorded = await IterationJournal.open(journal, iteration);
+    const { rollout, prompts, updates, end } = recorded;
+    if (!rollout && expected === 0)
+        return undefined;
+    if (!rollout)
+        return { samples: 0, updates: 0, done: 0, mismatches: [], lost: 'not compared, the journal has lost its batch' };
+    const mismatches = [];
+    const differs = (what) => mismatches.push(`iteration ${iteration}: ${what}`);
+    if (maker.klCoef !== rollout.klCoef)
+        differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`);
+    const first = prompts.slice(0, config.rolloutBatchSize);
+    const further = prompts.slice(config.rolloutBatchSize);
+    const { experiences } = await maker.makeExperienceList(first.map(({ ids }) => ids), {
+        ids: first.map(({ group }) => group),
+        morePrompts: further.map(({ group, ids }) => ({ prompt: ids, id: group })),
+        oldLogprobs: oldLogprobsOf(config),
+        ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
+        journal: recorded,
+    });
+    if (experiences.length !== rollout.samples.length)
+        differs(`${rollout.samples.length} samples were trained on, the journal gives ${experiences.length}`);
+    for (const [place, one] of experiences.entries()) {
+        const { group, sample } = one;
+        const name = `prompt ${group}, sample ${sample}`;
+        const before = rollout.samples[place];
+        if (!before)
+            continue;
+        const { given, derived } = sampleDigest(one);
+        if (before.group !== group || before.sample !== sample)
+            differs(`${name}: prompt ${before.group}, sample ${before.sample} was trained on in its place`);
+        else if (before.given !== given)
+            differs(`${name}: its tokens, reward, log-probabilities or values are not those that were trained on`);
+        else if (before.derived !== derived)
+            differs(`${name}: its advantages are not those that were trained on`);
+    }
+    const plan = iterationPlan(config, { iteration, samples: experiences.length });
+    for (const [place, { step, model, epoch, places }] of updates.entries()) {
+        const planned = plan[place];
+        if (planned?.model !== model || planned.epoch !== epoch || planned.places.join() !== places.join())
+            differs(`optimiser step ${step}: the samples of its batch are not those of the plan`);
+    }
+    if (end?.measuredKl)
+        maker.observeKl(end.measuredKl);
+    const stopped = updates.at(-1)?.outcome === 'stopped';
+    const wanted = expected === 'whole' ? (stopped ? updates.length : plan.length) : expected;
+    const missing = wanted - updates.length;
+    const lost = missing > 0
+        ? `the journal has lost ${missing} of its ${wanted} optimiser steps`
+        : expected === 'whole' && !end
+            ? 'the journal has lost its end'
+            : undefined;
+    const done = updates.filter(({ outcome }) => outcome === 'done').length;
+    return { samples: experiences.length, updates: updates.length, done, mismatches, lost };
+}
+/** Something was asked for that the journal should have. */
+class MissingError extends RunError {
+    name = 'MissingError';
+}
+async function makerWithoutModels(config, tokenizerDirectory) {
+    const refuse = (what) => async () => {
+        throw new MissingError(`the journal lacks ${what}`);
+    };
+    const scorer = (what) => ({
+        score: refuse(what),
+        offload: async () => { },
+        reload: async () => { },
+        maxLength: Number.MAX_SAFE_INTEGER,
+        capabilities: { train: false, adapterOff: true, entropy: true, media: false, exports: [], offload: false },
+    });
+    const reference = referenceOf(config);
+    return new FastExperienceMaker({
+        ...experienceOptionsOf(config),
+        enableEngineSleep: false,
+        actor: scorer("the actor's log-probabilities"),
+        tokenizer: await Tokenizer.load(tokenizerDirectory),
+        generator: refusingGenerator(),
+        sources: [sampleReward(refuse('a reward'), { name: 'journal' })],
+        onRewardFailure: 'stop',
+        klController: config.klController,
+        ...(reference === 'none' ? {} : { initialModel: scorer("the reference's log-probabilities") }),
+        ...(config.advantageEstimator === 'gae' ? { critic: scorer("the critic's values") } : {}),
+    });
+}
+function refusingGenerator() {
+    const nothing = async () => { };
+    return {
+        capabilities: {
+            logprobs: ['raw', 'processed'],
+            topLogprobs: 0,
+            promptLogprobs: false,
+            text: true,
+            tokens: false,
+            media: false,
+            structured: [],
+            sleep: false,
+            weights: ['shared'],
+        },
+        counts: { running: 0, waiting: 0, promptTokens: 0, generatedTokens: 0 },
+        maxLength: Number.MAX_SAFE_INTEGER,
+        vocabSize: Number.MAX_SAFE_INTEGER,
+        policyVersion: 0,
+        // biome-ignore lint/correctness/useYield: there is nothing to give
+        async *generate(requests) {
+            for await (const { promptId, firstSample = 0 } of requests)
+                throw new MissingError(`the journal lacks sample ${firstSample} of prompt ${promptId}`);
+            return undefined;
+        },
+        abort: () => { },
+        abortAll: () => { },
+        pause: nothing,
+        resume: () => { },
+        updateWeights: nothing,
+        sleep: nothing,
+        wake: nothing,
+        close: nothing,
+    };
+}
+//# sourceMappingURL=replay.js.map

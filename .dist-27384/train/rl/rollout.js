@@ -1,0 +1,80 @@
+/** The experiences of one iteration: from the prompts' stream, with everything it finishes kept in the journal. */
+import { setImmediate as pause } from 'node:timers/promises';
+import { RunError } from '../../run/index.js';
+import { sampleDigest } from './batch-digest.js';
+/** Takes prompts, and has them answered and rewarded. */
+export async function generateRollout(options) {
+    const { maker, prompts, rolloutBatchSize, journal, signal } = options;
+    const named = new Names();
+    const reused = journal.samples;
+    const taken = [];
+    while (taken.length < rolloutBatchSize)
+        taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named)));
+    const generated = await maker.generateSamples(taken.map(({ prompt }) => prompt), {
+        ids: taken.map(({ id }) => id),
+        labels: taken.map(({ label }) => label),
+        references: taken.map(({ reference }) => reference),
+        rows: taken.map(({ row }) => row ?? {}),
+        morePrompts: furtherPrompts(prompts, named),
+        journal,
+        signal,
+    });
+    return { generated, journal, reused, cursor: prompts.cursor };
+}
+/** What training needs of a rollout. The journal has what it was, from now on. */
+export async function completeRollout({ generated, journal }, options) {
+    const { maker, oldLogprobs, oldestVersion, signal } = options;
+    const klCoef = maker.klCoef;
+    const batch = await maker.completeExperiences(generated, { oldLogprobs, oldestVersion, journal, signal });
+    const samples = [];
+    for (const [i, one] of batch.experiences.entries()) {
+        samples.push({ group: one.group, sample: one.sample, ...sampleDigest(one) });
+        if (i % 32 === 31)
+            await pause();
+    }
+    if (journal.rollout)
+        refuseAnother(journal.rollout.samples, samples, journal.iteration);
+    else
+        await journal.keepRollout({ samples, klCoef, oldestVersion });
+    return batch;
+}
+/** A prompt that is visited again is another prompt: the row and the epoch name it. */
+async function takePrompts(prompts, count, named) {
+    const { epoch } = prompts.cursor;
+    return (await prompts.take(count)).map(({ prompt, label, reference, row, rowId }) => ({
+        id: named.name(`${rowId}/${epoch}`),
+        prompt,
+        label,
+        reference,
+        row,
+    }));
+}
+async function* furtherPrompts(prompts, named) {
+    for (;;)
+        yield* await takePrompts(prompts, 1, named);
+}
+/** Names without repetition: a small dataset may visit a row twice in one iteration. */
+class Names {
+    visits = new Map();
+    name(wanted) {
+        const visit = this.visits.get(wanted) ?? 0;
+        this.visits.set(wanted, visit + 1);
+        return visit === 0 ? wanted : `${wanted}.${visit}`;
+    }
+}
+/** A rollout that is made again must be the one that was trained on. */
+function refuseAnother(before, now, iteration) {
+    const place = now.findIndex((one, i) => one.group !== before[i]?.group ||
+        one.sample !== before[i]?.sample ||
+        one.given !== before[i]?.given ||
+        one.derived !== before[i]?.derived);
+    if (place < 0 && before.length === now.length)
+        return;
+    const which = place < 0
+        ? `${before.length} samples became ${now.length}`
+        : `prompt ${now[place].group}, sample ${now[place].sample} differs`;
+    throw new RunError(`iteration ${iteration}: the journal does not give the batch that was trained on: ${which}`, {
+        remedy: '`whetstone replay` shows all that differs. Go on from an earlier checkpoint, or start a new run.',
+    });
+}
+//# sourceMappingURL=rollout.js.map

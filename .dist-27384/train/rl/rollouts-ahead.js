@@ -1,0 +1,39 @@
+/**
+ * Rollouts in the order of their iterations, each begun when the one before it is done, and up to `ahead` iterations before its
+ * turn: while earlier ones are trained on, an engine of its own goes on generating.
+ */
+export class RolloutsAhead {
+    options;
+    begun = new Map();
+    next;
+    last = Promise.resolve();
+    stopping = new AbortController();
+    constructor(options) {
+        this.options = options;
+        this.next = options.first;
+    }
+    async take(iteration) {
+        const { ahead, end } = this.options;
+        this.beginUpTo(iteration);
+        const rollout = await this.begun.get(iteration);
+        this.begun.delete(iteration);
+        this.beginUpTo(Math.min(iteration + ahead, end - 1));
+        return rollout;
+    }
+    /** Ends those that were begun and not taken. What they finished is in the journal. */
+    async stop() {
+        this.stopping.abort(new Error('the run does not need this rollout any more'));
+        await Promise.allSettled(this.begun.values());
+    }
+    beginUpTo(last) {
+        for (; this.next <= last; this.next++) {
+            const iteration = this.next;
+            const rollout = this.last.then(() => this.options.begin(iteration, this.stopping.signal));
+            // Whoever takes it gets the error; until then it waits.
+            rollout.catch(() => { });
+            this.begun.set(iteration, rollout);
+            this.last = rollout;
+        }
+    }
+}
+//# sourceMappingURL=rollouts-ahead.js.map

@@ -1,0 +1,67 @@
+import { referenceOf, weightsFor } from './config.js';
+export function planRl(config) {
+    const { model, lora, adapter, critic, emaDecay, ptx, nSamplesPerPrompt, rolloutBatchSize } = config;
+    const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, promptMaxLen, maxNewTokens, seed } = config;
+    const frozen = { role: 'language', trained: 'nothing', computes: 'yes' };
+    const reference = referenceOf(config);
+    const others = [];
+    if (typeof reference === 'object')
+        others.push({ ...frozen, ...reference, name: 'the reference', option: config.reference ? 'reference' : 'model' });
+    if (critic) {
+        const directory = critic.model ?? model;
+        others.push({
+            name: 'the critic',
+            option: 'critic.model',
+            directory,
+            role: 'value',
+            trained: 'weights',
+            computes: 'yes',
+        });
+    }
+    if (emaDecay !== undefined)
+        others.push({ ...frozen, name: 'the average', option: 'model', directory: model, dtype: 'float32', computes: 'no' });
+    const data = [
+        { option: 'data', kind: 'prompts', spec: config.data, options: config },
+    ];
+    if (ptx)
+        data.push({
+            option: 'ptx.data',
+            kind: 'conversations',
+            spec: ptx.data,
+            options: { maxBadRows: config.maxBadRows, chatTemplate },
+        });
+    const samples = rolloutBatchSize * nSamplesPerPrompt;
+    return {
+        models: [
+            {
+                name: 'the policy',
+                option: 'model',
+                directory: model,
+                role: 'language',
+                trained: lora || adapter !== undefined ? 'adapter' : 'weights',
+                adapter: adapter ?? lora,
+                computes: 'yes',
+            },
+            ...others,
+        ],
+        data,
+        rewards: config.rewards,
+        device,
+        dtype,
+        chatTemplate,
+        gradientCheckpointing,
+        tokenBudget,
+        sequences: config.trainBatchSize ?? samples,
+        generation: {
+            samples,
+            promptMaxLen,
+            maxNewTokens,
+            engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
+        },
+        ...(config.generator.type === 'local'
+            ? {}
+            : { servers: { config: config.generator, weights: weightsFor(config) } }),
+        seed,
+    };
+}
+//# sourceMappingURL=training-plan.js.map

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { dataOptionsShape } from '../../data/index.js';
+import { optimizerSchema } from '../config/common.js';
+import { refuseContradictions, supervisedShape } from '../supervised-config.js';
+/** Supervised fine-tuning: the model learns to say what the assistant says in conversations. */
+export const sftSchema = z
+    .strictObject({
+    ...supervisedShape,
+    trainOn: dataOptionsShape.trainOn,
+    packing: z
+        .enum(['on', 'off'])
+        .default('on')
+        .describe('on: rows of unequal length lie one after another without padding; changes speed, no result'),
+    optimizer: optimizerSchema(2e-5).describe('learning rate and AdamW'),
+})
+    .superRefine(refuseContradictions);
+//# sourceMappingURL=config.js.map

@@ -1,0 +1,22 @@
+import { runSupervised } from '../supervised-job.js';
+import { sftLoop } from './loop.js';
+/**
+ * Supervised fine-tuning from a config to `best_model` and `final_model` in the run directory.
+ *
+ * @example
+ * async function train(job: JobOptions<SftConfig>): Promise<void> {
+ *   const { outcome, best } = await runSft(job)
+ *   console.log(outcome, best?.value)
+ * }
+ */
+export function runSft(job) {
+    return runSupervised(job, {
+        command: 'sft',
+        kind: 'conversations',
+        role: 'language',
+        bestBy: { metric: 'validation/perplexity', better: 'lower' },
+        shown: ['loss/train', 'validation/perplexity', 'grad/norm', 'speed/tokens_per_second'],
+        loop: ({ config: { packing }, model, training, validation }) => sftLoop({ model, training, validation, packing, signal: job.signal }),
+    });
+}
+//# sourceMappingURL=job.js.map

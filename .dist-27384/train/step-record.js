@@ -1,0 +1,16 @@
+import { z } from 'zod';
+/** What the journal keeps of an optimiser step: enough to say of every row whether it is still what was trained on. */
+export const stepRecordSchema = z.object({
+    kind: z.literal('step'),
+    /** Counts from 1. */
+    step: z.int().min(1),
+    epoch: z.int().min(0),
+    rows: z.array(z.string()),
+    /** Of each row, a fingerprint of its token ids and labels. */
+    digests: z.array(z.string()),
+});
+/** Steps that share a file of the journal. */
+const stepsOfBlock = 1000;
+/** The journal's file of a step. */
+export const journalBlock = (step) => Math.floor((step - 1) / stepsOfBlock);
+//# sourceMappingURL=step-record.js.map

@@ -1,0 +1,22 @@
+/** Options of trainings on rows that other options leave without effect. */
+import { optimizerIdle, validationIdle } from './config/idle-options.js';
+export const supervisedIdle = [
+    validationIdle(['evalSteps']),
+    optimizerIdle('optimizer', config => config.optimizer),
+];
+export const rewardModelIdle = [
+    ...supervisedIdle,
+    {
+        options: ['temperature'],
+        why: ({ contrastiveWeight }) => contrastiveWeight === 0 ? 'it is of the contrastive term, and contrastiveWeight is 0' : undefined,
+    },
+    {
+        options: ['margin'],
+        why: ({ rankingWeight }) => (rankingWeight === 0 ? 'it is of the ranking term, and rankingWeight is 0' : undefined),
+    },
+    {
+        options: ['gradientCheckpointing'],
+        why: ({ freezeBackbone }) => (freezeBackbone ? 'with freezeBackbone no layer is gone back through' : undefined),
+    },
+];
+//# sourceMappingURL=supervised-idle.js.map
