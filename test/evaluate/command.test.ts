@@ -108,12 +108,16 @@ describe('a misuse', () => {
 })
 
 test('Ctrl-C stops it, and nothing is written', async () => {
-  const json = fresh('interrupted.json')
+  const [json, asked] = [fresh('interrupted.json'), fresh('asked')]
   const waiting = written(
     'waiting.mjs',
-    `export default () => { process.emit('SIGINT'); return new Promise(() => {}) }\n`,
+    `import { writeFileSync } from 'node:fs'
+export default () => { writeFileSync(${JSON.stringify(asked)}, ''); return new Promise(() => {}) }\n`,
   )
-  expect(await evaluate('--reward', waiting, '--out', json)).toBe(130)
+  const ending = evaluate('--reward', waiting, '--out', json)
+  await vi.waitFor(() => expect(existsSync(asked)).toBe(true), { timeout: 50_000 })
+  process.emit('SIGINT')
+  expect(await ending).toBe(130)
   expect(err).toContain('Interrupted. Nothing was written.')
   expect(existsSync(json)).toBe(false)
 })
