@@ -3,6 +3,7 @@
 #include "single_load.h"
 #include "napi_call.h"
 #include "memory.h"
+#include "watchdog.h"
 
 namespace whetstone {
 
@@ -31,5 +32,6 @@ NAPI_MODULE_INIT() {
   defineRecording(env, exports, b);
   defineRunning(env, exports, b);
   defineMachine(env, exports, b);
+  defineWatchdog(env, exports);
   return exports;
 }

@@ -2,6 +2,7 @@
  * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
  * Whatever a source does, every sample gets exactly one outcome.
  */
+import { Watch } from '../watchdog/index.js'
 import { Absence } from './absence.js'
 import { checkAnswers } from './check-answers.js'
 import { SourceError } from './errors.js'
@@ -62,6 +63,8 @@ interface Entry<Item> {
 /** While work that does not wait follows work that does not wait, the event loop gets its turn this often. */
 const turnMs = 8
 const longestTimer = 2 ** 31 - 1
+/** What holds the process no longer than this is only late. */
+const leastHoldMs = 10_000
 
 export class SourceQueue<Item> {
   readonly counts: SourceCounts = { calls: 0, retries: 0, samples: 0, failures: 0, late: 0, seconds: 0 }
@@ -71,11 +74,16 @@ export class SourceQueue<Item> {
   private blockReported = false
   private turnStarted = 0
   private readonly absence: Absence
+  private readonly watch: Watch | undefined
 
   constructor(
     readonly source: RewardSource<Item>,
     private readonly options: SourceQueueOptions<Item>,
   ) {
+    const { name, kind, limits, isolated = false } = source
+    // The code of a function is somebody else's: it may never give control back.
+    const holdMs = Math.max(limits.deadlineMs, leastHoldMs)
+    this.watch = kind === 'function' && !isolated ? new Watch(name, holdMs) : undefined
     const { patienceMs, onAway } = options
     this.absence = new Absence({ source: source.name, patienceMs: source.kind === 'remote' ? patienceMs : 0, onAway })
   }
@@ -222,7 +230,8 @@ export class SourceQueue<Item> {
       try {
         const { copy = (item: Item) => item } = this.options
         const items = batch.map(entry => copy(entry.item))
-        const call = this.source.score(items, context)
+        const ask = (): Promise<unknown> => Promise.resolve(this.source.score(items, context))
+        const call = this.watch ? this.watch.call(ask) : ask()
         this.reportBlocking(performance.now() - called)
         call.then(answered, error => end(() => reject(error as Error)))
       } catch (error) {

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { provideWatchdog, type WatchdogNative } from '../watchdog/index.js'
 import { BridgeMissingError } from './errors.js'
 
 /** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
-export interface Native {
+export interface Native extends WatchdogNative {
   mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number
   call(op: number): number
@@ -71,3 +72,4 @@ function load(): Native {
 }
 
 export const native: Native = load()
+provideWatchdog(native)

@@ -1,2 +1,0 @@
-export declare const help = "Usage: whetstone replay RUN\n\nDerives every training batch of a run again, from its journal and its data, without the model, and compares it with what was\ntrained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not, or where something that was\ntrained on could not be compared, such as an iteration that the journal has lost.\n";
-export declare function run(args: string[]): Promise<number>;

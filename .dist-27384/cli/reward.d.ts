@@ -1,2 +1,0 @@
-export declare function help(args: readonly string[]): string;
-export declare function run([action, ...rest]: string[]): Promise<number>;

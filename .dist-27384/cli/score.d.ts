@@ -1,2 +1,0 @@
-export declare const help: string;
-export declare function run(args: string[]): Promise<number>;

@@ -1,6 +1,0 @@
-import { InputError } from '../errors/index.js';
-/** Rows of a dataset that cannot be used. The message names file, line and field, what was expected, and what to do. */
-export class DataError extends InputError {
-    name = 'DataError';
-}
-//# sourceMappingURL=errors.js.map

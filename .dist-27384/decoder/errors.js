@@ -1,6 +1,0 @@
-import { WhetstoneError } from '../errors/index.js';
-/** A model directory that cannot be used as it is: the message says what is wrong with which file, and what to do. */
-export class ModelError extends WhetstoneError {
-    name = 'ModelError';
-}
-//# sourceMappingURL=errors.js.map

@@ -1,8 +1,0 @@
-/** The demo: a small model trained from nothing to SFT, a reward model, PPO and GRPO, and measured after each. */
-export { pairedRise } from './paired-rise.js';
-export { drawCurves } from './picture.js';
-export { dataFiles, dataPath } from './prepare.js';
-export { runDemo, speakers, } from './run-demo.js';
-export { fullSettings, quickSettings } from './settings.js';
-export { examplesTable, nextSteps, resultTable, secondsText, seedsTable, stageText } from './tables.js';
-//# sourceMappingURL=index.js.map

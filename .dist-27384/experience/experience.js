@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=experience.js.map

@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=rollout-journal.js.map

@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=token-model.js.map

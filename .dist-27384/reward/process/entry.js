@@ -1,3 +1,0 @@
-/** Where the process of a reward file begins. An object, so that tests, which run TypeScript, can name a compiled one. */
-export const childEntry = { url: new URL('./child.js', import.meta.url) };
-//# sourceMappingURL=entry.js.map

@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=generator.js.map

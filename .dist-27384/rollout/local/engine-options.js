@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=engine-options.js.map

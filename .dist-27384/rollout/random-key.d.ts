@@ -1,1 +1,0 @@
-export declare function randomKey(seed: number, promptId: string, sample: number): [number, number];

@@ -1,0 +1,177 @@
+// A thread of its own, for what no JavaScript can do while a function of the user's holds the event loop for ever: to say whose it
+// is, to end the process at its time limit, and to hear Ctrl-C. JavaScript writes what has control into a record that this thread
+// reads; nothing here is called meanwhile. The directory of a run is safe against a process that ends at any moment.
+#include "watchdog.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace whetstone {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What JavaScript writes. The name counts from 1; 0 is nobody. A double is written and read whole.
+enum Field { kBeat, kEntered, kEnteredLimit, kWaiting, kWaitingLimit, kFields };
+
+// Exit codes: timeout(1) uses the same one.
+constexpr int kTimedOut = 124;
+constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr double kLongestPollMs = 500;
+// JavaScript that runs hears a signal within this time.
+constexpr auto kSignalGrace = std::chrono::milliseconds(500);
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+double record[kFields];
+std::atomic<bool> claimed{false};
+
+struct Names {
+  std::mutex mutex;
+  std::vector<std::string> list;
+};
+
+// Never destroyed: the thread may outlive everything else.
+Names &names() {
+  static auto *all = new Names();
+  return *all;
+}
+
+double field(Field which) { return *static_cast<volatile double *>(&record[which]); }
+
+std::string nameOf(double id) {
+  Names &all = names();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto index = static_cast<size_t>(id) - 1;
+  return index < all.list.size() ? all.list[index] : "?";
+}
+
+[[noreturn]] void end(const std::string &text, int code) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+  }
+  _exit(code);
+}
+
+// Signals are still Node's: its handler is called after ours, which only remembers that there was one.
+volatile sig_atomic_t arrived[65];
+struct sigaction before[65];
+
+void remember(int number, siginfo_t *info, void *context) {
+  arrived[number] = 1;
+  const struct sigaction &other = before[number];
+  if (other.sa_flags & SA_SIGINFO) other.sa_sigaction(number, info, context);
+  else other.sa_handler(number);
+}
+
+// Node puts its handler in place when JavaScript first listens to a signal, and takes it away with the last listener.
+void stepBetween(int number) {
+  struct sigaction now {};
+  if (sigaction(number, nullptr, &now) != 0) return;
+  const bool ours = (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == remember;
+  const bool usual = !(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+  if (ours || usual) return;
+  before[number] = now;
+  struct sigaction next = now;
+  next.sa_flags = (now.sa_flags | SA_SIGINFO) & ~SA_RESETHAND;
+  next.sa_sigaction = remember;
+  sigaction(number, &next, nullptr);
+}
+
+std::string seconds(double ms) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", ms / 1000);
+  return text;
+}
+
+void watch() {
+  double beat = 0, held = 0;
+  auto last = Clock::now();
+  Clock::time_point signalled{};
+  for (;;) {
+    std::this_thread::sleep_for(kPoll);
+    const auto now = Clock::now();
+    // A process that was stopped, or a machine that slept, was held by nobody.
+    held += std::min(std::chrono::duration<double, std::milli>(now - last).count(), kLongestPollMs);
+    last = now;
+    for (const int number : kSignals) stepBetween(number);
+    const double latest = field(kBeat);
+    const bool entered = field(kEntered) != 0, waits = field(kWaiting) != 0;
+    if (latest != beat || (!entered && !waits)) {
+      beat = latest;
+      held = 0;
+      signalled = {};
+      for (const int number : kSignals) arrived[number] = 0;
+      continue;
+    }
+    const std::string who = "reward \"" + nameOf(field(entered ? kEntered : kWaiting)) + "\"";
+    const double limit = field(entered ? kEnteredLimit : kWaitingLimit);
+    const std::string remedy = " What was finished is in the directory of the run: mend the reward, and resume the run.\n";
+    for (const int number : kSignals) {
+      if (!arrived[number]) continue;
+      if (signalled == Clock::time_point{}) signalled = now;
+      if (now - signalled < kSignalGrace) continue;
+      end("\nwhetstone: interrupted while " + who + " held the process: nothing else could run." + remedy, 128 + number);
+    }
+    if (held > limit)
+      end("\nwhetstone: " + who + " has held the process for " + seconds(held) + ", longer than its deadlineMs: nothing else can run. The process ends with exit code " +
+              std::to_string(kTimedOut) + "." + remedy,
+          kTimedOut);
+  }
+}
+
+// The record, for the first to ask in this process; undefined for others.
+napi_value watchdog(napi_env env, napi_callback_info) {
+  napi_value result = nullptr;
+  if (claimed.exchange(true) ||
+      napi_create_external_arraybuffer(env, record, sizeof record, [](napi_env, void *, void *) {}, nullptr, &result) != napi_ok) {
+    napi_get_undefined(env, &result);
+    return result;
+  }
+  std::thread(watch).detach();
+  return result;
+}
+
+napi_value watchdogName(napi_env env, napi_callback_info info) {
+  size_t count = 1, size = 0;
+  napi_value text = nullptr, result = nullptr;
+  napi_get_cb_info(env, info, &count, &text, nullptr, nullptr);
+  if (count < 1 || napi_get_value_string_utf8(env, text, nullptr, 0, &size) != napi_ok) {
+    napi_throw_type_error(env, nullptr, "a name is a string");
+    return nullptr;
+  }
+  std::string name(size, '\0');
+  napi_get_value_string_utf8(env, text, name.data(), size + 1, &size);
+  Names &all = names();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.list.push_back(std::move(name));
+  napi_create_double(env, static_cast<double>(all.list.size()), &result);
+  return result;
+}
+
+void add(napi_env env, napi_value exports, const char *name, napi_callback callback) {
+  napi_value function = nullptr;
+  napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function);
+  napi_set_named_property(env, exports, name, function);
+}
+
+}  // namespace
+
+void defineWatchdog(napi_env env, napi_value exports) {
+  add(env, exports, "watchdog", watchdog);
+  add(env, exports, "watchdogName", watchdogName);
+}
+
+}  // namespace whetstone

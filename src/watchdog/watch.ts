@@ -1,0 +1,100 @@
+/** What the native part has. The record is `native/watchdog.cc`'s. */
+export interface WatchdogNative {
+  /** Starts the thread. Undefined where another thread of this process has the record. */
+  watchdog(): ArrayBuffer | undefined
+  watchdogName(name: string): number
+}
+
+const beat = 0
+const entered = { name: 1, limit: 2 }
+const waiting = { name: 3, limit: 4 }
+/** How often we say that we are alive, while calls wait. */
+const beatMs = 200
+
+let native: WatchdogNative | undefined
+let record: Float64Array | undefined
+const ids = new Map<string, number>()
+/** Calls that wait, each under its watch. */
+const calls: Watch[] = []
+let timer: NodeJS.Timeout | undefined
+
+/** Called by the room that has the native part, when it is loaded. */
+export function provideWatchdog(given: Partial<WatchdogNative>): void {
+  const { watchdog, watchdogName } = given
+  // A bridge of an earlier version has none, until it is built again.
+  if (watchdog && watchdogName) native = { watchdog, watchdogName }
+}
+
+/** Watches the calls of one function. To enter and to leave are writes to memory. */
+export class Watch {
+  constructor(
+    readonly name: string,
+    /** Milliseconds it may hold the process; Infinity for no limit. */
+    readonly limitMs: number,
+  ) {}
+
+  /** Runs the part of a call that does not wait, and watches over the rest until its promise is settled. */
+  call<T>(work: () => Promise<T>): Promise<T> {
+    const shared = recordOf()
+    if (!shared) return work()
+    const [name, limit] = [shared[entered.name]!, shared[entered.limit]!]
+    shared[beat]!++
+    shared[entered.limit] = this.limitMs
+    shared[entered.name] = idOf(this.name)
+    try {
+      const answer = work()
+      this.waitFor(answer, shared)
+      return answer
+    } finally {
+      shared[entered.name] = name
+      shared[entered.limit] = limit
+      shared[beat]!++
+    }
+  }
+
+  private waitFor(answer: Promise<unknown>, shared: Float64Array): void {
+    calls.push(this)
+    if (calls.length === 1) showWaiting(shared)
+    const over = (): void => {
+      calls.splice(calls.indexOf(this), 1)
+      if (calls.length === 0) showWaiting(shared)
+    }
+    answer.then(over, over)
+  }
+}
+
+/** The thread is started by the first call that is watched. */
+function recordOf(): Float64Array | undefined {
+  if (record || !native) return record
+  const memory = native.watchdog()
+  native = memory ? native : undefined
+  record = memory && new Float64Array(memory)
+  return record
+}
+
+function idOf(name: string): number {
+  let id = ids.get(name)
+  if (id === undefined) {
+    id = native!.watchdogName(name)
+    ids.set(name, id)
+  }
+  return id
+}
+
+/** With calls that wait, something must beat: code of theirs that goes on later may hold the process as well. */
+function showWaiting(shared: Float64Array): void {
+  if (calls.length === 0) {
+    clearInterval(timer)
+    timer = undefined
+    shared[waiting.name] = 0
+    return
+  }
+  const show = (): void => {
+    const names = [...new Set(calls.map(({ name }) => name))]
+    shared[beat]!++
+    shared[waiting.limit] = Math.min(...calls.map(({ limitMs }) => limitMs))
+    shared[waiting.name] = idOf(names.slice(0, 3).join('" or "'))
+  }
+  show()
+  timer = setInterval(show, beatMs).unref()
+}
