@@ -31,10 +31,11 @@ export async function run(args: string[]): Promise<number> {
       for (const difference of differences.slice(0, shownDifferences)) report.line(difference)
       if (differences.length > shownDifferences) report.line(`and ${differences.length - shownDifferences} more`)
       for (const line of notCompared) report.line(line)
-      const same = differences.length === 0 ? ', all as they were trained on' : ''
+      const isSame = differences.length + notCompared.length === 0
+      const outcome = isSame ? ', all as they were trained on' : ''
       const rest = notCompared.length === 0 ? '' : '; not everything could be compared'
-      console.log(`${directory}: ${compared}${same}${rest}`)
-      return differences.length + notCompared.length === 0 ? 0 : 1
+      console.log(`${directory}: ${compared}${outcome}${rest}`)
+      return isSame ? 0 : 1
     },
     onInterrupt: () => report.line('Interrupted.'),
   })

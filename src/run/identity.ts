@@ -35,12 +35,23 @@ export interface Change {
   readonly allow: string
 }
 
+/** A change that a resume made. */
+export interface RecordedChange {
+  readonly time: string
+  readonly key: string
+  /** `null` where there was nothing. */
+  readonly from: Json
+  readonly to: Json
+  /** From which iteration (or file of the journal) on. */
+  readonly since?: number
+}
+
 /** config.json. */
 export interface RunConfig extends RunIdentity {
   readonly schemaVersion: number
   readonly created: string
   /** What resumes have changed since, in order. */
-  readonly changes: readonly { time: string; key: string; from: Json; to: Json }[]
+  readonly changes: readonly RecordedChange[]
 }
 
 const schemaVersion = 1
@@ -91,7 +102,7 @@ export interface ChangeOptions {
   readonly allowChange: readonly string[]
 }
 
-/** The run's identity as it goes on: what differs is refused, unless it is harmless or allowed. */
+/** The run's identity as it goes on: what differs is refused, unless it is harmless or allowed. {@link withChanges} writes it down. */
 export function continuedConfig(
   old: RunConfig,
   identity: RunIdentity,
@@ -110,14 +121,19 @@ export function continuedConfig(
   const matter = changes.filter(change => !isUnder(options.harmless, change))
   const refused = matter.filter(change => !isUnder(options.allowChange, change))
   if (refused.length > 0) throw changedError(directory, refused)
-  const time = new Date().toISOString()
-  const log = changes.map(({ key, from = null, to = null }) => ({ time, key, from, to }))
   const { config, origins, fingerprints, inputs = {}, versions } = identity
   return {
-    config: { ...old, config, origins, fingerprints, inputs, versions, changes: [...old.changes, ...log] },
+    config: { ...old, config, origins, fingerprints, inputs, versions },
     changes,
     matter,
   }
+}
+
+/** A config with what a resume changed in it, and from when on. */
+export function withChanges(config: RunConfig, changes: readonly Change[], since: number): RunConfig {
+  const time = new Date().toISOString()
+  const recorded = changes.map(({ key, from = null, to = null }): RecordedChange => ({ time, key, from, to, since }))
+  return { ...config, changes: [...config.changes, ...recorded] }
 }
 
 /** A key stands for everything below it. */

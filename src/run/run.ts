@@ -22,6 +22,7 @@ import {
   type RunIdentity,
   type RunInputs,
   readConfig,
+  withChanges,
   writeConfig,
 } from './identity.js'
 import { Journal } from './journal.js'
@@ -129,12 +130,14 @@ export class Run {
       const outdated = passedOver.flatMap(({ journalFrom }) => (journalFrom === undefined ? [] : [journalFrom]))
       if (outdatedFrom && matter.length > 0) outdated.push(outdatedFrom(latest?.state))
       if (outdated.length > 0) await journal.discardFrom(Math.min(...outdated))
+      const since = journalOf?.(latest?.state) ?? 0
       if (matter.length > 0) {
         const record = { kind: 'changes', time: new Date().toISOString(), changes: matter.map(written) }
-        await journal.append(journalOf?.(latest?.state) ?? 0, record)
+        await journal.append(since, record)
       }
       await journal.close()
-      if (changes.length > 0 || old.inputs === undefined) await writeConfig(paths.config, config)
+      if (changes.length > 0 || old.inputs === undefined)
+        await writeConfig(paths.config, withChanges(config, changes, since))
       const step = latest?.step ?? 0
       const unusable = new Set(passedOver.map(one => one.step))
       // A process that died between putting a checkpoint in place and removing older ones left that to do.

@@ -7,7 +7,7 @@ import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import { Journal, JournalError, Run, RunError, type RunView } from '../../run/index.js'
+import { Journal, JournalError, Run, type RunConfig, RunError, type RunView } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
 import { span, trainedSoFar } from '../trained-so-far.js'
 import { sampleDigest } from './batch-digest.js'
@@ -28,8 +28,8 @@ export interface ReplayReport {
 
 export async function replayRl(directory: string): Promise<ReplayReport> {
   const view = await Run.read(directory)
-  const config = rlSchema.parse(view.config.config)
-  const maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
+  let config = configAt(view.config, 0)
+  let maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
   const trained = await trainedIterations(view)
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
@@ -38,6 +38,13 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
   const there = await journal.iterations()
   const end = Math.max(trained.iterations, (there.at(-1) ?? -1) + 1)
   for (let iteration = 0; iteration < end; iteration++) {
+    if (iteration > 0 && view.config.changes.some(({ since }) => since === iteration)) {
+      // As a resumed run does it: another maker, where the one before was left.
+      config = configAt(view.config, iteration)
+      const { state } = maker
+      maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
+      maker.restore(state)
+    }
     const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0
     const found = await replayIteration({ config, maker, journal, iteration, expected }).catch((error: unknown) => {
       if (!(error instanceof JournalError) && !(error instanceof MissingError)) throw error
@@ -71,6 +78,25 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
     notCompared.push(`the run made ${trained.steps} optimiser steps, and the journal has ${done}`)
   else if (complete && counts.iterations === 0) notCompared.push('nothing was trained yet: there is nothing to compare')
   return { ...compared, mismatches, notCompared }
+}
+
+/** The config that an iteration was trained with: resumes may have been allowed to change it since. */
+function configAt({ config, changes }: RunConfig, iteration: number): RlConfig {
+  const values = structuredClone(config) as Record<string, unknown>
+  for (const { key, from, since = 0 } of [...changes].reverse()) {
+    // With a space: a file.
+    if (since <= iteration || key.includes(' ')) continue
+    const path = key.split('.')
+    const last = path.pop()!
+    let place = values
+    for (const name of path) {
+      place[name] ??= {}
+      place = place[name] as Record<string, unknown>
+    }
+    if (from === null) delete place[last]
+    else place[last] = from
+  }
+  return rlSchema.parse(values)
 }
 
 /** What the run says it has trained: whole iterations, updates of the one after them, optimiser steps of all. */

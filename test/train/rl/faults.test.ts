@@ -101,6 +101,19 @@ test('another config or dataset is refused with what changed, and taken where it
   await writeFile(data, (await readFile(data, 'utf8')).split('\n').slice(0, 4).join('\n').concat('\n'))
 })
 
+test('a replay derives each iteration with the options it was trained with', async () => {
+  const output = await stopped()
+  const given = {
+    ...base,
+    output,
+    rewardClip: 0.01,
+    useKlLoss: true,
+    klController: { kind: 'fixed', coef: 0.5 },
+  }
+  await start(given, { resume: true, allowChange: ['rewardClip', 'useKlLoss', 'klController'] })
+  expect(await replayRl(output)).toMatchObject({ iterations: 3, mismatches: [], notCompared: [] })
+})
+
 test('what was left out is logged once, however often the run is interrupted', async () => {
   const rewards = written(
     'first-fails.mjs',
