@@ -8,6 +8,7 @@
  * console.log(dataset.report)
  */
 export { type OpenDatasetOptions, openDataset } from './dataset.js'
+export type { AnswerEnd } from './encode.js'
 export { DataError } from './errors.js'
 export { whyEmpty } from './example-stream.js'
 export { answerColumns } from './formats/fields.js'

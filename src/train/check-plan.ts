@@ -232,9 +232,9 @@ export async function checkData(
   const rewards =
     plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype, signal })
   try {
-    for (const { option, kind, spec, options } of plan.data) {
+    for (const { option, kind, spec, options, answerEnd } of plan.data) {
       const settings = dataOptionsSchema.parse(options)
-      const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal }
+      const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal, ...(answerEnd ? { answerEnd } : {}) }
       const check = rewards ? { checkPrompt: (row: PromptRow) => rewards.rowProblem(row) } : {}
       const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check })
       try {

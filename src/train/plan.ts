@@ -1,5 +1,5 @@
 /** What a training will open, known from its config alone: for checks before anything is loaded. */
-import type { DataOptions, DataSpec, ExampleKind } from '../data/index.js'
+import type { AnswerEnd, DataOptions, DataSpec, ExampleKind } from '../data/index.js'
 import type { Role } from '../model/index.js'
 import type { LoraConfig } from './config/common.js'
 import type { GeneratorConfig } from './config/generator.js'
@@ -28,6 +28,7 @@ export interface PlannedData {
   readonly kind: ExampleKind
   readonly spec: DataSpec
   readonly options: Partial<DataOptions>
+  readonly answerEnd?: AnswerEnd
 }
 
 export interface TrainingPlan {
@@ -76,6 +77,9 @@ interface RowsConfig extends Omit<Partial<DataOptions>, 'maxLength'> {
   readonly seed: number
 }
 
+/** A reward model reads the whole conversation as the chat template renders it, as in transformers and TRL. */
+export const answerEndOf = (role: Role): AnswerEnd => (role === 'reward' ? 'template' : 'turn')
+
 /** The plan of a training on rows: one model that learns, and perhaps a reference that does not. */
 export function planRows(
   config: RowsConfig,
@@ -101,7 +105,7 @@ export function planRows(
         ]
   return {
     models: [{ ...first, adapter: adapter ?? lora }, ...others],
-    data: [{ option: 'data', kind, spec: data, options: config as Partial<DataOptions> }],
+    data: [{ option: 'data', kind, spec: data, options: config as Partial<DataOptions>, answerEnd: answerEndOf(role) }],
     device,
     dtype,
     chatTemplate,

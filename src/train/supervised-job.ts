@@ -17,7 +17,7 @@ import { checkedOnly, type JobOptions, type JobResult, withinRun } from './job.j
 import { loadTrained } from './load-model.js'
 import { requireMachine } from './machine.js'
 import { memoryMetrics } from './memory-metrics.js'
-import { planRows } from './plan.js'
+import { answerEndOf, planRows } from './plan.js'
 import { trainProgress } from './progress.js'
 import { runInputs } from './run-inputs.js'
 import { keepTokenizer, runVersions } from './run-setup.js'
@@ -93,9 +93,6 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
     checking.end()
   }
 }
-
-/** A reward model reads the whole conversation as the chat template renders it, as in transformers and TRL. */
-export const answerEndOf = (role: Role) => (role === 'reward' ? 'template' : 'turn')
 
 /** The dataset that a config names. */
 export function openRows<K extends SupervisedKind>(
