@@ -22,3 +22,5 @@ async function ready() {
 }
 
 process.exitCode = (await ready()) ? await (await import(main.href)).main(args) : 1
+// An interrupted command may have left work behind that never ends.
+if (process.exitCode > 128) process.exit()

@@ -29,7 +29,7 @@ import {
 } from '../train/index.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { interruptible, orInterrupted } from './interrupt.js'
 import { attributed } from './train-command.js'
 
 const described = Object.entries(experienceFileShape)
@@ -66,7 +66,7 @@ export async function run(args: string[]): Promise<number> {
     work: signal => {
       for (const line of idleOptions({ config, origins }, experienceIdle)) report.line(line)
       return attributed(origins, () =>
-        dryRun ? checkOnly(config, report, signal) : experience(config, { output, report, signal }),
+        dryRun ? checkOnly(config, { report, signal }) : experience(config, { output, report, signal }),
       )
     },
     onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
@@ -135,15 +135,19 @@ function planOf(config: ExperienceFile): TrainingPlan {
   }
 }
 
-async function checkOnly(config: ExperienceFile, report: Report, signal: AbortSignal): Promise<void> {
-  const { prompts, description, close } = await prepare(config, signal)
+async function checkOnly(config: ExperienceFile, { report, signal }: Omit<Surroundings, 'output'>): Promise<void> {
+  const { prompts, description, close } = await orInterrupted(signal, () => true, prepare(config, signal))
   await close()
   report.line(stringify(config).trimEnd())
   report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
 }
 
 async function experience(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
-  const { options, prompts, tokenizer, rewards, close } = await prepare(config, signal)
+  const { options, prompts, tokenizer, rewards, close } = await orInterrupted(
+    signal,
+    () => true,
+    prepare(config, signal),
+  )
   try {
     const models = await loadModels(config, tokenizer, report, signal)
     try {

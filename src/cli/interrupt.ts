@@ -33,6 +33,24 @@ export async function interruptible(options: {
   }
 }
 
+/**
+ * Work that may be left behind as it is while `abandonable` says so: checks that make nothing, such as loading a module that never
+ * ends. An interruption then does not wait for them.
+ */
+export function orInterrupted<T>(signal: AbortSignal, abandonable: () => boolean, work: Promise<T>): Promise<T> {
+  const interrupted = new Promise<never>((_, reject) => {
+    const leave = (): void => {
+      if (abandonable()) reject(signal.reason)
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+  })
+  // Whichever comes second has nobody to tell.
+  interrupted.catch(() => {})
+  work.catch(() => {})
+  return Promise.race([work, interrupted])
+}
+
 /** Resolves at the first signal that asks the process to end. */
 export function endSignal(): Promise<void> {
   return new Promise(resolve => {

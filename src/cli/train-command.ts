@@ -23,7 +23,7 @@ import {
 } from '../train/index.js'
 import { dryRunReport, memoryReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { interruptible, orInterrupted } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
 import { setLayer } from './set-layer.js'
 import type { Verb } from './verbs.js'
@@ -96,15 +96,18 @@ async function train<C>(
       showChecked({ config: config as RawConfig, origins }, checked, report)
       return 'stop'
     }
-    await training.run({ ...job, onChecked }).catch(error => showMachine(error, report))
+    const checks = training.run({ ...job, onChecked }).catch(error => showMachine(error, report))
+    await orInterrupted(signal, () => true, checks)
     return 0
   }
+  let checking = true
   const onChecked = (): 'train' => {
+    checking = false
     said()
     signal.addEventListener('abort', () => report.line(stopping), { once: true })
     return 'train'
   }
-  const result = await training.run({ ...job, onChecked })
+  const result = await orInterrupted(signal, () => checking, training.run({ ...job, onChecked }))
   if (result.outcome === 'stopped') signal.throwIfAborted()
   for (const line of await afterwards(training, result)) report.line(line)
   return result.step === 0 ? 1 : 0

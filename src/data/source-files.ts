@@ -28,6 +28,8 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
     const there = await stat(resolve(baseDirectory, path)).catch(() => undefined)
     if (there?.isDirectory())
       throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`)
+    if (there && !there.isFile())
+      throw new DataError(`${path} is a pipe or a device; its rows are read more than once: write them to a file first`)
     const literal = there !== undefined || !isPattern(path)
     const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
     if (found.length === 0)

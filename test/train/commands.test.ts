@@ -248,6 +248,42 @@ test('a second Ctrl-C stops at once', async () => {
   expect(performance.now() - began).toBeLessThan(20_000)
 })
 
+test.each([['--dry-run'], []])('Ctrl-C while a reward is loaded that never ends: rl %s', async (...flags) => {
+  rmSync(at('loading'), { force: true })
+  const code = `import { writeFileSync } from 'node:fs'
+writeFileSync(${JSON.stringify(at('loading'))}, '')
+await new Promise(() => setInterval(() => {}, 1000))
+export default () => 1
+`
+  writeFileSync(at('never.ts'), code)
+  let sent = 0
+  const args = [
+    'rl',
+    '--config',
+    'rl.yaml',
+    '--set',
+    'rewards=never.ts',
+    '--set',
+    'model=model',
+    '--set',
+    'output=runs/never',
+  ]
+  const ran = await binary.run([...args, ...flags], {
+    onStart: interrupt => {
+      const timer = setInterval(() => {
+        if (!existsSync(at('loading'))) return
+        clearInterval(timer)
+        sent = performance.now()
+        interrupt()
+      }, 20)
+    },
+  })
+  expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining('Interrupted. Nothing was written.') })
+  // At once; the time is that of a machine with much else to do.
+  expect(performance.now() - sent).toBeLessThan(5000)
+  expect(existsSync(at('runs/never'))).toBe(false)
+})
+
 test('schema prints what editors complete with', async () => {
   const { code, stdout } = await binary.run(['schema', 'rl'])
   expect(code).toBe(0)

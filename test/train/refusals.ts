@@ -1,4 +1,5 @@
 /** A folder with a model, data and rewards, right and wrong, and what commands say that are given them. */
+import { execFileSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -132,6 +133,7 @@ async function fill(at: (name: string) => string): Promise<void> {
   writeFileSync(at('language.yaml'), 'sources: { judge: { type: model, path: model } }\n')
   writeFileSync(at('proto-rewards.yaml'), '__proto__: { a: 1 }\nsources: { judge: { type: rule, rule: exactMatch } }\n')
   writeFileSync(at('file'), '')
+  execFileSync('mkfifo', [at('pipe')])
   symlinkSync('loop', at('loop'))
   mkdirSync(at('folder.yaml'))
   mkdirSync(at('folder.jsonl'))
