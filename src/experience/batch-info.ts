@@ -1,6 +1,7 @@
 /** What is worth logging of a batch of experiences. Pure. */
 
 import type { Collected, ScoredSample } from './collect.js'
+import type { ExperienceConfig } from './config.js'
 import type { AdvantageInfo } from './derive-advantages.js'
 import type { Dropped, ExperienceInfo, StageSeconds } from './experience.js'
 import { paddingShare } from './inference.js'
@@ -13,9 +14,10 @@ export function batchInfo(options: {
   collected: Pick<Collected, 'rounds' | 'missingGroups' | 'rewardOverlap' | 'groups'>
   dropped: readonly Dropped[]
   seconds: StageSeconds
-  microRolloutBatchSize: number
+  /** How sequences were scored. */
+  scoring: Pick<ExperienceConfig, 'microRolloutBatchSize' | 'packingSamples'>
 }): ExperienceInfo {
-  const { advantages, samples, entropies, collected, dropped, seconds } = options
+  const { advantages, samples, entropies, collected, dropped, seconds, scoring } = options
   const lengths = samples.map(({ sample }) => sample.promptIds.length + sample.responseIds.length)
   const { tokens } = advantages
   return {
@@ -35,7 +37,7 @@ export function batchInfo(options: {
     seconds,
     generatedTokensPerSecond: seconds.generation === 0 ? 0 : tokens / seconds.generation,
     tokensPerSecond: seconds.total === 0 ? 0 : tokens / seconds.total,
-    paddingAvoided: paddingShare(lengths, options.microRolloutBatchSize),
+    paddingAvoided: scoring.packingSamples ? paddingShare(lengths, scoring.microRolloutBatchSize) : 0,
     rewardOverlap: collected.rewardOverlap,
   }
 }

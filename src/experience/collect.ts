@@ -69,6 +69,7 @@ export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): 
     ignoreEos: config.ignoreEos,
     stop: config.stop,
     stopIds: config.ignoreEos ? [] : tokenizer.turnEndIds,
+    ...(config.structured ? { structured: config.structured } : {}),
   }
 }
 

@@ -9,6 +9,15 @@ const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape }
 /** Logits are divided by it in float32: beyond these bounds they would be 0 or infinite. */
 const isTemperature = (value: number): boolean => value === 0 || (value >= 1e-6 && value <= 1e6)
 
+const structuredSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('regex'), pattern: z.string().min(1) }),
+  z.strictObject({ kind: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ kind: z.literal('ebnf'), grammar: z.string().min(1) }),
+])
+
+/** What an engine must be to hold responses to a form. */
+export const structuredNeeds = 'vLLM 0.11 or later can, and SGLang with a grammar backend'
+
 /** How responses are sampled; may also be given for one call. */
 export const generationShape = {
   temperature: z
@@ -30,6 +39,11 @@ export const generationShape = {
   minNewTokens: z.int().min(0).default(1).describe('tokens before which the end of sequence is not sampled'),
   ignoreEos: z.boolean().default(false).describe("the model's own end-of-sequence tokens do not end a response"),
   stop: z.array(z.string().min(1)).default([]).describe('texts that end a response; they stay part of it'),
+  structured: structuredSchema
+    .optional()
+    .describe(
+      'form that responses are held to while they are sampled: { kind: regex, pattern }, { kind: json-schema, schema } or { kind: ebnf, grammar }; vLLM and SGLang only',
+    ),
   skipSpecialTokens: z.boolean().default(false).describe("leave special tokens out of an experience's texts"),
   useFire: z.boolean().default(false).describe('sample the first token at firstTokenTemperature (FIRE)'),
   firstTokenTemperature: z

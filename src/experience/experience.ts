@@ -107,7 +107,7 @@ export interface ExperienceInfo extends AdvantageInfo {
   /** Response tokens of the batch by the seconds of generation, and by all. */
   readonly generatedTokensPerSecond: number
   readonly tokensPerSecond: number
-  /** Share of the rows of padded batches that packing does not compute. */
+  /** Share of the rows of padded batches that packing does not compute; 0 without packing. */
   readonly paddingAvoided: number
   /** Share of the time of reward calls during which others were still generated. */
   readonly rewardOverlap: number

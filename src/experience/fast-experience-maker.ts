@@ -4,10 +4,12 @@
  */
 import type { MediaItem, PolicyVersion } from '../model/index.js'
 import {
+  type ResolvedRewardModels,
   RewardComputationEngine,
   type RewardEngineOptions,
   type RewardMedia,
   type RewardRow,
+  rewardModelsOf,
   rewardOptionNames,
 } from '../reward/index.js'
 import type { Generator } from '../rollout/index.js'
@@ -22,12 +24,14 @@ import {
   type ExperienceParts,
   type GenerationOptions,
   resolveExperienceConfig,
+  structuredNeeds,
 } from './config.js'
 import { type DerivedRollout, deriveAdvantages } from './derive-advantages.js'
 import { highEntropyMask } from './entropy-filter.js'
 import type { Experience, ExperienceBatch, StageSeconds } from './experience.js'
 import { type InferenceOptions, type Scorer, scoreResponses } from './inference.js'
 import { type KlController, restoreKlController, updateKlController } from './kl-controller.js'
+import { checkedParts } from './maker-parts.js'
 import { ModelTurns, noTurns, type Resident, type Turns } from './model-turns.js'
 import {
   type EncodedPrompt,
@@ -43,6 +47,7 @@ import type { RolloutSample } from './rollout-samples.js'
 import { initialRunningMoments, type RunningMoments, restoreRunningMoments } from './running-moments.js'
 
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
+type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
 /** Images and videos of a prompt, and its ids with placeholders for them, as a model takes them. */
 export interface MediaProcessor {
@@ -52,23 +57,35 @@ export interface MediaProcessor {
   ): Promise<{ ids: Int32Array; media: readonly MediaItem[] }>
 }
 
+/** A part that is null is as if it were left out. */
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
   /** Its log-probabilities are the ones that training starts from. */
   readonly actor: Scorer<'language'>
   /** What `gae` needs. */
-  readonly critic?: Scorer<'value'>
+  readonly critic?: Scorer<'value'> | null
   /** The reference that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
-  readonly initialModel?: Scorer<'language'> | 'adapter-off'
+  readonly initialModel?: Scorer<'language'> | 'adapter-off' | null
   readonly tokenizer: Tokenizer
   /** Turns images and videos into what a vision-language model reads; models that read text alone have none. */
-  readonly processor?: MediaProcessor
+  readonly processor?: MediaProcessor | null
   /** What samples: an engine over the actor's own weights, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
   readonly klController?: KlController
 }
 
+/** Without the parts that are null. */
+type Parts = Omit<FastExperienceMakerOptions, 'critic' | 'initialModel' | 'processor'> & {
+  readonly critic?: Scorer<'value'>
+  readonly initialModel?: Scorer<'language'> | 'adapter-off'
+  readonly processor?: MediaProcessor
+}
+
 export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, GenerationOptions {
+  /** Discount per token, for this call. Default: the maker's. */
+  readonly gamma?: number
+  /** GAE's lambda, for this call. Default: the maker's. */
+  readonly lambd?: number
   /** Fresh prompts for groups that were dropped. */
   readonly morePrompts?: Iterable<PromptRow<Row>> | AsyncIterable<PromptRow<Row>>
   /**
@@ -117,8 +134,11 @@ export class FastExperienceMaker {
   private calls = 0
   private klController: KlController
   private runningMoments: RunningMoments = initialRunningMoments
+  private readonly options: Parts
 
-  constructor(private readonly options: FastExperienceMakerOptions) {
+  constructor(given: FastExperienceMakerOptions) {
+    const options = checkedParts(given) as Parts
+    this.options = options
     const { own, rewards } = divided(options)
     this.config = resolveExperienceConfig(own, { critic: options.critic !== undefined })
     this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
@@ -191,7 +211,7 @@ export class FastExperienceMaker {
       collected,
       dropped: collected.dropped,
       seconds,
-      microRolloutBatchSize: config.microRolloutBatchSize,
+      scoring: config,
     })
     return { experiences, info, dropped: collected.dropped }
   }
@@ -436,6 +456,9 @@ export class FastExperienceMaker {
       problems.push('processor: images and videos need a vision-language actor and engine, and these read text alone')
     if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
       problems.push('highEntropyTokenRatio: this actor gives no entropies')
+    const form = config.structured?.kind
+    if (form !== undefined && !generator.capabilities.structured.includes(form))
+      problems.push(`structured: this generator cannot hold responses to ${form}; ${structuredNeeds}`)
     if (config.stop.length > 0 && !generator.capabilities.text)
       problems.push('stop: this generator has no tokenizer, which stop strings need')
     if (config.enableEngineSleep && !generator.capabilities.sleep)
@@ -463,7 +486,7 @@ const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'proc
 const rewardNames = new Set<string>(rewardOptionNames)
 
 /** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */
-function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions; rewards: RewardOptions } {
+function divided(options: Parts): { own: ExperienceOptions; rewards: ResolvedRewardOptions } {
   const own: Record<string, unknown> = {}
   const rewards: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(options)) {
@@ -471,7 +494,9 @@ function divided(options: FastExperienceMakerOptions): { own: ExperienceOptions;
     const target = rewardNames.has(name) ? rewards : own
     target[name] = value
   }
-  return { own, rewards }
+  const { rewardModel: _, ...others } = rewards
+  const models = rewardModelsOf(options.rewardModel, options.tokenizer)
+  return { own, rewards: { ...others, ...(models ? { rewardModel: models } : {}) } }
 }
 
 function rolloutSample({ prompt, sample, reward }: ScoredSample, inference: Inference): RolloutSample {

@@ -33,6 +33,7 @@ export {
   type GenerationOptions,
   generationShape,
   resolveExperienceConfig,
+  structuredNeeds,
 } from './config.js'
 export {
   type AdvantageInfo,

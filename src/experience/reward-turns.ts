@@ -1,8 +1,8 @@
 /** Rewards whose local models wait for their turn on a device that they share with others. */
-import type { RewardEngineOptions, RewardModel, RewardSource } from '../reward/index.js'
+import type { ResolvedRewardModels, RewardEngineOptions, RewardModel, RewardSource } from '../reward/index.js'
 import type { Resident, Turns } from './model-turns.js'
 
-type ModelRewards = Pick<RewardEngineOptions, 'rewardModel' | 'sources'>
+type ModelRewards = Pick<RewardEngineOptions, 'sources'> & { readonly rewardModel?: ResolvedRewardModels }
 
 /** Whether it is a model that can leave its device to others. */
 export function isResident(model: unknown): model is Resident {
@@ -30,9 +30,7 @@ function sourceInTurns(source: RewardSource, turns: Turns): RewardSource {
   return { ...source, score: (items, options) => turns.use(model, () => source.score(items, options)) }
 }
 
-type RewardModels = NonNullable<ModelRewards['rewardModel']>
-
-function modelsInTurns(given: RewardModels, turns: Turns): RewardModels {
+function modelsInTurns(given: ResolvedRewardModels, turns: Turns): ResolvedRewardModels {
   const wrap = (entry: RewardModel): RewardModel => ({
     ...entry,
     model: {
@@ -56,6 +54,6 @@ function listed(given: ModelRewards['rewardModel']): RewardModel[] {
   return isSingle(given) ? [given] : Object.values(given as Readonly<Record<string, RewardModel>>)
 }
 
-function isSingle(given: RewardModels): given is RewardModel {
+function isSingle(given: ResolvedRewardModels): given is RewardModel {
   return 'model' in given && 'tokenizer' in given
 }

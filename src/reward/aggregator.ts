@@ -1,4 +1,4 @@
-import { type Aggregated, answersOf } from './aggregated.js'
+import { type Aggregated, type AggregatedPair, aggregatedOf, answersOf } from './aggregated.js'
 import type { RewardInput } from './input.js'
 import { defaultLimits, type RewardSource } from './source.js'
 
@@ -23,7 +23,7 @@ export type RewardFn = (
   refs: readonly RewardInput['reference'][],
   labelMap: RewardFnLabelMap,
   inputs: readonly RewardInput[],
-) => Aggregated | Promise<Aggregated>
+) => Aggregated | AggregatedPair | Promise<Aggregated | AggregatedPair>
 
 /** A sample and what each source gave to it. */
 export interface ScoredSample {
@@ -51,7 +51,7 @@ export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): Rewa
         labelMap,
         inputs,
       )
-      return answersOf(aggregated ?? {}, samples.length)
+      return answersOf(aggregatedOf(aggregated) ?? ({} as Aggregated), samples.length)
     },
   }
 }

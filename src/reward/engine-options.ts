@@ -5,33 +5,32 @@ import type { Tokenizer } from '../text/index.js'
 import type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 import { RewardConfigError } from './errors.js'
 import { type CustomRewardFunc, customReward } from './function-source.js'
-import { type ModelRewardOptions, modelReward } from './model-source.js'
+import { modelReward } from './model-source.js'
 import { checkNames, checkRecipe, checkWeights, type RewardRecipe, recipeSchema, weightsSchema } from './recipe.js'
 import { remoteReward } from './remote/remote-source.js'
+import { type RewardModels, rewardModelsOf } from './reward-models.js'
 import { plainRules } from './rules/index.js'
 import type { RewardSource } from './source.js'
 import type { QueueEvents } from './source-queue.js'
 
-/** A reward model with its tokenizer; its name comes from where it stands. */
-export type RewardModel = Omit<ModelRewardOptions, 'name' | 'policyTokenizer'>
-
+/** `null`, as Python's `None`, is as if the option were left out. */
 export interface RewardEngineOptions extends QueueEvents {
   /** Sources made by `sampleReward`, `defineReward`, `modelReward`, `remoteReward`, a rule, or anything else that is one. */
   readonly sources?: readonly RewardSource[]
-  /** Local reward models: one, a list, or by name. */
-  readonly rewardModel?: RewardModel | readonly RewardModel[] | Readonly<Record<string, RewardModel>>
+  /** Local reward models, bare or with a tokenizer of their own: one, a list, or by name. */
+  readonly rewardModel?: RewardModels
   /** The policy's tokenizer: reward models with the same one get the ids it sampled. */
   readonly tokenizer?: Tokenizer
   /** Remote reward models in LightRFT's dialect (http, https) or KServe's (grpc, grpcs): one, a list of different ones, or by name. */
-  readonly remoteRmUrl?: string | readonly string[] | Readonly<Record<string, string>>
+  readonly remoteRmUrl?: string | readonly string[] | Readonly<Record<string, string>> | null
   /** LightRFT's `(queries, prompts, labels)`. */
-  readonly customRewardFunc?: CustomRewardFunc
+  readonly customRewardFunc?: CustomRewardFunc | null
   /** LightRFT's aggregator: makes one reward of what the sources say, or of the samples alone. */
-  readonly rewardFn?: RewardFn
+  readonly rewardFn?: RewardFn | null
   /** Names of the sources by their place: reward models, then remote ones, then `customRewardFunc`, then `sources`. */
-  readonly rewardFnLabelMap?: RewardFnLabelMap
+  readonly rewardFnLabelMap?: RewardFnLabelMap | null
   /** By a sample's label, which sources its reward is made of. */
-  readonly rewardRecipe?: RewardRecipe
+  readonly rewardRecipe?: RewardRecipe | null
   /** For every sample: the weight of each source. */
   readonly weights?: Readonly<Record<string, number>>
   /**
@@ -79,7 +78,7 @@ const optionShape = {
       { error: 'expected a reward source, such as sampleReward(fn) or remoteReward({ ... })' },
     ),
   ),
-  rewardModel: anything<NonNullable<RewardEngineOptions['rewardModel']>>(),
+  rewardModel: anything<RewardModels>(),
   tokenizer: anything<Tokenizer>(),
   remoteRmUrl: z.union([z.string(), z.array(z.string()), z.record(z.string(), z.string())], {
     error: 'expected a URL, a list of URLs, or URLs by name',
@@ -104,7 +103,17 @@ const optionSchema = z.strictObject(optionShape).partial()
 /** The options there are, for whoever takes them among others. */
 export const rewardOptionNames = Object.keys(optionShape) as (keyof RewardEngineOptions)[]
 
-export function resolveRewards(options: RewardEngineOptions): ResolvedRewards {
+export function resolveRewards(given: RewardEngineOptions): ResolvedRewards {
+  return resolveGiven(withoutNulls(given))
+}
+
+type GivenRewards = { readonly [Name in keyof RewardEngineOptions]: NonNullable<RewardEngineOptions[Name]> }
+
+function withoutNulls(options: RewardEngineOptions): GivenRewards {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as GivenRewards
+}
+
+function resolveGiven(options: GivenRewards): ResolvedRewards {
   const result = optionSchema.safeParse(options)
   if (!result.success)
     throw new RewardConfigError(`rewards: ${schemaProblems(result.error, { known: rewardOptionNames }).join('; ')}`)
@@ -124,7 +133,7 @@ export function resolveRewards(options: RewardEngineOptions): ResolvedRewards {
   }
 }
 
-function combinationOf(options: RewardEngineOptions, sources: readonly RewardSource[]): Combination {
+function combinationOf(options: GivenRewards, sources: readonly RewardSource[]): Combination {
   const { rewardFn, rewardRecipe, weights } = options
   if (weights && (rewardFn || rewardRecipe))
     throw new RewardConfigError(`weights and ${rewardFn ? 'rewardFn' : 'rewardRecipe'} exclude each other; give one`)
@@ -146,14 +155,16 @@ function combinationOf(options: RewardEngineOptions, sources: readonly RewardSou
 }
 
 /** In the order `rewardFnLabelMap` counts them. */
-function collectSources(options: RewardEngineOptions): RewardSource[] {
+function collectSources(options: GivenRewards): RewardSource[] {
   const { rewardModel, remoteRmUrl, customRewardFunc, sources = [], tokenizer } = options
   const makers: { name: string | undefined; usual: string; make: (name: string) => RewardSource }[] = [
-    ...named(rewardModel, 'rewardModel', value => 'model' in value).map(({ value, ...rest }) => ({
-      ...rest,
-      make: (name: string) =>
-        modelReward({ ...value, name, ...(tokenizer === undefined ? {} : { policyTokenizer: tokenizer }) }),
-    })),
+    ...named(rewardModelsOf(rewardModel, tokenizer), 'rewardModel', value => 'model' in value).map(
+      ({ value, ...rest }) => ({
+        ...rest,
+        make: (name: string) =>
+          modelReward({ ...value, name, ...(tokenizer === undefined ? {} : { policyTokenizer: tokenizer }) }),
+      }),
+    ),
     ...named(remoteRmUrl, 'remoteRm', value => typeof value === 'string').map(({ value: url, ...rest }) => ({
       ...rest,
       make: (name: string) => remoteReward({ name, url }),

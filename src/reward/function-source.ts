@@ -1,4 +1,4 @@
-import { type Aggregated, answersOf } from './aggregated.js'
+import { type Aggregated, type AggregatedPair, aggregatedOf, answersOf } from './aggregated.js'
 import type { RewardInput } from './input.js'
 import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource, resolveLimits } from './source.js'
 
@@ -11,7 +11,7 @@ export type SampleReward = (input: RewardInput, options: { signal: AbortSignal }
 export type BatchReward = (
   inputs: readonly RewardInput[],
   options: { signal: AbortSignal },
-) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated>
+) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated | AggregatedPair>
 
 /**
  * LightRFT's `custom_reward_func`: texts of prompt and response together, prompts, labels. The records themselves come last,
@@ -22,7 +22,7 @@ export type CustomRewardFunc = (
   prompts: readonly string[],
   labels: readonly (string | undefined)[],
   inputs: readonly RewardInput[],
-) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated>
+) => MaybePromise<ArrayLike<RewardAnswer> | Aggregated | AggregatedPair>
 
 export interface FunctionOptions extends LimitOptions {
   /** Default: the function's own name. */
@@ -55,7 +55,9 @@ export function batchReward(fn: BatchReward, options: FunctionOptions = {}): Rew
     limits: resolveLimits(name, defaultLimits.batchFunction, limits),
     score: async (inputs, context) => {
       const given = await fn(inputs, context)
-      return isAggregated(given) ? answersOf(given, inputs.length) : given
+      const aggregated = aggregatedOf(given)
+      // What else a function may return is for the caller to judge.
+      return aggregated ? answersOf(aggregated, inputs.length) : (given as ArrayLike<RewardAnswer>)
     },
   }
 }
@@ -70,9 +72,4 @@ export function customReward(fn: CustomRewardFunc, options: FunctionOptions = {}
       inputs,
     )
   return batchReward(asBatch, { ...options, name: options.name ?? (fn.name || 'customRewardFunc') })
-}
-
-/** What else a function may return is for the caller to judge. */
-function isAggregated(value: unknown): value is Aggregated {
-  return typeof value === 'object' && value !== null && 'rewards' in value
 }

@@ -1,9 +1,9 @@
 /** All of this room but what loads modules: which is what a module that is loaded can import. */
-export type { Aggregated, MetricValues } from './aggregated.js'
+export type { Aggregated, AggregatedPair, MetricValues } from './aggregated.js'
 export type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 export { type DefinedReward, defineReward } from './define-reward.js'
 export { type ComputeOptions, type RewardBatch, RewardComputationEngine } from './engine.js'
-export { type RewardEngineOptions, type RewardModel, rewardOptionNames } from './engine-options.js'
+export { type RewardEngineOptions, rewardOptionNames } from './engine-options.js'
 export { RewardConfigError, RewardStoppedError, SourceError } from './errors.js'
 export {
   type BatchReward,
@@ -31,6 +31,7 @@ export { type DialectName, dialectNames, type SentAs } from './remote/dialects.j
 export { type GrpcRewardOptions, grpcReward } from './remote/grpc-source.js'
 export { type HttpRewardOptions, httpReward, type TlsOptions } from './remote/http-source.js'
 export { remoteReward } from './remote/remote-source.js'
+export { type ResolvedRewardModels, type RewardModel, type RewardModels, rewardModelsOf } from './reward-models.js'
 export {
   type AnswerPlace,
   type ExactMatchOptions,

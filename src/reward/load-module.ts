@@ -103,7 +103,14 @@ async function resolved(given: RewardEngineOptions, tokenizer: string | undefine
       : { ...given, tokenizer: await (await import('../text/index.js')).Tokenizer.load(tokenizer) }
   const { sources, combination } = resolveRewards(options)
   const { weights, rewardRecipe, onRewardFailure, failureRetries, patienceMinutes, blockedMs } = options
-  const plain = { weights, rewardRecipe, onRewardFailure, failureRetries, patienceMinutes, blockedMs }
+  const plain = {
+    weights,
+    rewardRecipe: rewardRecipe ?? undefined,
+    onRewardFailure,
+    failureRetries,
+    patienceMinutes,
+    blockedMs,
+  }
   const { onLate, onBlocked, onAway } = options
   const events = defined({ onLate, onBlocked, onAway }) as LoadedFile['events']
   const all: RewardSource<never>[] = [...sources]

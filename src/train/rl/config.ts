@@ -9,6 +9,7 @@ import {
   generationShape,
   klControllerSchema,
   resolveExperienceConfig,
+  structuredNeeds,
 } from '../../experience/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
@@ -230,6 +231,15 @@ function generatorProblems(config: RlConfig): string[] {
     problems.push(
       'useFire: vLLM samples at temperatures up to 2; a hotter first token is drawn here from the likeliest: set topK, as to 16',
     )
+  const form = config.structured?.kind
+  if (form !== undefined && type === 'local')
+    problems.push(`structured: the local engine cannot hold responses to ${form}; ${structuredNeeds}`)
+  if (form !== undefined && type === 'vllm' && config.useFire && config.firstTokenTemperature > 2)
+    problems.push(
+      'structured: a first token hotter than 2 is drawn here, and cannot be held to a form; lower firstTokenTemperature',
+    )
+  if (form !== undefined && config.tisCap !== undefined)
+    problems.push('tisCap: needs sampling without filters, and structured filters every token; leave out one of them')
   if (maxStaleness > 0 && type === 'local')
     problems.push('maxStaleness: the local engine samples from the very weights that are trained; it needs servers')
   if (maxStaleness > 0 && config.tisCap === undefined)
@@ -290,9 +300,12 @@ export function updatesPerIteration(config: RlConfig): number {
 
 /**
  * Whether the actor scores a rollout before it is trained on. Where a rollout gets exactly one step, nothing is weighed by
- * importance and KL is not part of the rewards, the step's own forward pass has the same numbers.
+ * importance and KL is not part of the rewards, the step's own forward pass has the same numbers; not so with an adapter's
+ * dropout, which an adapter that was trained before may have too.
  */
 export function oldLogprobsOf(config: RlConfig): 'score' | 'skip' {
   const klInRewards = referenceOf(config) !== 'none' && !config.useKlLoss && config.klController.coef > 0
-  return updatesPerIteration(config) === 1 && config.tisCap === undefined && !klInRewards ? 'skip' : 'score'
+  const dropsOut = config.adapter !== undefined || (config.lora?.dropout ?? 0) > 0
+  const oneStep = updatesPerIteration(config) === 1
+  return oneStep && config.tisCap === undefined && !klInRewards && !dropsOut ? 'skip' : 'score'
 }

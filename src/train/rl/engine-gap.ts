@@ -24,7 +24,7 @@ export interface GapInputs {
  * policy that is nearly certain of every token has no difference that is larger.
  */
 export function engineGap({ experiences, logprobs, config }: GapInputs): EngineGap | undefined {
-  if (config.topP < 1 || config.topK > 0) return undefined
+  if (config.topP < 1 || config.topK > 0 || config.structured) return undefined
   let [sum, tokens, max] = [0, 0, 0]
   for (const [i, { engineLogprobs, responseIds }] of experiences.entries()) {
     const own = logprobs[i]

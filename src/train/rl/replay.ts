@@ -224,7 +224,7 @@ function refusingGenerator(): Generator {
       text: true,
       tokens: false,
       media: false,
-      structured: [],
+      structured: ['regex', 'json-schema', 'ebnf'],
       sleep: false,
       weights: ['shared'],
     },
