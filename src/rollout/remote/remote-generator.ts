@@ -167,6 +167,7 @@ export class RemoteGenerator implements Generator {
   async close(): Promise<void> {
     if (this.isClosed) return
     this.isClosed = true
+    await this.control.wakeAtEnd()
     this.pool.close()
     await Promise.all(this.pool.replicas.map(({ server }) => server.close()))
   }

@@ -239,6 +239,13 @@ export class ReplicaControl implements HealthHooks {
     return this.inTurn(() => this.wakeServers())
   }
 
+  /** Leaves no server asleep for those who use it next: SGLang cannot be asked whether it sleeps. One that cannot be woken is left. */
+  async wakeAtEnd(): Promise<void> {
+    const asleep = this.connected.filter(({ isAsleep }) => isAsleep)
+    if (asleep.length === 0) return
+    await this.inTurn(() => Promise.allSettled(asleep.map(({ server }) => this.dialect.wake(server))))
+  }
+
   /** What was to be loaded meanwhile is, before anything is generated. */
   private async wakeServers(): Promise<void> {
     if (!this.sleeps) return

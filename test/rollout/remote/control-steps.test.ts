@@ -142,6 +142,13 @@ describe.concurrent.each(kinds)('$name: sleep', kind => {
     }
   })
 
+  test('closed while it sleeps: awake for those who use it next', async () => {
+    const { generator, server } = await world(kind)
+    await generator.sleep()
+    await generator.close()
+    expect(server.engine.asleep).toBe(false)
+  })
+
   test('one that was started anew while it should sleep is not woken, and given its weights', async () => {
     const { generator, server } = await world(kind)
     await generator.updateWeights(updateTo(7))
