@@ -302,7 +302,8 @@ async function loadParts(
         directory: weightsDirectoryOf(config),
         weights: config.generator.weights,
         dtype: actor.dtype,
-        proofIds: await proofIdsOf(tokenizer, generator.maxLength),
+        // A server may take more than the model.
+        proofIds: await proofIdsOf(tokenizer, Math.min(generator.maxLength, actor.maxLength)),
         signal: job.signal,
       }),
       maker,

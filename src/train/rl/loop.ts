@@ -243,7 +243,15 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         packing,
         targetKl: config.targetKl,
         // Where the rollout was not scored, this is the first look at it.
-        beforeStep: state.updates.length === 0 ? found => checkSamples(chosen, found) : undefined,
+        beforeStep:
+          state.updates.length === 0
+            ? // A training pass may have dropout: what the rollout was scored with is compared, where it was.
+              found =>
+                checkSamples(
+                  chosen,
+                  chosen.map((one, i) => one.logprobs ?? found[i]),
+                )
+            : undefined,
       })
       if (made.step) await ema?.follow()
       return made

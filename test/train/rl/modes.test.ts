@@ -41,6 +41,7 @@ test.each([
   ['KL in the rewards', { algorithm: 'rloo' }, ['actor', 'language']],
   ['importance weights', { algorithm: 'grpo', klController: none, tisCap: 2 }, ['actor']],
   ['an adapter is its own reference', { algorithm: 'rloo', lora: { rank: 2 } }, ['actor', 'actor without adapter']],
+  ['dropout of an adapter', { algorithm: 'grpo', klController: none, lora: { rank: 2, dropout: 0.1 } }, ['actor']],
   ['a critic', { algorithm: 'ppo', nSamplesPerPrompt: 1, updateEpochs: 1 }, ['actor', 'critic', 'language']],
 ] as const)('%s', async (_, options, expected) => {
   expect(await scored(options)).toEqual([...expected])
