@@ -1,9 +1,13 @@
 /** What a dry run found, for people. */
-import type { DataReport } from '../data/index.js'
-import { type CheckedModels, type CheckedTraining, deviceMemory, type ModelMemory } from '../train/index.js'
+import { type CheckedData, type CheckedModels, deviceMemory, type ModelMemory } from '../train/index.js'
+
+export interface DryRun {
+  readonly models: CheckedModels
+  readonly data: readonly CheckedData[]
+}
 
 /** Lines about data, models and memory. */
-export function dryRunReport({ models, data }: CheckedTraining): string[] {
+export function dryRunReport({ models, data }: DryRun): string[] {
   return ['', ...data.flatMap(dataLines), ...memoryReport(models), 'Everything checks out.']
 }
 
@@ -12,7 +16,7 @@ export function memoryReport(models: CheckedModels): string[] {
   return ['', ...memoryLines(models, deviceMemory(models.device)), '']
 }
 
-function dataLines({ files, rows, formats, skipped, train, validation }: DataReport): string[] {
+function dataLines({ files, rows, formats, skipped, train, validation, tooLong }: CheckedData): string[] {
   const named = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${number(count)}`)
@@ -22,7 +26,14 @@ function dataLines({ files, rows, formats, skipped, train, validation }: DataRep
     `data: ${number(rows)} rows in ${files.length === 1 ? files[0]!.path : `${files.length} files`} (${named(formats)})`,
     `  ${number(train)} examples to train on, ${number(validation)} held out`,
     ...left,
+    ...(tooLong ? tooLongLines(tooLong) : []),
   ]
+}
+
+/** Nothing where every example fits. */
+export function tooLongLines({ option, limit, cut, leftOut }: NonNullable<CheckedData['tooLong']>): string[] {
+  if (cut + leftOut === 0) return []
+  return [`  longer than ${option} (${number(limit)} tokens): ${number(cut)} cut, ${number(leftOut)} left out`]
 }
 
 const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'total'] as const

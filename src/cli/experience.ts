@@ -7,6 +7,7 @@ import {
   type ExperienceInfo,
   type ExperienceOptions,
   FastExperienceMaker,
+  promptLimit,
   resolveExperienceConfig,
 } from '../experience/index.js'
 import { type Output, openOutput } from '../files/index.js'
@@ -15,7 +16,7 @@ import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import { eventLine } from '../rollout/index.js'
 import { resolveDevice } from '../tensor/index.js'
-import { type Tokenizer, templateUse } from '../text/index.js'
+import { fitPrompt, promptTurns, type Tokenizer, templateUse } from '../text/index.js'
 import {
   checkGenerator,
   checkModels,
@@ -27,6 +28,7 @@ import {
   rewardLoading,
   type TrainingPlan,
 } from '../train/index.js'
+import { tooLongLines } from './dry-run.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
@@ -82,9 +84,11 @@ interface Surroundings {
 /** What can be checked without the models: their files, the prompts, the rewards and how they go together. */
 async function prepare(config: ExperienceFile, signal: AbortSignal) {
   const options = experienceOptions(config)
-  resolveExperienceConfig(options, { critic: config.critic !== undefined })
+  const resolved = resolveExperienceConfig(options, { critic: config.critic !== undefined })
   const models = await checkModels(planOf(config))
   requireMachine(models)
+  const { context } = models.models[0]!.config.decoder
+  const limit = promptLimit(resolved, context)
   await checkGenerator(config.generator)
   const { promptColumn, labelColumn, referenceColumn } = config
   const { tokenizer } = models
@@ -104,7 +108,7 @@ async function prepare(config: ExperienceFile, signal: AbortSignal) {
       },
       check: row => engine.rowProblem(row),
     })
-    return { options, prompts, description, tokenizer, rewards, close: () => engine.close() }
+    return { options, prompts, description, tokenizer, limit, rewards, close: () => engine.close() }
   } catch (error) {
     await engine.close()
     throw error
@@ -129,17 +133,26 @@ function planOf(config: ExperienceFile): TrainingPlan {
     device: config.device,
     gradientCheckpointing: false,
     sequences: Math.min(samples, config.microRolloutBatchSize),
-    generation: { samples, promptMaxLen, maxNewTokens, engine },
+    generation: { samples, promptMaxLen, promptTruncation: config.promptTruncation, maxNewTokens, engine },
     chatTemplate: config.chatTemplate,
     seed: config.seed,
   }
 }
 
 async function checkOnly(config: ExperienceFile, { report, signal }: Omit<Surroundings, 'output'>): Promise<void> {
-  const { prompts, description, close } = await orInterrupted(signal, () => true, prepare(config, signal))
+  const prepared = await orInterrupted(signal, () => true, prepare(config, signal))
+  const { prompts, description, tokenizer, limit, close } = prepared
   await close()
   report.line(stringify(config).trimEnd())
   report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
+  const counts = { cut: 0, leftOut: 0 }
+  for (const { prompt } of prompts) {
+    const turns = promptTurns(prompt, tokenizer, config.chatTemplate)
+    const fitted = await fitPrompt(turns, { tokenizer, limit, side: config.promptTruncation })
+    if (fitted.kind === 'too-long') counts.leftOut++
+    else if (fitted.cut > 0) counts.cut++
+  }
+  for (const line of tooLongLines({ option: 'promptMaxLen', limit, ...counts })) report.line(line)
 }
 
 async function experience(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
@@ -343,6 +356,9 @@ function summary(info: ExperienceInfo): string[] {
     ...(info.entropy === undefined ? [] : [row('entropy', number(info.entropy))]),
     ...(info.groups
       ? [row('groups', `${info.groups.count}, ${number(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
+      : []),
+    ...(info.promptsCut + info.promptsLeftOut > 0
+      ? [row('long prompts', `${info.promptsCut} cut, ${info.promptsLeftOut} left out`)]
       : []),
     row('truncated', `${number(100 * info.truncatedShare)} %`),
     ...(Object.keys(info.drops).length > 0 ? [row('dropped', named(info.drops))] : []),

@@ -21,7 +21,7 @@ import {
   type ResolvedConfig,
   withOrigin,
 } from '../train/index.js'
-import { dryRunReport, memoryReport } from './dry-run.js'
+import { type DryRun, dryRunReport, memoryReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
 import { resolvedConfig } from './resolved-config.js'
@@ -91,9 +91,11 @@ async function train<C>(
     for (const note of [...notes, ...idleOptions({ config, origins }, training.idle)]) report.line(note)
   }
   if (dryRun) {
-    const onChecked = (checked: CheckedTraining): 'stop' => {
+    const onChecked = async ({ models, data, countTooLong }: CheckedTraining): Promise<'stop'> => {
+      const tooLong = await countTooLong()
       said()
-      showChecked({ config: config as RawConfig, origins }, checked, report)
+      const counted = data.map((one, i) => ({ ...one, ...(tooLong[i] ? { tooLong: tooLong[i] } : {}) }))
+      showChecked({ config: config as RawConfig, origins }, { models, data: counted }, report)
       return 'stop'
     }
     const checks = training.run({ ...job, onChecked }).catch(error => showMachine(error, report))
@@ -146,11 +148,7 @@ async function checkOutput(output: string, intent: 'start' | 'resume', report: R
     })
 }
 
-function showChecked(
-  { config, origins }: ResolvedConfig<RawConfig>,
-  { models, data }: CheckedTraining,
-  report: Report,
-): void {
+function showChecked({ config, origins }: ResolvedConfig<RawConfig>, { models, data }: DryRun, report: Report): void {
   process.stdout.write(`${resolvedConfig(config, origins)}\n`)
   for (const line of dryRunReport({ models, data })) report.line(line)
 }

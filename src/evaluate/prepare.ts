@@ -137,7 +137,7 @@ interface OpenData {
 
 /** The same files as conversations, for perplexity, and as prompts, for everything else: as what is wanted and their rows allow. */
 async function openData(config: EvaluationConfig, context: number, signal: AbortSignal): Promise<OpenData> {
-  const { data, promptTemplate, systemPrompt, chatTemplate, maxBadRows, seed, metrics } = config
+  const { data, promptTemplate, systemPrompt, chatTemplate, maxBadRows, seed, metrics, maxNewTokens } = config
   // As held-out rows: these are visited once each, in the order of the files.
   const options = {
     ...dataOptionsSchema.parse({ validationData: data, promptTemplate, systemPrompt, chatTemplate, maxBadRows }),
@@ -155,7 +155,7 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
   }
   const conversations = wants(metrics, ['perplexity']) ? await open('conversations', context) : undefined
   const others = evaluationMetrics.filter(metric => metric !== 'perplexity')
-  const prompts = wants(metrics, others) ? await open('prompts', context - 1) : undefined
+  const prompts = wants(metrics, others) ? await open('prompts', Math.max(1, context - maxNewTokens)) : undefined
   if (!conversations && !prompts) throw unreadable(problems)
   const datasets = [conversations, prompts].filter(one => one !== undefined)
   const files = [...new Set(datasets[0]!.report.files.map(({ path }) => path))]

@@ -11,7 +11,7 @@ export function batchInfo(options: {
   advantages: AdvantageInfo
   samples: readonly ScoredSample[]
   entropies: readonly (Float32Array | undefined)[]
-  collected: Pick<Collected, 'rounds' | 'missingGroups' | 'rewardOverlap' | 'groups'>
+  collected: Pick<Collected, 'rounds' | 'missingGroups' | 'rewardOverlap' | 'groups' | 'promptCounts'>
   dropped: readonly Dropped[]
   seconds: StageSeconds
   /** How sequences were scored. */
@@ -23,6 +23,8 @@ export function batchInfo(options: {
   return {
     ...advantages,
     prompts: collected.groups.length,
+    promptsCut: collected.promptCounts.cut,
+    promptsLeftOut: collected.promptCounts.leftOut,
     components: means(samples.map(({ reward }) => reward.components)),
     metrics: means(samples.map(({ reward }) => reward.metrics)),
     totalLength: distribution(lengths),

@@ -18,7 +18,7 @@ import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
 import type { Dropped, SampleTexts } from './experience.js'
 import type { Turns } from './model-turns.js'
-import type { EncodedPrompt } from './prompts.js'
+import { countPrompts, type EncodedPrompt, type PromptCounts } from './prompts.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 import { configuredOverlongPenalty } from './shaping.js'
 
@@ -38,6 +38,7 @@ export interface Collected {
   readonly dropped: readonly Dropped[]
   readonly rounds: number
   readonly missingGroups: number
+  readonly promptCounts: PromptCounts
   readonly seconds: { readonly encoding: number; readonly generation: number; readonly reward: number }
   readonly rewardOverlap: number
 }
@@ -175,6 +176,7 @@ export class Collector {
         dropped: this.dropped,
         rounds: rounds.length,
         missingGroups: prompts.length - selection.kept.length,
+        promptCounts: countPrompts([...new Set(rounds.flat().map(one => one.prompt))]),
         seconds: this.seconds,
         rewardOverlap: this.rewardMs === 0 ? 0 : this.overlappedMs / this.rewardMs,
       }

@@ -62,11 +62,13 @@ export const experienceShape = {
     .int()
     .min(1)
     .optional()
-    .describe("tokens a prompt may have (default: what the model's context leaves)"),
+    .describe("tokens a prompt may have (default: the model's context less maxNewTokens)"),
   promptTruncation: z
     .enum(['left', 'right', 'reject'])
     .default('left')
-    .describe('of longer prompts: cut off the beginning, the end, or do without them'),
+    .describe(
+      "of longer prompts: cut off the beginning of the user's text, its end, or do without them; what a chat template writes stays",
+    ),
   microRolloutBatchSize: z
     .int()
     .min(1)

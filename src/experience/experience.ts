@@ -89,6 +89,9 @@ export interface StageSeconds {
 
 export interface ExperienceInfo extends AdvantageInfo {
   readonly prompts: number
+  /** Prompts that were longer than `promptMaxLen`: those that were cut, and those that were left out. */
+  readonly promptsCut: number
+  readonly promptsLeftOut: number
   /** Means over samples, by the reward source's and the metric's name. */
   readonly components: Readonly<Record<string, number>>
   readonly metrics: Readonly<Record<string, number>>

@@ -39,6 +39,7 @@ import {
   type Prompt,
   type PromptColumns,
   type PromptRow,
+  promptLimit,
   promptRows,
 } from './prompts.js'
 import { isResident, modelsOfRewards, rewardsInTurns } from './reward-turns.js'
@@ -298,6 +299,8 @@ export class FastExperienceMaker {
     const { config, columns, morePrompts, signal, journal } = this.settingsOf(options)
     const started = performance.now()
     signal?.throwIfAborted()
+    const limit = promptLimit(config, this.options.generator.maxLength)
+    if (limit < 1) throw new ExperienceConfigError([noRoom(config, this.options.generator)])
     const call = this.calls++
     let place = 0
     const encode = (row: PromptRow<Row>): Promise<EncodedPrompt> =>
@@ -305,7 +308,7 @@ export class FastExperienceMaker {
         tokenizer: this.options.tokenizer,
         promptTruncation: config.promptTruncation,
         chatTemplate: config.chatTemplate,
-        limit: Math.min(config.promptMaxLen ?? Number.POSITIVE_INFINITY, this.options.generator.maxLength - 1),
+        limit,
         group: `${call}.${place++}`,
       })
     const given = promptRows(prompts, columns)
@@ -463,13 +466,17 @@ export class FastExperienceMaker {
       problems.push('stop: this generator has no tokenizer, which stop strings need')
     if (config.enableEngineSleep && !generator.capabilities.sleep)
       problems.push('enableEngineSleep: this generator cannot sleep')
-    if (config.promptMaxLen !== undefined && config.promptMaxLen >= generator.maxLength)
+    if (promptLimit(config, generator.maxLength) < 1) problems.push(noRoom(config, generator))
+    else if (config.promptMaxLen !== undefined && config.promptMaxLen >= generator.maxLength)
       problems.push(
         `promptMaxLen: ${config.promptMaxLen} leaves no token to generate; the engine's sequences have ${generator.maxLength} at most`,
       )
     if (problems.length > 0) throw new ExperienceConfigError(problems)
   }
 }
+
+const noRoom = ({ maxNewTokens }: ExperienceConfig, { maxLength }: Generator): string =>
+  `maxNewTokens: ${maxNewTokens} leaves no room for a prompt; the engine's sequences have ${maxLength} tokens at most. Lower it, or set promptMaxLen`
 
 const noSeconds: StageSeconds = {
   encoding: 0,

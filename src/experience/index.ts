@@ -80,7 +80,14 @@ export { type KlEstimator, klEstimators, meanKl, tokenKl } from './kl.js'
 export { type KlController, klControllerSchema, restoreKlController, updateKlController } from './kl-controller.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
-export type { EncodedPrompt, Prompt, PromptColumns, PromptRow } from './prompts.js'
+export {
+  type EncodedPrompt,
+  type Prompt,
+  type PromptColumns,
+  type PromptCounts,
+  type PromptRow,
+  promptLimit,
+} from './prompts.js'
 export type {
   Inference,
   JournalledInference,

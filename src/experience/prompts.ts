@@ -59,6 +59,27 @@ export function promptRows<Row>(prompts: readonly Prompt[], columns: PromptColum
   }))
 }
 
+/** Tokens a prompt may have: as many as are asked for, or what the longest response leaves of a sequence. Below 1: there is no room. */
+export function promptLimit(
+  { promptMaxLen, maxNewTokens }: Pick<ExperienceConfig, 'promptMaxLen' | 'maxNewTokens'>,
+  sequenceLength: number,
+): number {
+  return promptMaxLen === undefined ? sequenceLength - maxNewTokens : Math.min(promptMaxLen, sequenceLength - 1)
+}
+
+/** Prompts that were cut, and those that could not be. */
+export interface PromptCounts {
+  readonly cut: number
+  readonly leftOut: number
+}
+
+export function countPrompts(prompts: readonly Pick<EncodedPrompt, 'cutTokens' | 'tooLong'>[]): PromptCounts {
+  return {
+    cut: prompts.filter(({ cutTokens }) => cutTokens > 0).length,
+    leftOut: prompts.filter(({ tooLong }) => tooLong).length,
+  }
+}
+
 interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation' | 'chatTemplate'> {
   tokenizer: Tokenizer
   /** Tokens a prompt may have. */

@@ -1,9 +1,9 @@
 /** Everything that can be known of all stages before the first one begins: configs, rows, model headers, vocabularies, rewards. */
 import { existsSync } from 'node:fs'
-import type { DataReport } from '../data/index.js'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfig } from '../model/index.js'
 import {
+  type CheckedData,
   type CheckedModels,
   checkData,
   checkModels,
@@ -25,7 +25,7 @@ export interface CheckedStage {
   readonly resolved: StageConfig
   readonly plan: TrainingPlan
   readonly models: CheckedModels
-  readonly data: readonly DataReport[]
+  readonly data: readonly CheckedData[]
 }
 
 /**
@@ -35,7 +35,7 @@ export interface CheckedStage {
 export async function checkStages(
   stages: readonly StageName[],
   pipeline: ResolvedConfig<PipelineConfig>,
-  { base, signal }: { base: string | undefined; signal: AbortSignal },
+  { base, rows, signal }: { base: string | undefined; rows: 'read' | 'encode'; signal: AbortSignal },
 ): Promise<CheckedStage[]> {
   const { config } = pipeline
   const checked: CheckedStage[] = []
@@ -57,7 +57,11 @@ export async function checkStages(
         resolved,
         plan,
         models,
-        data: await checkData(plan, { tokenizer: models.tokenizer, signal }),
+        data: await checkData(plan, {
+          tokenizer: models.tokenizer,
+          ...(rows === 'encode' ? { context } : {}),
+          signal,
+        }),
       })
     } catch (error) {
       if (!(error instanceof WhetstoneError)) throw error

@@ -146,7 +146,12 @@ export class RlhfPipeline {
     await checkNewDirectory(this.config.saveDir).catch(error => refuse('saveDir', error))
     const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
     try {
-      return await this.#check(this.#inOrder(stages), { into: join(into, 'base_model'), resume: false, signal })
+      return await this.#check(this.#inOrder(stages), {
+        into: join(into, 'base_model'),
+        resume: false,
+        rows: 'encode',
+        signal,
+      })
     } finally {
       await rm(into, { recursive: true, force: true })
     }
@@ -210,7 +215,12 @@ export class RlhfPipeline {
     await makeDirectory(saveDir)
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
-      const checked = await this.#check(stages, { into: join(saveDir, 'base_model'), resume, signal })
+      const checked = await this.#check(stages, {
+        into: join(saveDir, 'base_model'),
+        resume,
+        rows: 'read',
+        signal,
+      })
       if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
       await this.#keepConfig()
       const log = new PipelineLog(this.config, this.#report)
@@ -241,7 +251,7 @@ export class RlhfPipeline {
 
   async #check(
     stages: readonly StageName[],
-    { into, resume, signal }: { into: string; resume: boolean; signal: AbortSignal },
+    { into, resume, rows, signal }: { into: string; resume: boolean; rows: 'read' | 'encode'; signal: AbortSignal },
   ): Promise<CheckedStage[]> {
     const context = { config: this.config, report: this.#report, signal }
     const existing = resume ? 'keep' : 'make'
@@ -249,7 +259,7 @@ export class RlhfPipeline {
     const base = stages.includes('sft')
       ? await baseModelDirectory({ ...context, extensions: this.#extensions, into, existing })
       : undefined
-    const checked = await checkStages(stages, this.#resolved, { base, signal })
+    const checked = await checkStages(stages, this.#resolved, { base, rows, signal })
     // Where SFT runs, its model has the tokenizer that is named; one that was made elsewhere may have another.
     const { tokenizerPath } = this.config
     if (base === undefined && tokenizerPath !== undefined)

@@ -98,6 +98,8 @@ export const metricNames: readonly MetricName[] = [
   metric('length/max', 'tokens', 'the longest response'),
   metric('length/prompt', 'tokens', 'mean length of prompts'),
   metric('length/truncated', 'share', 'responses that ended at the length limit'),
+  metric('prompts/cut', 'prompts', 'prompts of the iteration that were cut to `promptMaxLen`'),
+  metric('prompts/left_out', 'prompts', 'prompts of the iteration that were left out, longer than `promptMaxLen`'),
   metric('groups/zero_variance', 'share', 'groups whose samples all have the same reward, and so no advantage'),
   metric('groups/rounds', '', 'sampling rounds that dynamic sampling needed'),
   metric('samples/trained', 'samples', 'samples the iteration trained on'),

@@ -15,12 +15,14 @@ import {
   whyEmpty,
 } from '../data/index.js'
 import { InputError, refuse } from '../errors/index.js'
+import { promptLimit } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkGenerator } from './check-generator.js'
+import { countTooLong, type TooLong } from './count-lengths.js'
 import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
 import { generationCacheShare } from './open-generator.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
@@ -222,12 +224,24 @@ async function isEmpty(examples: ExampleSet<unknown>): Promise<boolean> {
   return true
 }
 
+/** What was found of a file of rows; `tooLong` where every row was encoded. */
+export interface CheckedData extends DataReport {
+  readonly tooLong?: TooLong
+}
+
+export interface CheckDataOptions {
+  readonly tokenizer: Tokenizer
+  /** Tokens that the model takes: every row is then encoded, to count those that are too long. */
+  readonly context?: number
+  readonly signal: AbortSignal
+}
+
 /** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
 export async function checkData(
   plan: TrainingPlan,
-  { tokenizer, signal }: { tokenizer: Tokenizer; signal: AbortSignal },
-): Promise<DataReport[]> {
-  const reports: DataReport[] = []
+  { tokenizer, context, signal }: CheckDataOptions,
+): Promise<CheckedData[]> {
+  const reports: CheckedData[] = []
   const { device, dtype } = plan
   const rewards =
     plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype, signal })
@@ -236,10 +250,18 @@ export async function checkData(
       const settings = dataOptionsSchema.parse(options)
       const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal, ...(answerEnd ? { answerEnd } : {}) }
       const check = rewards ? { checkPrompt: (row: PromptRow) => rewards.rowProblem(row) } : {}
-      const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check })
+      const { maxLength = context } = settings
+      const limited = maxLength === undefined ? {} : { maxLength }
+      const answered = kind === 'prompts' ? plan.generation : undefined
+      const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check, ...(answered ? {} : limited) })
       try {
         await checkExamples(dataset, tokenizer, option)
-        reports.push(dataset.report)
+        const count = { tokenizer, generation: answered, signal }
+        const tooLong =
+          context === undefined || maxLength === undefined
+            ? undefined
+            : await countTooLong(dataset, { ...count, limit: answered ? promptLimit(answered, context) : maxLength })
+        reports.push({ ...dataset.report, ...(tooLong ? { tooLong } : {}) })
       } finally {
         await dataset.close()
       }

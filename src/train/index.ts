@@ -8,7 +8,7 @@
 
 export { plainReport, type Report, reportFor, silentReport } from '../progress/index.js'
 export { checkGenerator, type WeightsForServers } from './check-generator.js'
-export { type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
+export { type CheckedData, type CheckedModel, type CheckedModels, checkData, checkModels } from './check-plan.js'
 export { engineTypes, type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'

@@ -3,6 +3,7 @@ import type { DataReport } from '../data/index.js'
 import type { Report } from '../progress/index.js'
 import type { Run } from '../run/index.js'
 import type { CheckedModels } from './check-plan.js'
+import type { TooLong } from './count-lengths.js'
 
 export interface JobOptions<C> {
   readonly config: C
@@ -19,13 +20,15 @@ export interface JobOptions<C> {
    * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
    * refuses, the dry run refuses too, since both come this way.
    */
-  readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop'
+  readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop' | Promise<'train' | 'stop'>
 }
 
 /** What the checks before a training found. */
 export interface CheckedTraining {
   readonly models: CheckedModels
   readonly data: readonly DataReport[]
+  /** Encodes every row, and counts those that are too long: a number for each of `data`. */
+  countTooLong(): Promise<readonly TooLong[]>
 }
 
 /** The value that decided which model was the best. */

@@ -57,6 +57,7 @@ export interface TrainingPlan {
 export interface PlannedGeneration {
   readonly samples: number
   readonly promptMaxLen: number | undefined
+  readonly promptTruncation: 'left' | 'right' | 'reject'
   readonly maxNewTokens: number
   readonly engine: 'here' | 'elsewhere'
 }

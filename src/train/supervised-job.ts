@@ -11,6 +11,7 @@ import type { LocalModel, Role } from '../model/index.js'
 import { Run } from '../run/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { type CheckedModels, checkExamples, checkModels } from './check-plan.js'
+import { countTooLong, type TooLong } from './count-lengths.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 import { checkedOnly, type JobOptions, type JobResult, withinRun } from './job.js'
@@ -115,7 +116,12 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
   const prepared = await prepareSupervised(job, trainer)
   const { config, models, dataset } = prepared
   try {
-    if (job.onChecked?.({ models, data: [dataset.report] }) === 'stop') return checkedOnly(config.output)
+    const { tokenizer } = models
+    const limit = config.maxLength ?? models.models[0]!.config.decoder.context
+    const count = { tokenizer, generation: undefined, limit, signal: job.signal }
+    const countAll = async (): Promise<TooLong[]> => [await countTooLong(dataset, count)]
+    if ((await job.onChecked?.({ models, data: [dataset.report], countTooLong: countAll })) === 'stop')
+      return checkedOnly(config.output)
     const run = await openRun(job, trainer, prepared)
     return await withinRun(run, job.signal, () => trainRun(job, trainer, prepared, run))
   } finally {

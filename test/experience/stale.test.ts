@@ -12,6 +12,7 @@ const collected: Collected = {
   ],
   dropped: [],
   rounds: 1,
+  promptCounts: { cut: 0, leftOut: 0 },
   missingGroups: 0,
   seconds: { encoding: 0, generation: 1, reward: 0 },
   rewardOverlap: 0,

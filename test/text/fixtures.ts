@@ -77,3 +77,10 @@ export async function tokenizerDirectory(files: Record<string, object | string>)
   }
   return dir
 }
+
+/** A file of Jinja. */
+export async function templateFile(source: string): Promise<string> {
+  const file = join(await temporaryDirectory(), 'template.jinja')
+  await writeFile(file, source)
+  return file
+}

@@ -1,21 +1,14 @@
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ChatTemplateError, Tokenizer } from '../../src/text/index.js'
 import { llamaStyle } from '../experience/world.js'
-import { FIXTURE, temporaryDirectory, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, templateFile, temporaryDirectory, tokenizerDirectory } from './fixtures.js'
 
 const conversation = [
   { role: 'user', content: 'Hi' },
   { role: 'assistant', content: 'Hello' },
 ]
 const chatmlText = '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n'
-
-async function templateFile(source: string): Promise<string> {
-  const file = join(await temporaryDirectory(), 'template.jinja')
-  await writeFile(file, source)
-  return file
-}
 
 describe('chatml', () => {
   test('in place of no template, and of another one', async () => {

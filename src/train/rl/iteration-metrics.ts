@@ -89,6 +89,8 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     'length/max': info.responseLength?.max,
     'length/prompt': mean(experiences.map(({ promptIds }) => promptIds.length)),
     'length/truncated': info.truncatedShare,
+    'prompts/cut': info.promptsCut,
+    'prompts/left_out': info.promptsLeftOut,
     'groups/zero_variance': info.groups?.zeroVarianceShare,
     'groups/rounds': info.rounds,
     'samples/trained': experiences.length,

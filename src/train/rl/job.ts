@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
-import { FastExperienceMaker } from '../../experience/index.js'
+import { FastExperienceMaker, promptLimit } from '../../experience/index.js'
 import type { LocalModel } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
@@ -10,6 +10,7 @@ import { Run } from '../../run/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../check-plan.js'
 import { harmlessKeys } from '../config/common.js'
 import { rewardLoading } from '../config/rewards.js'
+import { countTooLong, type TooLong } from '../count-lengths.js'
 import { exportModel } from '../export-model.js'
 import { checkedOnly, type JobOptions, type JobResult, withinRun } from '../job.js'
 import { type LoadContext, loadFrozen, loadTrained } from '../load-model.js'
@@ -41,7 +42,8 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   const { config, models, dataset, ptx } = prepared
   try {
     const data = [dataset, ...(ptx ? [ptx] : [])].map(({ report }) => report)
-    if (job.onChecked?.({ models, data }) === 'stop') return checkedOnly(config.output)
+    if ((await job.onChecked?.({ models, data, countTooLong: () => tooLongOf(job, prepared) })) === 'stop')
+      return checkedOnly(config.output)
     const run = await openRun(job, prepared)
     return await withinRun(run, job.signal, () => trainRun(job, prepared, run))
   } finally {
@@ -107,12 +109,21 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
         `critic.warmupIterations: ${warmupIterations} of ${iterations} iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations`,
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
-    const promptMaxLen = Math.min(config.promptMaxLen ?? context, context - 1)
+    const promptMaxLen = promptLimit(config, context)
     return { config: { ...config, promptMaxLen }, models, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** Of the prompts, and of the supervised rows that are mixed in. */
+async function tooLongOf({ signal }: JobOptions<RlConfig>, prepared: PreparedRl): Promise<TooLong[]> {
+  const { config, dataset, ptx, tokenizer } = prepared
+  const prompts = await countTooLong(dataset, { tokenizer, generation: config, limit: config.promptMaxLen, signal })
+  if (!ptx) return [prompts]
+  const { maxLength: limit = prepared.models.models[0]!.config.decoder.context } = config.ptx!
+  return [prompts, await countTooLong(ptx, { tokenizer, generation: undefined, limit, signal })]
 }
 
 /** A critic or a reference of another vocabulary would fail hours later, or never and teach nonsense. */
@@ -272,7 +283,11 @@ async function loadParts(
     const { generator } = opened
     checkImportance(config, generator)
     // Where none was asked for: servers may take less than the model.
-    const promptMaxLen = job.config.promptMaxLen ?? Math.min(config.promptMaxLen, generator.maxLength - 1)
+    const promptMaxLen = Math.min(config.promptMaxLen, promptLimit(job.config, generator.maxLength))
+    if (promptMaxLen < 1)
+      throw new InputError(
+        `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens that the servers take`,
+      )
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
       promptMaxLen,

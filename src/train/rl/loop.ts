@@ -59,6 +59,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   let metrics: Record<string, number> = {}
   const summaries = new MetricSummaries(summarized)
   const changes = new ChangeWatch()
+  let longPromptsTold = false
   const save = async (): Promise<void> => {
     if (state === saved) return
     progress.stage('saving')
@@ -139,6 +140,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       progress.stage('updating')
       const { experiences } = batch
       if (experiences.length === 0) warnOfNothing(batch, iteration)
+      warnOfLongPrompts(batch, iteration)
       const plan = iterationPlan(config, { iteration, samples: experiences.length })
       const logprobs = experiences.map(one => one.logprobs)
       if (state.updates.length === 0) checkSamples(experiences, logprobs)
@@ -320,6 +322,15 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
     const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
     warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`)
+  }
+
+  /** In every iteration in the run's log, and once to the person who watches. */
+  function warnOfLongPrompts({ info: { promptsCut, promptsLeftOut } }: ExperienceBatch, iteration: number): void {
+    if (promptsCut + promptsLeftOut === 0) return
+    const message = `iteration ${iteration + 1}: prompts longer than promptMaxLen (${maker.config.promptMaxLen} tokens): ${promptsCut} cut, ${promptsLeftOut} left out`
+    run.event('warning', { message })
+    if (!longPromptsTold) progress.note(`${message}; prompts/cut and prompts/left_out count them from here on`)
+    longPromptsTold = true
   }
 
   function warn(message: string): void {

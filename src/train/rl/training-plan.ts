@@ -31,7 +31,7 @@ export function planRl(config: RlConfig): TrainingPlan {
       option: 'ptx.data',
       kind: 'conversations',
       spec: ptx.data,
-      options: { maxBadRows: config.maxBadRows, chatTemplate },
+      options: { maxBadRows: config.maxBadRows, chatTemplate, ...(ptx.maxLength && { maxLength: ptx.maxLength }) },
     })
   const samples = rolloutBatchSize * nSamplesPerPrompt
   return {
@@ -58,6 +58,7 @@ export function planRl(config: RlConfig): TrainingPlan {
     generation: {
       samples,
       promptMaxLen,
+      promptTruncation: config.promptTruncation,
       maxNewTokens,
       engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
     },
