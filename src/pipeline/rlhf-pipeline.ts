@@ -1,6 +1,6 @@
 /** SFT, a reward model, PPO: one after another, each alone, or as much of it as is not done yet. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, realpath, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -181,12 +181,14 @@ export class RlhfPipeline {
     const { config } = this
     const { model = this.#latestModel() } = options
     const sft = givenOrMade(config, 'sft')
+    // By what they are: either path may be relative, or go through a link.
+    const isSft = (await realpath(model).catch(() => model)) === (await realpath(sft).catch(() => sft))
     const reward = usesRewardModel(config) ? givenOrMade(config, 'reward') : config.ppo.rewards
     return evaluateModel({
       device: config.device,
       chatTemplate: templateOf(config),
       maxNewTokens: await answerLength(config, model),
-      ...(model !== sft && existsSync(sft) ? { reference: sft } : {}),
+      ...(!isSft && existsSync(sft) ? { reference: sft } : {}),
       ...(typeof reward === 'string' && existsSync(reward) ? { reward } : {}),
       report: this.#report,
       ...options,

@@ -51,9 +51,8 @@ export class ChatTemplate {
   readonly #specialTokens: ReadonlyMap<string, string>
   #takesParts: boolean | undefined
   readonly #roles: ReadonlySet<string>
-  readonly #name: string
 
-  /** `name`: what errors call it, such as the path of its file. */
+  /** `name`: what an error calls it where it does not parse, such as the path of its file. */
   constructor(
     source: string,
     specialTokens: ReadonlyMap<string, string> = new Map(),
@@ -61,7 +60,6 @@ export class ChatTemplate {
   ) {
     this.#specialTokens = specialTokens
     this.#roles = rolesIn(source)
-    this.#name = name
     const opens = [...source.matchAll(GENERATION_TAG)].filter(tag => tag[2] === undefined).length
     const closes = [...source.matchAll(GENERATION_TAG)].length - opens
     if (opens !== closes) {
@@ -142,15 +140,19 @@ export class ChatTemplate {
     let left = blameBudget
     for (let i = 0; i < messages.length; i++) {
       left -= i + 1
-      if (left < 0) return new ChatTemplateError(`${this.#name}: ${cause.message}`, { cause })
+      if (left < 0) return new ChatTemplateError(`the chat template cannot render this: ${cause.message}`, { cause })
       try {
         if (i < messages.length - 1) this.#run(messages.slice(0, i + 1), options, ['', ''])
         else throw cause
       } catch (error) {
         if ((error as Error).message !== cause.message) continue
-        const { role } = messages[i]!
-        const message = `messages[${i}] (role "${role}"): ${this.#name}: ${cause.message}`
-        return new ChatTemplateError(message, { messageIndex: i, cause })
+        const { role, content } = messages[i]!
+        // Said to clients of a server, too: where the template lies is not their business.
+        const why =
+          content === null || content === undefined
+            ? `content: ${String(content)}, which the chat template cannot write; give it text`
+            : `the chat template cannot render it: ${cause.message}`
+        return new ChatTemplateError(`messages[${i}] (role "${role}"): ${why}`, { messageIndex: i, cause })
       }
     }
     throw cause

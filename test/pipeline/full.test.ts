@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { filesOf, pipelineOf } from './world.js'
+import { base, filesOf, fresh, modelDirectory, pipelineOf } from './world.js'
 
 test('all stages leave the documented tree, and no stage changes what another one made', async () => {
   const pipeline = await pipelineOf()
@@ -96,4 +96,19 @@ test('evaluateModel measures a fresh copy, with numbers that are not constants',
   expect(evaluation.reference).toBeDefined()
   expect(evaluation.model.rewards?.reward?.mean).toBeTypeOf('number')
   expect(filesOf(model)).toEqual(before)
+})
+
+test('evaluateModel does not compare the SFT model with itself, whatever the path that names it', async () => {
+  const link = fresh('link')
+  symlinkSync(base, link)
+  const pipeline = await pipelineOf({ sftModel: base })
+  const data = pipeline.config.sftDataPath
+  for (const model of [base, relative(process.cwd(), base), `${base}/.`, link]) {
+    const { evaluation } = await pipeline.evaluateModel({ model, data, metrics: ['perplexity'] })
+    expect(evaluation.reference).toBeUndefined()
+  }
+  const other = relative(process.cwd(), await modelDirectory(2))
+  const { evaluation } = await pipeline.evaluateModel({ model: other, data, metrics: ['perplexity'] })
+  expect(evaluation.reference!.directory).toBe(base)
+  expect(evaluation.reference!.perplexity!.value).not.toBe(evaluation.model.perplexity!.value)
 })

@@ -177,6 +177,17 @@ describe('over HTTP', () => {
       (await chat({ messages: [{ role: 'user', content }], return_token_ids: true })).body.prompt_token_ids
     expect(await ids([{ type: 'text', text: 'Hello' }])).toEqual(await ids('Hello'))
     const image = [{ type: 'image_url', image_url: { url: 'data:' } }]
+    const nothing = await refusal(
+      chat({
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: null },
+        ],
+      }),
+    )
+    expect(nothing.message).toBe(
+      'messages[1] (role "assistant"): content: null, which the chat template cannot write; give it text',
+    )
     const { message, param } = await refusal(chat({ messages: [{ role: 'user', content: image }] }))
     expect(param).toBe('messages')
     expect(message).toContain('a part of type "image_url"')

@@ -99,7 +99,8 @@ describe('errors name the message', () => {
     [[{ role: '', content: 'b' }], 0, 'messages[0].role: expected a non-empty string, got an empty string'],
     [[{ role: 'user', content: 3 }], 0, 'messages[0].content: expected a string or a list of parts, got a number'],
     [[{ role: 'user', content: ['x'] }], 0, 'messages[0].content[0]: expected an object with a string "type"'],
-    [[user('a'), { role: 'assistant' }, user('c')], 1, 'messages[1] (role "assistant"): chat template: '],
+    [[user('a'), { role: 'assistant' }, user('c')], 1, 'messages[1] (role "assistant"): content: undefined, which'],
+    [[user('a'), { role: 'assistant', content: null }], 1, 'messages[1] (role "assistant"): content: null, which'],
   ])('%j', (messages, index, message) => {
     const error = failure(() => chatml.render(messages as ChatMessage[]))
     expect(error.message).toContain(message)
