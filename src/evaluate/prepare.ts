@@ -143,6 +143,8 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
     ...dataOptionsSchema.parse({ validationData: data, promptTemplate, systemPrompt, chatTemplate, maxBadRows }),
     ...{ seed, baseDirectory: process.cwd(), signal },
   }
+  // Where answers leave no room at all, that is refused as soon as it is known that they are wanted.
+  const room = maxNewTokens < context ? context - maxNewTokens : context - 1
   const problems: OpenData['problems'] = {}
   const open = async <K extends 'conversations' | 'prompts'>(kind: K, maxLength: number) => {
     try {
@@ -155,7 +157,7 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
   }
   const conversations = wants(metrics, ['perplexity']) ? await open('conversations', context) : undefined
   const others = evaluationMetrics.filter(metric => metric !== 'perplexity')
-  const prompts = wants(metrics, others) ? await open('prompts', Math.max(1, context - maxNewTokens)) : undefined
+  const prompts = wants(metrics, others) ? await open('prompts', room) : undefined
   if (!conversations && !prompts) throw unreadable(problems)
   const datasets = [conversations, prompts].filter(one => one !== undefined)
   const files = [...new Set(datasets[0]!.report.files.map(({ path }) => path))]
