@@ -19,7 +19,7 @@ export interface GapInputs {
 }
 
 /**
- * Filters change the engine's distribution on purpose, and there is no gap to measure then; tokens that were drawn otherwise on
+ * Filters and forms change the engine's distribution on purpose, and there is no gap to measure then; tokens that were drawn otherwise on
  * purpose are left out. A gap of exactly 0 is possible: the logarithm of a probability near 1 is rounded to steps of 1e-7, and a
  * policy that is nearly certain of every token has no difference that is larger.
  */

@@ -148,4 +148,8 @@ test('a policy that is nearly certain has a gap of exactly 0: the difference is 
   expect(own.every(value => value < -1e-5)).toBe(true)
   expect(gap).toMatchObject({ mean: 0, max: 0 })
   expect(gap!.tokens).toBeGreaterThan(60)
+  // A form leaves tokens out of the distribution: what is left is not the trainer's.
+  const held = { ...config, structured: { kind: 'regex', pattern: '[0-9]+' } as const }
+  const experiences = [sample as unknown as Parameters<typeof engineGap>[0]['experiences'][number]]
+  expect(engineGap({ experiences, logprobs: [own], config: held })).toBeUndefined()
 })
