@@ -89,7 +89,7 @@ export class RewardsLostError extends WhetstoneError {
       `no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`,
       {
         remedy:
-          'Mend the reward, or its server. A run goes on with --resume: it keeps the samples and asks for their rewards again.',
+          'Mend the reward, or its server. A run goes on with --resume (and --allow-change rewards, where a file of rewards was changed): it keeps the samples and asks for their rewards again.',
       },
     )
   }

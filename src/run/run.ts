@@ -45,7 +45,7 @@ export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
    * From which iteration on the journal is of no use where a change is not harmless, by the state of the newest checkpoint: what
    * was sampled there came from a policy that the changed run will not make again. Default: all of it stays.
    */
-  readonly outdatedFrom?: (state: ExactJson | undefined) => number
+  readonly outdatedFrom?: (state: ExactJson | undefined, changes: readonly Change[]) => number
   /** The iteration in whose journal changes are written down, by the state of the newest checkpoint. Default: the first. */
   readonly journalOf?: (state: ExactJson | undefined) => number
   /** Whether the journal holds what going on from a checkpoint of this state needs. Default: always. */
@@ -128,7 +128,7 @@ export class Run {
       if (!latest && passedOver.length > 0) throw noneLeft(paths.checkpoints, passedOver)
       // Before the change is written down: one that is killed in between still has it to make.
       const outdated = passedOver.flatMap(({ journalFrom }) => (journalFrom === undefined ? [] : [journalFrom]))
-      if (outdatedFrom && matter.length > 0) outdated.push(outdatedFrom(latest?.state))
+      if (outdatedFrom && matter.length > 0) outdated.push(outdatedFrom(latest?.state, matter))
       if (outdated.length > 0) await journal.discardFrom(Math.min(...outdated))
       const since = journalOf?.(latest?.state) ?? 0
       if (matter.length > 0) {

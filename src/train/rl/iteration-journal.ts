@@ -173,7 +173,11 @@ export class IterationJournal implements RolloutJournal {
         if (!this.rollout) for (const [key, { kind }] of this.rewards) if (kind === 'failed') this.rewards.delete(key)
         return
       case 'changes':
-        // For people: what a resumed run was allowed to do otherwise from here on.
+        // What a resumed run was allowed to do otherwise from here on. Samples stay where only rewards are others.
+        this.rewards.clear()
+        this.rollout = undefined
+        this.updates.length = 0
+        this.end = undefined
         return
       default:
         throw new RunError(

@@ -24,7 +24,7 @@ import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
-import { firstUntrained, refuseWithoutSamples } from './state.js'
+import { firstUntrained, keepsSamples, refuseWithoutSamples } from './state.js'
 import { planRl } from './training-plan.js'
 import { proofIdsOf, removeWritten, weightSync, weightsDirectoryOf } from './weight-sync.js'
 
@@ -159,7 +159,7 @@ async function openRun(
         keepCheckpoints,
         allowChange,
         harmless: harmlessFor(config),
-        outdatedFrom: firstUntrained,
+        outdatedFrom: (state, changes) => firstUntrained(state) + (keepsSamples(state, changes) ? 1 : 0),
         journalOf: firstUntrained,
         refuse: refuseWithoutSamples,
         onWarning: message => report.line(message),

@@ -46,6 +46,12 @@ export function firstUntrained(state: unknown): number {
   return iteration + (updates.length > 0 ? 1 : 0)
 }
 
+/** Whether samples of that iteration are of use: the policy that drew them is the checkpoint's, and other rewards change none of them. */
+export function keepsSamples(state: unknown, changes: readonly { readonly allow: string }[]): boolean {
+  const begun = state !== undefined && (state as RlState).updates.length > 0
+  return !begun && changes.every(({ allow }) => allow === 'rewards')
+}
+
 /**
  * A checkpoint in the middle of an iteration needs all samples of that iteration: a policy that was trained on some of them cannot
  * draw the others. Without them the run goes back to a checkpoint of before, and the iteration begins again.

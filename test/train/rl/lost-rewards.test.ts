@@ -44,6 +44,20 @@ export default ({ response }) => {
   expect(await replayRl(output)).toMatchObject({ iterations: 3, mismatches: [] })
 })
 
+test('a reward file that was mended: its samples stay, and every reward is asked for again', async () => {
+  const rewards = written('mended.mjs', 'export default ({ response }) => response.length\n')
+  const output = fresh('run')
+  await start({ ...base, rewards, output, iterations: 1 })
+  await writeFile(rewards, `export default () => { throw new Error('not at all') }\n`)
+  const again = { resume: true, allowChange: ['rewards'] }
+  await expect(start({ ...base, rewards, output, iterations: 2 }, again)).rejects.toThrow(/not at all/)
+  await writeFile(rewards, 'export default ({ response }) => 2 * response.length\n')
+  expect(await start({ ...base, rewards, output, iterations: 2 }, again)).toMatchObject({ outcome: 'finished' })
+  const [first, second] = await metricLines(output)
+  expect([first!.values['samples/reused'], second!.values['samples/reused']]).toEqual([0, 8])
+  expect(await replayRl(output)).toMatchObject({ iterations: 2, mismatches: [] })
+})
+
 test('what was trained before is saved, however rarely checkpoints are made', async () => {
   const rewards = written(
     'four.mjs',
