@@ -52,7 +52,7 @@ The config is YAML, JSON, or a TypeScript module whose default export it is:
 ${described}
 
 and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
-(docs/experience.md has the table). Paths are relative to the config.
+(docs/experience.md has the table). Paths in the config are relative to it, those of --set to the current directory.
 
 ${flagHelp(flags)}
 `

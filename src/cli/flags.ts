@@ -134,14 +134,21 @@ export function parseOptions(
     if (arg === '--') break
     const name = arg.match(/^--([^=]+)/)?.[1]
     if (name !== undefined && !known.includes(name))
-      throw new UsageError(`there is no option --${name}${didYouMean(name, known, '--')}`)
+      throw new UsageError(`there is no option --${name}${didYouMean(name, known, '--') || setHint(name, known)}`)
   }
   try {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: positionals === 'keep' })
   } catch (error) {
-    throw new UsageError((error as Error).message, { cause: error })
+    const { message } = error as Error
+    const [, word] = message.match(/^Unexpected argument '(.*?)'/s) ?? []
+    const meant = known.includes('config') ? `; did you mean --config ${word}?` : ''
+    throw new UsageError(word === undefined ? message : `unexpected "${word}"${meant}`, { cause: error })
   }
 }
+
+/** What a config holds is given by `--set`, not by a flag of its own. */
+const setHint = (name: string, known: readonly string[]): string =>
+  known.includes('set') ? `; options of the config are changed by --set, as --set ${name}=VALUE` : ''
 
 function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
   return key === undefined ? message : `${flagName(String(key))}: ${message}`

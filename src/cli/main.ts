@@ -40,7 +40,25 @@ export async function main(args: string[]): Promise<number> {
   }
 }
 
+/** What other systems type, and what it is here. */
+const otherVerbs: readonly (readonly [words: RegExp, here: string])[] = [
+  [/^(ppo|grpo|rloo|dapo|gspo|reinforce)$/, 'rl, with the option algorithm: NAME'],
+  [/^(ipo|kto|cdpo)$/, 'dpo, with the option loss: NAME'],
+  [/^(train|fit)$/, 'sft, reward train, rl or dpo'],
+  [/^(fine-?tune|finetuning)$/, 'sft'],
+  [/^(reward-model|rm)$/, 'reward train'],
+  [/^(rollout|sample|infer)$/, 'generate'],
+  [/^evaluate$/, 'eval'],
+]
+
+function otherVerb(name: string): string | undefined {
+  const word = name.toLowerCase()
+  const here = otherVerbs.find(([words]) => words.test(word))?.[1].replace('NAME', word)
+  return here && `; it is ${here} here`
+}
+
 async function dispatch([name, ...rest]: string[]): Promise<number> {
+  if (name === 'help' && rest.length > 0) return dispatch([...rest, '--help'])
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     console.log(help)
     return name === undefined ? 2 : 0
@@ -58,7 +76,7 @@ async function dispatch([name, ...rest]: string[]): Promise<number> {
     throw new UsageError(
       name.startsWith('-')
         ? `there is no option ${name}${didYouMean(name, ['--help', '--version'])}`
-        : `there is no verb "${name}"${didYouMean(name, names)}`,
+        : `there is no verb "${name}"${otherVerb(name) ?? didYouMean(name, names)}`,
     )
   }
   const verb = await entry.load()

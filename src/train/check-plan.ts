@@ -185,6 +185,8 @@ function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; co
     if (plan.maxLength !== undefined && plan.maxLength > context) throw over('maxLength', plan.maxLength)
     if (plan.generation && plan.generation.maxNewTokens >= context)
       throw over('maxNewTokens', plan.generation.maxNewTokens)
+    if (plan.generation?.promptMaxLen !== undefined && plan.generation.promptMaxLen >= context)
+      throw over('promptMaxLen', plan.generation.promptMaxLen)
   }
 }
 

@@ -2,8 +2,10 @@
 import type { DataReport } from '../data/index.js'
 import type { Report } from '../progress/index.js'
 import type { Run } from '../run/index.js'
+import { NonFiniteGradientError } from '../tensor/index.js'
 import type { CheckedModels } from './check-plan.js'
 import type { TooLong } from './count-lengths.js'
+import { TrainingError } from './errors.js'
 
 export interface JobOptions<C> {
   readonly config: C
@@ -50,6 +52,14 @@ export interface JobResult {
   readonly directory: string
 }
 
+/** No row alone is at fault where this reaches a run: see `namingRows`. */
+function divergedError(error: NonFiniteGradientError): TrainingError {
+  return new TrainingError(error.message, {
+    cause: error,
+    remedy: 'A lower learning rate, a smaller lora.alpha or a smaller maxGradNorm may help.',
+  })
+}
+
 /** Of a job that was only to be checked. */
 export function checkedOnly(directory: string): JobResult {
   return { outcome: 'stopped', step: 0, metrics: {}, directory }
@@ -68,7 +78,8 @@ export async function withinRun(run: Run, signal: AbortSignal, train: () => Prom
       await run.close('stopped')
       return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
     }
-    await run.close('failed', error).catch(() => {})
-    throw error
+    const shown = error instanceof NonFiniteGradientError ? divergedError(error) : error
+    await run.close('failed', shown).catch(() => {})
+    throw shown
   }
 }

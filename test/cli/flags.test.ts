@@ -55,7 +55,7 @@ describe('misuse names the flag as it is typed', () => {
     ['--model m --top_p 1', 'there is no option --top_p; did you mean --top-p?'],
     ['--layers 0', '--model: expected a directory\n--layers: expected an integer from 1 to 9, got "0"'],
     ['--model', "Option '--model <value>' argument missing"],
-    ['--model m word', "Unexpected argument 'word'"],
+    ['--model m word', 'unexpected "word"'],
   ])('%s', (line, message) => {
     const read = (): unknown => readFlags(line.split(' ').filter(Boolean), schema)
     expect(read).toThrow(UsageError)

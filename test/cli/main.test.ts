@@ -51,13 +51,25 @@ test.each(['setup', 'doctor'])('%s --help', async name => {
   expect(out).toContain(`Usage: whetstone ${name}`)
 })
 
+test('help VERB is VERB --help', async () => {
+  expect(await main(['help', 'doctor'])).toBe(0)
+  expect(out).toContain('Usage: whetstone doctor')
+})
+
 describe('misuse', () => {
   test.each([
     [['docter'], 'there is no verb "docter"; did you mean doctor?'],
     [['frobnicate'], 'there is no verb "frobnicate"\n'],
     [['--verison'], 'there is no option --verison; did you mean --version?'],
     [['doctor', '--jsno'], 'there is no option --jsno; did you mean --json?'],
-    [['doctor', 'extra'], "Unexpected argument 'extra'"],
+    [['doctor', 'extra'], 'unexpected "extra"\n'],
+    [['sft', 'sft.yaml'], 'unexpected "sft.yaml"; did you mean --config sft.yaml?'],
+    [
+      ['sft', '--config', 'sft.yaml', '--lr', '1'],
+      'there is no option --lr; options of the config are changed by --set, as --set lr=VALUE',
+    ],
+    [['grpo', '--config', 'a.yaml'], 'there is no verb "grpo"; it is rl, with the option algorithm: grpo here'],
+    [['train'], 'there is no verb "train"; it is sft, reward train, rl or dpo here'],
   ])('%s', async (args, message) => {
     expect(await main(args)).toBe(2)
     expect(`${err}\n`).toContain(message)

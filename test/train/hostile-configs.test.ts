@@ -83,6 +83,12 @@ const cases: readonly Case[] = [
     'config.yaml: critic.warmupIterations: 3 of 3 iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations',
   ],
 
+  [
+    'rl',
+    { promptMaxLen: 1000 },
+    'config.yaml: promptMaxLen: 1000 tokens are more than the policy takes (model: a context of 64); lower promptMaxLen',
+  ],
+
   // More than this machine has.
   ...(['sft', 'rl'] as const).map(
     (verb): Case => [
