@@ -182,7 +182,7 @@ test('a long conversation that cannot be rendered fails at once', () => {
     new ChatTemplate(
       `{% for m in messages %}{% if loop.index > 19999 %}{{ raise_exception('no') }}{% endif %}{% endfor %}`,
     ).render(messages),
-  ).toThrow('chat template: no')
+  ).toThrow('the chat template cannot render this: no')
   expect(() => template.render(messages.slice(0, 3))).toThrow('messages[0]')
 })
 

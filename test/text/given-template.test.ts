@@ -65,7 +65,7 @@ describe('a file', () => {
       undefined,
       /^chatTemplate: .*template\.jinja: there is no such file; expected auto, none, chatml/,
     ],
-    ['it does not parse', '{% for %}', /^chatTemplate: .*template\.jinja: does not parse: /],
+    ['it does not parse', '{% for %}', /^chatTemplate: .*template\.jinja: the chat template does not parse: /],
     ['its tags do not match', '{% generation %}', /^chatTemplate: .*: 1 \{% generation %\} tag\(s\) but 0/],
   ])('%s', async (_, source, message) => {
     const file = source === undefined ? join(await temporaryDirectory(), 'template.jinja') : await templateFile(source)
@@ -75,6 +75,8 @@ describe('a file', () => {
 
 test('the own template has to parse where it is asked for, and not where it is not', async () => {
   const dir = await tokenizerDirectory({ 'chat_template.jinja': '{% if %}' })
-  await expect(Tokenizer.load(dir, { chatTemplate: 'auto' })).rejects.toThrow(/chat_template\.jinja: does not parse/)
+  await expect(Tokenizer.load(dir, { chatTemplate: 'auto' })).rejects.toThrow(
+    /chat_template\.jinja: the chat template does not parse/,
+  )
   expect((await Tokenizer.load(dir, { chatTemplate: 'none' })).hasChatTemplate).toBe(true)
 })

@@ -76,7 +76,11 @@ describe.each(Object.entries(trainings))('%s', (name, training) => {
 
   test.each([
     ['a file that is not there', 'nowhere.jinja', /chatTemplate: .*nowhere\.jinja: there is no such file/],
-    ['a template that does not parse', 'broken.jinja', /chatTemplate: .*broken\.jinja: does not parse/],
+    [
+      'a template that does not parse',
+      'broken.jinja',
+      /chatTemplate: .*broken\.jinja: the chat template does not parse/,
+    ],
   ])('%s is found by the dry run, and before anything is made', async (_, file, message) => {
     writeFileSync(join(folder, 'broken.jinja'), '{% for %}')
     const { args, options } = training()
@@ -98,7 +102,7 @@ test('a template of the tokenizer that does not parse is found by the dry run', 
   writeFileSync(join(broken, 'chat_template.jinja'), '{% for %}')
   const path = config({ model: broken, output: fresh('run'), data: data.ppoDataPath, rewards: reward, ...small })
   expect(await main(['rl', '--config', path, '--dry-run'])).toBe(1)
-  expect(said).toMatch(/chat_template\.jinja: does not parse/)
+  expect(said).toMatch(/chat_template\.jinja: the chat template does not parse/)
   expect(await main(['rl', '--config', path, '--dry-run', '--set', 'chatTemplate=none'])).toBe(0)
 })
 
