@@ -5,17 +5,18 @@
 
 import {
   adapted,
-  emptyState,
-  logitsOf,
   mix,
-  nextState,
-  type ToyWeights,
+  type ServedState,
+  type ServedWeights,
+  servedLogits,
+  servedState,
   toyEosId,
   toyText,
   toyWeights,
   uniform,
 } from './toy-model.js'
 import { choose, distributions, ranked, type ToySampling } from './toy-sampling.js'
+import { ToyTransformer } from './toy-transformer.js'
 
 export interface ToyRequest extends ToySampling {
   readonly id: string
@@ -47,7 +48,7 @@ export class ToySequence {
   readonly prompt: ToyToken[] = []
   readonly versions: { version: string; start: number; end: number }[] = []
   /** After each token whose keys and values were computed. */
-  states: number[] = []
+  states: ServedState[] = []
   cached = 0
   retractions = 0
   finish: ToyFinish | undefined
@@ -97,7 +98,7 @@ export class ToyEngine {
   rounding = 0
   /** What it says of its numbers. */
   dtype = 'float32'
-  weights: ToyWeights
+  weights: ServedWeights
   /** What the server calls its weights. */
   marker = 'default'
   readonly adapters = new Map<string, { version: number; path: string }>()
@@ -109,7 +110,8 @@ export class ToyEngine {
   generated = 0
   onDeath: () => void = () => {}
   private readonly queue = new Set<ToySequence>()
-  private readonly cache = new Map<number, number>()
+  private readonly cache = new Map<number, ServedState>()
+  private readonly merged = new WeakMap<ToyTransformer, { adapter: string; weights: ToyTransformer }>()
   private stepping = false
   private drawn = 0
 
@@ -193,7 +195,7 @@ export class ToyEngine {
     if (tokens.length < room) {
       const position = this.options.randomBy === 'position' ? request.promptIds.length + tokens.length : tokens.length
       const random = request.seed === undefined ? mix(0xbeef, this.drawn++) : mix(request.seed, position)
-      const { drawn, reported } = distributions(logitsOf(sequence.states.at(-1)!, weights), {
+      const { drawn, reported } = distributions(servedLogits(sequence.states.at(-1)!, weights), {
         ...request,
         mode: this.options.logprobs,
         forbidden: tokens.length < request.minNewTokens ? [toyEosId, ...request.stopIds] : [],
@@ -211,13 +213,20 @@ export class ToyEngine {
     request.onToken?.(sequence)
   }
 
-  private weightsFor({ adapter }: ToyRequest): ToyWeights {
+  private weightsFor({ adapter }: ToyRequest): ServedWeights {
+    const { weights } = this
     const found = adapter === undefined ? undefined : this.adapters.get(adapter)
-    return found ? adapted(this.weights, found.version) : this.weights
+    if (!found) return weights
+    if (!(weights instanceof ToyTransformer)) return adapted(weights, found.version)
+    const before = this.merged.get(weights)
+    if (before?.adapter === found.path) return before.weights
+    const merged = weights.with(found.path)
+    this.merged.set(weights, { adapter: found.path, weights: merged })
+    return merged
   }
 
   /** States of all tokens but those that are there; what the cache has is taken as it is. */
-  private compute(sequence: ToySequence, weights: ToyWeights): void {
+  private compute(sequence: ToySequence, weights: ServedWeights): void {
     const { request, states } = sequence
     const ids = [...request.promptIds, ...sequence.ids]
     const wantsPrompt = request.promptTop !== undefined && sequence.prompt.length === 0
@@ -234,19 +243,25 @@ export class ToyEngine {
       key = mix(key, ids[i]!)
       if (i < states.length) continue
       // The last token is always computed: its logits are wanted.
-      const found: number | undefined = hit && i + 1 < ids.length ? this.cache.get(key) : undefined
+      const found: ServedState | undefined = hit && i + 1 < ids.length ? this.cache.get(key) : undefined
       if (found === undefined) hit = false
       else if (i < request.promptIds.length) sequence.cached = i + 1
-      const state = found ?? nextState(states.at(-1) ?? emptyState, ids[i]!, weights)
+      const state = found ?? servedState(states.at(-1), ids[i]!, weights)
       states.push(state)
       this.cache.set(key, state)
     }
     if (!wantsPrompt) return
     for (let i = 1; i < request.promptIds.length; i++) {
       const plain = { temperature: 1, topK: -1, topP: 1, minP: 0, seed: undefined, bias: undefined, allowed: undefined }
-      const { reported } = distributions(logitsOf(states[i - 1]!, weights), { ...plain, mode: 'raw', forbidden: [] })
+      const { reported } = distributions(servedLogits(states[i - 1]!, weights), {
+        ...plain,
+        mode: 'raw',
+        forbidden: [],
+      })
       const token = ranked(request.promptIds[i]!, reported, request.promptTop!)
-      const off = this.drift * signed(states[i - 1]!) + this.rounding * signed(mix(states[i - 1]!, ids.length))
+      const state = states[i - 1]!
+      const place = typeof state === 'number' ? state : mix(i, request.promptIds[i]!)
+      const off = this.drift * signed(place) + this.rounding * signed(mix(place, ids.length))
       sequence.prompt.push({ ...token, logprob: Math.fround(token.logprob + off) })
     }
   }

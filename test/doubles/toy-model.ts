@@ -3,6 +3,8 @@
  * weights alone. It has what goes wrong in real ones: keys and values (a state per position) that belong to the weights that
  * computed them, and an output head that an update can forget.
  */
+import { ToyTransformer, type TransformerState } from './toy-transformer.js'
+
 export const toyVocabSize = 320
 export const toyEosId = 2
 
@@ -19,6 +21,20 @@ export const adapted = ({ layers, head }: ToyWeights, adapter: number): ToyWeigh
   layers: mix(layers, adapter + 0x5eed),
   head,
 })
+
+/** What a double computes with: the toy's own weights, or a transformer that was read from a directory. */
+export type ServedWeights = ToyWeights | ToyTransformer
+export type ServedState = number | TransformerState
+
+export function servedState(state: ServedState | undefined, id: number, weights: ServedWeights): ServedState {
+  if (weights instanceof ToyTransformer) return weights.next(typeof state === 'object' ? state : undefined, id)
+  return nextState(typeof state === 'number' ? state : emptyState, id, weights)
+}
+
+export function servedLogits(state: ServedState, weights: ServedWeights): Float64Array {
+  if (weights instanceof ToyTransformer) return weights.logits(state as TransformerState)
+  return logitsOf(state as number, weights)
+}
 
 /** The state before the first token. */
 export const emptyState = 0x7031

@@ -1,0 +1,112 @@
+/**
+ * Every pair of options together: a run of two iterations that changes weights, resumes to the same bits and is replayed whole; or
+ * a refusal with a reason before anything runs. The rows are a covering array, so that no pair is left out by choice.
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { LocalModel } from '../../../src/model/index.js'
+import { rlProblems } from '../../../src/train/rl/config.js'
+import { type Algorithm, presets, replayRl, rlSchema } from '../../../src/train/rl/index.js'
+import { factors, type Options, optionsOf, policy, startServersAnew, titleOf } from './combinations-world.js'
+import { allPairs, coverPairs, nameOf, type Pair, pairsOf, type Row } from './covering.js'
+import { finalWeights, fresh, metricLines, start } from './world.js'
+
+const sizes = factors.map(({ levels }) => Object.keys(levels).length)
+const accepts = (row: Row): boolean => {
+  const options = optionsOf(row)
+  const config = rlSchema.parse({ ...presets[options.algorithm as Algorithm], ...options, output: 'none' })
+  return rlProblems(config).length === 0
+}
+const { rows, refused } = coverPairs(sizes, accepts)
+
+/** Where the weights lie that training begins with, as a run of this dtype exports them. */
+const initial = Object.fromEntries(
+  await Promise.all(
+    (['float32', 'bfloat16'] as const).map(async dtype => {
+      const model = await LocalModel.load(policy, { role: 'language', dtype })
+      const at = fresh('initial')
+      await model.export(join(at, 'final_model'), { what: 'model' })
+      model.dispose()
+      return [dtype, at] as const
+    }),
+  ),
+)
+
+test('every pair is in a row, or refused', () => {
+  const covered = new Set([...rows.flatMap(pairsOf), ...refused].map(nameOf))
+  expect(allPairs(sizes).filter(pair => !covered.has(nameOf(pair)))).toEqual([])
+})
+
+/** What contradicts itself, and nothing else: an option that is refused with everything would hide behind these. */
+test('the factors that exclude each other are known', () => {
+  const names = refused.map(({ factors: pair }) => pair.map(factor => factors[factor]!.name).join(' and '))
+  expect([...new Set(names)].sort()).toEqual([
+    'TIS and staleness',
+    'adapter and reference',
+    'dynamic sampling and samples',
+    'engine and staleness',
+    'estimator and critic',
+    'estimator and samples',
+    'preset and samples',
+    'sampling and TIS',
+    'sampling and staleness',
+    'sleep and staleness',
+  ])
+})
+
+describe('refused with a reason before anything runs', () => {
+  test.each(refused.map(rowOf).map(row => [titleOf(row), optionsOf(row)] as const))('%s', async (_, options) => {
+    const output = fresh('refused')
+    await expect((async () => start({ ...options, output }))()).rejects.toThrow(/\b[a-z]\w+: .{20}/)
+    expect(existsSync(output)).toBe(false)
+  })
+})
+
+/** Nothing asked for but the pair. */
+function rowOf({ factors: [a, b], levels: [level, other] }: Pair): Row {
+  return factors
+    .map(() => 0)
+    .with(a, level)
+    .with(b, other)
+}
+
+describe('rows', () => {
+  test.each(rows.map(row => [titleOf(row), optionsOf(row)] as const))('%s', async (_, options) => {
+    const whole = fresh('whole')
+    const before = initial[String(options.dtype ?? 'float32')]!
+    if (options.generator) await startServersAnew(join(before, 'final_model'))
+    expect(await start({ ...options, output: whole })).toMatchObject({ outcome: 'finished' })
+    expect(finalWeights(whole).equals(finalWeights(before)), 'the weights are as before').toBe(false)
+    const again = options.maxStaleness === undefined ? await interrupted(options) : await lastLost(options, whole)
+    for (const model of ['final_model', 'best_model', 'value_model', 'ema_model'])
+      if (existsSync(join(whole, model)))
+        expect(finalWeights(again, model).equals(finalWeights(whole, model)), model).toBe(true)
+    expect((await metricLines(again)).map(measured)).toEqual((await metricLines(whole)).map(measured))
+    for (const run of [whole, again]) expect(await replayRl(run)).toMatchObject({ iterations: 2, mismatches: [] })
+  })
+})
+
+/** Asked to stop in the first iteration, and resumed. */
+async function interrupted(options: Options): Promise<string> {
+  const output = fresh('interrupted')
+  expect((await start({ ...options, output }, { stopAt: 'updating' })).outcome).toBe('stopped')
+  expect((await start({ ...options, output }, { resume: true })).outcome).toBe('finished')
+  return output
+}
+
+/** Killed before the last checkpoint. Which weights a rollout ahead of its turn sees depends on time: the journal has its samples. */
+async function lastLost(options: Options, whole: string): Promise<string> {
+  const output = fresh('killed')
+  await cp(whole, output, { recursive: true })
+  const last = readdirSync(join(output, 'checkpoints')).sort().at(-1)!
+  await rm(join(output, 'checkpoints', last), { recursive: true })
+  expect((await start({ ...options, output }, { resume: true })).outcome).toBe('finished')
+  return output
+}
+
+function measured({ step, values }: { step: number; values: Record<string, number> }) {
+  const names = Object.keys(values).filter(name => !/^(seconds|speed|memory|samples\/reused)/.test(name))
+  return { step, ...Object.fromEntries(names.map(name => [name, values[name]])) }
+}
