@@ -1,9 +1,9 @@
 /** Rewards described in a file: sources by name, and how they become one. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
+import { readConfigFile } from '../files/index.js'
 import type { Device, DType } from '../tensor/index.js'
 import { type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
@@ -130,12 +130,9 @@ type SourceSpec = z.output<typeof sourceSchema>
 
 /** Engine options from a YAML or JSON file; nothing is opened or loaded before all of it is checked. */
 export async function readSpec(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
-  let value: unknown
-  try {
-    value = parse(await readFile(file, 'utf8'))
-  } catch (cause) {
-    throw new RewardConfigError(`${file}: ${(cause as Error).message}`, { cause })
-  }
+  const value = await readConfigFile(file).catch(cause => {
+    throw new RewardConfigError((cause as Error).message, { cause })
+  })
   const result = specSchema.safeParse(value)
   if (!result.success) {
     const messages = schemaProblems(result.error, { known: knownKeys })
