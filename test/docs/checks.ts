@@ -145,6 +145,14 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['whetstone score --model', run],
     ],
   },
+  'docs/precision.md': {
+    blocks: [
+      [
+        'whetstone export runs/rl --out models/rl-float32 --dtype float32',
+        elsewhere('test/train/supervised/export-run.test.ts'),
+      ],
+    ],
+  },
   'docs/out-of-memory.md': {
     given: ['model', 'prompts.jsonl', 'reward.ts', 'rl.yaml'],
     smaller,

@@ -25,7 +25,7 @@ export const optimizerShape = {
     .enum(['dither', 'exact'])
     .default('dither')
     .describe(
-      'where the float32 copies of 16-bit weights start: at a random place that rounds to the weight, so that small updates count from the first step on, or at the weight itself',
+      'start of the float32 masters of 16-bit weights: dither starts each at a random place that rounds to its weight, so that small updates count from the first step on; exact starts it at the weight',
     ),
   maxGradNorm: z
     .number()
