@@ -19,6 +19,7 @@ import { promptLimit } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
+import { engineDtypeProblem } from '../rollout/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkGenerator } from './check-generator.js'
@@ -51,6 +52,8 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   const device = resolveDevice(plan.device)
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
   checkFiles(plan)
+  const unknown = plan.generation?.engine === 'here' ? engineDtypeProblem(device, dtype) : undefined
+  if (unknown) throw new InputError(`dtype: ${unknown}; choose one of them, or let a server generate`)
   const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
   for (const use of plan.models) {
     const inspected = inspectModel(use.directory, { role: use.role })

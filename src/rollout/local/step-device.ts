@@ -1,7 +1,7 @@
 /** Which device runs the steps: one implementation of `StepDevice` for each kind there is. */
 import type { DecoderParts } from '../../decoder/index.js'
 import type { LocalModel } from '../../model/index.js'
-import type { Device } from '../../tensor/index.js'
+import type { Device, DType } from '../../tensor/index.js'
 import { CpuStep } from './cpu-step.js'
 import { CudaStep } from './cuda-step.js'
 import type { KvBudget } from './kv-budget.js'
@@ -35,14 +35,16 @@ export function openStepDevice(
   parts: DecoderParts,
   options: StepDeviceOptions,
 ): StepDevice {
-  if (model.device !== 'cpu') {
-    if (model.dtype !== 'bfloat16' && model.dtype !== 'float16')
-      throw new RangeError(
-        `generation on CUDA is in bfloat16 or float16, not ${model.dtype}; load the model in one of them`,
-      )
-    return new CudaStep(parts, { ...options, device: model.device, dtype: model.dtype })
-  }
-  if (model.dtype !== 'float32' && model.dtype !== 'bfloat16')
-    throw new RangeError(`generation on the CPU is in float32 or bfloat16, not ${model.dtype}`)
-  return new CpuStep(parts, { ...options, dtype: model.dtype })
+  const { device, dtype } = model
+  const problem = engineDtypeProblem(device, dtype)
+  if (problem) throw new RangeError(`${problem}; load the model in one of them`)
+  if (device !== 'cpu') return new CudaStep(parts, { ...options, device, dtype: dtype as 'bfloat16' | 'float16' })
+  return new CpuStep(parts, { ...options, dtype: dtype as 'float32' | 'bfloat16' })
+}
+
+/** What the engine does not generate in. */
+export function engineDtypeProblem(device: Device, dtype: DType): string | undefined {
+  const [where, known]: [string, readonly DType[]] =
+    device === 'cpu' ? ['the CPU', ['float32', 'bfloat16']] : ['CUDA', ['bfloat16', 'float16']]
+  return known.includes(dtype) ? undefined : `generation on ${where} is in ${known.join(' or ')}, not ${dtype}`
 }
