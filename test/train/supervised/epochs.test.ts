@@ -11,7 +11,7 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
 import { answerPairs } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, tinyModel, trainingOf } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel, trainingOf } from './world.js'
 
 let model: string
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('rows at the end of an epoch that are dropped', () => {
 
   test('of validation data, all of them, are an error rather than a mean of nothing', async () => {
     const config = configOf({ data: jsonl(rows(3)), validationData: jsonl([long]) })
-    await expect(runSft(jobOf(config))).rejects.toThrow('none of the 1 validation rows can be used')
+    await expect(runSft(jobOf(config))).rejects.toThrow('validation: every example is left out')
   })
 })
 
@@ -65,8 +65,11 @@ test('a training leaves no tensor behind, finished or failed', async () => {
     validationShare: 0.4,
   })
   await runPreference(jobOf(preferences))
-  const config = configOf({ data: jsonl(rows(3)), validationData: jsonl([long]) })
-  await expect(runSft(jobOf(config))).rejects.toThrow('validation rows')
+  const report = stoppingReport(stage => {
+    if (stage.startsWith('evaluating')) throw new Error('the terminal is gone')
+  })
+  const config = configOf({ data: jsonl(rows(3)), validationData: jsonl(rows(2)) })
+  await expect(runSft(jobOf(config, { report }))).rejects.toThrow('the terminal is gone')
   expect(memoryUse().liveTensors).toBe(before)
 })
 
