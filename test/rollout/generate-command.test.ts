@@ -153,10 +153,12 @@ describe('a long run', () => {
   })
 })
 
-test.each(['generate', 'chat', 'serve'])('%s: a device that is not there is one line', async verb => {
+test.each(['generate', 'chat', 'serve'])('%s: a device that is not there is one message and what to do', async verb => {
   const files = verb === 'generate' ? ['--input', join(work, 'in.jsonl'), '--output', join(work, 'x')] : []
   expect(await main([verb, '--model', tiny.directory, '--device', 'cuda:99', ...files])).toBe(1)
-  expect(err).toMatch(/^whetstone: --device cuda:99: (no usable CUDA device|the devices are 0 to \d+); .*$/)
+  expect(err).toMatch(
+    /^whetstone: --device: there is no cuda:99 on this machine: .*\n`whetstone doctor` shows what there is; .*$/,
+  )
 })
 
 test('a file in the model directory is refused', async () => {
