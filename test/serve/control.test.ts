@@ -251,6 +251,16 @@ describe('sleep', () => {
     expect((await first()).token_ids).toEqual(files.model.ids)
   })
 
+  test('a resume wakes nobody: requests wait until the server is awake', async () => {
+    await tell('/sleep')
+    await tell('/resume')
+    const late = first()
+    // Refused at once, it would have answered before this.
+    expect(await read('/is_sleeping')).toEqual({ is_sleeping: true })
+    await tell('/wake_up')
+    expect((await late).token_ids).toEqual(files.model.ids)
+  })
+
   test('level 0 is a pause that waking ends; kept requests go on', async () => {
     expect((await tell('/sleep?level=0&mode=keep')).body).toEqual({ status: 'sleeping', level: 0 })
     expect(await read('/is_paused')).toEqual({ is_paused: true })

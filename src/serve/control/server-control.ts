@@ -84,7 +84,8 @@ export class ServerControl {
     this.pauses++
     this.paused = false
     this.turns.release()
-    this.thaw()
+    // Requests to a server that sleeps wait until it wakes.
+    if (!this.isSleeping) this.thaw()
   }
 
   private thaw(): void {
@@ -98,8 +99,16 @@ export class ServerControl {
       const { engine, weights } = this.options
       await this.pause(mode)
       if (level === 0) return
-      await engine.sleep()
       this.away.cache = true
+      try {
+        // A resume may have come between.
+        this.frozen ??= engine.pause()
+        await this.frozen
+        await engine.sleep()
+      } catch (error) {
+        this.away.cache = false
+        throw error
+      }
       await weights.offload()
       this.away.weights = true
     })
