@@ -17,7 +17,7 @@ function isOutOfMemory({ name, message }: Error): boolean {
 }
 
 function memoryProblem({ message }: Error): string {
-  // What an operator was called with helps nobody to save memory.
+  // The arguments of the operator do not tell a user how to save memory.
   const [, asked] = message.match(/out of memory: (.*?)(?: \(.*)?$/ims) ?? []
   return (
     `out of memory: ${asked ?? message}\n` +

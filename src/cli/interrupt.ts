@@ -45,7 +45,7 @@ export function orInterrupted<T>(signal: AbortSignal, abandonable: () => boolean
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
   })
-  // Whichever comes second has nobody to tell.
+  // The race takes the first result; prevent an unhandled rejection of the other.
   interrupted.catch(() => {})
   work.catch(() => {})
   return Promise.race([work, interrupted])

@@ -1,4 +1,4 @@
-/** The models, the engine and the tokenizer that a maker works with: what is missing, or is something else, is said at once. */
+/** The models, the engine and the tokenizer of a maker. A part that is missing or of a wrong kind is an error at once. */
 import { ExperienceConfigError } from './config.js'
 
 interface Part {

@@ -25,7 +25,7 @@ export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<v
  * file or the whole new one: temporary file in the same directory, fsync, rename, fsync of the directory.
  *
  * On failure the temporary file is removed. Only a killed process can leave one behind, under the name {@link temporaryName} gives;
- * whoever writes the file next removes it.
+ * the next write of the file removes it.
  * A symbolic link at `path` is replaced, not followed. What a content function throws comes out unchanged,
  * except that an error of the file system becomes a {@link FileWriteError}.
  *

@@ -111,7 +111,7 @@ export const pipelineShape = {
   logLevel: z
     .enum(['debug', 'info', 'warning', 'error'])
     .default('info')
-    .describe('what is said and kept in logs/pipeline.log'),
+    .describe('log verbosity of the terminal and of logs/pipeline.log'),
 
   sft: section.describe('further options of SFT, such as optimizer: {schedule}; see docs/sft.md'),
   reward: section.describe('further options of the reward model, such as margin; see docs/reward-model.md'),

@@ -34,7 +34,7 @@ export interface FileDescription {
 export type ToChild =
   | { readonly kind: 'load'; readonly file: string; readonly tokenizer: string | undefined }
   | { readonly kind: 'call'; readonly id: number; readonly source: number; readonly items: readonly unknown[] }
-  /** Nobody waits for the call any more. Is answered by `alive`. */
+  /** The caller gave up the call. The process answers with `alive`. */
   | { readonly kind: 'abort'; readonly id: number }
   /** Something that the file has a function for, such as `onLate`. */
   | { readonly kind: 'event'; readonly name: string; readonly event: unknown }
@@ -47,7 +47,7 @@ export type FromChild =
   | { readonly kind: 'done'; readonly id: number; readonly outcomes: readonly SourceOutcome[] }
   | { readonly kind: 'failed'; readonly id: number; readonly error: SentError }
   | { readonly kind: 'alive' }
-  /** Something failed outside of any call, as in a promise that nobody waits for. */
+  /** Something failed outside of any call, such as a promise that is not awaited. */
   | { readonly kind: 'stray'; readonly error: SentError }
   | { readonly kind: 'closed' }
 

@@ -83,7 +83,7 @@ export class RewardProcess {
     this.enterNext()
   }
 
-  /** Nobody waits for a call any more. Where its time was over, a process that does not say that it is alive is stuck, and is ended. */
+  /** The caller gave up a call. If the call's deadline is over and the process does not answer `alive`, the process is stuck: end it. */
   giveUp(call: ProcessCall, reason: unknown): void {
     const id = this.ids.get(call)
     if (this.ended !== undefined || id === undefined) return
@@ -146,7 +146,7 @@ export class RewardProcess {
         this.child.off('message', onMessage).off('exit', onExit).off('error', onError)
       }
       this.child.on('message', onMessage).on('exit', onExit).on('error', onError)
-      // An error after this is one that nobody waits for.
+      // An error after this belongs to no call.
       this.child.on('error', () => {})
       signal?.addEventListener('abort', onAbort, { once: true })
       if (signal?.aborted) onAbort()

@@ -102,8 +102,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       return await work()
     } catch (error) {
       const lost = [RewardsLostError, RewardStoppedError, EngineLostError].some(kind => error instanceof kind)
-      // Where it cannot be saved, the run goes on from the checkpoint before.
-      if (lost) await save().catch(() => {})
+      if (lost)
+        await save().catch(cause => {
+          const why = cause instanceof Error ? cause.message : String(cause)
+          warn(`the state could not be saved (${why}); a resumed run goes on from the checkpoint before`)
+        })
       throw error
     }
   }
