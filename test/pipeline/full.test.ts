@@ -63,6 +63,19 @@ test('samples are answers to the same prompts before and after, scored once ther
   expect(await pipeline.generateSample('hello', { model })).toBe(rows('sft')[1]!.response)
 })
 
+test('options of rl hold in the last stage: tokens of high entropy alone, in bfloat16 with exact masters', async () => {
+  const ppo = { highEntropyTokenRatio: 0.4, dtype: 'bfloat16', optimizer: { masters: 'exact' } } as const
+  const pipeline = await pipelineOf({ ppo })
+  expect((await pipeline.runFullPipeline()).outcome).toBe('finished')
+  const lines = readFileSync(join(pipeline.config.saveDir, 'logs/ppo.metrics.jsonl'), 'utf8').trim().split('\n')
+  for (const line of lines) {
+    const { values } = JSON.parse(line) as { values: Record<string, number> }
+    if (values['policy/loss'] === undefined) continue
+    expect(values['policy/tokens_kept']).toBeLessThan(1)
+    expect(values['weights/changed']).toBeGreaterThan(0)
+  }
+})
+
 /** Names and bytes of the tensors of a model directory. */
 function tensorsOf(directory: string): Map<string, Buffer> {
   const bytes = readFileSync(join(directory, 'model.safetensors'))

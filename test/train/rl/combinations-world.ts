@@ -140,6 +140,8 @@ export const factors: readonly Factor[] = [
   { name: 'ptx', levels: { off: {}, on: { ptx: { data: demonstrations, batchSize: 2 } } } },
   { name: 'staleness', levels: { none: {}, one: { maxStaleness: 1 } } },
   { name: 'dtype', levels: { float32: {}, bfloat16: { dtype: 'bfloat16' } } },
+  { name: 'masters', levels: { dither: {}, exact: { optimizer: { lr: 1e-2, masters: 'exact' } } } },
+  { name: 'form', levels: { free: {}, held: { structured: { kind: 'regex', pattern: '[^:]*' } } } },
   {
     name: 'updates',
     levels: {

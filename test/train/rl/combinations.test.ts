@@ -43,9 +43,11 @@ test('every pair is in a row, or refused', () => {
 test('the factors that exclude each other are known', () => {
   const names = refused.map(({ factors: pair }) => pair.map(factor => factors[factor]!.name).join(' and '))
   expect([...new Set(names)].sort()).toEqual([
+    'TIS and form',
     'TIS and staleness',
     'adapter and reference',
     'dynamic sampling and samples',
+    'engine and form',
     'engine and staleness',
     'estimator and critic',
     'estimator and samples',
@@ -53,6 +55,7 @@ test('the factors that exclude each other are known', () => {
     'sampling and TIS',
     'sampling and staleness',
     'sleep and staleness',
+    'staleness and form',
   ])
 })
 
