@@ -33,6 +33,10 @@ export function schemaProblems(
         const name = where === '' ? key : `${where}.${key}`
         return `there is no option "${name}"${meant(key, known, otherWords)}`
       })
+    if (issue.code === 'invalid_union' && 'options' in issue && issue.options) {
+      const got = valueAt ? `, got ${JSON.stringify(valueAt(issue.path))}` : ''
+      return [`${where}: expected one of ${issue.options.join(', ')}${got}`]
+    }
     const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined')
     if (valueAt && !missing) return [`${where === '' ? '' : `${where}: `}${expectation(issue, valueAt(issue.path))}`]
     const expected = issue.message.replace(/^Invalid (input|option): /, '')

@@ -25,6 +25,8 @@ export interface TrainProgress {
   note(text: string): void
   /** What is being done within the step: `generating`, `first step: making CUDA graphs`. */
   stage(text: string): void
+  /** Takes the line away, where it is still there: what follows is not written behind it. */
+  leave(): void
   /** Takes the line away and shows a table of metrics by name. */
   end(summary: Readonly<Record<string, MetricSummary>>): void
 }
@@ -81,6 +83,7 @@ export function trainProgress(report: Report, options: ProgressOptions): TrainPr
     },
     note: text => report.line(text),
     stage: text => line.doing(text),
+    leave: () => line.end(),
     end(summary) {
       line.end()
       for (const row of summaryTable(summary)) report.line(row)

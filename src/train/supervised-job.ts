@@ -161,8 +161,9 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
   const { command, kind, role, bestBy, shown } = trainer
   const texts = await keepTokenizer(tokenizer, run.directory)
   const model = await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal })
+  const rows = dataset.train(tokenizer)
+  const progress = trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown })
   try {
-    const rows = dataset.train(tokenizer)
     const validation = dataset.validation(tokenizer)
     const training = await EpochTraining.open<Examples[K]>({
       run,
@@ -172,7 +173,7 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       validation: validation ? 'held out' : 'none',
       bestBy,
       digest: row => exampleDigest(kind, row),
-      progress: trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown }),
+      progress,
       memory: () => memoryMetrics(model.device),
       signal,
     })
@@ -182,6 +183,7 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
     const outcome = complete ? 'finished' : 'stopped'
     return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
+    progress.leave()
     model.dispose()
   }
 }

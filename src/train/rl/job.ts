@@ -211,6 +211,7 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
     progress.end(result.summary)
     return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
+    progress.leave()
     await close()
   }
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { type Report, silentReport } from '../../../src/progress/index.js'
 import { Run } from '../../../src/run/index.js'
 import { memoryUse } from '../../../src/tensor/index.js'
 import { preferenceSchema } from '../../../src/train/preference/config.js'
@@ -11,7 +12,7 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
 import { answerPairs } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel, trainingOf } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory, tinyModel, trainingOf } from './world.js'
 
 let model: string
 beforeAll(async () => {
@@ -65,12 +66,22 @@ test('a training leaves no tensor behind, finished or failed', async () => {
     validationShare: 0.4,
   })
   await runPreference(jobOf(preferences))
-  const report = stoppingReport(stage => {
-    if (stage.startsWith('evaluating')) throw new Error('the terminal is gone')
-  })
+  let ended = 0
+  const report: Report = {
+    ...silentReport,
+    live: () => ({
+      show() {},
+      doing(stage) {
+        if (stage === 'evaluating') throw new Error('the terminal is gone')
+      },
+      end: () => void ended++,
+    }),
+  }
   const config = configOf({ data: jsonl(rows(3)), validationData: jsonl(rows(2)) })
   await expect(runSft(jobOf(config, { report }))).rejects.toThrow('the terminal is gone')
   expect(memoryUse().liveTensors).toBe(before)
+  // An error message is not written behind a line that is still there.
+  expect(ended).toBe(1)
 })
 
 test('of models that are equally good, the one of lower validation loss is the best', async () => {

@@ -95,7 +95,7 @@ export const stoppingReport = (seen: (text: string) => unknown): Report => ({
   live: () => ({ show: text => void seen(text), doing: text => void seen(text), end() {} }),
 })
 
-const silent: TrainProgress = { step() {}, note() {}, stage() {}, end() {} }
+const silent: TrainProgress = { step() {}, note() {}, stage() {}, leave() {}, end() {} }
 
 export type TrainingSettings = Partial<EpochTrainingOptions<TrainingRow>['config']> & { lr?: number }
 
