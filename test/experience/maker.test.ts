@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   dataParallel,
@@ -448,10 +449,15 @@ describe('state', () => {
 
 describe('cancelling and failing', () => {
   test('an aborted call ends soon, and the maker can be used again', async () => {
-    const maker = await makeMaker({ maxNewTokens: 80 })
+    const actor = await makeModel('language')
+    const generator = engineOver(actor)
+    const maker = await makeMaker({ actor, generator, maxNewTokens: 80 })
     const stop = new AbortController()
-    setTimeout(() => stop.abort(new Error('enough')), 20)
-    await expect(maker.makeExperienceList(prompts, { signal: stop.signal })).rejects.toThrow('enough')
+    const refused = expect(maker.makeExperienceList(prompts, { signal: stop.signal })).rejects.toThrow('enough')
+    while (generator.counts.running === 0) await setImmediate()
+    stop.abort(new Error('enough'))
+    await refused
+    expect(generator.counts.generatedTokens).toBeLessThan(prompts.length * 80)
     expect((await maker.makeExperienceList(prompts, { maxNewTokens: 4 })).experiences).toHaveLength(4)
   })
 
