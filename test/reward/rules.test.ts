@@ -138,7 +138,8 @@ describe('the same answer', () => {
     const started = performance.now()
     for (const text of ['1'.repeat(1e5), '{'.repeat(1e5), '\\frac'.repeat(2e4), '1,'.repeat(5e4), ' '.repeat(1e5)])
       sameAnswer(text, '5')
-    expect(performance.now() - started).toBeLessThan(500)
+    // Quadratic work on such texts would take minutes.
+    expect(performance.now() - started).toBeLessThan(3000)
   })
 
   it('is decided without evaluating anything', () => {

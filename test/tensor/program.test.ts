@@ -283,8 +283,8 @@ describe('order and freedom', () => {
     clearInterval(ticking)
     delay.disable()
     expect(turns).toBeGreaterThan(20)
-    // Generous, because other processes share the machine's cores; the benchmark has the tight bound.
-    expect(delay.percentile(99) / 1e6).toBeLessThan(50)
+    // A run that held the loop would delay every turn by its 100 ms. Other processes that share the cores delay a few.
+    expect(delay.percentile(75) / 1e6).toBeLessThan(50)
   })
 })
 
