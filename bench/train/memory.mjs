@@ -3,10 +3,10 @@
  * line is a process of its own, and its peak resident memory less what it held before the model was loaded. The second step is
  * the first that holds gradients, moments and activations together.
  *
- *   npm run bench:memory [-- --only sft,rl]
+ *   npm run bench:memory [-- --only sft,rl,growth]
  *   npm run bench:memory -- --device cuda      a model of 0.5B parameters, and the peak of the card's memory
  *
- * docs/out-of-memory.md has a table of it.
+ * docs/out-of-memory.md has a table of it. Last comes growth.mjs: the JavaScript heap of a long run.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -96,6 +96,11 @@ async function measureAll() {
         console.log(`  ${name.padEnd(72)} ${megabytes(peak)} ${megabytes(estimate)}`)
         rmSync(values.output, { recursive: true, force: true })
       }
+    }
+    if (!isCuda && (options.only === undefined || options.only.split(',').includes('growth'))) {
+      console.log('\nJavaScript heap of a GRPO run, after a collection')
+      const growth = fileURLToPath(new URL('growth.mjs', import.meta.url))
+      spawnSync(process.execPath, ['--expose-gc', growth], { stdio: 'inherit' })
     }
   } finally {
     rmSync(scratch, { recursive: true, force: true })

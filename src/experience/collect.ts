@@ -2,7 +2,7 @@
  * From prompts to groups of scored samples: generation and rewards, at the same time, until every group is whole and the batch has
  * as many groups as were asked for.
  */
-import { WhetstoneError } from '../errors/index.js'
+import { linkedController, WhetstoneError } from '../errors/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import {
   type CombinedReward,
@@ -257,8 +257,8 @@ export class Collector {
     const { generator, journal, turns, signal } = this.options
     const { known, requests, byRequest } = this.divide(wanted)
     if (requests.length > 0) await turns.beginGeneration()
-    const stop = new AbortController()
-    const both = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
+    const stop = linkedController([signal])
+    const both = stop.signal
     const tasks: Promise<void>[] = []
     const gate = new ModelGate(wanted.map(({ one }) => one.prompt.group))
     const round: JournalledReward[] = []
@@ -314,6 +314,8 @@ export class Collector {
       gate.open()
       await Promise.all(tasks)
       if (!failure || signal?.aborted) throw error
+    } finally {
+      stop.unlink()
     }
     signal?.throwIfAborted()
     if (failure) throw failure.error

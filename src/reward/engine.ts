@@ -2,12 +2,12 @@
  * Rewards of samples: asks each source for the samples that need it, and makes one reward of what they say. The way of LightRFT's
  * engine of this name (gather, process, aggregate), with the difference that what fails is an outcome and never a 0.
  */
+import { linkedController, onAbort } from '../errors/index.js'
 import { aggregatorSource, type ScoredSample } from './aggregator.js'
 import { copyInput } from './copy-input.js'
 import { type Combination, type ResolvedRewards, type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardStoppedError } from './errors.js'
 import type { RewardInput } from './input.js'
-import { onAbort } from './on-abort.js'
 import type { FailedReward, RewardOutcome, ScoredReward, SourceOutcome } from './outcome.js'
 import { entriesFor } from './recipe.js'
 import { type AwayEvent, type QueueOptions, type SourceCounts, SourceQueue } from './source-queue.js'
@@ -112,8 +112,8 @@ export class RewardComputationEngine {
   async compute(inputs: readonly RewardInput[], options: ComputeOptions = {}): Promise<RewardBatch> {
     options.signal?.throwIfAborted()
     this.checkLabels(inputs.map(input => input.label))
-    const stop = new AbortController()
-    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+    const stop = linkedController([options.signal])
+    const { signal } = stop
     try {
       // All of them first: an aggregator then sees the whole batch in one call.
       const parts = await Promise.all(inputs.map(input => this.gather(input, { ...options, signal })))
@@ -123,6 +123,7 @@ export class RewardComputationEngine {
     } finally {
       // What is still running is not wanted: `stop` found a failure, or all is done.
       stop.abort()
+      stop.unlink()
     }
   }
 
@@ -145,8 +146,8 @@ export class RewardComputationEngine {
     inputs: AsyncIterable<RewardInput> | Iterable<RewardInput>,
     options: ComputeOptions = {},
   ): AsyncGenerator<{ input: RewardInput; outcome: RewardOutcome }, void, undefined> {
-    const stop = new AbortController()
-    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal
+    const stop = linkedController([options.signal])
+    const { signal } = stop
     const ready: { input: RewardInput; outcome: RewardOutcome }[] = []
     let wake = () => {}
     let failure: { error: unknown } | undefined
@@ -188,6 +189,7 @@ export class RewardComputationEngine {
     } finally {
       stopListening()
       stop.abort()
+      stop.unlink()
       // Not waited for: a generator that hangs ends when it can.
       if (!exhausted) Promise.resolve(source.return?.()).catch(() => {})
     }

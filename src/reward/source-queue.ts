@@ -2,11 +2,11 @@
  * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
  * Whatever a source does, every sample gets exactly one outcome.
  */
+import { onAbort } from '../errors/index.js'
 import { Watch } from '../watchdog/index.js'
 import { Absence } from './absence.js'
 import { checkAnswers } from './check-answers.js'
 import { SourceError } from './errors.js'
-import { onAbort } from './on-abort.js'
 import type { FailedReward, SourceOutcome } from './outcome.js'
 import { type Random, retryDelay } from './retry-delay.js'
 import type { RewardSource, SourceLimits } from './source.js'

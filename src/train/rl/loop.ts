@@ -4,6 +4,7 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { linkedController } from '../../errors/index.js'
 import { EngineLostError, type ExperienceBatch, RewardsLostError } from '../../experience/index.js'
 import { recoverDirectory } from '../../files/index.js'
 import { RewardStoppedError } from '../../reward/index.js'
@@ -82,7 +83,9 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       const journal = await IterationJournal.open(run.journal, iteration)
       await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
       const { rolloutBatchSize } = config
-      return generateRollout({ maker, prompts, rolloutBatchSize, journal, signal: AbortSignal.any([signal, ended]) })
+      const stop = linkedController([signal, ended])
+      const options = { maker, prompts, rolloutBatchSize, journal, signal: stop.signal }
+      return generateRollout(options).finally(() => stop.unlink())
     },
   })
   try {
