@@ -133,7 +133,14 @@ function planOf(config: ExperienceFile): TrainingPlan {
     device: config.device,
     gradientCheckpointing: false,
     sequences: Math.min(samples, config.microRolloutBatchSize),
-    generation: { samples, promptMaxLen, promptTruncation: config.promptTruncation, maxNewTokens, engine },
+    generation: {
+      samples,
+      promptMaxLen,
+      promptTruncation: config.promptTruncation,
+      maxNewTokens,
+      maxInFlight: config.generator.maxInFlight,
+      engine,
+    },
     chatTemplate: config.chatTemplate,
     seed: config.seed,
   }
@@ -219,6 +226,7 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
       actor,
       model: config.model,
       tokenizer,
+      rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
       report,
       signal,
       onEvent: event => {

@@ -29,7 +29,7 @@ export type {
 export { LocalEngine } from './local/engine.js'
 export type { EngineCounts } from './local/engine-core.js'
 export type { LocalEngineOptions } from './local/engine-options.js'
-export { type DeviceMemory, deviceMemory } from './local/kv-budget.js'
+export { type DeviceMemory, deviceMemory, deviceSequences, sequencesAtOnce } from './local/kv-budget.js'
 export { type OpenedEngine, type OpenOptions, openEngine } from './local/open.js'
 export { ReplaceableWeights } from './local/replaceable-weights.js'
 export { engineDtypeProblem } from './local/step-device.js'

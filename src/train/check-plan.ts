@@ -19,7 +19,7 @@ import { promptLimit } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../model/index.js'
 import { loadRewards, rewardModelPlace } from '../reward/index.js'
-import { engineDtypeProblem } from '../rollout/index.js'
+import { deviceSequences, engineDtypeProblem } from '../rollout/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkGenerator } from './check-generator.js'
@@ -203,7 +203,7 @@ function cacheOf(
   const { device, dtype, longest, taken } = on
   // On a GPU the engine takes its share of what is free, whether it needs it or not.
   if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
-  const sequences = Math.min(generation.samples, 128)
+  const sequences = Math.min(generation.samples, generation.maxInFlight ?? deviceSequences.cpu)
   return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
 

@@ -3,7 +3,16 @@ import { join, relative } from 'node:path'
 import { type StartedEngine, startEngine } from '../launch/index.js'
 import type { LocalModel } from '../model/index.js'
 import type { Report } from '../progress/index.js'
-import { connectSglang, connectVllm, type EngineEvent, type Generator, LocalEngine } from '../rollout/index.js'
+import {
+  connectSglang,
+  connectVllm,
+  deviceMemory,
+  type EngineEvent,
+  type Generator,
+  LocalEngine,
+  type LocalEngineOptions,
+  sequencesAtOnce,
+} from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { keyOf } from './check-generator.js'
 import type { GeneratorConfig } from './config/generator.js'
@@ -15,6 +24,8 @@ export interface OpenGeneratorOptions {
   readonly config: GeneratorConfig
   /** Whose weights a local engine samples from; what servers must agree with. */
   readonly actor: LocalModel<'language'>
+  /** What is generated at a time: a local engine on a GPU makes room for all of it. */
+  readonly rollout: RolloutSize
   /** The directory it was loaded from: what a server is started with, and has the shapes of. */
   readonly model: string
   readonly tokenizer: Tokenizer
@@ -30,6 +41,12 @@ export interface OpenGeneratorOptions {
   readonly onEvent: (event: EngineEvent) => void
 }
 
+export interface RolloutSize {
+  readonly samples: number
+  readonly maxNewTokens: number
+  readonly promptMaxLen?: number | undefined
+}
+
 export interface OpenedGenerator {
   readonly generator: Generator
   /** Ends it, and the server that was started. */
@@ -39,8 +56,7 @@ export interface OpenedGenerator {
 export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
   const { config, actor, tokenizer } = options
   if (config.type === 'local') {
-    const share = actor.device === 'cpu' ? {} : { cacheShare: generationCacheShare }
-    const engine = new LocalEngine(actor, { tokenizer, ...share })
+    const engine = new LocalEngine(actor, { tokenizer, ...localOptions(options) })
     return { generator: engine, close: () => engine.close() }
   }
   const started = config.urls ? undefined : await start(options, config.type)
@@ -60,6 +76,18 @@ export async function openGenerator(options: OpenGeneratorOptions): Promise<Open
   }
 }
 
+/** A long prompt leaves less room for others; prompts as long as responses are a guess that fits most data. */
+function localOptions({ config: { maxInFlight }, actor, rollout }: OpenGeneratorOptions): LocalEngineOptions {
+  const { device, dtype } = actor
+  const given = maxInFlight === undefined ? {} : { maxSequences: maxInFlight }
+  if (device === 'cpu') return given
+  const { samples, maxNewTokens, promptMaxLen = maxNewTokens } = rollout
+  const tokensPerSample = maxNewTokens + Math.min(promptMaxLen, maxNewTokens)
+  const cacheBytes = generationCacheShare * deviceMemory.freeBytes(device)
+  const maxSequences = sequencesAtOnce(actor.config.decoder, { samples, tokensPerSample, cacheBytes, dtype })
+  return { maxSequences, cacheShare: generationCacheShare, ...given }
+}
+
 function connect(
   { config, actor, model, tokenizer, onEvent, signal }: OpenGeneratorOptions,
   urls: readonly string[],
@@ -73,12 +101,12 @@ function connect(
     vocabSize: actor.vocabSize,
     tokenizer,
     modelDirectory: model,
-    maxInFlight,
     requestTimeoutMs: Math.round(requestMinutes * 60_000),
     patienceMs: Math.round(patienceMinutes * 60_000),
     version: actor.version,
     onEvent,
     signal,
+    ...(maxInFlight === undefined ? {} : { maxInFlight }),
     ...(servedModelName === undefined ? {} : { model: servedModelName }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tolerance === undefined ? {} : { proofTolerance: tolerance }),

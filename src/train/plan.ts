@@ -59,6 +59,8 @@ export interface PlannedGeneration {
   readonly promptMaxLen: number | undefined
   readonly promptTruncation: 'left' | 'right' | 'reject'
   readonly maxNewTokens: number
+  /** Samples that generate at once, where the config says. */
+  readonly maxInFlight?: number | undefined
   readonly engine: 'here' | 'elsewhere'
 }
 

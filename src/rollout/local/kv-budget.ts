@@ -41,6 +41,26 @@ export function budgetBytes(budget: KvBudget, memory: DeviceMemory, device: Devi
   return Math.floor(budget.cacheShare * memory.freeBytes(device))
 }
 
+/** Sequences that one step on a GPU generates at most. */
+const mostSequences = 1024
+
+/**
+ * Sequences for an engine on a GPU to generate at once: all samples of a rollout, where the cache has room for them. A step reads all
+ * weights however many sequences it has, so that few of them at a time take longer.
+ */
+export function sequencesAtOnce(
+  { layers, kvHeads, headDim }: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headDim'>,
+  options: { samples: number; tokensPerSample: number; cacheBytes: number; dtype: DType },
+): number {
+  const { samples, tokensPerSample, cacheBytes, dtype } = options
+  const bytes = layers * 2 * kvHeads * headDim * dtypeBytes(dtype) * tokensPerSample
+  const usual = deviceSequences.cuda
+  return Math.max(usual, Math.min(mostSequences, samples, Math.floor(cacheBytes / bytes)))
+}
+
+/** Sequences at once where nothing else is known. */
+export const deviceSequences = { cpu: 128, cuda: 256 }
+
 /** How many blocks a KV cache of so many bytes has; more than the sequences can fill are not taken. */
 export function kvBlocks(
   { layers, kvHeads, headDim }: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headDim'>,

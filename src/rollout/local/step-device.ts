@@ -4,7 +4,7 @@ import type { LocalModel } from '../../model/index.js'
 import type { Device, DType } from '../../tensor/index.js'
 import { CpuStep } from './cpu-step.js'
 import { CudaStep } from './cuda-step.js'
-import type { KvBudget } from './kv-budget.js'
+import { deviceSequences, type KvBudget } from './kv-budget.js'
 import type { StepDevice } from './step.js'
 
 export interface StepDeviceOptions {
@@ -25,8 +25,8 @@ export function deviceDefaults(device: Device): {
   scoredBytes: number
 } {
   return device === 'cpu'
-    ? { maxSequences: 128, tokenBudget: 1024, kv: { cacheBytes: 2 ** 30 }, scoredBytes: 2 ** 26 }
-    : { maxSequences: 256, tokenBudget: 32768, kv: { cacheShare: 0.4 }, scoredBytes: 2 ** 30 }
+    ? { maxSequences: deviceSequences.cpu, tokenBudget: 1024, kv: { cacheBytes: 2 ** 30 }, scoredBytes: 2 ** 26 }
+    : { maxSequences: deviceSequences.cuda, tokenBudget: 32768, kv: { cacheShare: 0.4 }, scoredBytes: 2 ** 30 }
 }
 
 /** `parts`: the weights that are sampled from. The KV cache exists only after `allocate`. */

@@ -28,7 +28,13 @@ export const generatorSchema = z.strictObject({
     .describe('servers of the model, one or several alike (default: one is started here and stopped with the run)'),
   apiKeyEnv: z.string().min(1).optional().describe("the environment variable that holds the servers' key"),
   servedModelName: z.string().min(1).optional().describe("the model's name on the servers (default: their first)"),
-  maxInFlight: z.int().min(1).default(256).describe('requests that a server has at once; more wait here'),
+  maxInFlight: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'samples that generate at once: on each server (default 256), or in the local engine (default: on a GPU the whole rollout, from 256 up to 1024 as memory allows; on a CPU 128)',
+    ),
   requestMinutes: z.number().positive().max(10_000).default(30).describe('a request that takes longer is given up'),
   patienceMinutes: z
     .number()
@@ -75,7 +81,8 @@ export function generatorOptionProblems(
     problems.push(`engineType: ${engineType} is not generator.type, ${given}; give one of the two`)
   if ((engineType ?? given) === 'local') {
     const usual = generatorSchema.parse({}) as Record<string, unknown>
-    for (const [name, value] of Object.entries(options))
+    const { maxInFlight: _, ...forServers } = options
+    for (const [name, value] of Object.entries(forServers))
       if (JSON.stringify(value) !== JSON.stringify(usual[name]))
         problems.push(`generator.${name}: is for servers, and generator.type is local`)
   } else if (generator.urls) {

@@ -270,6 +270,7 @@ async function loadParts(
       actor,
       model: config.model,
       tokenizer,
+      rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
       loraRank: config.lora?.rank,
       sleep: config.enableEngineSleep ? 'enabled' : undefined,
       logDirectory: join(run.directory, 'logs'),

@@ -60,6 +60,7 @@ export function planRl(config: RlConfig): TrainingPlan {
       promptMaxLen,
       promptTruncation: config.promptTruncation,
       maxNewTokens,
+      maxInFlight: config.generator.maxInFlight,
       engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
     },
     ...(config.generator.type === 'local'
