@@ -236,7 +236,7 @@ export class RewardProcess {
     this.child.channel?.ref()
   }
 
-  /** A process that nothing is asked of keeps nobody from ending. */
+  /** An idle child process does not keep this one alive. */
   private release(): void {
     this.child.unref()
     this.child.channel?.unref()

@@ -11,7 +11,7 @@ export interface IdleRule<C> {
 }
 
 /**
- * A line for each, with the layer that gave it. What a preset sets, or nobody, is no mistake of the config's.
+ * A line for each, with the layer that gave it. Options that a preset or a default set are not reported.
  *
  * @example
  * const rules = [{ options: ['seed'], why: ({ greedy }: { greedy: boolean }) => (greedy ? 'greedy draws nothing' : undefined) }]
