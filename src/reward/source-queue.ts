@@ -242,7 +242,8 @@ export class SourceQueue<Item> {
   }
 
   private reportBlocking(blockedMs: number): void {
-    if (blockedMs <= this.options.blockedMs || this.blockReported) return
+    // What a reward does in a process of its own holds nothing here: a busy machine does.
+    if (this.source.isolated || blockedMs <= this.options.blockedMs || this.blockReported) return
     this.blockReported = true
     this.options.onBlocked?.({ source: this.source.name, blockedMs })
   }

@@ -155,6 +155,21 @@ describe('functions', () => {
     expect(blocked[0]!.blockedMs).toBeGreaterThan(60)
   })
 
+  it('a reward in a process of its own is not blamed for what this process waits for', async () => {
+    const blocked: unknown[] = []
+    const busy = sampleReward(
+      () => {
+        const end = performance.now() + 70
+        while (performance.now() < end);
+        return 1
+      },
+      { name: 'elsewhere' },
+    )
+    const sources = [{ ...busy, isolated: true }]
+    await new RewardComputationEngine({ sources, onBlocked: event => blocked.push(event) }).compute(samples(1))
+    expect(blocked).toEqual([])
+  })
+
   it('warns of a blocking reward where nobody listens for it', async () => {
     const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const block = () => {
