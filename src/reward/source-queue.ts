@@ -197,6 +197,7 @@ export class SourceQueue<Item> {
     const called = performance.now()
     let started = called
     let timer: NodeJS.Timeout | undefined
+    let release = (): void => {}
     this.counts.calls++
     return new Promise((resolve, reject) => {
       let over = false
@@ -204,6 +205,7 @@ export class SourceQueue<Item> {
         if (over) return
         over = true
         clearTimeout(timer)
+        release()
         settle()
       }
       const giveUp = (error: SourceError) => {
@@ -231,9 +233,11 @@ export class SourceQueue<Item> {
         const { copy = (item: Item) => item } = this.options
         const items = batch.map(entry => copy(entry.item))
         const ask = (): Promise<unknown> => Promise.resolve(this.source.score(items, context))
-        const call = this.watch ? this.watch.call(ask) : ask()
+        const watched = this.watch?.call(ask)
+        const answer = watched ? watched.answer : ask()
+        if (watched) release = watched.release
         this.reportBlocking(performance.now() - called)
-        call.then(answered, error => end(() => reject(error as Error)))
+        answer.then(answered, error => end(() => reject(error as Error)))
       } catch (error) {
         this.reportBlocking(performance.now() - called)
         end(() => reject(error as Error))

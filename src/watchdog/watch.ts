@@ -33,18 +33,19 @@ export class Watch {
     readonly limitMs: number,
   ) {}
 
-  /** Runs the part of a call that does not wait, and watches over the rest until its promise is settled. */
-  call<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs the part of a call that does not wait, and watches over the rest until `release` is called. A call that was given up is
+   * released too: it may never settle, and must not be blamed for what holds the process later.
+   */
+  call<T>(work: () => Promise<T>): { readonly answer: Promise<T>; release(): void } {
     const shared = recordOf()
-    if (!shared) return work()
+    if (!shared) return { answer: work(), release() {} }
     const [name, limit] = [shared[entered.name]!, shared[entered.limit]!]
     shared[beat]!++
     shared[entered.limit] = this.limitMs
     shared[entered.name] = idOf(this.name)
     try {
-      const answer = work()
-      this.waitFor(answer, shared)
-      return answer
+      return { answer: work(), release: this.wait(shared) }
     } finally {
       shared[entered.name] = name
       shared[entered.limit] = limit
@@ -52,14 +53,16 @@ export class Watch {
     }
   }
 
-  private waitFor(answer: Promise<unknown>, shared: Float64Array): void {
+  private wait(shared: Float64Array): () => void {
     calls.push(this)
     if (calls.length === 1) showWaiting(shared)
-    const over = (): void => {
+    let released = false
+    return () => {
+      if (released) return
+      released = true
       calls.splice(calls.indexOf(this), 1)
       if (calls.length === 0) showWaiting(shared)
     }
-    answer.then(over, over)
   }
 }
 

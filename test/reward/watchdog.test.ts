@@ -70,3 +70,7 @@ it.concurrent('a function that waits longer than its time is a failure of its ow
   expect(await watched('fine', 100)).toEqual({ code: 0, output: '{"timeout":2}\n' })
   expect(await watched('fine', 10_000)).toEqual({ code: 0, output: '{}\n' })
 })
+
+it.concurrent('a call that was given up is not blamed for what holds the process later', async ({ expect }) => {
+  expect(await watched('given up', 100)).toEqual({ code: 0, output: '{"timeout":2}\n' })
+})

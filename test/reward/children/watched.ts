@@ -20,6 +20,7 @@ const rewards: Record<string, () => number | Promise<number>> = {
     console.log('begun')
     return new Promise(() => {})
   },
+  'given up': () => new Promise(() => {}),
   fine: () => sleep(300).then(() => 1),
 }
 const source = sampleReward(rewards[mode!]!, { name: 'my reward', deadlineMs: Number(deadlineMs) })
@@ -27,5 +28,6 @@ const engine = new RewardComputationEngine({ sources: [source], blockedMs: 1e9 }
 const input = textRewardInput({ prompt: 'a', response: 'b' })
 const { summary } = await engine.compute([input, input])
 console.log(JSON.stringify(summary.failuresByReason))
+if (mode === 'given up') for (const end = performance.now() + 11_500; performance.now() < end; );
 // The thread is still there, and has nothing to watch.
 await sleep(500)
