@@ -1,5 +1,5 @@
-// Rooms (the folders of src/) import each other through their index.ts alone, and only in the directions below. `npm run lint`
-// runs this; tests may import what they like.
+// Rooms (the folders of src/) import each other through their index.ts alone, and only in the directions below. Every direction is
+// used, and no file imports itself by way of others. `npm run lint` runs this; tests may import what they like.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
@@ -13,15 +13,15 @@ export const arrows = {
   http: [],
   watchdog: [],
   tensor: ['errors', 'files', 'watchdog'],
-  kernels: ['errors', 'tensor'],
+  kernels: ['tensor'],
   decoder: ['errors', 'files', 'tensor', 'kernels'],
   model: ['errors', 'files', 'tensor', 'kernels', 'decoder'],
   text: ['errors', 'files'],
   rollout: ['errors', 'files', 'http', 'tensor', 'kernels', 'decoder', 'model', 'text'],
-  serve: ['errors', 'files', 'model', 'text', 'rollout'],
+  serve: ['errors', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'text'],
   reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
-  experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward'],
+  experience: ['errors', 'model', 'text', 'rollout', 'reward'],
   run: ['errors', 'files'],
   launch: ['errors'],
   train: [
@@ -39,7 +39,7 @@ export const arrows = {
     'run',
     'launch',
   ],
-  evaluate: ['errors', 'files', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'experience', 'run', 'train'],
+  evaluate: ['errors', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'run', 'train'],
   pipeline: [
     'errors',
     'files',
@@ -50,20 +50,17 @@ export const arrows = {
     'rollout',
     'data',
     'reward',
-    'experience',
     'run',
     'train',
     'evaluate',
   ],
-  demo: ['errors', 'files', 'progress', 'tensor', 'model', 'text', 'rollout', 'run', 'train'],
+  demo: ['files', 'progress', 'model', 'text', 'rollout', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
     'files',
     'progress',
     'tensor',
-    'kernels',
-    'decoder',
     'model',
     'text',
     'rollout',
@@ -92,7 +89,9 @@ export const pure = ['experience', 'train/losses']
  * @returns {string[]}
  */
 export function checkRooms(source, allowed = arrows) {
-  const problems = tableProblems(allowed)
+  const problems = []
+  const used = new Set()
+  const graph = {}
   for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' }).sort()) {
     if (!file.endsWith('.ts')) continue
     const [room, ...rest] = file.split(sep)
@@ -105,11 +104,23 @@ export function checkRooms(source, allowed = arrows) {
       problems.push(`${place}: there is no room "${room}"; add it and its arrows to tools/check-rooms.mjs`)
       continue
     }
-    for (const { specifier, line } of importsOf(readFileSync(join(source, file), 'utf8'))) {
+    graph[file] = []
+    for (const { specifier, line, isType } of importsOf(readFileSync(join(source, file), 'utf8'))) {
       const problem = importProblem({ source, file, room, specifier, allowed })
       if (problem) problems.push(`${place}:${line}: ${problem}`)
+      if (!specifier.startsWith('.')) continue
+      const target = relative(source, resolve(source, dirname(file), specifier))
+      used.add(`${room} ${target.split(sep)[0]}`)
+      if (!isType) graph[file].push(target.replace(/\.js$/, '.ts'))
     }
   }
+  for (const [room, others] of Object.entries(allowed))
+    for (const other of others)
+      if (!used.has(`${room} ${other}`))
+        problems.push(`tools/check-rooms.mjs: no import uses the arrow from ${room} to ${other}; remove the arrow`)
+  for (const cycle of cyclesOf(allowed)) problems.push(`tools/check-rooms.mjs: a cycle of rooms: ${cycle}`)
+  for (const cycle of cyclesOf(graph))
+    problems.push(`a cycle of imports: ${cycle}; move what both need to a file below`)
   return problems
 }
 
@@ -136,21 +147,30 @@ function importsOf(text) {
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^'\n]+)'/g)].map(({ 1: specifier, index }) => ({
     specifier,
     line: code.slice(0, index).split('\n').length,
+    isType: importsTypesOnly(code.slice(0, index)),
   }))
 }
 
-/** An arrow that leads back is a cycle, however long the way. */
-function tableProblems(allowed) {
-  const problems = []
+/** Whether the statement that ends here, before its `from`, names types alone. */
+function importsTypesOnly(code) {
+  const statement = /(?:^|\n)(?:import|export)\s+(type\s[^']*|\{[^}']*\}\s*)$/.exec(code)
+  if (!statement) return false
+  const [, names] = statement
+  return names.startsWith('type') || !/[{,]\s*(?!type\s)\w/.test(names)
+}
+
+/** Each way that leads back to where it began, as `a -> b -> a`. */
+function cyclesOf(graph) {
+  const cycles = []
   const done = new Set()
-  const visit = (room, path) => {
-    if (path.includes(room)) problems.push(`tools/check-rooms.mjs: a cycle of rooms: ${[...path, room].join(' -> ')}`)
-    if (path.includes(room) || done.has(room)) return
-    for (const other of allowed[room] ?? []) visit(other, [...path, room])
-    done.add(room)
+  const visit = (node, path) => {
+    if (path.includes(node)) cycles.push([...path.slice(path.indexOf(node)), node].join(' -> '))
+    if (path.includes(node) || done.has(node)) return
+    for (const other of graph[node] ?? []) visit(other, [...path, node])
+    done.add(node)
   }
-  for (const room of Object.keys(allowed)) visit(room, [])
-  return problems
+  for (const node of Object.keys(graph)) visit(node, [])
+  return cycles
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
