@@ -21,12 +21,12 @@ const measuring = [
 const oneThread = ['test/{evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts']
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
 const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts']
-const setupFiles = ['test/one-thread.ts']
+const setupFiles = ['test/support/one-thread.ts']
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/temporary.ts', 'test/reward-process.ts'],
-    setupFiles: ['test/each-file.ts'],
+    globalSetup: ['test/support/temporary.ts', 'test/support/reward-process.ts'],
+    setupFiles: ['test/support/each-file.ts'],
     // A native crash then kills a process of its own, not the whole report.
     pool: 'forks',
     // Some wait for servers and disks most of the time.

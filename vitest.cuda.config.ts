@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
-/** The tests that take a device, on CUDA (test/device.ts). One file after another: they share the card. */
+/** The tests that take a device, on CUDA (test/support/device.ts). One file after another: they share the card. */
 export default defineConfig({
   test: {
     include: ['test/**/*.device.test.ts'],
     env: { WHETSTONE_TEST_DEVICE: process.env.WHETSTONE_TEST_DEVICE ?? 'cuda' },
-    globalSetup: 'test/reward-process.ts',
-    setupFiles: 'test/each-file.ts',
+    globalSetup: 'test/support/reward-process.ts',
+    setupFiles: 'test/support/each-file.ts',
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 300_000,

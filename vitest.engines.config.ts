@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.real.test.ts'],
-    setupFiles: 'test/each-file.ts',
+    setupFiles: 'test/support/each-file.ts',
     pool: 'forks',
     maxWorkers: 1,
     fileParallelism: false,

@@ -8,8 +8,8 @@ import { evaluateModel } from '../../src/evaluate/index.js'
 import { type LoadOptions, LocalModel, type Role } from '../../src/model/index.js'
 import { resolveDevice } from '../../src/tensor/index.js'
 import { native } from '../../src/tensor/native.js'
-import { rewardModelDirectory } from '../evaluate/world.js'
-import { base, folder, fresh, jsonl, pipelineOf } from '../pipeline/world.js'
+import { rewardModelDirectory } from '../support/evaluate.js'
+import { base, folder, fresh, jsonl, pipelineOf } from '../support/pipeline.js'
 
 let judge: string
 let rewards: string

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { expectClose, fixture, readCase } from '../model/models.js'
-import { type Binary, buildBinary } from './binary.js'
+import { type Binary, buildBinary } from '../support/binary.js'
+import { expectClose, fixture, readCase } from '../support/models.js'
 
 const tokenizerDirectory = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
 let binary: Binary

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { writeSamples } from '../../src/cli/sample-lines.js'
-import { ScriptedGenerator } from '../doubles/scripted-generator.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
 
 const letters = (id: number): string => String.fromCharCode(97 + id)
 /** Says back a prompt from its end, the longer the later: they finish in another order than they came. */

@@ -10,7 +10,7 @@ import { LocalModel } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { base, folder, fresh, jsonl, modelDirectory, pipelineOf } from '../pipeline/world.js'
+import { base, folder, fresh, jsonl, modelDirectory, pipelineOf } from '../support/pipeline.js'
 
 const question = 'What is 1 + 1?'
 const reward = join(folder, 'reward.mjs')

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SkippedRow } from '../../src/data/index.js'
-import { dataFolder, epochOf, tokenizer } from './support.js'
+import { dataFolder, epochOf, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ text: `row ${from + i}` }))

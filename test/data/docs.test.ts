@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { dataOptionsShape, type ExampleKind } from '../../src/data/index.js'
-import { dataFolder, epochOf, tokenizer } from './support.js'
+import { dataFolder, epochOf, tokenizer } from '../support/data.js'
 
 const page = readFileSync(new URL('../../docs/data.md', import.meta.url), 'utf8')
 const { open, write } = dataFolder()

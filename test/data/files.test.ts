@@ -11,7 +11,7 @@ import { type RowBoundary, RowSplitter } from '../../src/data/files/row-splitter
 import { hashRow, RepeatCounter } from '../../src/data/row-id.js'
 import { Permutation } from '../../src/data/shuffle.js'
 import { segmentPattern } from '../../src/data/source-files.js'
-import { dataFolder, epochOf, tokenizer } from './support.js'
+import { dataFolder, epochOf, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
 

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { parquetWriteFile } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import type { ExampleKind, Examples, OpenDatasetOptions } from '../../src/data/index.js'
-import { dataFolder, epochOf, plainTokenizer, tokenizer } from './support.js'
+import { dataFolder, epochOf, plainTokenizer, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
 const decode = (ids: Int32Array) => tokenizer.decode(ids)

@@ -3,7 +3,7 @@ import { describe as describeInspection, markerFor } from '../../src/cli/data.js
 import { main } from '../../src/cli/main.js'
 import { dataOptionsSchema, type InspectOptions, inspectData } from '../../src/data/index.js'
 import { summarizeLengths } from '../../src/data/lengths.js'
-import { dataFolder, tokenizer } from './support.js'
+import { dataFolder, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, write } = dataFolder()
 const inspect = (path: string, options: Partial<InspectOptions> = {}, columns: Record<string, string> = {}) =>

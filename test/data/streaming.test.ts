@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createWriteStream, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { dataFolder, tokenizer } from './support.js'
+import { dataFolder, tokenizer } from '../support/data.js'
 
 const { folder, open } = dataFolder()
 const megabyte = 2 ** 20

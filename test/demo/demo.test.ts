@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { dataFiles, dataPath, type Measurement, pairedRise, type Speaker } from '../../src/demo/index.js'
 import { Run } from '../../src/run/index.js'
-import { type Binary, buildBinary, type Ran } from '../cli/binary.js'
+import { type Binary, buildBinary, type Ran } from '../support/binary.js'
 
 let whetstone: Binary
 let ran: Ran

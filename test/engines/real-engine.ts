@@ -14,7 +14,7 @@ import {
   type Sample,
 } from '../../src/rollout/index.js'
 import { generatorContract } from '../rollout/generator-contract.js'
-import { whileUnderWay } from '../rollout/models.js'
+import { whileUnderWay } from '../support/generation.js'
 import {
   type AdapterModel,
   collect,
@@ -28,7 +28,7 @@ import {
   startMs,
   type TinyModel,
   World,
-} from './world.js'
+} from '../support/real-servers.js'
 
 export interface RealEngine {
   readonly type: EngineType

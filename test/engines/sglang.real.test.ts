@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { connectSglang } from '../../src/rollout/index.js'
+import { request, samples } from '../support/real-servers.js'
 import { getJson, metric } from './http.js'
 import { describeRealEngine } from './real-engine.js'
-import { request, samples } from './world.js'
 
 interface Loads {
   loads: { num_running_reqs: number; num_waiting_reqs: number }[]

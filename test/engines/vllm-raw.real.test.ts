@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { StartedEngine } from '../../src/launch/index.js'
 import { connectVllm, type Generator, logprobsUnder, resolveSampling } from '../../src/rollout/index.js'
-import { largestDifference, prompt, request, sampleOne, samples, type TinyModel, World } from './world.js'
+import {
+  largestDifference,
+  prompt,
+  request,
+  sampleOne,
+  samples,
+  type TinyModel,
+  World,
+} from '../support/real-servers.js'
 
 let world: World
 let tied: TinyModel

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { evaluateModel } from '../../src/evaluate/index.js'
-import { decodePng } from '../run/decode-png.js'
-import { fresh, jsonl, modelDirectory, written } from './world.js'
+import { decodePng } from '../support/decode-png.js'
+import { fresh, jsonl, modelDirectory, written } from '../support/evaluate.js'
 
 let model: string
 let other: string

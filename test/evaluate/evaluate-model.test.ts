@@ -13,8 +13,8 @@ import { LocalModel } from '../../src/model/index.js'
 import type { RewardInput } from '../../src/reward/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { silentReport } from '../../src/train/index.js'
-import { expectHeld, heldMemory } from '../held-memory.js'
-import { fresh, jsonl, modelDirectory, rewardModelDirectory, tokenizer, written } from './world.js'
+import { fresh, jsonl, modelDirectory, rewardModelDirectory, tokenizer, written } from '../support/evaluate.js'
+import { expectHeld, heldMemory } from '../support/held-memory.js'
 
 let model: string
 let other: string

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Binary, buildBinary } from '../cli/binary.js'
+import { type Binary, buildBinary } from '../support/binary.js'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const directories = readdirSync(examples, { withFileTypes: true }).filter(entry => entry.isDirectory())

@@ -10,7 +10,7 @@ import {
   type RolloutSample,
   resolveAdvantageOptions,
 } from '../../src/experience/index.js'
-import { groupEstimators } from './rollouts.js'
+import { groupEstimators } from '../support/rollouts.js'
 
 const pair: RolloutSample[] = [
   { group: 'a', reward: 1, length: 2 },

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { advantageOptionsShape } from '../../src/experience/index.js'
-import { expectClose } from './close.js'
+import { expectClose } from '../support/close.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(repository, 'docs/advantages.md'), 'utf8')

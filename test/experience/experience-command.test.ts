@@ -15,8 +15,8 @@ import { stringify } from 'yaml'
 import { main } from '../../src/cli/main.js'
 import { openEngine } from '../../src/rollout/index.js'
 import { ModelServer } from '../../src/serve/index.js'
-import { expectClose } from './close.js'
-import { makeModel, tokenizerPath } from './world.js'
+import { expectClose } from '../support/close.js'
+import { makeModel, tokenizerPath } from '../support/experience.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-experience-'))
 const at = (name: string): string => join(folder, name)

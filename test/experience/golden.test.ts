@@ -12,8 +12,8 @@ import {
   updateKlController,
   updateRunningMoments,
 } from '../../src/experience/index.js'
-import { expectClose } from './close.js'
-import { golden } from './golden.js'
+import { expectClose } from '../support/close.js'
+import { golden } from '../support/golden-experience.js'
 
 describe('recorded numbers to 1e-9', () => {
   const cases = golden.estimators.map((entry, i) => ({ ...entry, name: `${entry.estimator} ${i % 3}` }))

@@ -10,7 +10,15 @@ import {
   type MakeOptions,
 } from '../../src/experience/index.js'
 import { batchReward, sampleReward } from '../../src/reward/index.js'
-import { engineOver, lengthReward, llamaStyle, makeMaker, makeModel, prompts, tokenizer } from './world.js'
+import {
+  engineOver,
+  lengthReward,
+  llamaStyle,
+  makeMaker,
+  makeModel,
+  prompts,
+  tokenizer,
+} from '../support/experience.js'
 
 /** Everything but times, as text: equal for equal bits. */
 const shown = (experiences: readonly Experience[]): string =>

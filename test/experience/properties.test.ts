@@ -17,8 +17,8 @@ import {
   updateRunningMoments,
   whitenInPlace,
 } from '../../src/experience/index.js'
-import { expectClose } from './close.js'
-import { allEstimators, groupEstimators, rewards, rollouts } from './rollouts.js'
+import { expectClose } from '../support/close.js'
+import { allEstimators, groupEstimators, rewards, rollouts } from '../support/rollouts.js'
 
 const options = fc.record<AdvantageOptions>({
   advantageEstimator: fc.constantFrom(...allEstimators),

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FileWriteError, recoverDirectory, writeDirectoryAtomic } from '../../src/files/index.js'
-import { type Compiled, compile, runChild } from '../tensor/compiled.js'
+import { type Compiled, compile, runChild } from '../support/compiled.js'
 
 const made: string[] = []
 function temporaryDirectory(): string {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/index.js'
-import { temporaryDirectory } from '../tensor/safetensors-files.js'
+import { temporaryDirectory } from '../support/safetensors-files.js'
 
 // The real functions, each replaceable by a test.
 vi.mock('node:fs/promises', async original => {

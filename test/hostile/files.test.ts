@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Binary, buildBinary } from '../cli/binary.js'
+import { type Binary, buildBinary } from '../support/binary.js'
 
 const script = fileURLToPath(new URL('./children/fuzz-files.mjs', import.meta.url))
 const fixtures = fileURLToPath(new URL('../fixtures', import.meta.url))

@@ -4,7 +4,7 @@ import type { DeferredKernels } from '../../src/kernels/deferred-norm.js'
 import { cudaKernels } from '../../src/kernels/deferred-norm-kernels.js'
 import { deferredNormComposed } from '../../src/kernels/index.js'
 import { manualSeed, randn, record, scope, synchronize, type Tensor } from '../../src/tensor/index.js'
-import { card, describeHopper, device, poison, tolerance, worstError } from '../device.js'
+import { card, describeHopper, device, poison, tolerance, worstError } from '../support/device.js'
 
 manualSeed(5)
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fusedOps } from '../../src/kernels/index.js'
 import { gradients, randn, record, scope, Tensor } from '../../src/tensor/index.js'
-import { device, onCuda } from '../device.js'
+import { device, onCuda } from '../support/device.js'
 
 /** Philox4x32-10 as its paper has it (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"). */
 function philox(counter: readonly number[], key: readonly number[]): number[] {

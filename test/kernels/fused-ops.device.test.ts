@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import { type FusedOps, fusedOps } from '../../src/kernels/index.js'
 import { gradients, manualSeed, randn, record, scope, synchronize, Tensor } from '../../src/tensor/index.js'
-import { describeCuda, device, onCuda, poison, relativeError, tolerance } from '../device.js'
+import { describeCuda, device, onCuda, poison, relativeError, tolerance } from '../support/device.js'
 
 const EPS = 1e-6
 const dtypes = ['float32', 'float16', 'bfloat16'] as const

@@ -11,7 +11,7 @@ import {
   record,
   type Tensor,
 } from '../../src/tensor/index.js'
-import { device, onCuda, relativeError, tolerance } from '../device.js'
+import { device, onCuda, relativeError, tolerance } from '../support/device.js'
 
 manualSeed(5)
 const dtypes = ['float32', 'float16', 'bfloat16'] as const

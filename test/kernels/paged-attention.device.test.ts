@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { decodeAttentionKernel, pagedRopeKernel } from '../../src/kernels/index.js'
 import { manualSeed, randn, randperm, synchronize, Tensor } from '../../src/tensor/index.js'
-import { describeCuda, device, relativeError, tolerance } from '../device.js'
+import { describeCuda, device, relativeError, tolerance } from '../support/device.js'
 import { decodeAttentionReference, pagedRopeReference, slotOf } from './paged-attention-reference.js'
 
 manualSeed(11)

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { headLinearKernel, type SampleOptions, sampleKernel, samplePlanes } from '../../src/kernels/index.js'
 import { callOperator, linear, manualSeed, randn, synchronize, Tensor } from '../../src/tensor/index.js'
-import { card, describeCuda, describeHopper, device } from '../device.js'
-import { numbers } from '../rollout/models.js'
+import { card, describeCuda, describeHopper, device } from '../support/device.js'
+import { numbers } from '../support/generation.js'
 
 manualSeed(11)
 const up = (values: Int32Array | Float32Array): Tensor => Tensor.from(values, { device })

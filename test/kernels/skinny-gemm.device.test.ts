@@ -7,7 +7,7 @@ import type { DeferredRmsNorm, SkinnyGemm } from '../../src/kernels/index.js'
 import { skinnyGemmKernels } from '../../src/kernels/index.js'
 import { planSkinnyGemm, type StreamKind } from '../../src/kernels/skinny-gemm.js'
 import { manualSeed, randint, randn, record, scope, synchronize, Tensor } from '../../src/tensor/index.js'
-import { card, describeHopper, device, onCuda, onHopper, poison, tolerance, worstError } from '../device.js'
+import { card, describeHopper, device, onCuda, onHopper, poison, tolerance, worstError } from '../support/device.js'
 import { skinnyGemmReference } from './skinny-gemm-reference.js'
 
 const EPS = 1e-6

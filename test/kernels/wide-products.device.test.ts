@@ -2,7 +2,16 @@
 import { describe, expect, test } from 'vitest'
 import { fusedOps, gatedLinearKernel, splitKLinearExists, splitKLinearKernel } from '../../src/kernels/index.js'
 import { linear, manualSeed, randn, record, scope, synchronize, type Tensor } from '../../src/tensor/index.js'
-import { card, describeCuda, describeHopper, device, poison, relativeError, tolerance, worstError } from '../device.js'
+import {
+  card,
+  describeCuda,
+  describeHopper,
+  device,
+  poison,
+  relativeError,
+  tolerance,
+  worstError,
+} from '../support/device.js'
 
 manualSeed(11)
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LaunchError, type StartEngineOptions, type StartedEngine, startEngine } from '../../src/launch/index.js'
-import { buildBinary } from '../cli/binary.js'
+import { buildBinary } from '../support/binary.js'
 
 const server = fileURLToPath(new URL('fake-server.mjs', import.meta.url))
 const command = [process.execPath, server]

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ModelError, parseConfig } from '../../src/model/index.js'
-import { fixture } from './models.js'
+import { fixture } from '../support/models.js'
 
 const names = ['llama31rope', 'mistral', 'olmo2', 'qwen2-reward', 'qwen3', 'smollm3']
 const configs = names.map(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parameterCount, weightMap } from '../../src/decoder/index.js'
 import { families, ModelError, newConfig, parseConfig, sizes } from '../../src/model/index.js'
-import { fixture } from './models.js'
+import { fixture } from '../support/models.js'
 
 const raw = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(`${fixture(name)}/config.json`, 'utf8')) as Record<string, unknown>

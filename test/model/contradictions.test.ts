@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { LocalModel, newConfig, parseConfig, sizes } from '../../src/model/index.js'
 import { LocalEngine } from '../../src/rollout/index.js'
 import { Checkpoint, noGrad, type Tensor, writeSafetensors } from '../../src/tensor/index.js'
-import { expectClose, fixture, readCase, temporary } from './models.js'
+import { expectClose, fixture, readCase, temporary } from '../support/models.js'
 
 type Fields = Record<string, unknown>
 

@@ -11,7 +11,7 @@ import {
   takeGradients,
   tinyConfig,
   weights,
-} from './models.js'
+} from '../support/models.js'
 
 /** Trains on both outputs, with weights that depend on the sequence and the token alone. */
 async function gradientsOf(

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ExportOptions, LocalModel } from '../../src/model/index.js'
-import { type Compiled, compile, runChild } from '../tensor/compiled.js'
-import { expectClose, fixture, sequences, temporary, tinyConfig } from './models.js'
+import { type Compiled, compile, runChild } from '../support/compiled.js'
+import { expectClose, fixture, sequences, temporary, tinyConfig } from '../support/models.js'
 
 const given = sequences([6, 11, 4])
 const adapter = { rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'v_proj', 'down_proj'] as const, seed: 3 }

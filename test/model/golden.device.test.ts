@@ -1,8 +1,8 @@
 /** Models on a device: the numbers transformers recorded, in float32 and, through float32 copies, in bfloat16. */
 import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
-import { device, onCuda } from '../device.js'
-import { fixture, readCase } from './models.js'
+import { device, onCuda } from '../support/device.js'
+import { fixture, readCase } from '../support/models.js'
 
 interface Case {
   sequences: number[][]

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { scope } from '../../src/tensor/index.js'
-import { expectClose, fixture, readCase, takeGradients } from './models.js'
+import { expectClose, fixture, readCase, takeGradients } from '../support/models.js'
 
 interface Case {
   sequences: number[][]

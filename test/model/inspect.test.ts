@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inspectModel, LocalModel } from '../../src/model/index.js'
-import { heldMemory } from '../held-memory.js'
+import { heldMemory } from '../support/held-memory.js'
 
 const fixtures = fileURLToPath(new URL('../fixtures/models', import.meta.url))
 let folder: string

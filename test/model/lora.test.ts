@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type AdapterOptions, families, type LoadOptions, LocalModel } from '../../src/model/index.js'
 import { memoryUse, SafetensorsFile } from '../../src/tensor/index.js'
-import { expectHeld, heldMemory } from '../held-memory.js'
-import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from './models.js'
+import { expectHeld, heldMemory } from '../support/held-memory.js'
+import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from '../support/models.js'
 
 const options: AdapterOptions & { seed: number } = {
   rank: 4,

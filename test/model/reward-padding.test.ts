@@ -9,7 +9,7 @@ import { separatePadding } from '../../src/model/export-padding.js'
 import { LocalModel } from '../../src/model/index.js'
 import { decodeRewardInput, modelReward } from '../../src/reward/index.js'
 import { type ChatMessage, Tokenizer } from '../../src/text/index.js'
-import { fixture, readCase, temporary } from './models.js'
+import { fixture, readCase, temporary } from '../support/models.js'
 
 interface Case {
   conversations: ChatMessage[][]

@@ -10,7 +10,7 @@ import {
   temporary,
   tinyConfig,
   weights,
-} from './models.js'
+} from '../support/models.js'
 
 const given = sequences([5, 9, 2, 9])
 

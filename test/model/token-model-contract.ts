@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Gradients, Outputs, Role, Sequence, TokenModel, TrainStepOptions } from '../../src/model/index.js'
 import { roles } from '../../src/model/outputs.js'
-import { expectClose, sequences, temporary } from './models.js'
+import { expectClose, sequences, temporary } from '../support/models.js'
 
 const numbers = (output: Outputs[Role]): Float32Array => {
   if ('logprobs' in output) return output.logprobs

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { help, run } from '../../src/cli/pipeline.js'
-import { fresh, quickly } from './world.js'
+import { fresh, quickly } from '../support/pipeline.js'
 
 let out = ''
 let err = ''

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCrashing } from '../run/crashing.js'
-import { type Compiled, compile } from '../tensor/compiled.js'
-import { filesOf, fresh, pipelineOf, quickly, weightsOf } from './world.js'
+import { type Compiled, compile } from '../support/compiled.js'
+import { runCrashing } from '../support/crashing.js'
+import { filesOf, fresh, pipelineOf, quickly, weightsOf } from '../support/pipeline.js'
 
 let room: Compiled
 beforeAll(() => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { dataOptionsSchema, openDataset } from '../../src/data/index.js'
 import { Run } from '../../src/run/index.js'
 import { optimizerSchema, stepRates } from '../../src/train/config/common.js'
-import { fresh, jsonl, pipelineOf, tokenizer } from './world.js'
+import { fresh, jsonl, pipelineOf, tokenizer } from '../support/pipeline.js'
 
 const options = { ...dataOptionsSchema.parse({}), seed: 0, baseDirectory: '.' }
 

@@ -18,7 +18,7 @@ import {
   tokenizer,
   tokenizerPath,
   weightsOf,
-} from './world.js'
+} from '../support/pipeline.js'
 
 test('loadTokenizer: its files go with every model, and its chat template is what is trained on', async () => {
   const own = fresh('tokenizer')

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { createRlhfPipeline, type PipelineOptions } from '../../src/pipeline/index.js'
-import { base, fresh, jsonl, modelDirectory, pipelineOf, tokenizer } from './world.js'
+import { base, fresh, jsonl, modelDirectory, pipelineOf, tokenizer } from '../support/pipeline.js'
 
 /** A pipeline that is refused in whatever stage, with nothing written. */
 async function refused(options: Partial<PipelineOptions>, ...says: (string | RegExp)[]): Promise<void> {

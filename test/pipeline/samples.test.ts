@@ -2,7 +2,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { generateSamples } from '../../src/pipeline/samples.js'
 import { LocalEngine, type Outcome } from '../../src/rollout/index.js'
-import { base } from './world.js'
+import { base } from '../support/pipeline.js'
 
 afterEach(() => vi.restoreAllMocks())
 

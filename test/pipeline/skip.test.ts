@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { PipelineOptions } from '../../src/pipeline/index.js'
 import type { Report } from '../../src/progress/index.js'
-import { conversations, filesOf, fresh, jsonl, pipelineOf, prompts } from './world.js'
+import { conversations, filesOf, fresh, jsonl, pipelineOf, prompts } from '../support/pipeline.js'
 
 /** Two cheap stages are enough: rewards of one's own take the place of the reward model. */
 function options(): Partial<PipelineOptions> {

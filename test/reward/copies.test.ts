@@ -9,7 +9,7 @@ import {
   type RewardSource,
   sampleReward,
 } from '../../src/reward/index.js'
-import { sample } from './samples.js'
+import { sample } from '../support/reward-samples.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { defineReward, RewardComputationEngine, type RewardInput } from '../../src/reward/index.js'
-import { sample } from './samples.js'
+import { sample } from '../support/reward-samples.js'
 
 const schema = z.object({ answer: z.string(), level: z.number().optional() })
 

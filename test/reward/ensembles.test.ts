@@ -11,7 +11,7 @@ import {
   type RewardSource,
   sampleReward,
 } from '../../src/reward/index.js'
-import { sample, samples } from './samples.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 /** A source that counts what it was asked about. */
 function counting(name: string, kind: RewardSource['kind'], value: (input: RewardInput) => RewardAnswer) {

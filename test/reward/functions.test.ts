@@ -11,7 +11,7 @@ import {
   RewardStoppedError,
   sampleReward,
 } from '../../src/reward/index.js'
-import { sample, samples } from './samples.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 const engineOf = (source: ReturnType<typeof sampleReward>) => new RewardComputationEngine({ sources: [source] })
 const reasonOf = (outcome: RewardOutcome) => (outcome.kind === 'failed' ? outcome.reason : outcome.reward)

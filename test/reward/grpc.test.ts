@@ -10,9 +10,9 @@ import {
   remoteReward,
 } from '../../src/reward/index.js'
 import type { InferResponse, ModelMetadata } from '../../src/reward/remote/open-inference.js'
-import { certificate, type GrpcBehaviour, inferenceServer, rewardsAnswer } from './grpc-world.js'
-import { freePort } from './http-world.js'
-import { sample, samples } from './samples.js'
+import { certificate, type GrpcBehaviour, inferenceServer, rewardsAnswer } from '../support/reward-grpc.js'
+import { freePort } from '../support/reward-http.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 function engineFor(options: Omit<GrpcRewardOptions, 'name'>): RewardComputationEngine {
   const engine = new RewardComputationEngine({ sources: [grpcReward({ name: 'rm', ...options })] })

@@ -14,9 +14,9 @@ import {
   type RewardInput,
   type RewardOutcome,
 } from '../../src/reward/index.js'
-import { certificate, certificateKey } from './grpc-world.js'
-import { type Behaviour, freePort, json, rewardServer } from './http-world.js'
-import { sample, samples } from './samples.js'
+import { certificate, certificateKey } from '../support/reward-grpc.js'
+import { type Behaviour, freePort, json, rewardServer } from '../support/reward-http.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 function engineFor(options: Omit<HttpRewardOptions, 'name'>): RewardComputationEngine {
   const engine = new RewardComputationEngine({ sources: [httpReward({ name: 'rm', ...options })] })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { loadRewards, type RewardInput } from '../../src/reward/index.js'
-import { tinyModel } from '../rollout/tiny.js'
-import { json, rewardServer } from './http-world.js'
-import { sample } from './samples.js'
+import { json, rewardServer } from '../support/reward-http.js'
+import { sample } from '../support/reward-samples.js'
+import { tinyModel } from '../support/tiny-model.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-load-rewards-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

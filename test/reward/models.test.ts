@@ -13,7 +13,7 @@ import {
   type RewardOutcome,
 } from '../../src/reward/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { sample, samples } from './samples.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 const fixtures = fileURLToPath(new URL('../fixtures', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-reward-models-'))

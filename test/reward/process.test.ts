@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest'
 import { type LoadRewardsOptions, loadRewards, type RewardInput } from '../../src/reward/index.js'
-import { sample, samples } from './samples.js'
+import { sample, samples } from '../support/reward-samples.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-reward-processes-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { rewardFiles } from '../../src/reward/index.js'
-import { temporaryDirectory } from '../run/world.js'
+import { temporaryDirectory } from '../support/run.js'
 
 const folder = temporaryDirectory()
 const put = (name: string, text: string): string => {

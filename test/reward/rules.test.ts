@@ -12,7 +12,7 @@ import {
   wordList,
 } from '../../src/reward/index.js'
 import { lastNumber } from '../../src/reward/rules/extract-answer.js'
-import { sample } from './samples.js'
+import { sample } from '../support/reward-samples.js'
 
 const { signal } = new AbortController()
 const score = async (rule: RewardSource, response: string, more: Partial<RewardInput> = {}) => {

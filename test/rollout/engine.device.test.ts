@@ -4,8 +4,8 @@ import { parseConfig } from '../../src/decoder/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine, type LocalEngineOptions, type Sample } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { describeCuda, device, onCuda } from '../device.js'
-import { collect, directory, golden, numbers } from './models.js'
+import { describeCuda, device, onCuda } from '../support/device.js'
+import { collect, directory, golden, numbers } from '../support/generation.js'
 
 type Dtype = 'float32' | 'bfloat16' | 'float16'
 const dtypes: readonly Dtype[] = onCuda ? ['bfloat16', 'float16'] : ['float32']

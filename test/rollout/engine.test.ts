@@ -8,7 +8,7 @@ import {
   type TokenEvent,
 } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { collect, completed, loadModel, numbers, randomIds } from './models.js'
+import { collect, completed, loadModel, numbers, randomIds } from '../support/generation.js'
 
 let model: LocalModel<'language'>
 beforeAll(async () => {

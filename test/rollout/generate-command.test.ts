@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { main } from '../../src/cli/main.js'
 import { LocalModel } from '../../src/model/index.js'
 import type { Tokenizer } from '../../src/text/index.js'
-import { directory as fixture, golden } from './models.js'
-import { tinyModel } from './tiny.js'
+import { directory as fixture, golden } from '../support/generation.js'
+import { tinyModel } from '../support/tiny-model.js'
 
 let tiny: Awaited<ReturnType<typeof tinyModel>>
 let work: string

@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest'
 import { LocalEngine } from '../../src/rollout/index.js'
-import { ScriptedGenerator } from '../doubles/scripted-generator.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
+import { loadModel } from '../support/generation.js'
 import { generatorContract } from './generator-contract.js'
-import { loadModel } from './models.js'
 
 const model = await loadModel()
 afterAll(() => model.dispose())

@@ -12,7 +12,7 @@ import {
   type Sample,
   type WeightsUpdate,
 } from '../../src/rollout/index.js'
-import { completed, whileUnderWay } from './models.js'
+import { completed, whileUnderWay } from '../support/generation.js'
 
 /**
  * `make` answers with a fresh generator that never ends a response by itself before `maxNewTokens`. `update`: how it is given

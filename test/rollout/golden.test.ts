@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { LocalEngine } from '../../src/rollout/index.js'
-import { collect, golden, loadModel } from './models.js'
+import { collect, golden, loadModel } from '../support/generation.js'
 
 test.each(['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'])(
   'greedy continuations of %s are those of transformers',

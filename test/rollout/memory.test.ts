@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { LocalModel } from '../../src/model/index.js'
 import { type DeviceMemory, LocalEngine, type LocalEngineOptions, type Outcome } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { collect, completed, loadModel, numbers, randomIds } from './models.js'
+import { collect, completed, loadModel, numbers, randomIds } from '../support/generation.js'
 
 let model: LocalModel<'language'>
 beforeAll(async () => {

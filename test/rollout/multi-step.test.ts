@@ -7,7 +7,7 @@ import { CachedSequence } from '../../src/rollout/local/cached-sequence.js'
 import { type MultiStepCandidate, planMultiStep } from '../../src/rollout/local/multi-step.js'
 import { Scheduler } from '../../src/rollout/local/scheduler.js'
 import type { MultiStepDecode, StepBatch, StepDevice, StepResult } from '../../src/rollout/local/step.js'
-import { collect, loadModel, numbers, randomIds } from './models.js'
+import { collect, loadModel, numbers, randomIds } from '../support/generation.js'
 
 const sample = (
   given: Partial<MultiStepCandidate['requestState']['sampling']> & { made?: number; most?: number },

@@ -3,7 +3,7 @@ import type { LocalModel } from '../../src/model/index.js'
 import { hasOnePosition } from '../../src/rollout/local/multi-step.js'
 import type { StepBatch, StepDevice } from '../../src/rollout/local/step.js'
 import { openStepDevice } from '../../src/rollout/local/step-device.js'
-import { loadModel, numbers, randomIds } from './models.js'
+import { loadModel, numbers, randomIds } from '../support/generation.js'
 
 let model: LocalModel<'language'>
 let device: StepDevice

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, ReplaceableWeights } from '../../src/rollout/index.js'
-import { device, onCuda } from '../device.js'
-import { collect, numbers, randomIds } from './models.js'
-import { deviceModel } from './wide.js'
+import { device, onCuda } from '../support/device.js'
+import { deviceModel } from '../support/device-model.js'
+import { collect, numbers, randomIds } from '../support/generation.js'
 
 const dtype = onCuda ? 'bfloat16' : 'float32'
 const requests = Array.from({ length: 5 }, (_, i) => ({

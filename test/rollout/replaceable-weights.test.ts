@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine, type OpenedEngine, openEngine } from '../../src/rollout/index.js'
-import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
+import { collect, completed, directory, loadModel, numbers, randomIds } from '../support/generation.js'
 
 const promptIds = randomIds(numbers(2), 15)
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 40, ignoreEos: true }

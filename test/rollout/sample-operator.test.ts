@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { callOperator, scope, Tensor } from '../../src/tensor/index.js'
-import { numbers } from './models.js'
+import { numbers } from '../support/generation.js'
 
 interface Settings {
   temperature?: number

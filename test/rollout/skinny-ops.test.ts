@@ -13,7 +13,7 @@ import { cpuOps } from '../../src/rollout/local/cpu-ops.js'
 import { skinnyOps } from '../../src/rollout/local/skinny-ops.js'
 import { linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
 import { skinnyGemmReference } from '../kernels/skinny-gemm-reference.js'
-import { loadModel } from './models.js'
+import { loadModel } from '../support/generation.js'
 
 const blockSize = 16
 const ints = (values: readonly number[], shape?: number[]): Tensor =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LocalEngine, type Outcome } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { loadModel, numbers, randomIds } from './models.js'
+import { loadModel, numbers, randomIds } from '../support/generation.js'
 
 test('500 random requests, many of them cancelled, leave no slot, block or tensor behind', async () => {
   const model = await loadModel()

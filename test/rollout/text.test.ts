@@ -4,7 +4,7 @@ import { LocalModel, parseConfig } from '../../src/model/index.js'
 import { LocalEngine, type Sample, type SamplingParams } from '../../src/rollout/index.js'
 import { TextStream, type TextStreamOptions } from '../../src/rollout/text-stream.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { completed, directory } from './models.js'
+import { completed, directory } from '../support/generation.js'
 
 const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 let tokenizer: Tokenizer

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { type DeviceMemory, LocalEngine } from '../../src/rollout/index.js'
 import { memoryUse, synchronize } from '../../src/tensor/index.js'
-import { device, onCuda } from '../device.js'
-import { collect, numbers } from './models.js'
-import { deviceModel } from './wide.js'
+import { device, onCuda } from '../support/device.js'
+import { deviceModel } from '../support/device-model.js'
+import { collect, numbers } from '../support/generation.js'
 
 const dtype = onCuda ? 'bfloat16' : 'float32'
 const settle = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, type Sample } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { collect, completed, directory, loadModel, numbers, randomIds } from './models.js'
+import { collect, completed, directory, loadModel, numbers, randomIds } from '../support/generation.js'
 
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
 const promptIds = randomIds(numbers(2), 15)

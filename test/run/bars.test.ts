@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { barChart, toPng, toSvg } from '../../src/run/index.js'
 import type { Box, Line } from '../../src/run/plot/drawing.js'
-import { decodePng } from './decode-png.js'
+import { decodePng } from '../support/decode-png.js'
 
 const drawing = barChart({
   names: ['one', 'other'],

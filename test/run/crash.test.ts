@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Compiled, compile } from '../tensor/compiled.js'
+import { type Compiled, compile } from '../support/compiled.js'
+import { runCrashing } from '../support/crashing.js'
+import { jsonLines, temporaryDirectory } from '../support/run.js'
 import { smallRun } from './children/small-run.mjs'
-import { runCrashing } from './crashing.js'
-import { jsonLines, temporaryDirectory } from './world.js'
 
 let room: Compiled
 beforeAll(() => {

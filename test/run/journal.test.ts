@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { FileWriteError } from '../../src/files/index.js'
 import { exactParse, exactStringify, Journal, JournalError, type JournalRecord } from '../../src/run/index.js'
-import { fullDisk, handlePrototype, systemError } from './faults.js'
-import { temporaryDirectory } from './world.js'
+import { fullDisk, handlePrototype, systemError } from '../support/file-faults.js'
+import { temporaryDirectory } from '../support/run.js'
 
 afterEach(() => vi.restoreAllMocks())
 

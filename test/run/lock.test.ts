@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Compiled, compile } from '../tensor/compiled.js'
-import { identity, temporaryDirectory } from './world.js'
+import { type Compiled, compile } from '../support/compiled.js'
+import { identity, temporaryDirectory } from '../support/run.js'
 
 let room: Compiled
 beforeAll(() => {

@@ -5,7 +5,7 @@ import type { Drawing, Line } from '../../src/run/plot/drawing.js'
 import { smooth, stretches, thin } from '../../src/run/plot/series.js'
 import { fitText, textLines, textWidth } from '../../src/run/plot/stroke-font.js'
 import { tickLabel, ticks } from '../../src/run/plot/ticks.js'
-import { decodePng } from './decode-png.js'
+import { decodePng } from '../support/decode-png.js'
 
 const points = (...ys: number[]) => ys.map((y, x) => ({ x, y }))
 const run = (name: string, ...values: number[]) => ({

@@ -13,8 +13,8 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { FileWriteError, machineMark, processStart } from '../../src/files/index.js'
 import { Journal, metricNames, Run } from '../../src/run/index.js'
-import { fullDisk, hangingDisk } from './faults.js'
-import { flipBit, identity, jsonLines, temporaryDirectory, write } from './world.js'
+import { fullDisk, hangingDisk } from '../support/file-faults.js'
+import { flipBit, identity, jsonLines, temporaryDirectory, write } from '../support/run.js'
 
 afterEach(() => vi.restoreAllMocks())
 

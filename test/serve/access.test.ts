@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
-import { ScriptedGenerator } from '../doubles/scripted-generator.js'
-import { send } from './world.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
+import { send } from '../support/serve.js'
 
 const servers: ModelServer[] = []
 const serve = async (options: Partial<ServeOptions> = {}): Promise<number> => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ModelServer } from '../../src/serve/index.js'
-import { ScriptedGenerator } from '../doubles/scripted-generator.js'
-import { send } from './world.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
+import { send } from '../support/serve.js'
 
 /** Counts on from the prompt's last token, so far; to one that ends with 0, for ever. */
 function* counting(promptIds: Int32Array, sample: number): Iterable<number> & Iterator<number> {

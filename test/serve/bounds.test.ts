@@ -5,8 +5,8 @@ import { EncodeQueue } from '../../src/serve/encode-queue.js'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
 import { JsonScan } from '../../src/serve/json-scan.js'
 import { requestCost } from '../../src/serve/request-cost.js'
+import { makeWorld, post, send, until, type World } from '../support/serve.js'
 import { LogprobGenerator, type Script } from './logprob-generator.js'
-import { makeWorld, post, send, until, type World } from './world.js'
 
 let world: World
 let port: number

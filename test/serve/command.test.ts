@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Binary, buildBinary } from '../cli/binary.js'
-import { tinyModel } from '../rollout/tiny.js'
-import { post, send } from './world.js'
+import { type Binary, buildBinary } from '../support/binary.js'
+import { post, send } from '../support/serve.js'
+import { tinyModel } from '../support/tiny-model.js'
 
 let binary: Binary
 let tiny: Awaited<ReturnType<typeof tinyModel>>

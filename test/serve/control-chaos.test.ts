@@ -1,7 +1,7 @@
 /** Everything at once: whatever clients tell the server and ask it for, each answer is that of the weights it was asked of. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { heldMemory } from '../held-memory.js'
-import { numbers } from '../rollout/models.js'
+import { numbers } from '../support/generation.js'
+import { heldMemory } from '../support/held-memory.js'
 import {
   type ControlFiles,
   type Controlled,
@@ -10,7 +10,7 @@ import {
   type Generated,
   length,
   prompt,
-} from './control-world.js'
+} from '../support/serve-control.js'
 
 let files: ControlFiles
 let it: Controlled

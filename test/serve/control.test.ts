@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ModelServer } from '../../src/serve/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
+import { send, until } from '../support/serve.js'
 import {
   apiKey,
   type ControlFiles,
@@ -11,8 +12,7 @@ import {
   controlled,
   length,
   prompt,
-} from './control-world.js'
-import { send, until } from './world.js'
+} from '../support/serve-control.js'
 
 let files: ControlFiles
 let it: Controlled

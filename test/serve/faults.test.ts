@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { makeWorld, post, send, until, type World } from './world.js'
+import { makeWorld, post, send, until, type World } from '../support/serve.js'
 
 let world: World
 let port: number

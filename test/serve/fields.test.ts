@@ -12,9 +12,9 @@ import {
   tokenizeFields,
 } from '../../src/serve/field-tables.js'
 import type { FieldTable } from '../../src/serve/request-shape.js'
+import { makeWorld, post, type World } from '../support/serve.js'
 import { fieldsPage } from './fields-page.js'
 import * as vllm from './vllm-fields.js'
-import { makeWorld, post, type World } from './world.js'
 
 const clientDirectory = dirname(createRequire(import.meta.url).resolve('openai'))
 

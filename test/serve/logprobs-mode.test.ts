@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ModelServer } from '../../src/serve/index.js'
-import { ScriptedGenerator } from '../doubles/scripted-generator.js'
-import { makeWorld, post, send, type World } from './world.js'
+import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
+import { makeWorld, post, send, type World } from '../support/serve.js'
 
 let world: World
 let server: ModelServer

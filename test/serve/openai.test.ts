@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tokenizer } from '../../src/text/index.js'
-import { makeWorld, post, send, type World } from './world.js'
+import { makeWorld, post, send, type World } from '../support/serve.js'
 
 let world: World
 let client: OpenAI

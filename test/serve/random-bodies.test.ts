@@ -14,8 +14,8 @@ import {
   tokenizeFields,
 } from '../../src/serve/field-tables.js'
 import type { FieldTable } from '../../src/serve/request-shape.js'
-import { heldMemory } from '../held-memory.js'
-import { makeWorld, send, until, type World } from './world.js'
+import { heldMemory } from '../support/held-memory.js'
+import { makeWorld, send, until, type World } from '../support/serve.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -11,7 +11,7 @@ import {
 } from '../../src/rollout/index.js'
 import type { ServeOptions } from '../../src/serve/index.js'
 import { generatorContract } from '../rollout/generator-contract.js'
-import { completed } from '../rollout/models.js'
+import { completed } from '../support/generation.js'
 import {
   apiKey,
   type ControlFiles,
@@ -20,7 +20,7 @@ import {
   controlled,
   length,
   prompt,
-} from './control-world.js'
+} from '../support/serve-control.js'
 
 let files: ControlFiles
 const open: { close(): Promise<void> }[] = []

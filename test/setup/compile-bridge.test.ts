@@ -12,7 +12,7 @@ import {
   silentReport,
   temporaryFolder,
   writeTree,
-} from './world.js'
+} from '../support/setup.js'
 
 const signal = new AbortController().signal
 let root: string

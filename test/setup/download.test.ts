@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { DownloadError, download } from '../../src/setup/download.js'
-import { temporaryFolder } from './world.js'
+import { temporaryFolder } from '../support/setup.js'
 
 const body = randomBytes(300_000)
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')

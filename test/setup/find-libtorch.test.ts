@@ -20,7 +20,7 @@ import {
   wheelParts,
   writeTree,
   type ZipPart,
-} from './world.js'
+} from '../support/setup.js'
 
 let cache: string
 let path: Programs

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startTime, withLock } from '../../src/setup/lock.js'
-import { compileSetup, temporaryFolder } from './world.js'
+import { compileSetup, temporaryFolder } from '../support/setup.js'
 
 const signal = new AbortController().signal
 const nobody = { token: 'dead', pid: 4_194_303, startedAt: '1', host: hostname() }

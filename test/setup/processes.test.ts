@@ -15,7 +15,7 @@ import {
   torchWheel,
   wheelParts,
   writeTree,
-} from './world.js'
+} from '../support/setup.js'
 
 let root: string
 let path: Programs

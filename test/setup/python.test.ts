@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findPythonTorch } from '../../src/setup/python.js'
-import { programs, temporaryFolder, writeTree } from './world.js'
+import { programs, temporaryFolder, writeTree } from '../support/setup.js'
 
 const signal = new AbortController().signal
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { cpuRequirements, cudaRequirements, parseRecord, parseRequires, wheelPlace } from '../../src/setup/wheel.js'
-import { torchRequires } from './world.js'
+import { torchRequires } from '../support/setup.js'
 
 test('RECORD lines, quoted names among them', () => {
   const record = parseRecord('a/b.h,sha256=AbC-_1,3\r\n"a,b",sha256=x,1\r\nx.dist-info/RECORD,,\r\n')

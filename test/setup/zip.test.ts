@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { unpack } from '../../src/setup/unpack.js'
 import { BrokenArchiveError, openZip, readWhole } from '../../src/setup/zip.js'
-import { makeZip, temporaryFolder, type ZipPart } from './world.js'
+import { makeZip, temporaryFolder, type ZipPart } from '../support/setup.js'
 
 function onDisk(bytes: Buffer): string {
   const path = join(temporaryFolder(), 'archive.zip')

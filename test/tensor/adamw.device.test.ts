@@ -1,7 +1,7 @@
 /** The update of 16-bit parameters, on CUDA by a kernel, against libtorch's fused operator in float64. */
 import { describe, expect, test } from 'vitest'
 import { AdamW, manualSeed, randn } from '../../src/tensor/index.js'
-import { device, onCuda, relativeError } from '../device.js'
+import { device, onCuda, relativeError } from '../support/device.js'
 
 manualSeed(5)
 const options = { lr: 0.01, betas: [0.9, 0.95] as [number, number], eps: 1e-8, weightDecay: 0.1 }

@@ -1,7 +1,7 @@
 /** Masters on a device: the bits of the CPU's, which dither.test.ts holds against the cells. */
 import { describe, expect, test } from 'vitest'
 import { AdamW, dither, manualSeed, randn, scope, Tensor } from '../../src/tensor/index.js'
-import { device } from '../device.js'
+import { device } from '../support/device.js'
 
 async function mastersOf(weight: Tensor, name: string): Promise<Float32Array> {
   const master = scope(() => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Compiled, compile, runChild } from './compiled.js'
+import { type Compiled, compile, runChild } from '../support/compiled.js'
 
 // Nothing a caller passes may end the process: each run is a child, and its last call is shown when it dies. The seed is
 // fixed, so that a change is tested and not luck; WHETSTONE_FUZZ_SEED and WHETSTONE_FUZZ_ROUNDS explore further.

@@ -12,7 +12,7 @@ import {
   threads,
   zeros,
 } from '../../src/tensor/index.js'
-import { type Compiled, compile, runChild } from './compiled.js'
+import { type Compiled, compile, runChild } from '../support/compiled.js'
 
 threads(1)
 const live = () => memoryUse().liveTensors

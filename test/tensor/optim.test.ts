@@ -10,7 +10,7 @@ import {
   scope,
   Tensor,
 } from '../../src/tensor/index.js'
-import { heldMemory } from '../held-memory.js'
+import { heldMemory } from '../support/held-memory.js'
 
 interface Trajectory {
   losses: number[]

@@ -24,7 +24,7 @@ import {
   Tensor,
   TensorError,
 } from '../../src/tensor/index.js'
-import { describeCuda, device, onCuda, relativeError } from '../device.js'
+import { describeCuda, device, onCuda, relativeError } from '../support/device.js'
 
 describe('a tensor', () => {
   test('keeps its values on the way there and back', async () => {

@@ -2,7 +2,7 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Compiled, compile, runChild } from './compiled.js'
+import { type Compiled, compile, runChild } from '../support/compiled.js'
 
 let compiled: Compiled
 beforeAll(() => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { maskFromSpans } from '../../src/text/assistant-mask.js'
 import { type ChatMessage, ChatTemplate, Tokenizer } from '../../src/text/index.js'
-import { FIXTURE, oracle, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, oracle, tokenizerDirectory } from '../support/tokenizers.js'
 
 const chat = (...turns: [string, string][]): ChatMessage[] => turns.map(([role, content]) => ({ role, content }))
 const withTemplate = async (template: string) =>

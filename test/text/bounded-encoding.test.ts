@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { beginnings } from '../../src/text/bounded-encoding.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { FIXTURE } from './fixtures.js'
+import { FIXTURE } from '../support/tokenizers.js'
 
 describe('beginnings', () => {
   const limits = { maxTokens: 100, longestToken: 50 }

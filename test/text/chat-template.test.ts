@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { CHATML_TEMPLATE } from '../../src/text/chatml.js'
 import { type ChatMessage, ChatTemplate, ChatTemplateError, Tokenizer } from '../../src/text/index.js'
 import { strftime } from '../../src/text/strftime.js'
-import { FIXTURE, golden, oracle, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, golden, oracle, tokenizerDirectory } from '../support/tokenizers.js'
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { checkPipeline } from '../../src/text/check-pipeline.js'
 import { Tokenizer, TokenizerError } from '../../src/text/index.js'
-import { FIXTURE, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, tokenizerDirectory } from '../support/tokenizers.js'
 
 const read = (folder: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as Record<string, unknown>

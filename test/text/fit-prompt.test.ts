@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChatMessage, encodeTurns, fitPrompt, promptTurns, Tokenizer } from '../../src/text/index.js'
-import { llamaStyle } from '../experience/world.js'
-import { FIXTURE, templateFile } from './fixtures.js'
+import { llamaStyle } from '../support/experience.js'
+import { FIXTURE, templateFile } from '../support/tokenizers.js'
 
 const tokenizer = await Tokenizer.load(FIXTURE)
 const head = '<|im_start|>system\nBe brief.<|im_end|>\n'

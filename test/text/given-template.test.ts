@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ChatTemplateError, Tokenizer } from '../../src/text/index.js'
-import { llamaStyle } from '../experience/world.js'
-import { FIXTURE, templateFile, temporaryDirectory, tokenizerDirectory } from './fixtures.js'
+import { llamaStyle } from '../support/experience.js'
+import { FIXTURE, templateFile, temporaryDirectory, tokenizerDirectory } from '../support/tokenizers.js'
 
 const conversation = [
   { role: 'user', content: 'Hi' },

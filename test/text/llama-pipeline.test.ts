@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { Tokenizer } from '../../src/text/index.js'
-import { temporaryDirectory } from './fixtures.js'
+import { temporaryDirectory } from '../support/tokenizers.js'
 
 const fixture = fileURLToPath(new URL('../fixtures/tokenizer-llama2', import.meta.url))
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { isByteLevel } from '../../src/text/byte-level.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { tokenReader } from '../../src/text/token-reader.js'
-import { FIXTURE, oracle, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, oracle, tokenizerDirectory } from '../support/tokenizers.js'
 
 /** Added tokens: not in the alphabet of bytes, in it but no text, a byte order mark, flagged special here or there. */
 const ADDED = ['日本 x', 'Ã©é', '\uFEFF', 'ðŁ', '<a>', '<b>']

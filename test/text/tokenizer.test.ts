@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Tokenizer, TokenizerError } from '../../src/text/index.js'
-import { FIXTURE, golden, oracle, temporaryDirectory, tokenizerDirectory } from './fixtures.js'
+import { FIXTURE, golden, oracle, temporaryDirectory, tokenizerDirectory } from '../support/tokenizers.js'
 
 let tokenizer: Tokenizer
 beforeAll(async () => {

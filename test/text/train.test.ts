@@ -10,7 +10,7 @@ import { type BpeModel, learnBpe } from '../../src/text/bpe.js'
 import { BYTE_CHARACTERS, toByteCharacters } from '../../src/text/byte-level.js'
 import { SPLIT_REGEX } from '../../src/text/chatml.js'
 import { Tokenizer, trainTokenizer } from '../../src/text/index.js'
-import { golden, temporaryDirectory } from './fixtures.js'
+import { golden, temporaryDirectory } from '../support/tokenizers.js'
 
 const TEXT = golden.encode.map(row => row.text).join('\n\n')
 const NAMES = ['chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json']

@@ -14,7 +14,7 @@ import {
   modelDirectory,
   pipelineOf,
   preferences,
-} from '../pipeline/world.js'
+} from '../support/pipeline.js'
 
 /** A model whose tokenizer has no template, and whose responses end with another token than ChatML's turns. */
 let plain: string

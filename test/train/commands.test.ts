@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { type Binary, buildBinary, type Ran } from '../cli/binary.js'
+import { type Binary, buildBinary, type Ran } from '../support/binary.js'
 
 const tokenizer = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
 // Twenty processes, each of which loads libtorch.

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type LossEntry, losses } from '../../src/train/index.js'
-import { type Call, lossNames, randomCall } from './random-calls.js'
+import { type Call, lossNames, randomCall } from '../support/random-calls.js'
 
 type Numbers = number | Float64Array
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
-import { base, folder, fresh, jsonl, tokenizer } from '../pipeline/world.js'
+import { base, folder, fresh, jsonl, tokenizer } from '../support/pipeline.js'
 
 const context = 64
 const reward = join(folder, 'reward.mjs')

@@ -12,8 +12,8 @@ import {
   sftLoss,
   tokenTotals,
 } from '../../src/train/index.js'
-import { expectClose } from '../experience/close.js'
-import { randomCall } from './random-calls.js'
+import { expectClose } from '../support/close.js'
+import { randomCall } from '../support/random-calls.js'
 
 const samples = randomCall('ppo', 7).samples as unknown as readonly ObjectiveSample[]
 const lengths = samples.map(({ advantages }) => advantages.length)

@@ -13,7 +13,7 @@ import {
   tokenTotals,
   valueLoss,
 } from '../../src/train/index.js'
-import { lossNames, randomCall } from './random-calls.js'
+import { lossNames, randomCall } from '../support/random-calls.js'
 
 const run = (name: LossName, call: object) => (losses[name] as LossEntry).loss(call as never)
 

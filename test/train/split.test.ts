@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type LossEntry, losses } from '../../src/train/index.js'
-import { lossNames, randomCall, randomNumbers } from './random-calls.js'
+import { lossNames, randomCall, randomNumbers } from '../support/random-calls.js'
 
 type Gradient = Record<string, number | Float64Array>
 const flat = (gradient: Gradient) =>

@@ -14,8 +14,8 @@ import {
   tokenTotals,
   valueLoss,
 } from '../../src/train/index.js'
-import { expectClose } from '../experience/close.js'
-import { randomCall } from './random-calls.js'
+import { expectClose } from '../support/close.js'
+import { randomCall } from '../support/random-calls.js'
 
 const samples = randomCall('ppo', 7).samples as unknown as readonly ObjectiveSample[]
 const totals = tokenTotals(samples.map(({ advantages }) => advantages.length))

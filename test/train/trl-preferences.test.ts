@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { type PreferenceLossOptions, preferenceLoss } from '../../src/train/index.js'
 import { sumLogprobs } from '../../src/train/preference/reference-logprobs.js'
-import { fixture, temporary } from '../model/models.js'
+import { fixture, temporary } from '../support/models.js'
 
 interface Answer {
   ids: number[]

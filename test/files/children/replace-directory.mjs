@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { killAt } from './kill-at.mjs'
+import { killAt } from '../../support/kill-at.mjs'
 
 const [, , index, directory, content, at] = process.argv
 killAt(Number(at), ['mkdir', 'rename', 'rm', 'open', 'readdir', 'lstat', 'realpath'])

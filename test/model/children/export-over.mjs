@@ -2,7 +2,7 @@
 //
 //   node export-over.mjs INDEX SOURCE TARGET export|state AT
 import { pathToFileURL } from 'node:url'
-import { killAt } from '../../files/children/kill-at.mjs'
+import { killAt } from '../../support/kill-at.mjs'
 
 const [, , index, source, target, what, at] = process.argv
 killAt(Number(at), ['rename', 'rm'])

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { checkWeights } from '../../../src/rollout/remote/check-weights.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
-import { directory } from '../models.js'
-import { kinds, world } from './engines.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { directory } from '../../support/generation.js'
+import { kinds, world } from '../../support/remote.js'
 
 const model = directory('qwen2')
 const made: string[] = []

@@ -1,11 +1,11 @@
 /** Engines behind a network keep the contract of generators, over the doubles of both servers and each way they can be started. */
 import { afterEach } from 'vitest'
 import { connectSglang, connectVllm, type Generator } from '../../../src/rollout/index.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { toyVocabSize } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
 import { generatorContract } from '../generator-contract.js'
 
 const open: EngineServer[] = []

@@ -4,10 +4,10 @@
  */
 import { describe, expect, test } from 'vitest'
 import type { Generator, WeightsProof, WeightsUpdate } from '../../../src/rollout/index.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
-import { completed } from '../models.js'
-import { type EngineKind, greedy, kinds, outcomesOf, prompt, until, world } from './engines.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { completed } from '../../support/generation.js'
+import { type EngineKind, greedy, kinds, outcomesOf, prompt, until, world } from '../../support/remote.js'
 
 interface Step {
   /** As messages call it. */

@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { GenerationRequest, Outcome } from '../../../src/rollout/index.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { toyGreedy, toyWeights } from '../../doubles/toy-model.js'
-import { completed } from '../models.js'
-import { greedy, kinds, outcomesOf, prompt, world } from './engines.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { toyGreedy, toyWeights } from '../../support/doubles/toy-model.js'
+import { completed } from '../../support/generation.js'
+import { greedy, kinds, outcomesOf, prompt, world } from '../../support/remote.js'
 
 const requests = (count: number, options: Parameters<typeof greedy>[1] = {}): GenerationRequest[] =>
   Array.from({ length: count }, (_, i) => greedy(`r${i}`, { promptIds: [...prompt, 3 + (i % 300)], ...options }))

@@ -2,10 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Outcome, Sample } from '../../../src/rollout/index.js'
-import type { Spoiling } from '../../doubles/engine-faults.js'
-import { toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
-import { completed } from '../models.js'
-import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from './engines.js'
+import type { Spoiling } from '../../support/doubles/engine-faults.js'
+import { toyGreedy, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { completed } from '../../support/generation.js'
+import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from '../../support/remote.js'
 
 const first = toyWeights(0)
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { drawHot } from '../../../src/rollout/remote/hot-first-token.js'
 import type { RemoteLimits } from '../../../src/rollout/remote/request-task.js'
 import { resolveSampling, type SamplingParams } from '../../../src/rollout/sampling.js'
-import { completed } from '../models.js'
-import { connected, greedy, kinds, outcomesOf, world } from './engines.js'
+import { completed } from '../../support/generation.js'
+import { connected, greedy, kinds, outcomesOf, world } from '../../support/remote.js'
 
 const limits: RemoteLimits = {
   vocabSize: 320,

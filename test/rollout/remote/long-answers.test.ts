@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { parseServerUrl } from '../../../src/http/index.js'
 import { HttpServer } from '../../../src/rollout/remote/http-server.js'
-import { atEnd } from '../../at-end.js'
+import { atEnd } from '../../support/at-end.js'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { explainedDifference, type WeightsProof } from '../../../src/rollout/index.js'
 import { explainedByNoise } from '../../../src/rollout/remote/proof-limit.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { adapted, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
-import { kinds, world } from './engines.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { adapted, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { kinds, world } from '../../support/remote.js'
 
 const ids = Int32Array.from({ length: 48 }, (_, i) => 3 + ((i * 71) % 300))
 const proofOf = (version: number): WeightsProof => ({ ids, logprobs: toyLogprobs(ids, toyWeights(version)) })

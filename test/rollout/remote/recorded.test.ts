@@ -1,11 +1,11 @@
 /** The protocol doubles answer as real servers did: the same requests in the same order, compared with what was recorded. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
 import { type Exchange, sglang, vllm } from '../../fixtures/engines/exchanges.mjs'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
 
 interface Recorded {
   name: string

@@ -1,14 +1,14 @@
 /** Several servers as one engine, over both dialects: shared work, and what becomes of it when one of them does not do its part. */
 import { describe, expect, test } from 'vitest'
 import type { EngineEvent, GenerationRequest, Outcome } from '../../../src/rollout/index.js'
-import { atEnd } from '../../at-end.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { toyGreedy, toyWeights } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
-import { completed } from '../models.js'
-import { connected, type EngineKind, greedy, kinds, outcomesOf, started, until, world } from './engines.js'
+import { atEnd } from '../../support/at-end.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { toyGreedy, toyWeights } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { completed } from '../../support/generation.js'
+import { connected, type EngineKind, greedy, kinds, outcomesOf, started, until, world } from '../../support/remote.js'
 
 const many = (count: number, n = 1): GenerationRequest[] =>
   Array.from({ length: count }, (_, i) => greedy(`r${i}`, { promptIds: [9, 8, 7 + i], n }))

@@ -8,10 +8,10 @@ import {
   type WeightsProof,
   type WeightsUpdate,
 } from '../../../src/rollout/index.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
-import { completed } from '../models.js'
-import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from './engines.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { adapted, type ToyWeights, toyGreedy, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { completed } from '../../support/generation.js'
+import { connected, greedy, kinds, outcomesOf, prompt, started, until, world } from '../../support/remote.js'
 
 const proofOf = (weights: ToyWeights): WeightsProof => {
   const ids = Int32Array.from({ length: 40 }, (_, i) => 3 + ((i * 37) % 300))

@@ -5,8 +5,8 @@ import { connectSglang, type SamplingParams } from '../../../src/rollout/index.j
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
 import { ProtocolError, RefusalError } from '../../../src/rollout/remote/errors.js'
 import { sglangDialect as dialect } from '../../../src/rollout/sglang/dialect.js'
-import { SglangServer, type SglangServerOptions } from '../../doubles/sglang-server.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
+import { SglangServer, type SglangServerOptions } from '../../support/doubles/sglang-server.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
 import {
   adapted,
   emptyState,
@@ -19,8 +19,8 @@ import {
   toyLogprobs,
   toyText,
   toyWeights,
-} from '../../doubles/toy-model.js'
-import { attemptOf, connectionTo } from './connection.js'
+} from '../../support/doubles/toy-model.js'
+import { attemptOf, connectionTo } from '../../support/remote-connection.js'
 
 const P = [58, 185, 41, 110, 227]
 const first = toyWeights(0)

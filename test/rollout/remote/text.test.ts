@@ -1,8 +1,8 @@
 /** Text and stop strings of responses that come in parts: as of one that came whole. */
 import { beforeAll, expect, test } from 'vitest'
 import { Tokenizer } from '../../../src/text/index.js'
-import { completed } from '../models.js'
-import { greedy, kinds, outcomesOf, world } from './engines.js'
+import { completed } from '../../support/generation.js'
+import { greedy, kinds, outcomesOf, world } from '../../support/remote.js'
 
 let tokenizer: Tokenizer
 beforeAll(async () => {

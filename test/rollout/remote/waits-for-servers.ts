@@ -1,7 +1,7 @@
 /** Run by process.test.ts: a server goes away with a request under way, and nothing else is left that would keep the process. */
 import { connectVllm } from '../../../src/rollout/index.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
+import { toyVocabSize } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
 
 const server = await new VllmServer().start()
 server.engine.msPerToken = 20

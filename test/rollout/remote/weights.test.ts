@@ -2,13 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { EngineEvent, Generator, Outcome, WeightsProof } from '../../../src/rollout/index.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { writeToyAdapter, writeToyCheckpoint } from '../../doubles/toy-checkpoint.js'
-import { adapted, toyGreedy, toyLogprobs, toyWeights } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
-import { completed } from '../models.js'
-import { connected, type EngineKind, greedy, kinds, outcomesOf, prompt, world } from './engines.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
+import { adapted, toyGreedy, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { completed } from '../../support/generation.js'
+import { connected, type EngineKind, greedy, kinds, outcomesOf, prompt, world } from '../../support/remote.js'
 
 const proofIds = Int32Array.from({ length: 24 }, (_, i) => 3 + ((i * 71) % 300))
 const proofOf = (version: number): WeightsProof => ({

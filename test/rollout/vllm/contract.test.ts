@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { connectVllm } from '../../../src/rollout/index.js'
-import { makeWorld, type World } from '../../serve/world.js'
+import { makeWorld, type World } from '../../support/serve.js'
 import { generatorContract } from '../generator-contract.js'
 
 let world: World

@@ -6,9 +6,9 @@ import { connectVllm, type EngineEvent, type RemoteOptions, type SamplingParams 
 import type { GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
 import { resolveSampling } from '../../../src/rollout/sampling.js'
 import { vllmDialect } from '../../../src/rollout/vllm/dialect.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { toyVocabSize } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
 
 const dialect = vllmDialect()
 const factsOf = (route: 'tokens' | 'completions'): ServerFacts =>

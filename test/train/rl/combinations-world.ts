@@ -3,12 +3,12 @@ import { advantageEstimators } from '../../../src/experience/index.js'
 import { initModel, LocalModel, newConfig } from '../../../src/model/index.js'
 import { MIN_VOCAB_SIZE, Tokenizer, trainTokenizer } from '../../../src/text/index.js'
 import { algorithms } from '../../../src/train/rl/presets.js'
-import { atEnd } from '../../at-end.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
-import { ToyTransformer } from '../../doubles/toy-transformer.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
-import { fresh, written } from './world.js'
+import { atEnd } from '../../support/at-end.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { toyVocabSize } from '../../support/doubles/toy-model.js'
+import { ToyTransformer } from '../../support/doubles/toy-transformer.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { fresh, written } from '../../support/rl.js'
 
 export type Options = Readonly<Record<string, unknown>>
 export interface Factor {

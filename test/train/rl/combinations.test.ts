@@ -9,9 +9,9 @@ import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../../src/model/index.js'
 import { rlProblems } from '../../../src/train/rl/config.js'
 import { type Algorithm, presets, replayRl, rlSchema } from '../../../src/train/rl/index.js'
+import { finalWeights, fresh, metricLines, start } from '../../support/rl.js'
 import { factors, type Options, optionsOf, policy, startServersAnew, titleOf } from './combinations-world.js'
 import { allPairs, coverPairs, nameOf, type Pair, pairsOf, type Row } from './covering.js'
-import { finalWeights, fresh, metricLines, start } from './world.js'
 
 const sizes = factors.map(({ levels }) => Object.keys(levels).length)
 const accepts = (row: Row): boolean => {

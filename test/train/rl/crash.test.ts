@@ -4,9 +4,18 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Run } from '../../../src/run/index.js'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { runCrashing } from '../../run/crashing.js'
-import { type Compiled, compile } from '../../tensor/compiled.js'
-import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+import { type Compiled, compile } from '../../support/compiled.js'
+import { runCrashing } from '../../support/crashing.js'
+import {
+  finalWeights,
+  fresh,
+  letterReward,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+} from '../../support/rl.js'
 
 let room: Compiled
 beforeAll(() => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { fullDisk } from '../../run/faults.js'
+import { fullDisk } from '../../support/file-faults.js'
 import {
   finalWeights,
   fresh,
@@ -16,7 +16,7 @@ import {
   quickly,
   start,
   written,
-} from './world.js'
+} from '../../support/rl.js'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -7,11 +7,11 @@ import { checkGenerator } from '../../../src/train/check-generator.js'
 import { checkModels } from '../../../src/train/index.js'
 import { checkImportance, comparableLogprobs } from '../../../src/train/rl/engine-logprobs.js'
 import { planRl } from '../../../src/train/rl/training-plan.js'
-import { atEnd } from '../../at-end.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
-import { configOf, fresh, letterReward, modelDirectory, promptFile, quickly, start } from './world.js'
+import { atEnd } from '../../support/at-end.js'
+import type { EngineServer } from '../../support/doubles/engine-server.js'
+import { SglangServer } from '../../support/doubles/sglang-server.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { configOf, fresh, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const config = (options: Readonly<Record<string, unknown>>) =>
   configOf(quickly({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.mjs', output: 'run', ...options }))

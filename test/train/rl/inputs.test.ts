@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../../src/model/index.js'
 import { Run } from '../../../src/run/index.js'
-import { flipBit } from '../../run/world.js'
-import { finalWeights, fresh, modelDirectory, promptFile, quickly, start } from './world.js'
+import { finalWeights, fresh, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { flipBit } from '../../support/run.js'
 
 const model = await modelDirectory(8, { layers: 1 })
 const copyOf = (directory: string): string => {

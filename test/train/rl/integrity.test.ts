@@ -4,8 +4,8 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { flipBit } from '../../run/world.js'
-import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from './world.js'
+import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { flipBit } from '../../support/run.js'
 
 const model = await modelDirectory(8, { layers: 1 })
 const data = promptFile(4)

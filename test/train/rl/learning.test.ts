@@ -12,7 +12,7 @@ import {
   quickly,
   shuffledReward,
   start,
-} from './world.js'
+} from '../../support/rl.js'
 
 /** Of a reward between 0 and 1: what the last five iterations earn more than the first. */
 const margin = 0.25

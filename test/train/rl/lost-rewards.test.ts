@@ -5,8 +5,17 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { RewardsLostError } from '../../../src/experience/index.js'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { freePort } from '../../reward/http-world.js'
-import { finalWeights, fresh, metricLines, modelDirectory, promptFile, quickly, start, written } from './world.js'
+import { freePort } from '../../support/reward-http.js'
+import {
+  finalWeights,
+  fresh,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+  written,
+} from '../../support/rl.js'
 
 const model = await modelDirectory(12, { layers: 1 })
 const data = promptFile(6)

@@ -4,7 +4,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+import {
+  finalWeights,
+  fresh,
+  letterReward,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+} from '../../support/rl.js'
 
 const model = await modelDirectory(14, { layers: 1 })
 const data = promptFile(4)

@@ -6,7 +6,7 @@ import type { Outcome, Sample } from '../../../src/rollout/index.js'
 import { openEngine } from '../../../src/rollout/index.js'
 import { ModelServer } from '../../../src/serve/index.js'
 import { engineGap } from '../../../src/train/rl/engine-gap.js'
-import { atEnd } from '../../at-end.js'
+import { atEnd } from '../../support/at-end.js'
 import {
   configOf,
   finalWeights,
@@ -18,7 +18,7 @@ import {
   promptFile,
   quickly,
   start,
-} from './world.js'
+} from '../../support/rl.js'
 
 const keyVariable = 'WHETSTONE_TEST_GAP_KEY'
 const apiKey = 'a-key-of-the-test'

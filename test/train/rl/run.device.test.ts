@@ -3,8 +3,17 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { device } from '../../device.js'
-import { finalWeights, fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from './world.js'
+import { device } from '../../support/device.js'
+import {
+  finalWeights,
+  fresh,
+  letterReward,
+  metricLines,
+  modelDirectory,
+  promptFile,
+  quickly,
+  start,
+} from '../../support/rl.js'
 
 // A head of 64: what the GPU's attention has kernels for.
 const model = await modelDirectory(1, { hidden: 64, headDim: 64 })

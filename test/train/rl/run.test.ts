@@ -12,7 +12,7 @@ import {
   quickly,
   start,
   written,
-} from './world.js'
+} from '../../support/rl.js'
 
 const model = await modelDirectory(1)
 const data = promptFile(6)

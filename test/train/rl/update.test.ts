@@ -4,7 +4,7 @@ import { type Experience, highEntropyMask } from '../../../src/experience/index.
 import { LocalModel } from '../../../src/model/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
-import { modelDirectory, tokenizer } from './world.js'
+import { modelDirectory, tokenizer } from '../../support/rl.js'
 
 const directory = await modelDirectory(9)
 

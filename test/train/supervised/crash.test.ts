@@ -11,10 +11,10 @@ import { runRewardModel } from '../../../src/train/reward-model/job.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
-import { runCrashing } from '../../run/crashing.js'
-import { type Compiled, compile } from '../../tensor/compiled.js'
-import { answerPairs } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory } from './world.js'
+import { answerPairs } from '../../support/answers.js'
+import { type Compiled, compile } from '../../support/compiled.js'
+import { runCrashing } from '../../support/crashing.js'
+import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
 
 let room: Compiled
 beforeAll(() => {

@@ -8,8 +8,8 @@ import { ReferenceLogprobs } from '../../../src/train/preference/reference-logpr
 import { labelledResponses, mismatchedResponses, pairResponses } from '../../../src/train/preference/responses.js'
 import { rewardModelLoop } from '../../../src/train/reward-model/loop.js'
 import { sftLoop } from '../../../src/train/sft/loop.js'
-import { sequenceOf } from '../../model/models.js'
-import { type ModelOptions, tinyModel, tokenizer, trainingOf, weightsOf } from './world.js'
+import { sequenceOf } from '../../support/models.js'
+import { type ModelOptions, tinyModel, tokenizer, trainingOf, weightsOf } from '../../support/supervised.js'
 
 const { signal } = new AbortController()
 const ids = (length: number, seed: number) => sequenceOf(length, seed, tokenizer.vocabSize)

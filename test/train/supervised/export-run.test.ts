@@ -9,7 +9,7 @@ import { Checkpoint, scope } from '../../../src/tensor/index.js'
 import { ChangeWatch } from '../../../src/train/change-watch.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { fresh, jobOf, jsonl, modelDirectory } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
 
 let model: string
 let data: string

@@ -9,9 +9,9 @@ import { rewardModelSchema } from '../../../src/train/reward-model/config.js'
 import { runRewardModel } from '../../../src/train/reward-model/job.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { device, onCuda } from '../../device.js'
-import { answerPairs } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport } from './world.js'
+import { answerPairs } from '../../support/answers.js'
+import { device, onCuda } from '../../support/device.js'
+import { fresh, jobOf, jsonl, modelDirectory, stoppingReport } from '../../support/supervised.js'
 
 const pairs = jsonl(answerPairs(24, 1))
 const conversations = jsonl(answerPairs(24, 1).map(({ prompt, chosen }) => ({ prompt, completion: chosen })))

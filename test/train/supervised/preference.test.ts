@@ -8,9 +8,9 @@ import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
 import { ReferenceLogprobs } from '../../../src/train/preference/reference-logprobs.js'
 import { mismatchedResponses } from '../../../src/train/preference/responses.js'
-import { flipBit } from '../../run/world.js'
-import { answerPairs, labelledAnswers } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel } from './world.js'
+import { answerPairs, labelledAnswers } from '../../support/answers.js'
+import { flipBit } from '../../support/run.js'
+import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel } from '../../support/supervised.js'
 
 const configOf = (rest: Partial<z.input<typeof preferenceSchema>>) =>
   preferenceSchema.parse({ output: fresh('run'), saveSteps: 1000, batchSize: 20, ...rest })

@@ -8,8 +8,8 @@ import { calibrationError } from '../../../src/train/reward-model/calibration.js
 import { rewardModelSchema } from '../../../src/train/reward-model/config.js'
 import { runRewardModel } from '../../../src/train/reward-model/job.js'
 import { evaluateRewardModel } from '../../../src/train/reward-model/loop.js'
-import { answerPairs, shuffledLabels } from './answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, setOf, tinyModel, weightsOf } from './world.js'
+import { answerPairs, shuffledLabels } from '../../support/answers.js'
+import { fresh, jobOf, jsonl, modelDirectory, setOf, tinyModel, weightsOf } from '../../support/supervised.js'
 
 const configOf = (rest: Partial<z.input<typeof rewardModelSchema>>) =>
   rewardModelSchema.parse({ output: fresh('run'), saveSteps: 1000, batchSize: 20, ...rest })

@@ -9,7 +9,7 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { stepRecordSchema } from '../../../src/train/step-record.js'
 import { replaySupervised } from '../../../src/train/supervised-replay.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tokenizer } from './world.js'
+import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tokenizer } from '../../support/supervised.js'
 
 let model: string
 let data: string

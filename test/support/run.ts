@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RunIdentity } from '../../src/run/index.js'
-import { atEnd } from '../at-end.js'
+import { atEnd } from './at-end.js'
 
 /** A fresh directory, removed when the file's tests are done. */
 export function temporaryDirectory(): string {

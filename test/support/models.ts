@@ -11,7 +11,7 @@ import {
   newConfig,
   parseConfig,
 } from '../../src/model/index.js'
-import { atEnd } from '../at-end.js'
+import { atEnd } from './at-end.js'
 
 // Small random models written by transformers, with the numbers it computes from them.
 const fixtures = new URL('../fixtures/models/', import.meta.url)

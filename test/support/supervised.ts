@@ -2,19 +2,19 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DataCursor, ExampleSet, ExampleStream } from '../../../src/data/index.js'
-import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../../src/model/index.js'
-import { type Report, silentReport } from '../../../src/progress/index.js'
-import { Run } from '../../../src/run/index.js'
-import { Tokenizer } from '../../../src/text/index.js'
-import { optimizerSchema } from '../../../src/train/config/common.js'
-import { EpochTraining, type EpochTrainingOptions } from '../../../src/train/epoch-training.js'
-import type { TrainingRow } from '../../../src/train/errors.js'
-import type { JobOptions } from '../../../src/train/job.js'
-import type { TrainProgress } from '../../../src/train/progress.js'
-import { atEnd } from '../../at-end.js'
+import type { DataCursor, ExampleSet, ExampleStream } from '../../src/data/index.js'
+import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../src/model/index.js'
+import { type Report, silentReport } from '../../src/progress/index.js'
+import { Run } from '../../src/run/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import { optimizerSchema } from '../../src/train/config/common.js'
+import { EpochTraining, type EpochTrainingOptions } from '../../src/train/epoch-training.js'
+import type { TrainingRow } from '../../src/train/errors.js'
+import type { JobOptions } from '../../src/train/job.js'
+import type { TrainProgress } from '../../src/train/progress.js'
+import { atEnd } from './at-end.js'
 
-export const tokenizerPath = new URL('../../fixtures/tokenizer/', import.meta.url).pathname
+export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-supervised-'))

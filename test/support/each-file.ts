@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { afterAll, vi } from 'vitest'
-import { childEntry } from '../src/reward/process/entry.js'
+import { childEntry } from '../../src/reward/process/entry.js'
 import { endOfFile } from './at-end.js'
 
 const compiled = process.env.WHETSTONE_TEST_REWARD_PROCESS

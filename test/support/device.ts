@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { backend, type Device, scope, type Tensor } from '../src/tensor/index.js'
+import { backend, type Device, scope, type Tensor } from '../../src/tensor/index.js'
 
 /**
  * Where the files `*.device.test.ts` run: on the CPU with all other tests, on CUDA by `npm run test:cuda`. What only one of the

@@ -1,8 +1,8 @@
 /** What dialects are tried with alone: a connection without retries, and attempts with defaults. */
 
-import { resolveSampling, type SamplingParams } from '../../../src/rollout/index.js'
-import type { GenerationAttempt, ServerConnection } from '../../../src/rollout/remote/dialect.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
+import { resolveSampling, type SamplingParams } from '../../src/rollout/index.js'
+import type { GenerationAttempt, ServerConnection } from '../../src/rollout/remote/dialect.js'
+import { toyVocabSize } from './doubles/toy-model.js'
 
 export const connectionTo = ({ url }: { url: string }, apiKey?: string): ServerConnection => ({
   url,

@@ -10,12 +10,12 @@ import {
   type Outcome,
   type RemoteOptions,
   type SamplingParams,
-} from '../../../src/rollout/index.js'
-import { atEnd } from '../../at-end.js'
-import type { EngineServer } from '../../doubles/engine-server.js'
-import { SglangServer } from '../../doubles/sglang-server.js'
-import { toyVocabSize } from '../../doubles/toy-model.js'
-import { VllmServer } from '../../doubles/vllm-server.js'
+} from '../../src/rollout/index.js'
+import { atEnd } from './at-end.js'
+import type { EngineServer } from './doubles/engine-server.js'
+import { SglangServer } from './doubles/sglang-server.js'
+import { toyVocabSize } from './doubles/toy-model.js'
+import { VllmServer } from './doubles/vllm-server.js'
 
 export interface EngineKind {
   readonly name: string

@@ -2,7 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { temporaryDirectory } from './world.js'
+import { temporaryDirectory } from './run.js'
 
 export function systemError(code: string, syscall: string): Error {
   return Object.assign(new Error(`${code}: ${syscall}`), { code, syscall })

@@ -48,7 +48,9 @@ export function runChild(
   args: readonly string[],
   options: { flags?: readonly string[]; timeout?: number } = {},
 ): Promise<Ended> {
-  const path = fileURLToPath(typeof script === 'string' ? new URL(`./children/${script}`, import.meta.url) : script)
+  const path = fileURLToPath(
+    typeof script === 'string' ? new URL(`../tensor/children/${script}`, import.meta.url) : script,
+  )
   return new Promise(resolve => {
     const child = spawn(process.execPath, [...(options.flags ?? []), path, ...args], {
       env: { ...process.env, OMP_NUM_THREADS: '1' },

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { type Report, silentReport as silent } from '../../src/progress/report.js'
-import { atEnd } from '../at-end.js'
+import { atEnd } from './at-end.js'
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'whetstone-test-'))

@@ -7,7 +7,7 @@ import { initModel, LocalModel, newConfig, parseConfig } from '../../src/model/i
 import type { GenerationRequest, Generator, Outcome, Sample, WeightsProof } from '../../src/rollout/index.js'
 import { LocalEngine } from '../../src/rollout/local/engine.js'
 import { embeddingRows, Tokenizer } from '../../src/text/index.js'
-import { completed, numbers, randomIds } from '../rollout/models.js'
+import { completed, numbers, randomIds } from './generation.js'
 
 export const context = 256
 /** For what must happen at some time: deadlines are for what hangs, not for a machine with much else to do. */

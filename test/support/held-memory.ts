@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'vitest'
-import { memoryUse } from '../src/tensor/index.js'
+import { memoryUse } from '../../src/tensor/index.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PolicyVersion } from '../../src/model/index.js'
+import type { PolicyVersion } from '../../../src/model/index.js'
 import { type ServedWeights, toyWeights } from './toy-model.js'
 import { readAdapter, ToyTransformer } from './toy-transformer.js'
 

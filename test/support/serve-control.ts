@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, type OpenedEngine, type OpenOptions, openEngine } from '../../src/rollout/index.js'
 import { type ControlOptions, ModelServer, type ServeOptions } from '../../src/serve/index.js'
-import { numbers, randomIds } from '../rollout/models.js'
-import { tinyModel } from '../rollout/tiny.js'
-import { type Answer, send } from './world.js'
+import { numbers, randomIds } from './generation.js'
+import { type Answer, send } from './serve.js'
+import { tinyModel } from './tiny-model.js'
 
 export const apiKey = 'secret'
 export const prompt = [...randomIds(numbers(4), 9)]

@@ -1,7 +1,7 @@
 /** A TokenModel in plain numbers: a row of weights per token is all that the next token, a value or a score depends on. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import * as m from '../../src/model/index.js'
+import * as m from '../../../src/model/index.js'
 
 const refuse = (wrong: boolean, why: string): void => {
   if (wrong) throw new m.ModelError(why)

@@ -6,7 +6,7 @@ import { build } from 'vite'
 
 /** The process of reward files as JavaScript: tests run TypeScript, and what they start cannot. */
 export default async function compiledRewardProcess(): Promise<void> {
-  const root = fileURLToPath(new URL('..', import.meta.url))
+  const root = fileURLToPath(new URL('../..', import.meta.url))
   const directory = mkdtempSync(join(tmpdir(), 'whetstone-reward-process-'))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
   await build({

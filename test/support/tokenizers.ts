@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ChatMessage } from '../../src/text/index.js'
-import { atEnd } from '../at-end.js'
+import { atEnd } from './at-end.js'
 
 export const FIXTURE = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
 

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { type OpenedEngine, openEngine } from '../../src/rollout/index.js'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
-import { tinyModel } from '../rollout/tiny.js'
+import { tinyModel } from './tiny-model.js'
 
 export interface World {
   opened: OpenedEngine

@@ -3,13 +3,13 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { initModel, type ModelConfig, newConfig } from '../../../src/model/index.js'
-import type { Report } from '../../../src/progress/index.js'
-import { Tokenizer } from '../../../src/text/index.js'
-import type { JobResult } from '../../../src/train/job.js'
-import { type RlConfig, resolveRlConfig, runRl } from '../../../src/train/rl/index.js'
+import { initModel, type ModelConfig, newConfig } from '../../src/model/index.js'
+import type { Report } from '../../src/progress/index.js'
+import { Tokenizer } from '../../src/text/index.js'
+import type { JobResult } from '../../src/train/job.js'
+import { type RlConfig, resolveRlConfig, runRl } from '../../src/train/rl/index.js'
 
-export const tokenizerPath = new URL('../../fixtures/tokenizer/', import.meta.url).pathname
+export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-rl-'))

@@ -1,5 +1,5 @@
 /** Answers of which one can tell the better one: it has more good words. No single word decides, and none is new when it counts. */
-import { randomOf } from './world.js'
+import { randomOf } from './supervised.js'
 
 const good = ['kind', 'calm', 'warm', 'fair', 'true', 'safe']
 const bad = ['rude', 'loud', 'cold', 'mean', 'fake', 'sick']

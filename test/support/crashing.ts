@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Ended } from '../tensor/compiled.js'
+import type { Ended } from './compiled.js'
 
-const preload = fileURLToPath(new URL('./children/crash-points.mjs', import.meta.url))
+const preload = fileURLToPath(new URL('./crash-points.mjs', import.meta.url))
 
 /** Runs a script with the numbered points of children/crash-points.mjs; `env` says at which it dies. */
 export function runCrashing(

@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { Journal } from '../../../src/run/index.js'
-import { replayRl } from '../../../src/train/rl/index.js'
-import { fresh, letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './world.js'
+import { Journal } from '../../src/run/index.js'
+import { replayRl } from '../../src/train/rl/index.js'
+import { fresh, letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './rl.js'
 
 /** Of a reward between 0 and 1: what the last five iterations earn more than the first. */
 export const margin = 0.15

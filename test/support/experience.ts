@@ -8,7 +8,7 @@ import { LocalModel, type Role } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { LocalEngine, type LocalEngineOptions } from '../../src/rollout/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { atEnd } from '../at-end.js'
+import { atEnd } from './at-end.js'
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)

@@ -1,7 +1,13 @@
 /** A `Generator` that says what a script tells it, a token of every sample at a time: for tests of whatever uses one. */
 import { setImmediate as tick } from 'node:timers/promises'
-import type { GenerateOptions, GenerationRequest, Generator, Outcome, WeightsUpdate } from '../../src/rollout/index.js'
-import { OutcomeStream, resolveSampling, type Sample, type VersionSpan } from '../../src/rollout/index.js'
+import type {
+  GenerateOptions,
+  GenerationRequest,
+  Generator,
+  Outcome,
+  WeightsUpdate,
+} from '../../../src/rollout/index.js'
+import { OutcomeStream, resolveSampling, type Sample, type VersionSpan } from '../../../src/rollout/index.js'
 
 /** What is said to a prompt; it may go on for ever. */
 export type Script = (promptIds: Int32Array, sample: number) => Iterable<number>
