@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url'
 /** What each room may import. Lower rooms come first; an arrow that is not here is a decision to make, and to write down here. */
 export const arrows = {
   errors: [],
+  maths: ['errors'],
+  plot: [],
   progress: [],
   files: ['errors'],
   http: [],
@@ -21,7 +23,7 @@ export const arrows = {
   serve: ['errors', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'text'],
   reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
-  experience: ['errors', 'model', 'text', 'rollout', 'reward'],
+  experience: ['errors', 'model', 'text', 'rollout', 'reward', 'maths'],
   run: ['errors', 'files'],
   launch: ['errors'],
   train: [
@@ -38,8 +40,9 @@ export const arrows = {
     'experience',
     'run',
     'launch',
+    'maths',
   ],
-  evaluate: ['errors', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'run', 'train'],
+  evaluate: ['errors', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'train', 'plot'],
   pipeline: [
     'errors',
     'files',
@@ -53,8 +56,10 @@ export const arrows = {
     'run',
     'train',
     'evaluate',
+    'maths',
+    'plot',
   ],
-  demo: ['files', 'progress', 'model', 'text', 'rollout', 'run', 'train'],
+  demo: ['files', 'progress', 'model', 'text', 'rollout', 'train', 'plot'],
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
@@ -75,6 +80,8 @@ export const arrows = {
     'demo',
     'setup',
     'launch',
+    'maths',
+    'plot',
   ],
 }
 

@@ -1,5 +1,5 @@
 /** From raw rewards to advantages over a million tokens, with all steps switched on. */
-import { advantageEstimators, deriveAdvantages } from 'whetstone/experience'
+import { advantageEstimators, deriveAdvantages } from 'whetstone/maths'
 import { inTurns } from '../harness.mjs'
 
 const samplesPerPrompt = 8

@@ -6,7 +6,7 @@ import {
   advantageOptionsShape,
   estimatorHints,
   type ResolvedAdvantageOptions,
-} from '../experience/index.js'
+} from '../maths/index.js'
 import { flagName, UsageError } from './flags.js'
 
 /** The options of the config as flags: every one but the estimator, which has a shorter name here. */

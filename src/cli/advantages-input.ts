@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import type { RolloutSample, SampleProblem } from '../experience/index.js'
 import { BadLines, numberedLines, parseJsonLine } from '../files/index.js'
+import type { RolloutSample, SampleProblem } from '../maths/index.js'
 import { withFlagNames } from './advantage-flags.js'
 
 const tokens = z.array(z.number())

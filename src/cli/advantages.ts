@@ -1,3 +1,4 @@
+import { type Output, openOutput } from '../files/index.js'
 import {
   type AdvantageInfo,
   advantageOptionWarnings,
@@ -6,8 +7,7 @@ import {
   type ResolvedAdvantageOptions,
   RolloutError,
   type RolloutSample,
-} from '../experience/index.js'
-import { type Output, openOutput } from '../files/index.js'
+} from '../maths/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js'
 import { readSamples, throwBadSamples } from './advantages-input.js'

@@ -15,8 +15,8 @@ import {
   resolveEvaluation,
 } from '../evaluate/index.js'
 import { type Output, openOutput, writeFileAtomic } from '../files/index.js'
+import { toPng, toSvg } from '../plot/index.js'
 import { reportFor } from '../progress/index.js'
-import { toPng, toSvg } from '../run/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, samplingFlags } from './engine-flags.js'
 import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js'

@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { dataOptionsShape } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { experienceShape, klControllerSchema } from '../experience/index.js'
+import { experienceShape } from '../experience/index.js'
 import { readConfigFile } from '../files/index.js'
+import { klControllerSchema } from '../maths/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { chatTemplateWords } from '../text/index.js'
 import {

@@ -1,7 +1,7 @@
 /** The curves of a demo, as SVG and PNG. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ChartRun, chart, toPng, toSvg } from '../run/index.js'
+import { type ChartRun, chart, toPng, toSvg } from '../plot/index.js'
 import { curveNames } from './run-demo.js'
 
 /** Gives the files that were written. */

@@ -1,6 +1,6 @@
 /** An evaluation as a picture: shares with their intervals, how rewards lie, texts against references. */
 import { basename, resolve } from 'node:path'
-import { type BarPanel, barChart, type Drawing } from '../run/index.js'
+import { type BarPanel, barChart, type Drawing } from '../plot/index.js'
 import type { EvaluationResult } from './evaluate-model.js'
 import type { AnswerRecord, ModelEvaluation } from './result.js'
 

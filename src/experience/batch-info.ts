@@ -1,11 +1,10 @@
 /** What is worth logging of a batch of experiences. Pure. */
 
+import { type AdvantageInfo, distribution, tokenStatistics } from '../maths/index.js'
 import type { Collected, ScoredSample } from './collect.js'
 import type { ExperienceConfig } from './config.js'
-import type { AdvantageInfo } from './derive-advantages.js'
 import type { Dropped, ExperienceInfo, StageSeconds } from './experience.js'
 import { paddingShare } from './inference.js'
-import { distribution, tokenStatistics } from './statistics.js'
 
 export function batchInfo(options: {
   advantages: AdvantageInfo

@@ -3,6 +3,7 @@
  * as many groups as were asked for.
  */
 import { linkedController, WhetstoneError } from '../errors/index.js'
+import { configuredOverlongPenalty } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import {
   type CombinedReward,
@@ -20,7 +21,6 @@ import type { Dropped, SampleTexts } from './experience.js'
 import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt, type PromptCounts } from './prompts.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
-import { configuredOverlongPenalty } from './shaping.js'
 
 /** A sample with its reward and the texts the reward saw. */
 export interface ScoredSample {

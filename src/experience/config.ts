@@ -1,8 +1,7 @@
 /** The options of experience generation: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { InputError, schemaProblems } from '../errors/index.js'
-import { advantageOptionProblems, advantageOptionsShape } from './advantage-options.js'
-import { isGroupEstimator } from './estimators.js'
+import { advantageOptionProblems, advantageOptionsShape, isGroupEstimator } from '../maths/index.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
 

@@ -1,4 +1,4 @@
-import { allEqual } from './shaping.js'
+import { allEqual } from '../maths/index.js'
 
 /** Where a group comes from: the round it was sampled in (0: the first) and its place there. */
 export interface GroupOrigin {

@@ -1,9 +1,9 @@
 /** What experience generation makes: one record per sample, ragged, and what is worth logging of a batch. */
+
+import type { AdvantageInfo, Distribution } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import type { RewardRow } from '../reward/index.js'
 import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSpan } from '../rollout/index.js'
-import type { AdvantageInfo } from './derive-advantages.js'
-import type { Distribution } from './statistics.js'
 
 /** Without special tokens, and (raw) with them. */
 export interface SampleTexts {

@@ -2,6 +2,21 @@
  * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
  * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
  */
+
+import {
+  type DerivedRollout,
+  deriveAdvantages,
+  highEntropyMask,
+  initialRunningMoments,
+  type KlController,
+  pickAdvantageOptions,
+  type ResolvedAdvantageOptions,
+  type RolloutSample,
+  type RunningMoments,
+  restoreKlController,
+  restoreRunningMoments,
+  updateKlController,
+} from '../maths/index.js'
 import type { MediaItem, PolicyVersion } from '../model/index.js'
 import {
   type ResolvedRewardModels,
@@ -14,7 +29,6 @@ import {
 } from '../reward/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
-import { pickAdvantageOptions, type ResolvedAdvantageOptions } from './advantage-options.js'
 import { batchInfo } from './batch-info.js'
 import { type Collected, Collector, type ScoredSample, withoutStale } from './collect.js'
 import {
@@ -26,11 +40,8 @@ import {
   resolveExperienceConfig,
   structuredNeeds,
 } from './config.js'
-import { type DerivedRollout, deriveAdvantages } from './derive-advantages.js'
-import { highEntropyMask } from './entropy-filter.js'
 import type { Experience, ExperienceBatch, StageSeconds } from './experience.js'
 import { type InferenceOptions, type Scorer, scoreResponses } from './inference.js'
-import { type KlController, restoreKlController, updateKlController } from './kl-controller.js'
 import { checkedParts } from './maker-parts.js'
 import { ModelTurns, noTurns, type Resident, type Turns } from './model-turns.js'
 import {
@@ -44,8 +55,6 @@ import {
 } from './prompts.js'
 import { isResident, modelsOfRewards, rewardsInTurns } from './reward-turns.js'
 import type { Inference, RolloutJournal } from './rollout-journal.js'
-import type { RolloutSample } from './rollout-samples.js'
-import { initialRunningMoments, type RunningMoments, restoreRunningMoments } from './running-moments.js'
 
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }

@@ -1,9 +1,10 @@
 /** Parts of the pipeline that a program may make itself. */
 import { didYouMean, InputError } from '../errors/index.js'
+import type { PairLoss } from '../maths/index.js'
 import { LocalModel, type Role } from '../model/index.js'
 import type { Report } from '../progress/index.js'
 import { Tokenizer } from '../text/index.js'
-import type { PairLoss, RewardModelConfig } from '../train/index.js'
+import type { RewardModelConfig } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
 import type { StageName } from './stages.js'
 

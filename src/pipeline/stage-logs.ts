@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
+import { chart, toPng, toSvg } from '../plot/index.js'
 import type { Report } from '../progress/index.js'
-import { chart, mainMetrics, Run, toPng, toSvg } from '../run/index.js'
+import { mainMetrics, Run } from '../run/index.js'
 import type { PipelineConfig } from './config.js'
 
 const levels = ['debug', 'info', 'warning', 'error'] as const

@@ -19,17 +19,5 @@ export { type Lock, type LockHolder, takeLock } from './lock.js'
 export type { SkippedRecord } from './logs.js'
 export { headline, mainMetrics } from './main-metrics.js'
 export { isMetricName, type MetricName, metricNames } from './metric-names.js'
-export {
-  type BarChartOptions,
-  type BarGroup,
-  type BarPanel,
-  barChart,
-  type ChartOptions,
-  type ChartRun,
-  chart,
-  type Drawing,
-  toPng,
-  toSvg,
-} from './plot/index.js'
 export { type Outcome, type ResumeOptions, Run, type RunOptions } from './run.js'
 export type { MetricPoint, RunEvent, RunStatus, RunView } from './run-view.js'

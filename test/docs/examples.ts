@@ -22,7 +22,7 @@ import type { LocalModel } from 'whetstone/model'
 import type { ChatMessage, TokenIds, Tokenizer } from 'whetstone/text'
 import type { Sample } from 'whetstone/rollout'
 import type { RewardComputationEngine, RewardInput, RewardOutcome } from 'whetstone/reward'
-import type { RolloutSample } from 'whetstone/experience'
+import type { RolloutSample } from 'whetstone/maths'
 declare global {
   const tokenizer: Tokenizer
   const policyTokenizer: Tokenizer

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pageText, root } from './blocks.js'
 
-const source = ['rollout', 'train', 'launch', 'experience', 'serve']
+const source = ['rollout', 'train', 'launch', 'experience', 'maths', 'serve']
   .flatMap(room =>
     readdirSync(join(root, 'src', room), { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))

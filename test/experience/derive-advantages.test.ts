@@ -9,7 +9,7 @@ import {
   RolloutError,
   type RolloutSample,
   resolveAdvantageOptions,
-} from '../../src/experience/index.js'
+} from '../../src/maths/index.js'
 import { groupEstimators } from '../support/rollouts.js'
 
 const pair: RolloutSample[] = [

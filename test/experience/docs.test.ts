@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
-import { advantageOptionsShape } from '../../src/experience/index.js'
+import { advantageOptionsShape } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
@@ -32,7 +32,10 @@ it('the table of options is the schema', () => {
 })
 
 it('the example prints what its comments say', async () => {
-  const source = block('ts').replaceAll("'whetstone/experience'", `'${join(repository, 'src/experience/index.ts')}'`)
+  const source = block('ts').replace(
+    /'whetstone\/(\w+)'/g,
+    (_, room) => `'${join(repository, `src/${room}/index.ts`)}'`,
+  )
   const file = join(folder, 'run.ts')
   writeFileSync(file, source)
   const log = vi.spyOn(console, 'log').mockImplementation(() => {})

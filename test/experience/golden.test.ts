@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { selectGroups } from '../../src/experience/index.js'
 import {
   deriveAdvantages,
   initialRunningMoments,
@@ -6,12 +7,11 @@ import {
   meanKl,
   overlongPenalty,
   runningStd,
-  selectGroups,
   shapeGroup,
   tokenKl,
   updateKlController,
   updateRunningMoments,
-} from '../../src/experience/index.js'
+} from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 import { golden } from '../support/golden-experience.js'
 

@@ -2,13 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   dataParallel,
-  deriveAdvantages,
   type Experience,
   ExperienceConfigError,
   FastExperienceMaker,
   type FastExperienceMakerOptions,
   type MakeOptions,
 } from '../../src/experience/index.js'
+import { deriveAdvantages } from '../../src/maths/index.js'
 import { batchReward, sampleReward } from '../../src/reward/index.js'
 import {
   engineOver,

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { completeGroup, type GroupMember } from '../../src/experience/index.js'
 import {
   type AdvantageOptions,
-  completeGroup,
   deriveAdvantages,
-  type GroupMember,
   initialRunningMoments,
   mergeMoments,
   momentsOf,
@@ -16,7 +15,7 @@ import {
   tokenStatistics,
   updateRunningMoments,
   whitenInPlace,
-} from '../../src/experience/index.js'
+} from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 import { allEstimators, groupEstimators, rewards, rollouts } from '../support/rollouts.js'
 

@@ -12,7 +12,7 @@ import {
   tokenKl,
   updateKlController,
   updateRunningMoments,
-} from '../../src/experience/index.js'
+} from '../../src/maths/index.js'
 
 const saved = <T>(value: T): unknown => JSON.parse(JSON.stringify(value))
 

@@ -2,11 +2,11 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { rewardModelLoss } from '../../src/maths/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import { directoryFingerprint } from '../../src/pipeline/fingerprints.js'
 import type { PipelineOptions, PipelineSettings } from '../../src/pipeline/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { rewardModelLoss } from '../../src/train/index.js'
 import {
   base,
   filesOf,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { barChart, toPng, toSvg } from '../../src/run/index.js'
-import type { Box, Line } from '../../src/run/plot/drawing.js'
+import type { Box, Line } from '../../src/plot/drawing.js'
+import { barChart, toPng, toSvg } from '../../src/plot/index.js'
 import { decodePng } from '../support/decode-png.js'
 
 const drawing = barChart({

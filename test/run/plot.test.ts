@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { chart, toPng, toSvg } from '../../src/run/index.js'
-import type { Drawing, Line } from '../../src/run/plot/drawing.js'
-import { smooth, stretches, thin } from '../../src/run/plot/series.js'
-import { fitText, textLines, textWidth } from '../../src/run/plot/stroke-font.js'
-import { tickLabel, ticks } from '../../src/run/plot/ticks.js'
+import type { Drawing, Line } from '../../src/plot/drawing.js'
+import { chart, toPng, toSvg } from '../../src/plot/index.js'
+import { smooth, stretches, thin } from '../../src/plot/series.js'
+import { fitText, textLines, textWidth } from '../../src/plot/stroke-font.js'
+import { tickLabel, ticks } from '../../src/plot/ticks.js'
 import { decodePng } from '../support/decode-png.js'
 
 const points = (...ys: number[]) => ys.map((y, x) => ({ x, y }))

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { AdvantageEstimator, KlEstimator, ResolvedAdvantageOptions } from '../../src/experience/index.js'
+import type { AdvantageEstimator, KlEstimator, ResolvedAdvantageOptions } from '../../src/maths/index.js'
 
 /** The part of the recorded numbers that belongs to experience; an independent implementation computed them in float64. */
 export interface Golden {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ktoTotals, type LossName, sftTotals, tokenTotals } from '../../src/train/index.js'
+import { ktoTotals, type LossName, sftTotals, tokenTotals } from '../../src/maths/index.js'
 
 /** One recorded call of a loss and what an independent implementation, with automatic derivatives, found in float64. */
 export interface GoldenCase {

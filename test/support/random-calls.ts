@@ -8,7 +8,7 @@ import {
   policyLossNames,
   sftTotals,
   tokenTotals,
-} from '../../src/train/index.js'
+} from '../../src/maths/index.js'
 
 export interface Call {
   readonly samples: readonly Record<string, unknown>[]

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { initModel, type ModelConfig, newConfig } from '../../src/model/index.js'
 import type { Report } from '../../src/progress/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import type { JobResult } from '../../src/train/job.js'
 import { type RlConfig, resolveRlConfig, runRl } from '../../src/train/rl/index.js'
+import type { JobResult } from '../../src/train/run/job.js'
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 export const tokenizer = await Tokenizer.load(tokenizerPath)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { AdvantageEstimator, RolloutSample } from '../../src/experience/index.js'
+import type { AdvantageEstimator, RolloutSample } from '../../src/maths/index.js'
 
 export const groupEstimators = ['rloo', 'reinforce_baseline', 'dr_grpo', 'group_norm', 'grpo', 'cpgd'] as const
 export const allEstimators = ['gae', 'reinforce', ...groupEstimators] as const satisfies readonly AdvantageEstimator[]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { z } from 'zod'
-import { aggregations, losses } from '../../src/train/index.js'
+import { aggregations, losses } from '../../src/maths/index.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(repository, 'docs/losses.md'), 'utf8')
@@ -52,7 +52,10 @@ it('every loss and aggregation has a row', () => {
 // That it compiles is checked with all other examples.
 it('the example prints what its comments say', async () => {
   const file = join(folder, 'run.ts')
-  writeFileSync(file, example.replaceAll("'whetstone/train'", `'${join(repository, 'src/train/index.ts')}'`))
+  writeFileSync(
+    file,
+    example.replace(/'whetstone\/(\w+)'/g, (_, room) => `'${join(repository, `src/${room}/index.ts`)}'`),
+  )
   const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   await import(/* @vite-ignore */ file)
   const printed = log.mock.calls.map(([value]) => value as number | Float64Array)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type LossEntry, losses } from '../../src/train/index.js'
+import { type LossEntry, losses } from '../../src/maths/index.js'
 import { type Call, lossNames, randomCall } from '../support/random-calls.js'
 
 type Numbers = number | Float64Array

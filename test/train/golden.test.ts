@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type LossEntry, type LossName, losses } from '../../src/train/index.js'
+import { type LossEntry, type LossName, losses } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 import { goldenCases, goldenZ0 } from '../support/golden-losses.js'
 

@@ -10,7 +10,7 @@ import {
   tokenTotals,
   type ValueLossResult,
   valueLoss,
-} from '../../src/train/index.js'
+} from '../../src/maths/index.js'
 
 /** One response of one token at this log-ratio. */
 function policy(options: PolicyLossOptions, d: number, advantage: number): PolicyLossResult {

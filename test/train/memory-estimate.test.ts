@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Gradients, LocalModel, newConfig, type Role, sizes } from '../../src/model/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { cacheBytes, estimateModel, type PlannedModel } from '../../src/train/memory-estimate.js'
+import { cacheBytes, estimateModel, type PlannedModel } from '../../src/train/checks/memory-estimate.js'
 
 const shape = { hidden: 128, intermediate: 352, heads: 4, kvHeads: 2, headDim: 32, context: 512, tied: true } as const
 const adapter = { rank: 8, alpha: 16, dropout: 0, targets: ['q_proj', 'v_proj'] as const, seed: 0 }

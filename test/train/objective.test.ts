@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { klEstimators } from '../../src/experience/index.js'
 import {
   alteredTokens,
   importanceProblems,
+  klEstimators,
   klLoss,
   ktoLoss,
   ktoTotals,
@@ -11,7 +11,7 @@ import {
   policyLoss,
   sftLoss,
   tokenTotals,
-} from '../../src/train/index.js'
+} from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 import { randomCall } from '../support/random-calls.js'
 

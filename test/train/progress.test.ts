@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { plainReport, terminalReport } from '../../src/progress/index.js'
-import { duration, summaryTable, trainProgress } from '../../src/train/progress.js'
+import { duration, summaryTable, trainProgress } from '../../src/train/run/progress.js'
 
 const shown = ['reward/mean', 'kl/mean', 'length/mean', 'speed/tokens_per_second', 'validation/reward']
 

@@ -12,7 +12,7 @@ import {
   sftLoss,
   tokenTotals,
   valueLoss,
-} from '../../src/train/index.js'
+} from '../../src/maths/index.js'
 import { lossNames, randomCall } from '../support/random-calls.js'
 
 const run = (name: LossName, call: object) => (losses[name] as LossEntry).loss(call as never)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { InputError } from '../../src/errors/index.js'
-import { klControllerSchema } from '../../src/experience/index.js'
+import { klControllerSchema } from '../../src/maths/index.js'
 import { modelShape, optimizerSchema, runShape } from '../../src/train/config/common.js'
 import { fileLayer, resolveConfig, settingsLayer } from '../../src/train/config/resolve.js'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type LossEntry, losses } from '../../src/train/index.js'
+import { type LossEntry, losses } from '../../src/maths/index.js'
 import { lossNames, randomCall, randomNumbers } from '../support/random-calls.js'
 
 type Gradient = Record<string, number | Float64Array>

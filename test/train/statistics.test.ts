@@ -13,7 +13,7 @@ import {
   rewardModelLoss,
   tokenTotals,
   valueLoss,
-} from '../../src/train/index.js'
+} from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
 import { randomCall } from '../support/random-calls.js'
 

@@ -1,8 +1,8 @@
 /** Losses on pairs, held against those of TRL's trainer: through a model, with the gradient of all its weights. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { type PreferenceLossOptions, preferenceLoss } from '../../src/maths/index.js'
 import { LocalModel } from '../../src/model/index.js'
-import { type PreferenceLossOptions, preferenceLoss } from '../../src/train/index.js'
 import { sumLogprobs } from '../../src/train/preference/reference-logprobs.js'
 import { fixture, temporary } from '../support/models.js'
 

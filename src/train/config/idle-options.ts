@@ -1,5 +1,6 @@
 /** Options that were given and that other options leave without effect. A config that has one is used, and the person is told. */
-import { type ExperienceConfig, estimatorTraits } from '../../experience/index.js'
+import type { ExperienceConfig } from '../../experience/index.js'
+import { estimatorTraits } from '../../maths/index.js'
 import type { OptimizerConfig } from './common.js'
 import type { ResolvedConfig } from './resolve.js'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optimizerSchema, path } from '../config/common.js'
-import { refuseContradictions, supervisedPaths, supervisedShape } from '../supervised-config.js'
+import { refuseContradictions, supervisedPaths, supervisedShape } from '../supervised/config.js'
 
 const weight = z.number().min(0).optional()
 

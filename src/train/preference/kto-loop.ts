@@ -1,8 +1,4 @@
 import type { ExampleSet, LabelledExample } from '../../data/index.js'
-import type { TokenModel } from '../../model/index.js'
-import type { EpochTraining } from '../epoch-training.js'
-import { namingRows } from '../errors.js'
-import { evaluationRows } from '../evaluation-rows.js'
 import {
   type KtoLossOptions,
   type KtoSample,
@@ -11,9 +7,13 @@ import {
   ktoLoss,
   ktoTotals,
   mergeKtoStatistics,
-} from '../losses/index.js'
-import { untilStepped } from '../optimizer-step.js'
-import { tokensOf } from '../pairs.js'
+} from '../../maths/index.js'
+import type { TokenModel } from '../../model/index.js'
+import { namingRows } from '../run/errors.js'
+import { untilStepped } from '../run/optimizer-step.js'
+import type { EpochTraining } from '../supervised/epoch-training.js'
+import { evaluationRows } from '../supervised/evaluation-rows.js'
+import { tokensOf } from '../supervised/pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { labelledResponses, mismatchedResponses } from './responses.js'
 

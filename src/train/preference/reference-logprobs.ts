@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { writeFileAtomic } from '../../files/index.js'
 import type { TokenModel } from '../../model/index.js'
-import { namingRows, type TrainingRow } from '../errors.js'
+import { namingRows, type TrainingRow } from '../run/errors.js'
 
 /** A response that is to be scored: the tokens of `ids` from `from` on. */
 export interface Response {

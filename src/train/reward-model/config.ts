@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { rewardModelLossSchema } from '../../maths/index.js'
 import { optimizerSchema } from '../config/common.js'
-import { rewardModelLossSchema } from '../losses/reward-model.js'
-import { refuseContradictions, supervisedShape } from '../supervised-config.js'
+import { refuseContradictions, supervisedShape } from '../supervised/config.js'
 
 /** A reward model: of two answers, the better one gets the higher score. */
 export const rewardModelSchema = z

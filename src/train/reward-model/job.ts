@@ -1,6 +1,6 @@
-import type { JobOptions, JobResult } from '../job.js'
-import type { PairLoss } from '../losses/index.js'
-import { runSupervised } from '../supervised-job.js'
+import type { PairLoss } from '../../maths/index.js'
+import type { JobOptions, JobResult } from '../run/job.js'
+import { runSupervised } from '../supervised/job.js'
 import type { RewardModelConfig } from './config.js'
 import { rewardModelLoop } from './loop.js'
 

@@ -1,17 +1,17 @@
 import type { ExampleSet, PreferenceExample } from '../../data/index.js'
-import type { TokenModel } from '../../model/index.js'
-import type { EpochTraining } from '../epoch-training.js'
-import { namingRows } from '../errors.js'
-import { evaluationRows } from '../evaluation-rows.js'
 import {
   mergeRewardModelStatistics,
   type PairLoss,
   type RewardModelLossOptions,
   type RewardModelStatistics,
   rewardModelLoss,
-} from '../losses/index.js'
-import { untilStepped } from '../optimizer-step.js'
-import { pairOutputs, pairSequences, tokensOf } from '../pairs.js'
+} from '../../maths/index.js'
+import type { TokenModel } from '../../model/index.js'
+import { namingRows } from '../run/errors.js'
+import { untilStepped } from '../run/optimizer-step.js'
+import type { EpochTraining } from '../supervised/epoch-training.js'
+import { evaluationRows } from '../supervised/evaluation-rows.js'
+import { pairOutputs, pairSequences, tokensOf } from '../supervised/pairs.js'
 import { calibrationError } from './calibration.js'
 
 export interface RewardModelLoopOptions {

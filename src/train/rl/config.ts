@@ -7,23 +7,23 @@ import {
   ExperienceConfigError,
   experienceShape,
   generationShape,
-  klControllerSchema,
   resolveExperienceConfig,
   structuredNeeds,
 } from '../../experience/index.js'
+import {
+  aggregations,
+  importanceProblems,
+  klControllerSchema,
+  type ObjectiveOptions,
+  policyLossNames,
+  resolveObjectiveOptions,
+} from '../../maths/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { engineTypes, generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
 import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
 import { rewardRunShape } from '../config/rewards.js'
-import {
-  aggregations,
-  importanceProblems,
-  type ObjectiveOptions,
-  policyLossNames,
-  resolveObjectiveOptions,
-} from '../losses/index.js'
 import { type Algorithm, algorithms, presets } from './presets.js'
 
 const { seed: _, ...experienceOptions } = experienceShape

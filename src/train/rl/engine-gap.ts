@@ -1,7 +1,7 @@
 /** How far an engine's log-probabilities are from the trainer's of the same tokens, and when rounding cannot be the reason. Pure. */
 import type { Experience } from '../../experience/index.js'
+import { alteredTokens } from '../../maths/index.js'
 import { EngineError, explainedDifference, type WeightsAgreement } from '../../rollout/index.js'
-import { alteredTokens } from '../losses/index.js'
 import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 

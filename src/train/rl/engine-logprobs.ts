@@ -1,7 +1,7 @@
 /** What engines say of the tokens they sampled, as the trainer's own numbers can be compared with. */
 import { InputError } from '../../errors/index.js'
+import { importanceProblems } from '../../maths/index.js'
 import { type Generator, logprobsUnder, resolveSampling, type SampleLogprobs } from '../../rollout/index.js'
-import { importanceProblems } from '../losses/index.js'
 import type { RlConfig } from './config.js'
 
 /**

@@ -1,7 +1,7 @@
 /** The numbers of one iteration, by the names of the metrics' table. Pure. */
-import { type Experience, type ExperienceBatch, meanKl, tokenKl } from '../../experience/index.js'
-import { explainedVariance, mergePolicyStatistics, type PolicyStatistics } from '../losses/index.js'
-import { stepMetrics } from '../optimizer-step.js'
+import type { Experience, ExperienceBatch } from '../../experience/index.js'
+import { explainedVariance, meanKl, mergePolicyStatistics, type PolicyStatistics, tokenKl } from '../../maths/index.js'
+import { stepMetrics } from '../run/optimizer-step.js'
 import type { RlConfig } from './config.js'
 import { engineGap } from './engine-gap.js'
 import type { CriticUpdate, PolicyUpdate } from './update.js'

@@ -1,5 +1,5 @@
 /** What a reinforcement learning run will open. */
-import type { PlannedData, PlannedUse, TrainingPlan } from '../plan.js'
+import type { PlannedData, PlannedUse, TrainingPlan } from '../checks/plan.js'
 import { type RlConfig, referenceOf, weightsFor } from './config.js'
 
 export function planRl(config: RlConfig): TrainingPlan {

@@ -1,8 +1,5 @@
 /** One optimiser step of the policy, and one of the critic, over some samples of a rollout. */
 import type { Experience } from '../../experience/index.js'
-import type { Outputs, Sequence, TokenModel } from '../../model/index.js'
-import type { StepRates } from '../config/common.js'
-import { namingRows, type TrainingRow } from '../errors.js'
 import {
   alteredTokens,
   mergePolicyStatistics,
@@ -17,8 +14,11 @@ import {
   tokenTotals,
   type ValueStatistics,
   valueLoss,
-} from '../losses/index.js'
-import { type MadeStep, untilStepped } from '../optimizer-step.js'
+} from '../../maths/index.js'
+import type { Outputs, Sequence, TokenModel } from '../../model/index.js'
+import type { StepRates } from '../config/common.js'
+import { namingRows, type TrainingRow } from '../run/errors.js'
+import { type MadeStep, untilStepped } from '../run/optimizer-step.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
 /** A row of mixed-in supervised data. */

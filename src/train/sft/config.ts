@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOptionsShape } from '../../data/index.js'
 import { optimizerSchema } from '../config/common.js'
-import { refuseContradictions, supervisedShape } from '../supervised-config.js'
+import { refuseContradictions, supervisedShape } from '../supervised/config.js'
 
 /** Supervised fine-tuning: the model learns to say what the assistant says in conversations. */
 export const sftSchema = z

@@ -1,5 +1,5 @@
-import type { JobOptions, JobResult } from '../job.js'
-import { runSupervised } from '../supervised-job.js'
+import type { JobOptions, JobResult } from '../run/job.js'
+import { runSupervised } from '../supervised/job.js'
 import type { SftConfig } from './config.js'
 import { sftLoop } from './loop.js'
 

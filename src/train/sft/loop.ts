@@ -1,11 +1,11 @@
 import type { ConversationExample, ExampleSet } from '../../data/index.js'
+import { sftLoss, sftTotals } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
-import type { EpochTraining } from '../epoch-training.js'
-import { namingRows } from '../errors.js'
-import { evaluationRows } from '../evaluation-rows.js'
-import { sftLoss, sftTotals } from '../losses/index.js'
-import { untilStepped } from '../optimizer-step.js'
-import { tokensOf } from '../pairs.js'
+import { namingRows } from '../run/errors.js'
+import { untilStepped } from '../run/optimizer-step.js'
+import type { EpochTraining } from '../supervised/epoch-training.js'
+import { evaluationRows } from '../supervised/evaluation-rows.js'
+import { tokensOf } from '../supervised/pairs.js'
 
 export interface SftLoopOptions {
   readonly model: TokenModel<'language'>

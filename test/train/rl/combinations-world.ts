@@ -1,5 +1,5 @@
 /** The factors of the matrix of combinations, and the world its runs live in: models of some thousand weights, and servers of them. */
-import { advantageEstimators } from '../../../src/experience/index.js'
+import { advantageEstimators } from '../../../src/maths/index.js'
 import { initModel, LocalModel, newConfig } from '../../../src/model/index.js'
 import { MIN_VOCAB_SIZE, Tokenizer, trainTokenizer } from '../../../src/text/index.js'
 import { algorithms } from '../../../src/train/rl/presets.js'

@@ -1,6 +1,7 @@
 /** Equivalences through a whole update: what must not matter does not. */
 import { expect, test } from 'vitest'
-import { type Experience, highEntropyMask } from '../../../src/experience/index.js'
+import type { Experience } from '../../../src/experience/index.js'
+import { highEntropyMask } from '../../../src/maths/index.js'
 import { LocalModel } from '../../../src/model/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'

@@ -10,7 +10,7 @@ import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { replaySupervised } from '../../../src/train/supervised-replay.js'
+import { replaySupervised } from '../../../src/train/supervised/replay.js'
 import { answerPairs } from '../../support/answers.js'
 import { fresh, jobOf, jsonl, modelDirectory, tinyModel, trainingOf } from '../../support/supervised.js'
 

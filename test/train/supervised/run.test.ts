@@ -5,10 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { LocalModel } from '../../../src/model/index.js'
 import { Journal, Run } from '../../../src/run/index.js'
+import { stepRecordSchema } from '../../../src/train/run/step-record.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { stepRecordSchema } from '../../../src/train/step-record.js'
-import { replaySupervised } from '../../../src/train/supervised-replay.js'
+import { replaySupervised } from '../../../src/train/supervised/replay.js'
 import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tokenizer } from '../../support/supervised.js'
 
 let model: string

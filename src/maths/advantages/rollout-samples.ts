@@ -1,0 +1,110 @@
+import { WhetstoneError } from '../../errors/index.js'
+import type { ResolvedAdvantageOptions } from './advantage-options.js'
+import { estimatorTraits, isGroupEstimator } from './estimators.js'
+import { type GroupKey, groupsOf, usualGroupSize } from './groups.js'
+
+/** What the steps from reward to advantage read of a sample. Arrays have one number per sampled response token. */
+export interface RolloutSample {
+  /** The prompt it answers; group estimators compare the samples of one. */
+  readonly group?: GroupKey | undefined
+  /** The raw reward. */
+  readonly reward: number
+  /** Tokens that were sampled, the end of sequence included. */
+  readonly length: number
+  /** Of the policy that sampled; needed where KL is measured. */
+  readonly logprobs?: ArrayLike<number> | undefined
+  /** Of the reference model: all samples have them, or none. */
+  readonly refLogprobs?: ArrayLike<number> | undefined
+  /** Of the critic; needed by `gae`. */
+  readonly values?: ArrayLike<number> | undefined
+}
+
+/** What is wrong with one sample, in words that fit after its number and the field's name. */
+export interface SampleProblem {
+  readonly sample: number
+  readonly field: keyof RolloutSample
+  readonly message: string
+}
+
+/** A rollout advantages cannot be taken of. Nothing was computed. */
+export class RolloutError extends WhetstoneError {
+  override readonly name = 'RolloutError'
+  constructor(readonly problems: readonly SampleProblem[]) {
+    const shown = problems.slice(0, 10).map(({ sample, field, message }) => `sample ${sample}: ${field}: ${message}`)
+    const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
+    super([...shown, ...more].join('\n'))
+  }
+}
+
+/** Everything that keeps a rollout from being used under the options: empty for a good one. */
+export function rolloutProblems(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): SampleProblem[] {
+  const needs = needsOf(samples, options)
+  return [
+    ...samples.flatMap((sample, place) => sampleProblems(sample, place, needs)),
+    ...groupProblems(samples, options),
+  ]
+}
+
+/** Why a field cannot be left out; undefined where it can. */
+type Needs = Partial<Record<'logprobs' | 'refLogprobs' | 'values' | 'group', string>>
+
+function needsOf(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): Needs {
+  const { advantageEstimator: estimator, klCoef, useKlLoss } = options
+  const needs: Needs = {}
+  if (samples.some(({ refLogprobs }) => refLogprobs)) {
+    needs.logprobs = 'KL to the reference needs them'
+    needs.refLogprobs = 'other samples have them'
+  } else if (klCoef && !useKlLoss) needs.refLogprobs = `klCoef ${klCoef} needs them; klCoef 0 leaves KL out`
+  if (estimatorTraits(estimator).values === 'needed') needs.values = `${estimator} needs a critic's values`
+  if (isGroupEstimator(estimator)) needs.group = `${estimator} compares the samples of a group`
+  return needs
+}
+
+const tokenFields = ['logprobs', 'refLogprobs', 'values'] as const
+
+function sampleProblems(sample: RolloutSample, place: number, needs: Needs): SampleProblem[] {
+  const problems: SampleProblem[] = []
+  const add = (field: keyof RolloutSample, message: string) => problems.push({ sample: place, field, message })
+  if (!Number.isFinite(sample.reward)) add('reward', `expected a finite number, got ${sample.reward}`)
+  if (!Number.isSafeInteger(sample.length) || sample.length < 1)
+    add('length', `expected at least one token, got ${sample.length}`)
+  if (sample.group === undefined && needs.group) add('group', `missing; ${needs.group}`)
+  for (const field of tokenFields) {
+    const values = sample[field]
+    if (!values) {
+      if (needs[field]) add(field, `missing; ${needs[field]}`)
+    } else if (values.length !== sample.length) {
+      add(field, `expected ${sample.length} numbers, one per token, got ${values.length}`)
+    } else {
+      const bad = firstNonFinite(values)
+      if (bad >= 0) add(field, `expected finite numbers, got ${values[bad]} at token ${bad}`)
+    }
+  }
+  return problems
+}
+
+/** -1 where all are finite. */
+export function firstNonFinite(values: ArrayLike<number>): number {
+  for (let t = 0; t < values.length; t++) if (!Number.isFinite(values[t])) return t
+  return -1
+}
+
+function groupProblems(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): SampleProblem[] {
+  const { advantageEstimator: estimator, nSamplesPerPrompt } = options
+  if (!isGroupEstimator(estimator)) return []
+  const groups = groupsOf(samples)
+  const size = nSamplesPerPrompt ?? usualGroupSize(groups)
+  const problems: SampleProblem[] = []
+  for (const { key, places } of groups) {
+    const one = `${JSON.stringify(key)} has ${places.length === 1 ? '1 sample' : `${places.length} samples`}`
+    if (places.length < 2)
+      problems.push({ sample: places[0]!, field: 'group', message: `${one}; ${estimator} needs at least 2` })
+    else if (places.length !== size)
+      problems.push({
+        sample: places[0]!,
+        field: 'group',
+        message: `${one}, expected ${size} as ${nSamplesPerPrompt === undefined ? 'in the other groups' : 'nSamplesPerPrompt says'}; a group that lost samples is completed or left out whole`,
+      })
+  }
+  return problems
+}

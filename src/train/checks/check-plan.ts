@@ -1,0 +1,278 @@
+/** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import {
+  DataError,
+  type DataReport,
+  type DataSpec,
+  type Dataset,
+  dataOptionsSchema,
+  type ExampleKind,
+  type ExampleSet,
+  openDataset,
+  type PromptRow,
+  whyEmpty,
+} from '../../data/index.js'
+import { InputError, refuse } from '../../errors/index.js'
+import { promptLimit } from '../../experience/index.js'
+import { readConfigFile } from '../../files/index.js'
+import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../../model/index.js'
+import { loadRewards, rewardModelPlace } from '../../reward/index.js'
+import { deviceSequences, engineDtypeProblem } from '../../rollout/index.js'
+import { cudaDevice, type Device, type DType, resolveDevice } from '../../tensor/index.js'
+import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../../text/index.js'
+import { generationCacheShare } from '../run/open-generator.js'
+import { checkGenerator } from './check-generator.js'
+import { countTooLong, type TooLong } from './count-lengths.js'
+import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
+import type { PlannedUse, TrainingPlan } from './plan.js'
+
+/** A model that fits. */
+export interface CheckedModel {
+  readonly use: PlannedUse
+  readonly config: ModelConfig
+  readonly parameters: number
+  readonly memory: ModelMemory
+}
+
+export interface CheckedModels {
+  readonly models: readonly CheckedModel[]
+  readonly tokenizer: Tokenizer
+  readonly device: Device
+  readonly dtype: DType
+  /** Tokens a forward pass holds at most. */
+  readonly tokens: number
+  /** Bytes of the KV cache, where something is generated. */
+  readonly cache: number
+}
+
+/** Whether the models can be loaded, read each other's tokens and hold the sequences; and what they take. No weight is read. */
+export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
+  const device = resolveDevice(plan.device)
+  const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
+  checkFiles(plan)
+  const unknown = plan.generation?.engine === 'here' ? engineDtypeProblem(device, dtype) : undefined
+  if (unknown) throw new InputError(`dtype: ${unknown}; choose one of them, or let a server generate`)
+  const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
+  for (const use of plan.models) {
+    const inspected = inspectModel(use.directory, { role: use.role })
+    found.push({ use, ...(await inspected.catch(error => refuse(use.option, error))) })
+  }
+  const [trained] = plan.models
+  const { chatTemplate = 'auto' } = plan
+  const tokenizer = await Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
+    // A template that was given names its option itself.
+    if (error instanceof ChatTemplateError && error.message.startsWith('chatTemplate: ')) throw error
+    return refuse(trained.option, error)
+  })
+  for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
+  const { context, tiedEmbeddings } = found[0]!.config.decoder
+  checkLengths(plan, found)
+  if (plan.servers) await checkGenerator(plan.servers.config, { as: plan.servers.weights, tiedEmbeddings })
+  const longest = Math.min(longestOf(plan) ?? context, context)
+  const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
+  const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest))
+  const models: CheckedModel[] = []
+  for (const one of found) {
+    const adapter = typeof one.use.adapter === 'string' ? await adapterOf(one.use.adapter) : one.use.adapter
+    const memory = estimateModel({
+      name: one.use.name,
+      config: one.config.decoder,
+      head: headOf(one.use.role),
+      device,
+      dtype: one.use.dtype ?? dtype,
+      trained: one.use.trained,
+      adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] },
+      gradientCheckpointing: plan.gradientCheckpointing,
+      tokens: one.use.computes === 'yes' ? tokens : 0,
+      longest,
+    })
+    models.push({ ...one, memory })
+  }
+  models.push(...(await rewardModels(plan, tokens)))
+  const taken = models
+    .filter(one => one.memory.device === device)
+    .reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
+  const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest, taken })
+  return { models, tokenizer, device, dtype, tokens, cache }
+}
+
+/** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
+async function rewardModels(plan: TrainingPlan, tokens: number): Promise<CheckedModel[]> {
+  const { rewards, gradientCheckpointing } = plan
+  if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards)) return []
+  const { sources = {} } = z
+    .looseObject({ sources: sourcesSchema.optional() })
+    .catch({})
+    .parse(await readConfigFile(rewards))
+  const found: CheckedModel[] = []
+  for (const [source, { type, path = '', ...own }] of Object.entries(sources)) {
+    if (type !== 'model') continue
+    const name = `reward ${source}`
+    const directory = resolve(dirname(rewards), path)
+    const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error))
+    const { config, parameters } = inspected
+    const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const
+    const longest = config.decoder.context
+    const { device, dtype = device === 'cpu' ? 'float32' : 'bfloat16' } = await rewardModelPlace(own, plan)
+    const shape = { config: config.decoder, head: 'score', device, dtype, trained: 'nothing' } as const
+    const memory = estimateModel({ name, ...shape, gradientCheckpointing, tokens, longest })
+    found.push({ use, config, parameters, memory })
+  }
+  return found
+}
+
+const sourcesSchema = z.record(
+  z.string(),
+  z.looseObject({
+    type: z.string().optional(),
+    path: z.string().optional(),
+    device: z.string().optional(),
+    dtype: z.enum(['float32', 'bfloat16', 'float16']).optional(),
+  }),
+)
+
+/** Tokens of a sequence, where the config bounds them. */
+function longestOf({ maxLength, generation }: TrainingPlan): number | undefined {
+  if (!generation) return maxLength
+  return generation.promptMaxLen === undefined ? undefined : generation.promptMaxLen + generation.maxNewTokens
+}
+
+const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
+
+async function adapterOf(directory: string) {
+  return inspectAdapter(directory).catch(error => refuse('adapter', error))
+}
+
+/** Files by their own names; patterns are looked up when data is opened. */
+function checkFiles({ data, rewards }: TrainingPlan): void {
+  const missing = (option: string, path: string, what: string): void => {
+    if (!/[*?{[]/.test(path) && !existsSync(path))
+      throw new InputError(`${option}: ${path}: there is no such file; expected ${what}`)
+  }
+  const sources = (option: string, spec: DataSpec | undefined): void => {
+    for (const one of [spec ?? []].flat())
+      missing(option, typeof one === 'string' ? one : one.path, 'a file of rows, or a pattern of names')
+  }
+  for (const { option, spec, options } of data) {
+    sources(option, spec)
+    sources('validationData', options.validationData)
+  }
+  if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a description of sources')
+}
+
+/** Ids mean the same in every model, and each of them has a place. */
+async function checkVocabulary(use: PlannedUse, { decoder }: ModelConfig, tokenizer: Tokenizer): Promise<void> {
+  if (tokenizer.vocabSize > decoder.vocabSize)
+    throw new InputError(
+      `${use.option}: ${use.directory} has a vocabulary of ${decoder.vocabSize}, and the tokenizer in ${tokenizer.dir} ` +
+        `has ${tokenizer.vocabSize} tokens; use the tokenizer that the model was made with`,
+    )
+  if (use.directory === tokenizer.dir) return
+  const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(tokenizerFingerprint))
+  if (theirs !== undefined && own !== theirs)
+    throw new InputError(
+      `${use.option}: ${use.directory} has another tokenizer than ${tokenizer.dir}, so that token ids mean something ` +
+        'else to it; use a model of the same tokenizer',
+    )
+}
+
+function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; config: ModelConfig }[]): void {
+  for (const { use, config } of models) {
+    const { context } = config.decoder
+    const over = (option: string, tokens: number): InputError =>
+      new InputError(
+        `${option}: ${tokens} tokens are more than ${use.name} takes (${use.directory}: a context of ${context}); lower ${option}`,
+      )
+    if (plan.maxLength !== undefined && plan.maxLength > context) throw over('maxLength', plan.maxLength)
+    if (plan.generation && plan.generation.maxNewTokens >= context)
+      throw over('maxNewTokens', plan.generation.maxNewTokens)
+    if (plan.generation?.promptMaxLen !== undefined && plan.generation.promptMaxLen >= context)
+      throw over('promptMaxLen', plan.generation.promptMaxLen)
+  }
+}
+
+/** What the engine takes unless it is told otherwise: what its samples can fill, within a bound of the device's. */
+function cacheOf(
+  { generation }: TrainingPlan,
+  { decoder }: ModelConfig,
+  on: { device: Device; dtype: DType; longest: number; taken: number },
+): number {
+  if (!generation || generation.engine === 'elsewhere') return 0
+  const { device, dtype, longest, taken } = on
+  // On a GPU the engine takes its share of what is free, whether it needs it or not.
+  if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
+  const sequences = Math.min(generation.samples, generation.maxInFlight ?? deviceSequences.cpu)
+  return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
+}
+
+/** What only a tokenizer can find: messages without a chat template, rows that are all too long. */
+export async function checkExamples(
+  dataset: Dataset<ExampleKind>,
+  tokenizer: Tokenizer,
+  option: string,
+): Promise<void> {
+  await dataset
+    .train(tokenizer)
+    .take(1)
+    .catch(error => {
+      if (!(error instanceof DataError)) throw error
+      throw new DataError(error.message.replace(/^data(?=: )/, option), { cause: error })
+    })
+  const heldOut = dataset.validation(tokenizer)
+  if (heldOut && (await isEmpty(heldOut))) throw new InputError(`validation: ${whyEmpty(heldOut.counts)}`)
+}
+
+async function isEmpty(examples: ExampleSet<unknown>): Promise<boolean> {
+  for await (const _ of examples.parts(1)) return false
+  return true
+}
+
+/** What was found of a file of rows; `tooLong` where every row was encoded. */
+export interface CheckedData extends DataReport {
+  readonly tooLong?: TooLong
+}
+
+export interface CheckDataOptions {
+  readonly tokenizer: Tokenizer
+  /** Tokens that the model takes: every row is then encoded, to count those that are too long. */
+  readonly context?: number
+  readonly signal: AbortSignal
+}
+
+/** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
+export async function checkData(
+  plan: TrainingPlan,
+  { tokenizer, context, signal }: CheckDataOptions,
+): Promise<CheckedData[]> {
+  const reports: CheckedData[] = []
+  const { device, dtype } = plan
+  const rewards =
+    plan.rewards === undefined ? undefined : await loadRewards(plan.rewards, { tokenizer, device, dtype, signal })
+  try {
+    for (const { option, kind, spec, options, answerEnd } of plan.data) {
+      const settings = dataOptionsSchema.parse(options)
+      const shared = { seed: plan.seed, baseDirectory: process.cwd(), signal, ...(answerEnd ? { answerEnd } : {}) }
+      const check = rewards ? { checkPrompt: (row: PromptRow) => rewards.rowProblem(row) } : {}
+      const { maxLength = context } = settings
+      const limited = maxLength === undefined ? {} : { maxLength }
+      const answered = kind === 'prompts' ? plan.generation : undefined
+      const dataset = await openDataset(kind, spec, { ...settings, ...shared, ...check, ...(answered ? {} : limited) })
+      try {
+        await checkExamples(dataset, tokenizer, option)
+        const count = { tokenizer, generation: answered, signal }
+        const tooLong =
+          context === undefined || maxLength === undefined
+            ? undefined
+            : await countTooLong(dataset, { ...count, limit: answered ? promptLimit(answered, context) : maxLength })
+        reports.push({ ...dataset.report, ...(tooLong ? { tooLong } : {}) })
+      } finally {
+        await dataset.close()
+      }
+    }
+  } finally {
+    await rewards?.close()
+  }
+  return reports
+}

@@ -1,0 +1,47 @@
+/** How much of a training's data is too long, found by encoding all of it: for dry runs. */
+import { DataError, type Dataset, type ExampleKind } from '../../data/index.js'
+import type { PromptCounts } from '../../experience/index.js'
+import { fitPrompt, type Tokenizer } from '../../text/index.js'
+import type { PlannedGeneration } from './plan.js'
+
+/** Examples of an epoch over a limit: those that are cut to it, and those that are left out. */
+export interface TooLong extends PromptCounts {
+  readonly option: 'maxLength' | 'promptMaxLen'
+  /** In tokens. */
+  readonly limit: number
+}
+
+export interface CountOptions {
+  readonly tokenizer: Tokenizer
+  /** Tokens that an example may have, or a prompt where prompts are answered. */
+  readonly limit: number
+  /** Where prompts are answered. */
+  readonly generation: Pick<PlannedGeneration, 'promptTruncation'> | undefined
+  readonly signal: AbortSignal
+}
+
+/** Examples that are encoded before the signal is looked at. */
+const part = 64
+
+/** Data of which nothing can be used is an error, as it is to the run. */
+export async function countTooLong(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
+  const { tokenizer, generation, limit, signal } = options
+  const rows = dataset.train(tokenizer)
+  const counts = { cut: 0, leftOut: 0 }
+  while (rows.cursor.epoch === 0) {
+    signal.throwIfAborted()
+    for (const example of await rows.take(part)) {
+      if (!generation || !('prompt' in example)) continue
+      const fitted = await fitPrompt(example.prompt, { tokenizer, limit, side: generation.promptTruncation })
+      if (fitted.kind === 'too-long') counts.leftOut++
+      else if (fitted.cut > 0) counts.cut++
+    }
+  }
+  if (!generation)
+    return { option: 'maxLength', limit, cut: rows.counts.truncated, leftOut: rows.counts.dropped.overlong ?? 0 }
+  if (counts.leftOut > 0 && counts.leftOut >= rows.size)
+    throw new DataError(
+      `data: all ${rows.size} prompts are longer than promptMaxLen (${limit} tokens) and are left out; raise promptMaxLen, lower maxNewTokens, or let prompts be cut (promptTruncation)`,
+    )
+  return { option: 'promptMaxLen', limit, ...counts }
+}

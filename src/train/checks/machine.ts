@@ -1,0 +1,63 @@
+/** Whether this machine can run what was checked: its devices are here, and no model is too large for its device. */
+import { totalmem } from 'node:os'
+import { InputError } from '../../errors/index.js'
+import { cudaDevice, type Device, DeviceError, requireDevice } from '../../tensor/index.js'
+import type { CheckedModel, CheckedModels } from './check-plan.js'
+
+/** The models are right, and this machine cannot run them; another one may. */
+export class MachineError extends InputError {
+  override name = 'MachineError'
+
+  constructor(
+    message: string,
+    /** For a dry run, which shows what the models take wherever they run. */
+    readonly checked: CheckedModels,
+    options: { remedy: string; cause?: unknown },
+  ) {
+    super(message, options)
+  }
+}
+
+/** Bytes that a device has; undefined where it is not on this machine. A container may have less than its machine. */
+export function deviceMemory(device: Device): number | undefined {
+  if (device !== 'cpu') return cudaDevice(device)?.totalBytes
+  const limit = process.constrainedMemory()
+  return limit > 0 ? Math.min(totalmem(), limit) : totalmem()
+}
+
+/** Throws a {@link MachineError} where the devices are not here, or a model alone is more than its device holds. */
+export function requireMachine(checked: CheckedModels): void {
+  for (const { use, memory } of checked.models)
+    try {
+      requireDevice(memory.device)
+    } catch (cause) {
+      if (!(cause instanceof DeviceError)) throw cause
+      const option = memory.device === checked.device ? 'device' : use.option
+      throw new MachineError(`${option}: ${cause.message}`, checked, { cause, remedy: cause.remedy! })
+    }
+  for (const model of checked.models) requireRoom(model, checked)
+}
+
+/** What a model keeps all the time. Activations come and go, and are an estimate that must not stop a training. */
+function requireRoom(model: CheckedModel, checked: CheckedModels): void {
+  const { use, memory } = model
+  const kept = memory.total - memory.activations
+  const available = deviceMemory(memory.device)
+  if (available === undefined || kept <= available) return
+  const { option, what } = causeOf(model)
+  throw new MachineError(
+    `${option}: ${what} takes ${gigabytes(kept)} for ${use.trained === 'nothing' ? 'weights' : 'weights, gradients and optimiser state'}, and ${memory.device === 'cpu' ? 'this machine' : memory.device} has ${gigabytes(available)}`,
+    checked,
+    { remedy: 'docs/out-of-memory.md says what each option saves.' },
+  )
+}
+
+/** The adapter, where it has more weights than the model. */
+function causeOf({ use, parameters, memory }: CheckedModel): { option: string; what: string } {
+  const share = parameters / Math.max(parameters, memory.parameters)
+  if (typeof use.adapter === 'object' && share < 0.5)
+    return { option: 'lora.rank', what: `${use.name} with an adapter of rank ${use.adapter.rank}` }
+  return { option: use.option, what: use.name }
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toLocaleString('en', { maximumFractionDigits: 1 })} GB`

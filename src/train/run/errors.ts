@@ -1,0 +1,41 @@
+import { WhetstoneError } from '../../errors/index.js'
+import { NonFiniteError } from '../../model/index.js'
+
+/** A training that cannot go on; the weights are those of the last step. */
+export class TrainingError extends WhetstoneError {
+  override name = 'TrainingError'
+}
+
+/** A row of a dataset or a sample, as errors and the journal name it. */
+export interface TrainingRow {
+  /** File and line. */
+  readonly where: string
+  readonly rowId: string
+}
+
+/**
+ * Runs work of a model on sequences made of rows, `sequencesPerRow` of each, and gives what is not finite the name of its row.
+ * Losses refuse numbers that overflow with a `RangeError` that names the sample: it becomes an error for people too.
+ */
+export async function namingRows<T>(
+  rows: readonly TrainingRow[],
+  sequencesPerRow: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof NonFiniteError) {
+      const row = rows[Math.floor(error.sequence / sequencesPerRow)]
+      const what = error.message.split(' of sequence ')[0]
+      if (row)
+        throw new TrainingError(`${row.where}: ${what} of this row is not finite; the weights were not changed`, {
+          cause: error,
+          remedy: `a lower learning rate or a smaller maxGradNorm may help; row ${row.rowId} may be at fault itself`,
+        })
+    }
+    if (error instanceof RangeError)
+      throw new TrainingError(`${error.message}; the weights were not changed`, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,12 @@
+import { join } from 'node:path'
+import type { TokenModel } from '../../model/index.js'
+
+/**
+ * Writes a model into its run as `best_model` or `final_model`, a directory that can be served and loaded anywhere. An adapter is
+ * part of it, and is also written alone, in PEFT's format, as `best_adapter` or `final_adapter`.
+ */
+export async function exportModel(model: TokenModel, run: string, name: 'best' | 'final'): Promise<void> {
+  await model.export(join(run, `${name}_model`), { what: 'model' })
+  if (model.capabilities.exports.includes('adapter'))
+    await model.export(join(run, `${name}_adapter`), { what: 'adapter' })
+}

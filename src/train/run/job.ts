@@ -1,0 +1,85 @@
+/** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
+import type { DataReport } from '../../data/index.js'
+import type { Report } from '../../progress/index.js'
+import type { Run } from '../../run/index.js'
+import { NonFiniteGradientError } from '../../tensor/index.js'
+import type { CheckedModels } from '../checks/check-plan.js'
+import type { TooLong } from '../checks/count-lengths.js'
+import { TrainingError } from './errors.js'
+
+export interface JobOptions<C> {
+  readonly config: C
+  /** Where each option came from, by dotted path. */
+  readonly origins: Readonly<Record<string, string>>
+  /** Go on with the run in the output directory. */
+  readonly resume: boolean
+  /** Options that a resumed run may have otherwise, although they change what is trained. */
+  readonly allowChange: readonly string[]
+  readonly report: Report
+  /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
+  readonly signal: AbortSignal
+  /**
+   * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
+   * refuses, the dry run refuses too, since both come this way.
+   */
+  readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop' | Promise<'train' | 'stop'>
+}
+
+/** What the checks before a training found. */
+export interface CheckedTraining {
+  readonly models: CheckedModels
+  readonly data: readonly DataReport[]
+  /** Encodes every row, and counts those that are too long: a number for each of `data`. */
+  countTooLong(): Promise<readonly TooLong[]>
+}
+
+/** The value that decided which model was the best. */
+export interface Best {
+  readonly step: number
+  readonly metric: string
+  readonly value: number
+}
+
+export interface JobResult {
+  /** `stopped`: by the signal; the run can be resumed. */
+  readonly outcome: 'finished' | 'stopped'
+  /** Optimiser steps behind the weights. */
+  readonly step: number
+  /** The last value of each metric. */
+  readonly metrics: Readonly<Record<string, number>>
+  readonly best?: Best
+  /** The run directory. */
+  readonly directory: string
+}
+
+/** No row alone is at fault where this reaches a run: see `namingRows`. */
+function divergedError(error: NonFiniteGradientError): TrainingError {
+  return new TrainingError(error.message, {
+    cause: error,
+    remedy: 'A lower learning rate, a smaller lora.alpha or a smaller maxGradNorm may help.',
+  })
+}
+
+/** Of a job that was only to be checked. */
+export function checkedOnly(directory: string): JobResult {
+  return { outcome: 'stopped', step: 0, metrics: {}, directory }
+}
+
+/** Trains within a run that is open, and closes it with what came of it. */
+export async function withinRun(run: Run, signal: AbortSignal, train: () => Promise<JobResult>): Promise<JobResult> {
+  try {
+    const result = await train()
+    await run.close(result.outcome)
+    return result
+  } catch (error) {
+    // A stop while models were being loaded: nothing was trained, and nothing is lost.
+    if (signal.aborted && error === signal.reason) {
+      const step = (await run.latest())?.step ?? 0
+      await run.close('stopped')
+      return { outcome: 'stopped', step, metrics: {}, directory: run.directory }
+    }
+    const shown = error instanceof NonFiniteGradientError ? divergedError(error) : error
+    await run.close('failed', shown).catch(() => {})
+    throw shown
+  }
+}

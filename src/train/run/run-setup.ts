@@ -1,0 +1,53 @@
+/** What every run directory gets before training starts. */
+import { readFileSync } from 'node:fs'
+import { cp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDirectoryAtomic } from '../../files/index.js'
+import { tokenizerFiles } from '../../model/index.js'
+import { backend } from '../../tensor/index.js'
+import type { Tokenizer } from '../../text/index.js'
+
+/** Of what a run was made with. */
+export function runVersions(): Record<string, string> {
+  const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return { whetstone: manifest.version, node: process.version, libtorch: backend().libtorchVersion }
+}
+
+/**
+ * A copy of the tokenizer in the run directory: a run is replayed without the model's. A chat template that was given is part of it.
+ * Gives the directory that exported models take their tokenizer from, where that is not the model's own.
+ */
+export async function keepTokenizer(tokenizer: Tokenizer, run: string): Promise<string | undefined> {
+  const { dir: from, givenTemplate, stopIds } = tokenizer
+  const target = join(run, 'tokenizer')
+  // A resumed run may be allowed to have another.
+  await writeDirectoryAtomic(
+    target,
+    async at => {
+      for (const name of ['config.json', 'generation_config.json', ...tokenizerFiles])
+        if (await exists(join(from, name))) await cp(join(from, name), join(at, name), { recursive: true })
+      if (givenTemplate !== undefined) await writeTemplate(at, givenTemplate, stopIds)
+    },
+    { replaces: () => true },
+  )
+  return givenTemplate === undefined ? undefined : target
+}
+
+/** The template in place of all that were there, and what ends a turn in it among what ends a response. */
+async function writeTemplate(directory: string, template: string, stopIds: readonly number[]): Promise<void> {
+  for (const name of ['chat_template.json', 'additional_chat_templates'])
+    await rm(join(directory, name), { recursive: true, force: true })
+  await writeFile(join(directory, 'chat_template.jinja'), template)
+  const file = join(directory, 'generation_config.json')
+  const generation = (await exists(file)) ? (JSON.parse(await readFile(file, 'utf8')) as object) : {}
+  const ends = { eos_token_id: stopIds.length === 1 ? stopIds[0] : stopIds }
+  await writeFile(file, `${JSON.stringify({ ...generation, ...ends }, undefined, 2)}\n`)
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

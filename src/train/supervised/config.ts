@@ -1,0 +1,54 @@
+/** What trainings on a dataset's rows share in their configs. */
+import { z } from 'zod'
+import { dataOptionsShape, dataSchema } from '../../data/index.js'
+import { chatTemplateWords } from '../../text/index.js'
+import { epochShape, harmlessKeys, modelShape, type OptimizerConfig, runShape } from '../config/common.js'
+
+const { trainOn: _, ...rowOptionsShape } = dataOptionsShape
+
+export const supervisedShape = {
+  ...modelShape,
+  data: dataSchema.describe('the rows to train on: a file or a pattern, a source with its settings, or a list of them'),
+  ...rowOptionsShape,
+  ...epochShape,
+  ...runShape,
+}
+
+/** Options that name files or directories; those in a config file are relative to it. */
+export const supervisedPaths: readonly string[] = [
+  'model',
+  'adapter',
+  'output',
+  'data',
+  'data.path',
+  'validationData',
+  'validationData.path',
+  'chatTemplate',
+]
+/** Values of path options that are no paths. */
+export const supervisedWords: readonly string[] = chatTemplateWords
+
+const supervisedSchema = z.object(supervisedShape)
+export type SupervisedConfig = z.output<typeof supervisedSchema> & { readonly optimizer: OptimizerConfig }
+
+/** Options that say two things at once. */
+export function refuseContradictions(
+  config: { lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
+  context: z.RefinementCtx,
+): void {
+  const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+  if (config.lora !== undefined && config.adapter !== undefined)
+    refuse('adapter', 'goes on with an adapter, and lora makes a new one; give one of them')
+  if (config.freezeBackbone === true && (config.lora !== undefined || config.adapter !== undefined))
+    refuse('freezeBackbone', 'trains the head alone, which leaves no place for an adapter')
+}
+
+/**
+ * Options that a resumed run may have otherwise. How many steps there are changes the rate of each where a schedule is spread
+ * over them.
+ */
+export function harmlessFor({ schedule, warmupSteps, warmupRatio }: OptimizerConfig): readonly string[] {
+  const spread = schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0)
+  const keys = [...harmlessKeys, 'evalSteps']
+  return spread ? keys.filter(key => key !== 'maxSteps') : keys
+}

@@ -1,0 +1,301 @@
+/**
+ * The bookkeeping of a training that goes through a dataset epoch by epoch: which batch is next, which rate a step has, when it
+ * is evaluated and saved, where it goes on after a crash. What a step computes is the trainer's own loop.
+ */
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { DataCursor, ExampleStream } from '../../data/index.js'
+import type { TokenModel } from '../../model/index.js'
+import type { Run } from '../../run/index.js'
+import { type OptimizerConfig, type StepRates, stepRates } from '../config/common.js'
+import { ChangeWatch } from '../run/change-watch.js'
+import { TrainingError, type TrainingRow } from '../run/errors.js'
+import { exportModel } from '../run/export-model.js'
+import type { Best } from '../run/job.js'
+import { type MadeStep, stepMetrics } from '../run/optimizer-step.js'
+import type { MetricSummary, TrainProgress } from '../run/progress.js'
+import { journalBlock, type StepRecord } from '../run/step-record.js'
+
+/** The metric that says which model is the best; of two that are equal by it, the one of lower validation loss. */
+export interface BestBy {
+  readonly metric: string
+  readonly better: 'higher' | 'lower'
+}
+
+export interface EpochTrainingOptions<E extends TrainingRow> {
+  readonly run: Run
+  readonly model: TokenModel
+  readonly rows: ExampleStream<E>
+  readonly config: {
+    readonly epochs: number
+    readonly batchSize: number
+    readonly maxSteps?: number | undefined
+    readonly evalSteps?: number | undefined
+    readonly saveSteps: number
+    readonly optimizer: OptimizerConfig
+  }
+  /** Whether there is validation data; without it the last model is the best. */
+  readonly validation: 'none' | 'held out'
+  readonly bestBy: BestBy
+  /** A fingerprint of what a row is trained as. */
+  readonly digest: (row: E) => string
+  readonly progress: TrainProgress
+  /** Bytes held, by metric. */
+  readonly memory: () => Readonly<Record<string, number>>
+  readonly signal: AbortSignal
+}
+
+const checkpointSchema = z.object({
+  step: z.int().min(0),
+  cursor: z.object({ epoch: z.int().min(0), position: z.int().min(0) }),
+  best: z.object({ step: z.int(), metric: z.string(), value: z.number() }).nullable(),
+  /** The validation loss of the best model. */
+  bestLoss: z.number().nullable(),
+  /** A stop came before the evaluation that was due. */
+  evaluationDue: z.boolean(),
+  evaluatedStep: z.int().nullable(),
+  /** Rows that were cut or left out so far. */
+  rows: z.object({ truncated: z.int(), dropped: z.int() }),
+  metrics: z.record(z.string(), z.number()),
+})
+
+/** Optimiser steps that are to be done. Rows that are dropped for their length make an epoch shorter than this takes it to be. */
+export function plannedSteps(rows: number, config: EpochTrainingOptions<TrainingRow>['config']): number {
+  return Math.min(Math.ceil(rows / config.batchSize) * config.epochs, config.maxSteps ?? Number.POSITIVE_INFINITY)
+}
+
+export class EpochTraining<E extends TrainingRow> {
+  /** Steps that are done. */
+  step = 0
+  best: Best | undefined
+  /** Of each metric, the last value. */
+  metrics: Record<string, number> = {}
+  readonly totalSteps: number
+  readonly #options: EpochTrainingOptions<E>
+  readonly #ratesOf: (step: number) => StepRates
+  readonly #summary: Record<string, MetricSummary> = {}
+  readonly #changes = new ChangeWatch()
+  #bestLoss = Number.POSITIVE_INFINITY
+  #evaluationDue = false
+  #evaluatedStep: number | undefined
+  #savedStep: number | undefined
+  /** Rows that were cut or left out before the run was resumed. */
+  #rowsBefore = { truncated: 0, dropped: 0 }
+  /** Of the current step: its record on the way to the disk, and when its parts began. */
+  #journalled: Promise<void> = Promise.resolve()
+  #logged: Promise<void> = Promise.resolve()
+  #seconds = { data: 0, begun: 0 }
+  /** Whether the current batch is the last of its epoch. */
+  #epochOver = false
+
+  private constructor(options: EpochTrainingOptions<E>) {
+    this.#options = options
+    this.totalSteps = plannedSteps(options.rows.size, options.config)
+    this.#ratesOf = stepRates(options.config.optimizer, this.totalSteps)
+  }
+
+  /** From the newest checkpoint of the run, or from the beginning. */
+  static async open<E extends TrainingRow>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
+    const training = new EpochTraining(options)
+    const latest = await options.run.latest()
+    if (!latest) return training
+    const state = checkpointSchema.safeParse(latest.state)
+    if (!state.success) throw new TrainingError(`${latest.directory} is not a checkpoint of this kind of training`)
+    const { step, cursor, best, bestLoss, evaluationDue, evaluatedStep, metrics, rows } = state.data
+    await options.model.loadState(join(latest.directory, 'model'))
+    options.rows.seek(cursor)
+    training.step = step
+    training.best = best ?? undefined
+    training.#bestLoss = bestLoss ?? Number.POSITIVE_INFINITY
+    training.metrics = metrics
+    training.#evaluationDue = evaluationDue
+    training.#evaluatedStep = evaluatedStep ?? undefined
+    training.#rowsBefore = rows
+    training.#savedStep = step
+    return training
+  }
+
+  /** Whether nothing is left to do; otherwise a stop was asked for. */
+  get complete(): boolean {
+    return this.finished && !this.#evaluationDue
+  }
+
+  /** Whether every step is done. */
+  get finished(): boolean {
+    const { rows, config } = this.#options
+    return rows.cursor.epoch >= config.epochs || this.step >= (config.maxSteps ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** Rate and AdamW's options of the step that is being made. */
+  get rates(): StepRates {
+    return this.#ratesOf(this.step)
+  }
+
+  /** The batches that are left, until a stop is asked for. Each is journalled while it is trained on. */
+  async *batches(): AsyncGenerator<readonly E[], void> {
+    const { rows, config, run, digest, signal } = this.#options
+    while (!this.finished && !signal.aborted) {
+      const waiting = performance.now()
+      const cursor: DataCursor = rows.cursor
+      const batch = await rows.take(config.batchSize)
+      // Rows at the end of the last epoch may all have been dropped: what came then is of an epoch that nobody asked for.
+      const { epoch, position } = rows.cursor
+      if (epoch > config.epochs || (epoch === config.epochs && position > 0)) return
+      this.#epochOver = epoch > cursor.epoch
+      this.#seconds = { data: performance.now() - waiting, begun: performance.now() }
+      const step = this.step + 1
+      const record: StepRecord = {
+        kind: 'step',
+        step,
+        epoch: cursor.epoch,
+        rows: batch.map(row => row.rowId),
+        digests: batch.map(digest),
+      }
+      this.#journalled = run.journal.append(journalBlock(step), record)
+      // Awaited when the step is done; one that fails before must not leave this rejection to nobody.
+      this.#journalled.catch(() => {})
+      yield batch
+    }
+  }
+
+  /** Counts and logs a step that the optimiser has made. */
+  async stepped(
+    made: MadeStep,
+    values: Readonly<Record<string, number>>,
+    size: { tokens: number; examples: number },
+  ): Promise<void> {
+    const { rows, config, validation, memory } = this.#options
+    await Promise.all([this.#journalled, this.#logged])
+    const { lr } = this.rates
+    this.step++
+    const { epoch, position } = rows.cursor
+    const seconds = { data: this.#seconds.data / 1000, update: (performance.now() - this.#seconds.begun) / 1000 }
+    this.#logged = this.#logStep(this.step, made, {
+      ...values,
+      lr,
+      'data/epoch': epoch + position / rows.size,
+      'data/tokens': size.tokens,
+      'data/examples': size.examples,
+      'data/truncated': this.#rowsSoFar().truncated,
+      'data/dropped': this.#rowsSoFar().dropped,
+      'speed/tokens_per_second': size.tokens / (seconds.data + seconds.update),
+      'seconds/data': seconds.data,
+      'seconds/update': seconds.update,
+      ...memory(),
+    })
+    // Awaited before the next step is logged, an evaluation or a checkpoint; a failure must not be unhandled until then.
+    this.#logged.catch(() => {})
+    const { evalSteps } = config
+    const due = this.finished || (evalSteps === undefined ? this.#epochOver : this.step % evalSteps === 0)
+    this.#evaluationDue = due && validation === 'held out'
+  }
+
+  /**
+   * Evaluates where that is due, and keeps the model where it is the best so far. A stop leaves it for the resumed run:
+   * `measure` is to throw where the signal aborts.
+   */
+  async evaluateIfDue(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
+    const { run, model, bestBy, progress, signal } = this.#options
+    if (!this.#evaluationDue || signal.aborted) return
+    await this.#logged
+    progress.stage('evaluating')
+    const begun = performance.now()
+    let values: Readonly<Record<string, number>>
+    try {
+      values = await measure()
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return
+      throw error
+    }
+    this.#log({ ...values, 'seconds/evaluation': (performance.now() - begun) / 1000 })
+    run.event('evaluation', { step: this.step, ...values })
+    const [value, loss] = [values[bestBy.metric]!, values['loss/validation']!]
+    if (this.#isBest(value, loss)) {
+      await exportModel(model, run.directory, 'best')
+      this.best = { step: this.step, metric: bestBy.metric, value }
+      this.#bestLoss = loss
+    }
+    this.#evaluationDue = false
+    this.#evaluatedStep = this.step
+    // A checkpoint of this step, where there is one, does not know of it.
+    this.#savedStep = undefined
+  }
+
+  #isBest(value: number, loss: number): boolean {
+    if (!this.best) return true
+    if (value === this.best.value) return loss < this.#bestLoss
+    return this.#options.bestBy.better === 'higher' ? value > this.best.value : value < this.best.value
+  }
+
+  /** Saves a checkpoint every `saveSteps`, at the end, and before a stop. */
+  async saveIfDue(): Promise<void> {
+    const { config, signal } = this.#options
+    const due = this.step % config.saveSteps === 0 || this.finished || signal.aborted
+    if (due && this.step !== this.#savedStep) await this.#save()
+  }
+
+  /**
+   * What is left when there are no more batches: the last model is evaluated and saved where it was not yet, written as the final
+   * one where the training is finished, and what it came to is shown.
+   */
+  async finish(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
+    const { run, model, validation, progress } = this.#options
+    await this.#logged
+    if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
+    await this.evaluateIfDue(measure)
+    if (this.step !== this.#savedStep) await this.#save()
+    if (this.complete) {
+      await exportModel(model, run.directory, 'final')
+      if (validation === 'none') await exportModel(model, run.directory, 'best')
+    }
+    progress.end(this.#summary)
+  }
+
+  async #save(): Promise<void> {
+    await this.#logged
+    const { run, rows, model } = this.#options
+    const state = {
+      step: this.step,
+      cursor: { ...rows.cursor },
+      best: this.best ? { ...this.best } : null,
+      bestLoss: this.best ? this.#bestLoss : null,
+      evaluationDue: this.#evaluationDue,
+      evaluatedStep: this.#evaluatedStep ?? null,
+      metrics: this.metrics,
+      rows: this.#rowsSoFar(),
+    }
+    await run.checkpoint(this.step, state, directory => model.saveState(join(directory, 'model')))
+    this.#savedStep = this.step
+  }
+
+  #rowsSoFar(): { truncated: number; dropped: number } {
+    const { truncated, dropped } = this.#options.rows.counts
+    const left = Object.values(dropped).reduce((sum, count) => sum + count, 0)
+    return { truncated: this.#rowsBefore.truncated + truncated, dropped: this.#rowsBefore.dropped + left }
+  }
+
+  #warn(message: string | undefined): void {
+    if (message === undefined) return
+    this.#options.run.event('warning', { message })
+    this.#options.progress.note(message)
+  }
+
+  /** Logs a step when the device has made it: the next one's rows are prepared meanwhile. */
+  async #logStep(step: number, made: MadeStep, values: Readonly<Record<string, number>>): Promise<void> {
+    const all = { ...values, ...(await stepMetrics(made)) }
+    this.#log(all, step)
+    this.#warn(this.#changes.step(all))
+  }
+
+  #log(values: Readonly<Record<string, number>>, step = this.step): void {
+    const { run, progress, bestBy } = this.#options
+    run.metrics(step, values)
+    progress.step(step, values)
+    Object.assign(this.metrics, values)
+    for (const [name, value] of Object.entries(values)) {
+      const { first = value, best = value } = this.#summary[name] ?? {}
+      const better = bestBy.better === 'higher' ? Math.max(best, value) : Math.min(best, value)
+      this.#summary[name] = { first, last: value, ...(name === bestBy.metric ? { best: better } : {}) }
+    }
+  }
+}

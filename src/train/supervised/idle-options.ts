@@ -1,0 +1,26 @@
+/** Options of trainings on rows that other options leave without effect. */
+import { type IdleRule, optimizerIdle, validationIdle } from '../config/idle-options.js'
+import type { RewardModelConfig } from '../reward-model/config.js'
+import type { SupervisedConfig } from './config.js'
+
+export const supervisedIdle: readonly IdleRule<SupervisedConfig>[] = [
+  validationIdle(['evalSteps']),
+  optimizerIdle('optimizer', config => config.optimizer),
+]
+
+export const rewardModelIdle: readonly IdleRule<RewardModelConfig>[] = [
+  ...supervisedIdle,
+  {
+    options: ['temperature'],
+    why: ({ contrastiveWeight }) =>
+      contrastiveWeight === 0 ? 'it is of the contrastive term, and contrastiveWeight is 0' : undefined,
+  },
+  {
+    options: ['margin'],
+    why: ({ rankingWeight }) => (rankingWeight === 0 ? 'it is of the ranking term, and rankingWeight is 0' : undefined),
+  },
+  {
+    options: ['gradientCheckpointing'],
+    why: ({ freezeBackbone }) => (freezeBackbone ? 'with freezeBackbone no layer is gone back through' : undefined),
+  },
+]

@@ -1,0 +1,146 @@
+/**
+ * Derives every batch of a supervised training again, from the dataset and the tokenizer that the run kept, and compares it with
+ * what the journal says was trained on. The model is not needed.
+ */
+import { join } from 'node:path'
+import type { z } from 'zod'
+import { InputError } from '../../errors/index.js'
+import type { Role } from '../../model/index.js'
+import { Run, type RunView } from '../../run/index.js'
+import { Tokenizer, templateUse } from '../../text/index.js'
+import { answerEndOf } from '../checks/plan.js'
+import { preferenceSchema } from '../preference/config.js'
+import { rewardModelSchema } from '../reward-model/config.js'
+import { TrainingError } from '../run/errors.js'
+import { type StepRecord, stepRecordSchema } from '../run/step-record.js'
+import { span, trainedSoFar } from '../run/trained-so-far.js'
+import { sftSchema } from '../sft/config.js'
+import type { SupervisedConfig } from './config.js'
+import { exampleDigest, type SupervisedKind } from './example-digest.js'
+import { openRows } from './job.js'
+
+export interface ReplayMismatch {
+  readonly step: number
+  /** The row as the journal has it. */
+  readonly row: string
+  /** Where the dataset has a row in its place, if it has one. */
+  readonly where?: string
+  readonly message: string
+}
+
+export interface SupervisedReplay {
+  readonly batches: number
+  readonly rows: number
+  readonly mismatches: readonly ReplayMismatch[]
+  /** Steps that were trained and not compared, with why. Empty where all of them were compared. */
+  readonly notCompared: readonly string[]
+  /** Files of the dataset that are not what they were. */
+  readonly changedFiles: readonly string[]
+}
+
+/**
+ * @example
+ * const { batches, mismatches } = await replaySupervised('runs/sft')
+ * for (const { step, row, message } of mismatches) console.log(`step ${step}, row ${row}: ${message}`)
+ */
+export async function replaySupervised(
+  directory: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<SupervisedReplay> {
+  const run = await Run.read(directory)
+  const { kind, role, config } = rowsOf(run)
+  const { steps, notCompared } = await journalledSteps(run)
+  const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
+  // The run's copy of the tokenizer has the template that was given.
+  const given = { ...config, chatTemplate: templateUse(config.chatTemplate) }
+  const dataset = await openRows(given, kind, { answerEnd: answerEndOf(role), ...(signal ? { signal } : {}) })
+  try {
+    const { fingerprints } = run.config
+    const changedFiles = Object.keys({ ...fingerprints, ...dataset.fingerprints }).filter(
+      path => fingerprints[path] !== dataset.fingerprints[path],
+    )
+    const rows = dataset.train(tokenizer)
+    const mismatches: ReplayMismatch[] = []
+    let [batches, compared] = [0, 0]
+    for (const record of steps) {
+      signal?.throwIfAborted()
+      if (record === undefined) {
+        await rows.take(config.batchSize)
+        continue
+      }
+      batches++
+      const batch = await rows.take(record.rows.length)
+      compared += record.rows.length
+      for (const [i, row] of record.rows.entries()) {
+        const found = batch[i]
+        const message =
+          found === undefined
+            ? 'the dataset has no row for it'
+            : found.rowId !== row
+              ? `the dataset has row ${found.rowId} in its place`
+              : exampleDigest(kind, found) === record.digests[i]
+                ? undefined
+                : 'its tokens or labels are not those that were trained on'
+        if (message !== undefined)
+          mismatches.push({ step: record.step, row, ...(found ? { where: found.where } : {}), message })
+      }
+    }
+    return { batches, rows: compared, mismatches, notCompared, changedFiles }
+  } finally {
+    await dataset.close()
+  }
+}
+
+/**
+ * The records in the order of steps, undefined where one is lost. A step that was made again after a crash has several; the last
+ * one counts.
+ */
+async function journalledSteps(
+  run: RunView,
+): Promise<{ steps: readonly (StepRecord | undefined)[]; notCompared: readonly string[] }> {
+  const { journal } = run
+  const found = new Map<number, StepRecord>()
+  for (const block of await journal.iterations())
+    for (const { record, file, line } of await journal.read(block)) {
+      if (record.kind !== 'step') continue
+      const parsed = stepRecordSchema.safeParse(record)
+      if (!parsed.success) throw new TrainingError(`${file}, line ${line}: not the record of a step`)
+      found.set(parsed.data.step, parsed.data)
+    }
+  const { logged, saved } = await trainedSoFar(run)
+  const count = Math.max(logged, saved, ...found.keys())
+  const steps = Array.from({ length: count }, (_, i) => found.get(i + 1))
+  const notCompared: string[] = []
+  for (let first = 0; first < count; first++) {
+    if (steps[first] !== undefined) continue
+    const next = steps.findIndex((record, i) => i > first && record !== undefined)
+    const last = next < 0 ? count : next
+    notCompared.push(
+      `${span('step', first + 1, last)}: not compared, the journal has no record of ${last === first + 1 ? 'it' : 'them'}`,
+    )
+    first = last
+  }
+  if (count === 0) notCompared.push('nothing was trained yet: there is nothing to compare')
+  return { steps, notCompared }
+}
+
+/** What the run's rows are, and how they were read. */
+function rowsOf({ directory, config: { command, config } }: RunView): {
+  kind: SupervisedKind
+  role: Role
+  config: SupervisedConfig
+} {
+  const read = <S extends z.ZodType>(schema: S): z.output<S> => {
+    const parsed = schema.safeParse(config)
+    if (parsed.success) return parsed.data
+    throw new TrainingError(`${directory}: its config is not one that this version knows: ${parsed.error.message}`)
+  }
+  if (command === 'sft') return { kind: 'conversations', role: 'language', config: read(sftSchema) }
+  if (command === 'reward') return { kind: 'preferences', role: 'reward', config: read(rewardModelSchema) }
+  if (command === 'preference') {
+    const preferences = read(preferenceSchema)
+    const kind = preferences.loss === 'kto' ? 'labelled' : 'preferences'
+    return { kind, role: 'language', config: preferences }
+  }
+  throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
+}
