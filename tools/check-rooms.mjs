@@ -10,6 +10,7 @@ export const arrows = {
   errors: [],
   maths: ['errors'],
   plot: [],
+  sequence: [],
   progress: [],
   files: ['errors'],
   http: [],

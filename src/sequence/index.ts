@@ -1,0 +1,105 @@
+/**
+ * A sequence: the token ids a model reads, who made each of them, and which are trained. Data, engines, rewards and losses pass it
+ * on; only this room joins ids.
+ *
+ * @example
+ * const prompt = promptSequence({ ids: Int32Array.of(1, 2, 3), promptId: 'row-7', row: {} })
+ * const sampled = withSampled(prompt, Int32Array.of(4, 5))
+ * const next = withSampled(withObservation(sampled, Int32Array.of(6)), Int32Array.of(7))
+ * trainedCount(next) // 3: ids 4, 5 and 7
+ */
+
+/** An image or a video whose placeholder tokens are `ids[start..start + count]` of its sequence. */
+export interface MediaItem {
+  kind: 'image' | 'video'
+  start: number
+  count: number
+  /** Patches as a vision tower takes them, row by row. */
+  pixels: Float32Array
+  /** Patches along time, height and width. */
+  grid: readonly [time: number, height: number, width: number]
+}
+
+/** Who made a token: the data set, the policy, or the environment between two turns of the policy. */
+export const origins = { prompt: 0, sampled: 1, observation: 2 } as const
+
+export interface Sequence<Row = unknown> {
+  readonly ids: Int32Array
+  /** A value of `origins` for each token. Text of a data set is `prompt`, the answers of SFT and preference rows too. */
+  readonly origin: Uint8Array
+  /** 1 where the token is trained. The first token never is, because no token comes before it. */
+  readonly trained: Uint8Array
+  readonly media: readonly MediaItem[]
+  /** Names the prompt in random numbers, groups, the journal and errors. Samples of one prompt share it. */
+  readonly promptId: string
+  /** The row of the data set. */
+  readonly row: Row
+}
+
+export interface PromptParts<Row> {
+  readonly ids: Int32Array
+  readonly promptId: string
+  readonly row: Row
+  readonly media?: readonly MediaItem[]
+}
+
+/** A prompt to answer: no token is trained. */
+export function promptSequence<Row>({ ids, promptId, row, media = [] }: PromptParts<Row>): Sequence<Row> {
+  const { length } = ids
+  return { ids, origin: new Uint8Array(length), trained: new Uint8Array(length), media, promptId, row }
+}
+
+/** A row of a data set, with a mask of the tokens that are trained. The first token is not trained whatever its mask says. */
+export function supervisedSequence<Row>(parts: PromptParts<Row> & { readonly trained: Uint8Array }): Sequence<Row> {
+  const { trained } = parts
+  if (trained.length !== parts.ids.length)
+    throw new RangeError(`trained has ${trained.length} entries for ${parts.ids.length} tokens; give one for each`)
+  const sequence = promptSequence(parts)
+  sequence.trained.set(trained)
+  if (trained.length > 0) sequence.trained[0] = 0
+  return sequence
+}
+
+/** The sequence with tokens that the policy sampled. They are trained. */
+export function withSampled<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequence<Row> {
+  return append(sequence, ids, origins.sampled, 1)
+}
+
+/** The sequence with tokens that the policy reads and did not write, such as the result of a tool. They are not trained. */
+export function withObservation<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequence<Row> {
+  return append(sequence, ids, origins.observation, 0)
+}
+
+function append<Row>(sequence: Sequence<Row>, ids: Int32Array, origin: number, trained: 0 | 1): Sequence<Row> {
+  const before = sequence.ids.length
+  const length = before + ids.length
+  const joined = { ids: new Int32Array(length), origin: new Uint8Array(length), trained: new Uint8Array(length) }
+  joined.ids.set(sequence.ids)
+  joined.ids.set(ids, before)
+  joined.origin.set(sequence.origin)
+  joined.origin.fill(origin, before)
+  joined.trained.set(sequence.trained)
+  if (trained) joined.trained.fill(1, Math.max(before, 1))
+  return { ...sequence, ...joined }
+}
+
+/** Tokens before the first that the policy sampled: all of them where it sampled none. */
+export function promptLength({ origin }: Pick<Sequence, 'origin'>): number {
+  const first = origin.indexOf(origins.sampled)
+  return first === -1 ? origin.length : first
+}
+
+export function promptIds(sequence: Pick<Sequence, 'ids' | 'origin'>): Int32Array {
+  return sequence.ids.subarray(0, promptLength(sequence))
+}
+
+/** All tokens after the prompt, observations included. */
+export function responseIds(sequence: Pick<Sequence, 'ids' | 'origin'>): Int32Array {
+  return sequence.ids.subarray(promptLength(sequence))
+}
+
+export function trainedCount({ trained }: Pick<Sequence, 'trained'>): number {
+  let count = 0
+  for (const one of trained) count += one
+  return count
+}
