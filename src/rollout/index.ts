@@ -6,6 +6,7 @@
  * const requests = prompts.map((promptIds, i) => ({ id: `${i}`, promptIds, n: 8, sampling: { seed: 1, maxNewTokens: 256 } }))
  * for await (const outcome of engine.generate(requests)) if (outcome.kind === 'completed') score(outcome)
  */
+export { connectSglang, connectVllm, type InspectOptions, inspectServers } from './connect.js'
 export type {
   Failure,
   FailureReason,
@@ -37,9 +38,8 @@ export { type LogprobMeaning, logprobsUnder } from './logprob-meaning.js'
 export { OutcomeStream, type OutcomeStreamOptions } from './outcome-stream.js'
 export { tiedHeadError } from './remote/check-weights.js'
 export { EngineError } from './remote/errors.js'
-export { type InspectOptions, inspectServers } from './remote/inspect.js'
 export { type EngineEvent, eventLine, type RemoteOptions } from './remote/options.js'
-export { explainedDifference } from './remote/proof-limit.js'
+export { explainedDifference } from './remote/proof-check.js'
 export {
   type ResolvedSampling,
   resolveSampling,
@@ -47,6 +47,4 @@ export {
   type StructuredKind,
   type StructuredOutput,
 } from './sampling.js'
-export { connectSglang } from './sglang/connect.js'
-export { connectVllm } from './vllm/connect.js'
 export { keepsTiedHead } from './vllm/probe.js'

@@ -1,16 +1,17 @@
 /**
- * What engines behind a network have in common, and where they differ. `RemoteGenerator` owns the requests: replicas, retries,
- * partial responses, versions. A dialect owns the words: what a server is asked, and how its answers are read.
+ * The interface between `RemoteGenerator` and a kind of server (vLLM, SGLang). `RemoteGenerator` owns the requests: replicas, retries,
+ * partial responses, versions. A dialect owns the protocol: how requests are written and answers are read.
  */
 import type { TopLogprobs } from '../generator.js'
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import type { ResolvedSampling, StructuredKind } from '../sampling.js'
+import { EngineError, ProtocolError, serverWords } from './errors.js'
 
-/** One HTTP exchange with one server: within its deadline there is an answer with a status, or an `EngineError`. */
+/** Sends HTTP requests to one server. Each has a deadline: it resolves with a status, or rejects with an `EngineError`. */
 export interface ServerConnection {
   /** Without user, password and query. */
   readonly url: string
-  /** Whether a key, or a user and a password, go with every request. */
+  /** Requests carry an API key, or a user and a password. */
   readonly sendsKey?: boolean
   request(
     method: 'GET' | 'POST',
@@ -19,47 +20,44 @@ export interface ServerConnection {
   ): Promise<{ status: number; text: string }>
 }
 
-/** What a server is and can do, asked once when it is connected to and again when it comes back. */
+/** What a server is and can do. Asked when it is connected, and again when it comes back. */
 export interface ServerFacts {
-  /** Of its software. */
+  /** Version of its software. */
   readonly software: string
   /** The model's name in requests. */
   readonly model: string
-  /** Tokens a prompt and its response may have together, and a prompt alone. */
+  /** Most tokens of prompt and response together, and of a prompt alone. */
   readonly maxLength: number
   readonly maxPromptLength: number
   readonly logprobs: LogprobMeaning
   readonly topLogprobs: number
-  /** Undefined: any. */
+  /** Undefined: no limit. */
   readonly maxTemperature?: number
-  /** Pause, resume and weights from a directory; undefined, or why not: what the server was started without. */
+  /** Pause, resume and weights from a directory; or the option that the server was started without. */
   readonly control: 'full' | { readonly missing: string }
-  /**
-   * Whether answers say which weights made each token, by names that `update` sets. Where not, or where there is no `control`,
-   * requests are broken off and sent again around an update.
-   */
+  /** Answers name the weights of each token, as `update` named them. Otherwise requests are broken off and sent again at an update. */
   readonly marksVersions: boolean
   /**
-   * `position`: a seed gives a token at a place of the sequence the same random number whichever request asks for it, so that the
-   * rest of a response keeps its sample's seed. `request`: each request draws from the beginning; the rest needs a seed of its own.
+   * `position`: the random number of a token depends on the seed and its place in the sequence, so the rest of a response keeps its
+   * seed. `request`: each request draws from the beginning, so the rest needs another seed.
    */
   readonly seeds: 'position' | 'request'
   readonly sleep: boolean
   readonly adapters: boolean
-  /** A checkpoint that is loaded changes the embedding and not the output head, where both are one matrix. */
+  /** With tied embeddings, loading a checkpoint changes the embedding but not the output head. */
   readonly keepsTiedHead?: boolean
   readonly structured: readonly StructuredKind[]
-  /** What a server needs for the forms it lacks: a version, a flag. */
+  /** The version or flag that the missing kinds need. */
   readonly structuredNeeds?: string
-  /** What else the dialect wants to remember of it. */
+  /** Facts that only the dialect reads. */
   readonly [further: string]: unknown
 }
 
 /** One request for one response, or for the rest of one. */
 export interface GenerationAttempt {
-  /** Unique among all that were ever sent. */
+  /** Never used twice. */
   readonly id: string
-  /** The prompt, and after it what was sampled before. */
+  /** The prompt, followed by the tokens sampled before. */
   readonly ids: Int32Array
   /** `ids` as JSON, shared by the samples of a prompt. */
   readonly idsJson: string
@@ -76,80 +74,128 @@ export interface GenerationAttempt {
   readonly transport: 'whole' | 'stream'
 }
 
-/** What a server said: all of it, or what an event of a stream adds. */
+/** A whole answer, or what one event of a stream adds. */
 export interface GenerationAnswer {
   readonly ids: readonly number[]
   readonly logprobs: readonly number[]
-  /** One per id, where alternatives were asked for. */
+  /** One per id, where top log-probabilities were asked for. */
   readonly top: readonly TopLogprobs[] | undefined
   /** Undefined before the end. */
   readonly finish:
     | { readonly reason: 'stop' | 'length' | 'abort'; readonly stop: string | number | undefined }
     | undefined
-  /** In the server's own words, over the ids of the whole attempt; with the end alone. */
+  /** With the server's names of weights, over the ids of the whole attempt. Only at the end. */
   readonly versions: readonly { readonly version: string; readonly start: number; readonly end: number }[] | undefined
   readonly promptLogprobs: { readonly logprobs: Float32Array; readonly top: readonly TopLogprobs[] } | undefined
 }
 
-/** What a status that is no success means for the sample. */
+/** What an error status means for the sample. */
 export type Refusal =
-  /** The prompt does not fit: the sample's own end. */
+  /** The prompt does not fit: the sample ends. */
   | { readonly kind: 'prompt-too-long'; readonly message: string }
-  /** The server has no such weights: it was started anew, and must be given them. */
+  /** The server was restarted and does not have these weights. */
   | { readonly kind: 'unknown-weights'; readonly message: string }
-  /** The request will not do here, however often it is sent. */
+  /** A retry would fail too. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** It may do later, or elsewhere. */
+  /** It may succeed later, or on another server. */
   | { readonly kind: 'retry'; readonly message: string; readonly afterMs: number | undefined }
 
 export type DialectUpdate =
-  /** The weights stay; what they are called in answers changes. Only where `marksVersions`. */
+  /** Only the name of the weights changes. Only where `marksVersions`. */
   | { readonly kind: 'name'; readonly marker: string }
   | { readonly kind: 'directory'; readonly path: string; readonly marker: string }
   | { readonly kind: 'adapter'; readonly path: string; readonly name: string }
 
-/** What a server tells by looking at it alone. */
+/** What a server tells without being changed. */
 export interface InspectedServer {
   readonly software: string
-  /** Undefined: it is found out when a run connects. */
+  /** Undefined: only known when a run connects. */
   readonly control: ServerFacts['control'] | undefined
   readonly keepsTiedHead: boolean
 }
 
 export interface Dialect {
   readonly type: 'vllm' | 'sglang'
-  /** Changes nothing on the server, also where another run uses it. */
+  /** Changes nothing on the server: another run may use it. */
   inspect(server: ServerConnection): Promise<InspectedServer>
-  /** Throws an `EngineError` where the server lacks what every run needs, and names the version that has it. */
+  /** Throws an `EngineError` where the server lacks what every run needs; the message names the version that has it. */
   probe(server: ServerConnection): Promise<ServerFacts>
   /** Whether it takes requests. Cheap, and safe while it is paused. */
   isReady(server: ServerConnection): Promise<boolean>
 
   generation(attempt: GenerationAttempt, facts: ServerFacts): { readonly path: string; readonly body: string }
-  /** Reads a whole answer, already parsed: long ones are parsed a little at a time. What is not as agreed is a `ProtocolError`. */
+  /** Reads a whole, parsed answer. Throws a `ProtocolError` where it breaks the protocol. */
   answer(body: unknown, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer
-  /** The same of a text, where a dialect can do so with less than parsing all of it; undefined: not this one. */
+  /** Reads an answer without parsing all of it; undefined where it cannot. */
   quickAnswer?(text: string, attempt: GenerationAttempt, facts: ServerFacts): GenerationAnswer | undefined
-  /** Reads one event of a stream after another. Cumulative or not, what it answers is what was added; an error event is a `RefusalError`. */
+  /** Returns what each event of a stream adds, also where events are cumulative. Throws a `RefusalError` for an error event. */
   reader(attempt: GenerationAttempt, facts: ServerFacts): (event: string) => GenerationAnswer | undefined
   refusal(status: number, text: string, retryAfter: string | undefined): Refusal
 
-  /** Ends requests under way, which then answer with what they have. */
+  /** Ends running requests; they answer with the tokens they have. */
   abort(server: ServerConnection, attemptIds: readonly string[]): Promise<void>
-  /** `keep`: requests wait, and go on with whatever weights there are then. `break-off`: they end with what they have. */
+  /** `keep`: requests wait, and go on with the weights of that time. `break-off`: they end with the tokens they have. */
   pause(server: ServerConnection, mode: 'keep' | 'break-off'): Promise<void>
   resume(server: ServerConnection): Promise<void>
-  /** Between `pause` and `resume`. Caches of other weights are gone afterwards. Each step's failure says the server's own words. */
+  /** Between `pause` and `resume`. Clears the caches of the old weights. Errors have the server's own words. */
   update(server: ServerConnection, update: DialectUpdate, facts: ServerFacts): Promise<void>
-  /** Forgets an adapter that nothing uses any more. */
+  /** Unloads an adapter that no request uses. */
   unload(server: ServerConnection, name: string): Promise<void>
-  /** What the weights it serves are called; undefined where the server cannot say. */
+  /** Name of the weights it serves; undefined where the server does not tell. */
   marker(server: ServerConnection, facts: ServerFacts): Promise<string | undefined>
-  /** Something that is another after the server was started anew; undefined where it has nothing of the kind. */
+  /** A value that changes when the server restarts; undefined where it has none. */
   instance(server: ServerConnection): Promise<string | undefined>
-  /** Of its weights and computation, or the quantization; undefined where it does not say. May take seconds. */
+  /** Data type of its weights, or the quantization; undefined where it does not tell. May take seconds. */
   dtype(server: ServerConnection): Promise<string | undefined>
-  /** Nothing is under way. */
+  /** Only while no request runs. */
   sleep(server: ServerConnection): Promise<void>
   wake(server: ServerConnection): Promise<void>
+}
+
+export interface ServerCall {
+  /** Names the call in errors: `pausing`, `loading the weights in /ckpt/7`. */
+  readonly step: string
+  readonly method?: 'GET' | 'POST'
+  readonly path: string
+  readonly body?: unknown
+  readonly timeoutMs?: number
+}
+
+/** Sends a request that is not generation. Returns the parsed answer; undefined where it is empty or not JSON. */
+export async function callServer(server: ServerConnection, call: ServerCall): Promise<unknown> {
+  const { method = 'POST', path, body, timeoutMs, step } = call
+  const { status, text } = await server.request(method, path, {
+    ...(body === undefined ? {} : { body }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  })
+  if (status < 200 || status > 299) throw stepError(server, step, status, text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function stepError(server: ServerConnection, step: string, status: number, text: string): EngineError {
+  const words = serverWords(text)
+  const answered = `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}`
+  // A 403 with a message may forbid something other than the key.
+  if (status !== 401 && !(status === 403 && words === '')) return new EngineError(answered)
+  const key = server.sendsKey === false ? 'No API key was sent' : 'The API key that was sent is not accepted'
+  return new EngineError(`${answered}. ${key}.`, {
+    remedy: "In a config, generator.apiKeyEnv names the environment variable that holds the server's key.",
+  })
+}
+
+/** A JSON object, or a `ProtocolError`. */
+export function asObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ProtocolError(`${what} should be an object, got ${JSON.stringify(value)?.slice(0, 80)}`)
+  return value as Readonly<Record<string, unknown>>
+}
+
+export function asArray(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value))
+    throw new ProtocolError(`${what} should be a list, got ${JSON.stringify(value)?.slice(0, 80)}`)
+  return value
 }

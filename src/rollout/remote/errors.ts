@@ -1,20 +1,17 @@
 import { WhetstoneError } from '../../errors/index.js'
 import type { Refusal } from './dialect.js'
 
-/** A server that cannot be used, or did not do what it was told. Says which, and repeats its words. */
+/** A server that cannot be used, or that refused an operation. The message has the server's URL and its own words. */
 export class EngineError extends WhetstoneError {
   override readonly name: string = 'EngineError'
 }
 
-/** An answer that is not what was agreed on. */
+/** An answer that breaks the protocol. */
 export class ProtocolError extends EngineError {
   override readonly name = 'ProtocolError'
 }
 
-/**
- * No answer. `unreachable`: no connection, or one that broke. `timeout`: not within the deadline. `cancelled`: we no longer
- * wanted one.
- */
+/** No answer. `unreachable`: no connection, or a broken one. `timeout`: not within the deadline. `cancelled`: by this client. */
 export class TransportError extends EngineError {
   override readonly name = 'TransportError'
 
@@ -27,11 +24,38 @@ export class TransportError extends EngineError {
   }
 }
 
-/** A refusal that came where an answer was expected: as an event of a stream whose status was a success. */
+/** A refusal in place of an answer, also as an event of a stream whose status was 200. */
 export class RefusalError extends EngineError {
   override readonly name = 'RefusalError'
 
-  constructor(readonly refusal: Refusal) {
+  constructor(
+    readonly refusal: Refusal,
+    readonly status = 200,
+  ) {
     super(refusal.message)
   }
+}
+
+const longestWords = 600
+
+/** The error message in a server's answer: vLLM, SGLang and proxies write it in different fields. */
+export function serverWords(text: string): string {
+  return found(text).trim().replace(/\s+/g, ' ').slice(0, longestWords)
+}
+
+function found(text: string): string {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return text
+  }
+  if (typeof body === 'string') return body
+  if (typeof body !== 'object' || body === null) return text
+  const { error, message, detail, error_message: failure } = body as Record<string, unknown>
+  if (typeof error === 'string') return error
+  if (typeof error === 'object' && error !== null && typeof (error as { message?: unknown }).message === 'string')
+    return (error as { message: string }).message
+  for (const words of [message, failure, detail]) if (typeof words === 'string' && words !== '') return words
+  return text
 }

@@ -1,13 +1,21 @@
 /**
- * A first token hotter than the server takes (FIRE sampling; vLLM takes temperatures up to 2). The server is asked for the
- * likeliest tokens, and the token is drawn here: of the `topK` likeliest, which is why that many must be given.
+ * FIRE sampling with a first temperature above the server's limit (vLLM: 2). The server gives its `topK` likeliest tokens, and the first
+ * token is drawn from them here.
  */
+import { hash } from 'node:crypto'
 import type { TopLogprobs } from '../generator.js'
 import type { ResolvedSampling } from '../sampling.js'
-import { attemptSeed } from './attempt-seed.js'
 import type { GenerationAnswer } from './dialect.js'
 import { ProtocolError } from './errors.js'
 import type { RemoteLimits } from './request-task.js'
+
+/**
+ * The seed of one request. It depends on the offset: a server that starts its random numbers anew with each request would repeat
+ * those of the first part of a response. 48 bits, which every server accepts.
+ */
+export function attemptSeed(seed: number, promptId: string, sample: number, offset: number): number {
+  return Number.parseInt(hash('sha256', `${seed}\0${sample}\0${offset}\0${promptId}`, 'hex').slice(0, 12), 16)
+}
 
 type Settings = Pick<ResolvedSampling, 'temperature' | 'firstTemperature'>
 
@@ -18,21 +26,21 @@ export function isHot(
   return firstTemperature > maxTemperature
 }
 
-/** Refuses what cannot be drawn here as the server would. */
+/** Throws a RangeError where the client cannot draw as the server would. */
 export function checkHot(sampling: ResolvedSampling, limits: RemoteLimits): void {
   if (!isHot(sampling, limits)) return
   const { topK, firstTemperature, ignoreEos } = sampling
-  const hot = `firstTemperature ${firstTemperature}: the server takes at most ${limits.maxTemperature}, so the first token is drawn here`
+  const hot = `firstTemperature ${firstTemperature}: the server takes at most ${limits.maxTemperature}, so the client draws the first token`
   if (topK === -1 || topK > limits.topLogprobs)
     throw new RangeError(
-      `${hot}, from the ${limits.topLogprobs} likeliest that it gives: set topK to at most that (vLLM: or start it with --max-logprobs)`,
+      `${hot} from the ${limits.topLogprobs} likeliest tokens: set topK to at most that (vLLM: or start it with --max-logprobs)`,
     )
   if (!ignoreEos && !limits.tokenizer)
-    throw new RangeError(`${hot}, for which the end-of-sequence token must be known: give the engine a tokenizer`)
-  if (sampling.structured) throw new RangeError(`${hot}, and cannot be held to a form`)
+    throw new RangeError(`${hot} and must know the end-of-sequence token: give the engine a tokenizer`)
+  if (sampling.structured) throw new RangeError(`${hot}, and cannot apply structured output`)
 }
 
-/** How the likeliest tokens are asked for: the model's own distribution, nothing filtered. */
+/** Sampling that returns the likeliest tokens of the model's own distribution, unfiltered. */
 export function hotQuestion(sampling: ResolvedSampling, { topLogprobs }: RemoteLimits): ResolvedSampling {
   return { ...sampling, topK: -1, topP: 1, minP: 0, topLogprobs }
 }
@@ -44,14 +52,14 @@ export interface HotDraw {
   readonly sample: number
 }
 
-/** The server's answer to the question, with the token that was drawn in place of its own. */
+/** Replaces the server's token by the drawn one. */
 export function drawHot(answer: GenerationAnswer, { sampling, limits, promptId, sample }: HotDraw): GenerationAnswer {
   const [given] = answer.top ?? []
   if (!given) throw new ProtocolError('no alternatives to a first token')
   const eosIds = sampling.ignoreEos ? [] : (limits.tokenizer?.stopIds ?? [])
   const stops = new Set([...eosIds, ...sampling.stopIds])
   const never = new Set([...sampling.forbiddenIds, ...(sampling.minNewTokens > 0 ? stops : [])])
-  // 48 bits of a hash that no seed of a request is: those have an offset of at least 0.
+  // Offset -1: equals the seed of no request.
   const uniform = attemptSeed(sampling.seed, promptId, sample, -1) / 2 ** 48
   const { place, logprob } = draw(given, never, sampling, uniform)
   const id = given.ids[place]!
@@ -69,7 +77,7 @@ export function drawHot(answer: GenerationAnswer, { sampling, limits, promptId, 
   }
 }
 
-/** One of the likeliest, after temperature, top-k, top-p and min-p, and its log-probability under them. */
+/** Draws one token after temperature, top-k, top-p and min-p. */
 function draw(
   { ids, logprobs }: TopLogprobs,
   never: ReadonlySet<number>,

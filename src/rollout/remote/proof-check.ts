@@ -1,15 +1,56 @@
-/** Whether a server has the weights of a proof: it scores a text, and its log-probabilities must be the trainer's. */
+/** Proves that a server has the right weights: it scores a text, and its log-probabilities must equal the trainer's up to rounding. */
 import type { WeightsAgreement, WeightsProof } from '../generator.js'
 import { resolveSampling } from '../sampling.js'
 import type { Dialect, GenerationAttempt } from './dialect.js'
-import { EngineError, TransportError } from './errors.js'
+import { EngineError, serverWords, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
-import { parseJson } from './parse-long.js'
-import { explainedByNoise, explainedDifference, float32Limit, meanDifference } from './proof-limit.js'
+import { parseJson } from './parse-json.js'
 import type { Replica } from './replica.js'
-import { serverWords } from './server-words.js'
 
-/** How much worse than at first a float32 proof may be, and what is accepted in any case. */
+const bfloat16Error = 2 ** -8
+/** Largest relative rounding error by dtype; 0 where `float32Limit` covers it. */
+const roundingErrors: Readonly<Record<string, number>> = {
+  float32: 0,
+  float: 0,
+  float16: 2 ** -11,
+  half: 2 ** -11,
+  bfloat16: bfloat16Error,
+}
+/** Quantizations have many names (fp8, awq, int8). */
+const eightBitError = 2 ** -4
+
+/** Servers in float32 differ by about 1e-5. A difference above this limit is not rounding. */
+export const float32Limit = 1e-3
+/** A real model of 30 layers differs by 4 (bfloat16) to 5 (float16) roundings between two implementations. */
+const roundings = 8
+/** A server whose own noise is larger may differ by more, up to this many. More noise is a fault of the server. */
+const mostRoundings = 32
+
+/**
+ * The largest mean difference of log-probabilities that rounding explains. It grows with the spread of the log-probabilities: where
+ * all tokens are about equally likely, logits are small and so are their rounding errors, while other weights differ by as much as
+ * the spread itself.
+ */
+export function explainedDifference(dtype: string, logprobs: Float32Array): number {
+  return Math.max(float32Limit, roundings * (roundingErrors[dtype] ?? eightBitError) * spreadOf(logprobs))
+}
+
+/** What the noise of a server explains: its difference to itself where the same text is computed in another shape. */
+export function explainedByNoise(noise: number, logprobs: Float32Array): number {
+  return Math.min(roundings * noise, mostRoundings * bfloat16Error * spreadOf(logprobs))
+}
+
+/** The mean absolute difference of rows of the same length. */
+export function meanDifference(a: Float32Array, b: Float32Array): number {
+  return a.reduce((sum, value, i) => sum + Math.abs(value - b[i]!), 0) / Math.max(1, a.length)
+}
+
+function spreadOf(logprobs: Float32Array): number {
+  const mean = logprobs.reduce((sum, value) => sum + value, 0) / Math.max(1, logprobs.length)
+  return logprobs.reduce((sum, value) => sum + Math.abs(value - mean), 0) / Math.max(1, logprobs.length)
+}
+
+/** How much worse than the first one a float32 proof may be; a difference below `leastLimit` always passes. */
 const worseningFactor = 4
 const leastLimit = 1e-4
 
@@ -21,7 +62,7 @@ export class ProofCheck {
     private readonly options: ResolvedRemoteOptions,
   ) {}
 
-  /** A difference above the limit: these are other weights. */
+  /** A difference above the limit means other weights. */
   async compare(replica: Replica, proof: WeightsProof): Promise<WeightsAgreement> {
     const found = await this.score(replica, proof.ids)
     if (found.length !== proof.logprobs.length)
@@ -34,7 +75,7 @@ export class ProofCheck {
     return { difference, limit }
   }
 
-  /** What is given; else what the trainer's dtype explains; else what the server's own noise or dtype does. */
+  /** The option; else what the trainer's dtype explains; else what the server's noise or dtype explains. */
   private async limitFor(
     replica: Replica,
     { ids, logprobs, dtype = 'float32' }: WeightsProof,
@@ -44,7 +85,7 @@ export class ProofCheck {
     if (proofTolerance !== undefined) return proofTolerance
     let limit = explainedDifference(dtype, logprobs)
     const first = this.firstDifference.get(replica)
-    // float32 numbers are steady: an update that was loaded in part shows as a small step.
+    // float32 proofs hardly vary: a small step means an update that was loaded in part.
     if (limit === float32Limit && first !== undefined && first <= limit)
       limit = Math.min(limit, Math.max(leastLimit, worseningFactor * first))
     if (difference <= limit) return limit
@@ -54,16 +95,16 @@ export class ProofCheck {
     return served === undefined ? limit : Math.max(limit, explainedDifference(served, logprobs))
   }
 
-  /** The text again with itself behind it: the same numbers, computed in other shapes. */
+  /** Scores the text followed by itself: the same log-probabilities, computed in other shapes. */
   private async noiseOf(replica: Replica, ids: Int32Array, found: Float32Array): Promise<number> {
     const twice = Int32Array.of(...ids, ...ids).subarray(0, replica.facts.maxPromptLength)
     if (twice.length <= ids.length) return 0
     return meanDifference(found, (await this.score(replica, twice)).subarray(0, found.length))
   }
 
-  private async dtypeOf({ server }: Replica): Promise<string | undefined> {
+  private async dtypeOf({ client }: Replica): Promise<string | undefined> {
     try {
-      return await this.dialect.dtype(server)
+      return await this.dialect.dtype(client)
     } catch (error) {
       if (error instanceof TransportError && error.kind === 'unreachable') throw error
       return undefined
@@ -86,13 +127,14 @@ export class ProofCheck {
       transport: 'whole',
     }
     const { path, body } = this.dialect.generation(attempt, replica.facts)
-    const { status, text } = await replica.server.exchange({ method: 'POST', path, body, timeoutMs }).reply
+    const { status, text } = await replica.client.exchange({ method: 'POST', path, body, timeoutMs }).reply
     if (status !== 200)
       throw new EngineError(
-        `${replica.url}: scoring the proof: the server answered ${status}: ${serverWords(replica.server.hide(text))}`,
+        `${replica.url}: scoring the proof: the server answered ${status}: ${serverWords(replica.client.hide(text))}`,
       )
     const { promptLogprobs } = this.dialect.answer(await parseJson(text), attempt, replica.facts)
-    if (!promptLogprobs) throw new EngineError(`${replica.url}: it scored no prompt for the proof`)
+    if (!promptLogprobs)
+      throw new EngineError(`${replica.url}: the server gave no prompt log-probabilities for the proof`)
     return promptLogprobs.logprobs
   }
 }

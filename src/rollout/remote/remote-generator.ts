@@ -1,4 +1,5 @@
-/** Generation by servers: several that serve the same model, as one engine. */
+/** Several servers of the same model as one engine. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { PolicyVersion } from '../../model/index.js'
 import type {
   GenerateOptions,
@@ -11,10 +12,9 @@ import type {
   WeightsUpdate,
 } from '../generator.js'
 import { OutcomeStream } from '../outcome-stream.js'
-import { connectReplicas } from './connect.js'
 import type { Dialect } from './dialect.js'
-import { EngineError } from './errors.js'
-import { HttpServer } from './http-server.js'
+import { EngineClient } from './engine-client.js'
+import { EngineError, TransportError } from './errors.js'
 import { type RemoteOptions, type ResolvedRemoteOptions, resolveRemoteOptions } from './options.js'
 import { Replica } from './replica.js'
 import { ReplicaControl } from './replica-control.js'
@@ -33,24 +33,25 @@ export class RemoteGenerator implements Generator {
     private readonly options: ResolvedRemoteOptions,
   ) {}
 
-  /** Resolves when one server at least can be used; the others join as they come. */
+  /** Resolves when at least one server can be used; the others join later. */
   static async connect(dialect: Dialect, given: RemoteOptions): Promise<RemoteGenerator> {
     const options = resolveRemoteOptions(given)
-    const { apiKey, maxInFlight, controlTimeoutMs } = options
-    const replicas = options.addresses.map(
-      address => new Replica(new HttpServer({ address, apiKey, maxInFlight, controlTimeoutMs }), maxInFlight),
-    )
-    const control: ReplicaControl = new ReplicaControl(() => pool, dialect, options)
+    const { apiKey, maxInFlight, controlTimeoutMs, onEvent } = options
+    const replicas = options.addresses.map(address => {
+      const client = new EngineClient({ address, apiKey, maxInFlight, controlTimeoutMs })
+      return new Replica(client, { dialect, maxInFlight, onEvent })
+    })
+    const control = new ReplicaControl(replicas, dialect, options)
     const pool = new ReplicaPool(replicas, dialect, options, control)
     try {
-      await connectReplicas(replicas, { dialect, options, recover: replica => control.recover(replica) })
+      await connectReplicas(replicas, control, options)
       const limits = limitsOf(replicas, options)
       control.limits = limits
       pool.start()
       return new RemoteGenerator(pool, control, limits, options)
     } catch (error) {
       pool.close()
-      await Promise.all(replicas.map(({ server }) => server.close()))
+      await Promise.all(replicas.map(({ client }) => client.close()))
       throw error
     }
   }
@@ -100,7 +101,7 @@ export class RemoteGenerator implements Generator {
     { signal, onToken }: GenerateOptions = {},
   ): AsyncIterableIterator<Outcome, undefined> {
     const most = this.options.maxInFlight * this.pool.replicas.length
-    // Some wait: a place that becomes free is filled at once.
+    // Some samples wait here, so that a free place is filled at once.
     const room = { samples: most + Math.min(most, 256), unread: Math.min(most, 512) }
     return new OutcomeStream({
       requests,
@@ -122,7 +123,7 @@ export class RemoteGenerator implements Generator {
     }
     const admitted = admitRequest(request, { ...listener, onOutcome }, this.limits)
     if (Array.isArray(admitted)) {
-      // Not before this returns.
+      // After this returns.
       queueMicrotask(() => admitted.forEach(onOutcome))
       return () => {}
     }
@@ -167,13 +168,13 @@ export class RemoteGenerator implements Generator {
   async close(): Promise<void> {
     if (this.isClosed) return
     this.isClosed = true
-    await this.control.wakeAtEnd()
+    await this.control.close()
     this.pool.close()
-    await Promise.all(this.pool.replicas.map(({ server }) => server.close()))
+    await Promise.all(this.pool.replicas.map(({ client }) => client.close()))
   }
 }
 
-/** What all servers can take. */
+/** What all servers support. */
 function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer }: ResolvedRemoteOptions): RemoteLimits {
   const facts = replicas.filter(({ isConnected }) => isConnected).map(({ facts }) => facts)
   const [{ logprobs, structured }] = facts as [(typeof facts)[0] & object]
@@ -188,5 +189,64 @@ function limitsOf(replicas: readonly Replica[], { vocabSize, tokenizer }: Resolv
     maxTemperature: least(one => one.maxTemperature ?? Number.POSITIVE_INFINITY),
     structuredNeeds: facts.find(one => one.structuredNeeds !== undefined)?.structuredNeeds,
     structured: structured.filter(kind => facts.every(one => one.structured.includes(kind))),
+  }
+}
+
+/** How often servers that are being started are asked again. */
+const everyMs = 500
+
+/**
+ * Resolves when every server was tried and at least one can be used; the pool retries the others. Throws for a server that answers, but
+ * lacks what is needed.
+ */
+async function connectReplicas(
+  replicas: readonly Replica[],
+  control: ReplicaControl,
+  { onEvent, patienceMs, signal }: ResolvedRemoteOptions,
+): Promise<void> {
+  const end = performance.now() + patienceMs
+  for (let first = true; ; first = false) {
+    const tried = Promise.all(replicas.map(replica => connectOne(replica, control)))
+    const reasons = await unlessAborted(tried, signal)
+    if (replicas.some(({ isConnected }) => isConnected)) break
+    const why = replicas.map(({ url }, i) => `${url}: ${reasons[i]}`).join('; ')
+    if (performance.now() + everyMs > end) throw new EngineError(`no server can be reached (${why})`)
+    if (first) for (const [i, { url }] of replicas.entries()) onEvent({ kind: 'waiting', url, message: reasons[i]! })
+    await unlessAborted(delay(everyMs), signal)
+  }
+  const connected = replicas.filter(({ isConnected }) => isConnected)
+  const [one] = connected as [Replica]
+  const other = connected.find(({ facts }) => facts.logprobs !== one.facts.logprobs)
+  if (other)
+    throw new EngineError(
+      `${one.url} gives ${one.facts.logprobs} log-probabilities, ${other.url} ${other.facts.logprobs}: start all servers with the same options`,
+    )
+}
+
+/** Returns why the server cannot be reached yet; undefined: it is connected. */
+async function connectOne(replica: Replica, control: ReplicaControl): Promise<string | undefined> {
+  try {
+    await control.recover(replica)
+  } catch (error) {
+    if (error instanceof TransportError) return error.message
+    throw error
+  }
+  replica.connected()
+  return undefined
+}
+
+/** Rejects with the signal's reason as soon as it aborts. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  const over = new AbortController()
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(signal.reason)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true, signal: over.signal })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    over.abort()
   }
 }

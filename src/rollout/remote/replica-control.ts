@@ -1,45 +1,52 @@
 /**
- * What is done to servers rather than asked of them: pauses, weights, sleep, and bringing one back that was away. One thing at
- * a time, on all servers together; a server that cannot be reached meanwhile is drained, and made right when it is back.
+ * Operations on all servers: pause, resume, update of weights, sleep, and recovery of one server. They run one at a time. A server
+ * that cannot be reached meanwhile is drained, and gets its weights when it is back.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsUpdate } from '../generator.js'
 import { checkWeights, tiedHeadError, tiesEmbeddings } from './check-weights.js'
-import { checkFit } from './connect.js'
-import type { Dialect } from './dialect.js'
+import type { Dialect, ServerFacts } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
 import type { ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
-import type { HealthHooks } from './replica-health.js'
-import type { ReplicaPool } from './replica-pool.js'
 import { type PlannedWeights, ReplicaWeights } from './replica-weights.js'
 import type { RemoteLimits } from './request-task.js'
 
-/** How long a server may take to answer requests that it was told to break off. */
+/** How long a server may take to end requests that were broken off. */
 const breakOffMs = 5000
 
-const delay = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-
-export class ReplicaControl implements HealthHooks {
+export class ReplicaControl {
   readonly weights: ReplicaWeights
-  /** What every server must come up to, once that is known. */
+  /** What every server must support; known after the first connection. */
   limits: RemoteLimits | undefined
+  /** Called when requests may be sent again. */
+  onRelease: () => void = () => {}
   private pauses = 0
   private isPaused = false
   private sleeps = false
+  private isClosed = false
+  /** How many operations hold requests back, and since when. */
+  private holds = 0
+  private heldSince = 0
   private last: Promise<unknown> = Promise.resolve()
 
   constructor(
-    private readonly pool: () => ReplicaPool,
+    private readonly replicas: readonly Replica[],
     private readonly dialect: Dialect,
     private readonly options: ResolvedRemoteOptions,
   ) {
-    this.weights = new ReplicaWeights(dialect, options, (kind, replica, message) => pool().tell(kind, replica, message))
+    this.weights = new ReplicaWeights(dialect, options)
   }
 
-  /** The servers sleep, and are not paused by someone who will resume them. */
+  /** The servers sleep, and no caller of `pause` will resume them. */
   get isAsleep(): boolean {
     return this.sleeps && this.pauses === 0
+  }
+
+  /** No request may be sent. */
+  get isHeld(): boolean {
+    return this.holds > 0
   }
 
   get version(): PolicyVersion {
@@ -47,14 +54,25 @@ export class ReplicaControl implements HealthHooks {
   }
 
   private get connected(): readonly Replica[] {
-    return this.pool().replicas.filter(({ isConnected }) => isConnected)
+    return this.replicas.filter(({ isConnected }) => isConnected)
   }
 
   private get working(): readonly Replica[] {
     return this.connected.filter(({ state }) => state !== 'down')
   }
 
-  /** One after another, also after one that failed. */
+  private hold(): void {
+    if (this.holds++ === 0) this.heldSince = performance.now()
+  }
+
+  private release(): void {
+    if (--this.holds > 0) return
+    const heldMs = performance.now() - this.heldSince
+    for (const replica of this.replicas) replica.excuse(heldMs)
+    this.onRelease()
+  }
+
+  /** Runs after the operations before it, also where one failed. */
   private inTurn<T>(action: () => Promise<T>): Promise<T> {
     const done = this.last.then(action, action)
     this.last = done.catch(() => {})
@@ -82,34 +100,31 @@ export class ReplicaControl implements HealthHooks {
 
   private async pauseServers(mode?: 'break-off'): Promise<void> {
     if (this.isPaused) {
-      if (mode) await Promise.all(this.working.map(replica => this.pool().breakOff(replica, 'paused')))
+      if (mode) await Promise.all(this.working.map(replica => replica.breakOffAll('paused')))
       return
     }
     this.isPaused = true
-    this.pool().hold()
-    // One that is being looked at may be given weights by that.
+    this.hold()
+    // A check may load weights.
     await Promise.all(this.working.map(({ checking }) => checking))
     await this.each(replica => this.pauseOne(replica, mode ?? (replica.marksVersions ? 'keep' : 'break-off')))
   }
 
   private async pauseOne(replica: Replica, mode: 'keep' | 'break-off'): Promise<void> {
-    const pool = this.pool()
-    if (replica.facts.control !== 'full') return pool.breakOff(replica, 'paused')
+    if (!replica.hasControl) return replica.breakOffAll('paused')
     if (mode === 'break-off') for (const running of replica.running) running.isBrokenOff = true
-    await this.dialect.pause(replica.server, mode)
-    if (mode === 'keep') await replica.streamsQuiet()
-    else {
-      // Those alone: others may be under way when the time is over.
-      const asked = [...replica.running]
-      const late = setTimeout(() => {
-        for (const running of asked) running.cancel('paused')
-      }, breakOffMs)
-      await replica.quiet()
-      clearTimeout(late)
-    }
+    await this.dialect.pause(replica.client, mode)
+    if (mode === 'keep') return replica.streamsQuiet()
+    // Only these requests: new ones may run when the time is over.
+    const asked = [...replica.running]
+    const late = setTimeout(() => {
+      for (const running of asked) running.cancel('paused')
+    }, breakOffMs)
+    await replica.quiet()
+    clearTimeout(late)
   }
 
-  /** Where nothing holds them any more. What was updated meanwhile is proved before anything new is sent. */
+  /** Unless another pause or sleep holds the servers. Updated servers are proved before they get new requests. */
   private async resumeServers(): Promise<void> {
     if (!this.isPaused || this.pauses > 0 || this.sleeps) return
     this.isPaused = false
@@ -117,21 +132,21 @@ export class ReplicaControl implements HealthHooks {
       await this.each(replica => this.resumeOne(replica))
       await this.each(replica => this.weights.proveIfNew(replica))
     } finally {
-      this.pool().release()
+      this.release()
     }
   }
 
-  /** One that refuses would never answer: it is drained, and told again when it is looked at. */
+  /** A server that does not resume would never answer: drains it; recovery resumes it again. */
   private async resumeOne(replica: Replica): Promise<void> {
-    if (replica.facts.control !== 'full') return
+    if (!replica.hasControl) return
     try {
-      await this.dialect.resume(replica.server)
+      await this.dialect.resume(replica.client)
     } catch (error) {
-      this.pool().drain(replica, (error as Error).message)
+      replica.drain((error as Error).message)
     }
   }
 
-  /** On every server that works; one that cannot be reached is drained, any other failure thrown when all are done. */
+  /** On every working server. Drains those that cannot be reached; throws any other failure when all are done. */
   private async each(action: (replica: Replica) => Promise<void>): Promise<void> {
     const results = await Promise.allSettled(
       this.working.map(async replica => {
@@ -139,7 +154,7 @@ export class ReplicaControl implements HealthHooks {
           await action(replica)
         } catch (error) {
           if (!(error instanceof TransportError)) throw error
-          this.pool().drain(replica, error.message)
+          replica.drain(error.message)
         }
       }),
     )
@@ -152,7 +167,7 @@ export class ReplicaControl implements HealthHooks {
       if (!next) return
       if (next.update?.kind === 'directory') await this.checkDirectory(update.directory!)
       if (this.sleeps) {
-        this.weights.remember(next, this.pool().replicas)
+        this.weights.setTarget(next, this.replicas)
         return
       }
       try {
@@ -163,11 +178,11 @@ export class ReplicaControl implements HealthHooks {
         throw error
       }
       await this.resumeServers()
-      await this.taken(next, update.signal)
+      await this.waitUntilServed(next, update.signal)
     })
   }
 
-  /** What is known of a checkpoint before any server reads it. */
+  /** Checks a checkpoint before any server reads it. */
   private async checkDirectory(directory: string): Promise<void> {
     const { modelDirectory } = this.options
     if (modelDirectory === undefined) return
@@ -176,17 +191,16 @@ export class ReplicaControl implements HealthHooks {
     await checkWeights(directory, modelDirectory)
   }
 
-  /** With no server in reach the first that is back is given them, and is waited for. */
-  private async taken({ version }: PlannedWeights, signal: AbortSignal | undefined): Promise<void> {
-    const { replicas } = this.pool()
-    const { patienceMs } = this.options
-    // One that is being looked at may still fail its proof.
+  /** Where no server could be reached, waits for the first one that comes back and takes the weights. */
+  private async waitUntilServed({ version }: PlannedWeights, signal: AbortSignal | undefined): Promise<void> {
+    const { replicas } = this
+    // A server that is being checked may still fail its proof.
     const isServed = (): boolean => replicas.some(replica => replica.version === version && !replica.checking)
-    for (const end = performance.now() + patienceMs; !isServed(); ) {
+    for (const end = performance.now() + this.options.patienceMs; !isServed(); ) {
       signal?.throwIfAborted()
       const refused = replicas.every(({ unusable }) => unusable !== undefined) ? replicas[0]!.unusable : undefined
       if (refused !== undefined) throw new EngineError(refused)
-      if (performance.now() < end && !this.pool().isClosed) await delay(50)
+      if (performance.now() < end && !this.isClosed) await delay(50)
       else {
         const why = replicas.map(({ url, downReason }) => `${url}: ${downReason}`).join('; ')
         throw new EngineError(`no server took the weights of version ${version} (${why})`)
@@ -195,23 +209,23 @@ export class ReplicaControl implements HealthHooks {
   }
 
   private async apply(next: PlannedWeights): Promise<void> {
-    const { replicas } = this.pool()
-    const previous = this.weights.remember(next, replicas)
-    for (const replica of replicas) replica.unusable = undefined
+    const { replicas } = this
+    const previous = this.weights.setTarget(next, replicas)
+    for (const replica of replicas) replica.forgive()
     try {
       await this.each(async replica => {
         try {
           await this.weights.give(replica)
         } catch (error) {
-          // What it has now is nothing to generate from, and on vLLM trying to ends it: nothing may be left that resuming wakes.
-          await this.dialect.pause(replica.server, 'break-off').catch(() => {})
-          await this.pool().breakOff(replica, 'drained')
+          // A failed load leaves broken weights. vLLM ends when it generates from them: no request may be left to resume.
+          await this.dialect.pause(replica.client, 'break-off').catch(() => {})
+          await replica.breakOffAll('drained')
           throw error
         }
       })
     } catch (error) {
-      // With nobody to serve them, those before are what a server that comes back should have.
-      if (!replicas.some(({ version }) => version === next.version)) this.weights.remember(previous, replicas)
+      // If no server accepted the update, the previous weights are the target again.
+      if (!replicas.some(({ version }) => version === next.version)) this.weights.setTarget(previous, replicas)
       throw error
     }
   }
@@ -220,14 +234,12 @@ export class ReplicaControl implements HealthHooks {
     return this.inTurn(async () => {
       if (this.sleeps) return
       this.sleeps = true
-      this.pool().hold()
+      this.hold()
       await this.each(async replica => {
-        // By the connection, and from the beginning when awake: so a sample does not depend on when others sleep.
-        for (const running of [...replica.running]) running.cancel('paused')
+        // Drops partial responses, so that samples do not depend on when servers sleep.
+        replica.cancelAll('paused')
         await replica.quiet()
-        if (!replica.facts.sleep || replica.facts.control !== 'full') return
-        await this.dialect.sleep(replica.server)
-        replica.isAsleep = true
+        if (replica.facts.sleep && replica.hasControl) await replica.sleep()
       }).catch(async error => {
         await this.wakeServers().catch(() => {})
         throw error
@@ -239,14 +251,14 @@ export class ReplicaControl implements HealthHooks {
     return this.inTurn(() => this.wakeServers())
   }
 
-  /** Leaves no server asleep for those who use it next: SGLang cannot be asked whether it sleeps. One that cannot be woken is left. */
-  async wakeAtEnd(): Promise<void> {
+  /** Wakes the servers for their next user: SGLang cannot be asked whether it sleeps. Ignores failures. */
+  async close(): Promise<void> {
     const asleep = this.connected.filter(({ isAsleep }) => isAsleep)
-    if (asleep.length === 0) return
-    await this.inTurn(() => Promise.allSettled(asleep.map(({ server }) => this.dialect.wake(server))))
+    if (asleep.length > 0) await this.inTurn(() => Promise.allSettled(asleep.map(replica => replica.wake())))
+    this.isClosed = true
   }
 
-  /** What was to be loaded meanwhile is, before anything is generated. */
+  /** Loads an update that came while the servers slept before they get requests. */
   private async wakeServers(): Promise<void> {
     if (!this.sleeps) return
     try {
@@ -256,60 +268,59 @@ export class ReplicaControl implements HealthHooks {
       })
     } finally {
       this.sleeps = false
-      this.pool().release()
+      this.release()
       await this.resumeServers()
     }
   }
 
-  /** Those alone that sleep: SGLang ends when it is told to take memory that it has. One that refuses gets no work, and is told again. */
+  /** Only a server that sleeps: SGLang ends when it is woken twice. Drains one that refuses; recovery wakes it again. */
   private async wakeOne(replica: Replica): Promise<void> {
     if (!replica.isAsleep) return
     try {
-      await this.dialect.wake(replica.server)
-      replica.isAsleep = false
+      await replica.wake()
     } catch (error) {
-      this.pool().drain(replica, (error as Error).message)
+      replica.drain((error as Error).message)
       throw error
     }
   }
 
-  /** Weights for one server, while the others go on. */
+  /** Loads the weights on one server, while the others go on. */
   private async giveAlone(replica: Replica): Promise<void> {
-    const controls = replica.facts.control === 'full'
-    if (controls) await this.dialect.pause(replica.server, 'break-off')
+    if (replica.hasControl) await this.dialect.pause(replica.client, 'break-off')
     try {
       await this.weights.give(replica)
     } catch (error) {
-      // Its words are those to be told, whatever becomes of the pause.
-      if (controls) await this.dialect.resume(replica.server).catch(() => {})
+      // The caller gets the error of the update, not of the resume.
+      if (replica.hasControl) await this.dialect.resume(replica.client).catch(() => {})
       throw error
     }
-    if (controls) await this.dialect.resume(replica.server)
+    if (replica.hasControl) await this.dialect.resume(replica.client)
     await this.weights.proveIfNew(replica)
   }
 
-  /** First looks whether it answers at all, then what it is and which weights it has. */
+  /** Makes a server that was down ready for work: probes it, resumes it, gives it the current weights. */
   async recover(replica: Replica): Promise<void> {
-    if (this.sleeps) throw new EngineError('it is looked at again when the engine is awake')
-    if (!(await this.dialect.isReady(replica.server)))
-      throw new TransportError('unreachable', `${replica.url}: it answers, and is not ready`)
-    // It was away when the others were woken: without its memory it could not answer what it is asked now.
+    if (this.sleeps) throw new EngineError('the engine sleeps; this server is checked when the engine is awake')
+    if (!(await this.dialect.isReady(replica.client)))
+      throw new TransportError('unreachable', `${replica.url}: the server answers, but is not ready`)
+    // It was down when the others were woken, and cannot answer the probe while it sleeps.
     if (replica.isAsleep) {
-      if (!(await this.weights.isStartedAnew(replica))) await this.dialect.wake(replica.server)
-      replica.isAsleep = false
+      if (await this.weights.isRestarted(replica)) replica.restarted()
+      else await replica.wake()
     }
-    const facts = await this.dialect.probe(replica.server)
+    const facts = await this.dialect.probe(replica.client)
     if (this.limits) checkFit(facts, this.limits)
-    replica.facts = facts
-    // It may be paused from before it was away.
-    if (facts.control === 'full') await this.dialect.resume(replica.server)
-    await this.weights.forgetAdapter(replica)
+    replica.learn(facts)
+    // It may be paused from before it was down.
+    if (replica.hasControl) await this.dialect.resume(replica.client)
+    await this.weights.unloadAdapter(replica)
     await this.weights.recognise(replica, 'down')
-    // Others may be given newer ones while this one gets its own.
+    // A newer update may come while this server loads its weights.
     while (replica.version !== this.weights.version) await this.giveAlone(replica)
     await this.weights.proveIfNew(replica)
   }
 
+  /** Checks that a server still has the current weights, and loads them where not. Undefined: no check is needed. */
   verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined {
     if (!this.weights.isUpdated) return undefined
     return (async () => {
@@ -317,4 +328,16 @@ export class ReplicaControl implements HealthHooks {
       if (replica.version !== this.weights.version) await this.giveAlone(replica)
     })()
   }
+}
+
+/** Requests were checked against the limits of the first servers: a server that joins later must not be below them. */
+function checkFit({ logprobs, maxLength, maxPromptLength }: ServerFacts, limits: RemoteLimits): void {
+  if (logprobs !== limits.logprobs)
+    throw new EngineError(
+      `it gives ${logprobs} log-probabilities, not ${limits.logprobs}: start all servers with the same options`,
+    )
+  if (maxLength < limits.maxLength || maxPromptLength < limits.maxPromptLength)
+    throw new EngineError(
+      `its context has ${maxLength} tokens, but ${limits.maxLength} are needed: start all servers with the same options`,
+    )
 }

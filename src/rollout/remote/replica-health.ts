@@ -1,37 +1,22 @@
-/**
- * Which servers can be given work. What requests end with tells: one that is dead or slow is drained, looked at again after a
- * while, tried with one request, and back.
- */
+/** Decides which servers get work: drains one that is dead or slow, and brings it back when it answers again. */
 import type { Dialect } from './dialect.js'
 import { TransportError } from './errors.js'
-import type { EngineEvent } from './options.js'
 import type { Replica } from './replica.js'
+import type { ReplicaControl } from './replica-control.js'
 import type { AttemptEnd, RunningAttempt } from './running-attempt.js'
 
-/** An attempt is never too slow before this, */
+/** A request is too slow after this time, if it also takes `slowFactor` times as long as on the fastest server. */
 const slowestMs = 5000
-/** and not before it takes this many times as long as it would elsewhere. */
 const slowFactor = 8
-/** After this long without work a server may be another than it was. */
+/** A server that had no work for so long may have been restarted. */
 const idleMs = 1000
 const readinessMs = 2000
-const strikesToDrain = 3
-
-export interface HealthHooks {
-  /** Makes a server that was down, or may have been started anew, ready for work: with the weights it should have. */
-  recover(replica: Replica): Promise<void>
-  /**
-   * Whether a server that was idle, or whose connection broke, has the weights it should have, and gives them to it. Undefined: it
-   * needs no look.
-   */
-  verify(replica: Replica, after: 'idle' | 'broken'): Promise<void> | undefined
-}
+const failuresToDrain = 3
 
 export interface HealthOptions {
   readonly dialect: Dialect
-  readonly hooks: HealthHooks
-  readonly onEvent: (event: EngineEvent) => void
-  /** A server may have room that it had not. */
+  readonly control: ReplicaControl
+  /** A server may have room again. */
   readonly onChange: () => void
 }
 
@@ -41,49 +26,39 @@ export class ReplicaHealth {
     private readonly options: HealthOptions,
   ) {}
 
-  /** What the end of an attempt says about its server. */
+  /** Reads the end of a request as a sign of its server's health. */
   judge(running: RunningAttempt, end: AttemptEnd): void {
     const { replica } = running
     if (replica.state === 'down') return
-    if (end.kind === 'ended') {
-      if (replica.state === 'trial') this.tell('back', replica, 'takes work again')
-      replica.succeeded(running, end.tokens)
-    } else if (end.kind === 'other-weights') this.drain(replica, end.message)
+    if (end.kind === 'ended') replica.succeeded(running, end.tokens)
+    else if (end.kind === 'other-weights') replica.drain(end.message)
     else if (end.kind === 'refused') {
       const { refusal } = end
-      if (refusal.kind === 'unknown-weights') this.drain(replica, refusal.message)
+      if (refusal.kind === 'unknown-weights') replica.drain(refusal.message)
       if (refusal.kind !== 'retry') return
       if (refusal.afterMs !== undefined || end.status === 429) this.backOff(replica, refusal.afterMs)
-      else this.strike(replica, refusal.message)
+      else this.countFailure(replica, refusal.message)
     } else if (end.kind === 'failed') {
       const { error } = end
-      if ('kind' in error && error.kind === 'unreachable') this.suspect(replica, error.message)
-      else this.strike(replica, error.message)
+      if ('kind' in error && error.kind === 'unreachable') this.connectionBroke(replica, error.message)
+      else this.countFailure(replica, error.message)
     }
   }
 
-  /** One that was idle is looked at before it gets work. Starts the look, and answers that there is one. */
-  needsLook(replica: Replica, now: number): boolean {
-    if (replica.running.size > 0 || now - replica.lastUsed < idleMs) return false
-    const look = this.options.hooks.verify(replica, 'idle')
-    if (!look) return false
-    this.check(replica, look)
-    return true
+  /** Checks an idle server before it gets work. Returns whether a check was started. */
+  needsCheck(replica: Replica, now: number): boolean {
+    if (!replica.isIdle(now, idleMs)) return false
+    const check = this.options.control.verify(replica, 'idle')
+    if (check) replica.check(check, this.options.onChange)
+    return check !== undefined
   }
 
-  drain(replica: Replica, reason: string): void {
-    if (replica.state === 'down') return
-    replica.drain(reason)
-    this.tell('drained', replica, reason)
-  }
-
-  /** Those that take too long, or that an update overtook between their coming back and their first work. */
+  /** Drains servers that are too slow, and those without the current weights (an update can overtake a server that comes back). */
   drainUnfit(now: number): void {
     for (const replica of this.replicas) {
       if (replica.state === 'down') continue
       const { version, unusable, checking } = replica
-      if (version === undefined && !unusable && !checking)
-        this.drain(replica, 'it may not have the weights it should have')
+      if (version === undefined && !unusable && !checking) replica.drain('it may not have the current weights')
       else this.drainIfSlow(replica, now)
     }
   }
@@ -97,69 +72,49 @@ export class ReplicaHealth {
       const elsewhere = best * attempt.maxNewTokens
       const took = now - startedAt
       if (took <= Math.max(slowestMs, slowFactor * elsewhere)) continue
-      const reason = `too slow: an answer takes more than ${seconds(took)} s, elsewhere ${seconds(elsewhere)} s`
-      this.drain(replica, reason)
+      replica.drain(
+        `too slow: a response takes more than ${seconds(took)} s, on another server ${seconds(elsewhere)} s`,
+      )
       return
     }
   }
 
-  /** Looks again at those that have been left alone for long enough. */
+  /** Tries the servers that were down for long enough. */
   bringBackDown(now: number): void {
     for (const replica of this.replicas)
-      if (replica.state === 'down' && !replica.checking && now >= replica.retryAt) this.bringBack(replica)
+      if (replica.isDue(now)) replica.check(this.bringBack(replica), this.options.onChange)
   }
 
-  private bringBack(replica: Replica): void {
-    const look = async (): Promise<void> => {
-      try {
-        await this.options.hooks.recover(replica)
-        replica.state = 'trial'
-      } catch (error) {
-        const { message } = error as Error
-        // That it is still away is no news; that it answers, and cannot be used, is.
-        if (!(error instanceof TransportError) && message !== replica.downReason) this.tell('drained', replica, message)
-        replica.drain(message)
-      }
+  private async bringBack(replica: Replica): Promise<void> {
+    try {
+      await this.options.control.recover(replica)
+      replica.recovered()
+    } catch (error) {
+      replica.stayDown((error as Error).message, error instanceof TransportError ? 'unreachable' : 'refused')
     }
-    this.check(replica, look())
-  }
-
-  private check(replica: Replica, look: Promise<void>): void {
-    replica.checking = look
-      .catch((error: Error) => this.drain(replica, error.message))
-      .finally(() => {
-        replica.checking = undefined
-        replica.lastUsed = performance.now()
-        this.options.onChange()
-      })
   }
 
   private backOff(replica: Replica, afterMs = 1000): void {
-    const wait = Math.min(Math.max(afterMs, 50), 60_000)
-    replica.notBefore = Math.max(replica.notBefore, performance.now() + wait)
-    setTimeout(this.options.onChange, wait + 1).unref()
+    setTimeout(this.options.onChange, replica.backOff(afterMs) + 1).unref()
   }
 
-  private strike(replica: Replica, reason: string): void {
-    if (++replica.strikes >= strikesToDrain || replica.state === 'trial') this.drain(replica, reason)
-    else this.backOff(replica, 100 * 2 ** replica.strikes)
+  private countFailure(replica: Replica, reason: string): void {
+    const failures = replica.failed()
+    if (failures >= failuresToDrain || replica.state === 'trial') replica.drain(reason)
+    else this.backOff(replica, 100 * 2 ** failures)
   }
 
-  /** A connection broke. One that was idle too long is no sign; a server that does not answer is, and one that was started anew. */
-  private suspect(replica: Replica, reason: string): void {
-    const { dialect, hooks } = this.options
-    if (++replica.strikes >= 2 * strikesToDrain || replica.state === 'trial') this.drain(replica, reason)
+  /** Servers close idle connections, so a broken one proves nothing: asks whether the server answers, and whether it was restarted. */
+  private connectionBroke(replica: Replica, reason: string): void {
+    const { dialect, control, onChange } = this.options
+    if (replica.failed() >= 2 * failuresToDrain || replica.state === 'trial') replica.drain(reason)
     if (replica.state === 'down' || replica.checking) return
-    const look = async (): Promise<void> => {
-      const asked = dialect.isReady(replica.server)
+    const check = async (): Promise<void> => {
+      const asked = dialect.isReady(replica.client)
       const late = new Promise<false>(resolve => setTimeout(() => resolve(false), readinessMs).unref())
       if (!(await Promise.race([asked, late]))) throw new Error(reason)
-      await hooks.verify(replica, 'broken')
+      await control.verify(replica, 'broken')
     }
-    this.check(replica, look())
-  }
-
-  private tell(kind: EngineEvent['kind'], { url }: Replica, message: string): void {
-    this.options.onEvent({ kind, url, message })
+    replica.check(check(), onChange)
   }
 }

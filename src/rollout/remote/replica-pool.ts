@@ -1,53 +1,48 @@
 /**
- * The servers and the samples that wait for them. Least loaded first, the samples of a prompt together where that costs no
- * waiting; a server that is dead or slow is drained, looked at again after a while, tried with one request, and back.
+ * Sends waiting samples to servers: to the least loaded one, the samples of a prompt to the same one where that costs no waiting.
  */
-
 import { randomUUID } from 'node:crypto'
-import { AttemptBreaking } from './attempt-breaking.js'
 import type { Dialect } from './dialect.js'
-import { nextMove } from './next-move.js'
-import type { EngineEvent, ResolvedRemoteOptions } from './options.js'
+import type { ResolvedRemoteOptions } from './options.js'
 import type { Replica } from './replica.js'
-import { type HealthHooks, ReplicaHealth } from './replica-health.js'
-import { type AttemptEnd, type CancelReason, RunningAttempt } from './running-attempt.js'
+import type { ReplicaControl } from './replica-control.js'
+import { ReplicaHealth } from './replica-health.js'
+import { type AttemptEnd, nextMove, RunningAttempt } from './running-attempt.js'
 import type { SampleTask } from './sample-task.js'
-import { StickyReplicas } from './sticky-replicas.js'
 
-/** How often what takes too long is looked for. */
+/** How often slow and down servers are looked for. */
 const tickMs = 250
+/** How many prompts are remembered with their servers. */
+const mostPrompts = 8192
 
 export class ReplicaPool {
   private readonly waiting: SampleTask[] = []
   private readonly avoided = new WeakMap<SampleTask, Replica>()
-  private readonly sticky = new StickyReplicas()
+  /** Where the samples of a prompt were sent. */
+  private readonly lastReplica = new Map<string, Replica>()
   private timer: NodeJS.Timeout | undefined
-  /** Why nothing is sent: pauses, sleep, updates. */
-  private holds = 0
-  private heldSince = 0
-  isClosed = false
-  /** Names of attempts are not used twice, by no other engine that asks the same server. */
+  private isClosed = false
+  /** Makes the ids of requests unique on a server that several engines use. */
   private readonly name = randomUUID().slice(0, 8)
   private attempts = 0
   /** Since when no server could be given work. */
   private stuckSince: number | undefined
   private readonly health: ReplicaHealth
-  private readonly breaking: AttemptBreaking
-  promptTokens = 0
-  generatedTokens = 0
+  private promptTokens = 0
+  private generatedTokens = 0
 
   constructor(
     readonly replicas: readonly Replica[],
     private readonly dialect: Dialect,
     private readonly options: ResolvedRemoteOptions,
-    hooks: HealthHooks,
+    private readonly control: ReplicaControl,
   ) {
-    const { onEvent } = options
-    this.breaking = new AttemptBreaking(dialect)
-    this.health = new ReplicaHealth(replicas, { dialect, hooks, onEvent, onChange: () => this.pump() })
+    const pump = (): void => this.pump()
+    control.onRelease = pump
+    this.health = new ReplicaHealth(replicas, { dialect, control, onChange: pump })
   }
 
-  /** From now on servers are looked after. */
+  /** Starts the regular checks of servers. */
   start(): void {
     this.timer = setInterval(() => this.tick(), tickMs)
     this.timer.unref()
@@ -68,20 +63,7 @@ export class ReplicaPool {
     this.pump()
   }
 
-  /** Nothing is sent until as many `release`s. */
-  hold(): void {
-    if (this.holds++ === 0) this.heldSince = performance.now()
-  }
-
-  release(): void {
-    if (--this.holds > 0) return
-    // Whoever was held is not slow.
-    const heldMs = performance.now() - this.heldSince
-    for (const replica of this.replicas) for (const running of replica.running) running.excuse(heldMs)
-    this.pump()
-  }
-
-  /** Ends a sample with what it has; a request under way is told so, and has a moment to answer with its tokens. */
+  /** Ends a sample with the tokens it has; a request under way has a moment to return its tokens. */
   abort(task: SampleTask): void {
     if (task.isAborted || task.outcome) return
     task.isAborted = true
@@ -92,29 +74,20 @@ export class ReplicaPool {
       return
     }
     for (const replica of this.replicas)
-      for (const running of replica.running) if (running.task === task) this.breaking.one(running, 'aborted')
-  }
-
-  /** Ends attempts on a server so that what they have comes back, as far as the server can; resolves when all have ended. */
-  breakOff(replica: Replica, reason: CancelReason): Promise<void> {
-    return this.breaking.all(replica, reason)
-  }
-
-  drain(replica: Replica, reason: string): void {
-    this.health.drain(replica, reason)
+      for (const running of replica.running) if (running.task === task) replica.breakOff(running, 'aborted')
   }
 
   close(): void {
     this.isClosed = true
     clearInterval(this.timer)
     for (const task of this.waiting.splice(0)) this.end(task)
-    for (const replica of this.replicas) for (const running of [...replica.running]) running.cancel('closed')
+    for (const replica of this.replicas) replica.cancelAll('closed')
   }
 
-  /** Gives work to whoever has room. Called whenever that may have changed. */
+  /** Sends waiting samples to servers that have room. Called whenever that may have changed. */
   pump(): void {
-    if (this.holds === 0 && !this.isClosed) this.sendWaiting()
-    // The process lives as long as a sample waits: with all servers away nothing else would hold it.
+    if (!this.control.isHeld && !this.isClosed) this.sendWaiting()
+    // A waiting sample keeps the process alive: with all servers down nothing else would.
     if (this.waiting.length > 0) this.timer?.ref()
     else this.timer?.unref()
   }
@@ -124,7 +97,7 @@ export class ReplicaPool {
       const task = this.waiting[i]!
       const replica = this.choose(task)
       if (!replica) {
-        // Those that avoid a server may wait while others do not.
+        // A sample that avoids a server waits; later ones may not have to.
         if (!this.avoided.has(task)) break
         i++
         continue
@@ -136,11 +109,24 @@ export class ReplicaPool {
 
   private choose(task: SampleTask): Replica | undefined {
     const now = performance.now()
-    const free = this.replicas.filter(replica => replica.hasRoom(now) && !this.health.needsLook(replica, now))
+    const free = this.replicas.filter(replica => replica.hasRoom(now) && !this.health.needsCheck(replica, now))
     const avoided = this.avoided.get(task)
     const usable = this.replicas.some(replica => replica !== avoided && replica.state === 'up' && !replica.unusable)
     const candidates = usable ? free.filter(replica => replica !== avoided) : free
-    return this.sticky.choose(task.request.promptId, candidates)
+    return this.chooseFor(task.request.promptId, candidates)
+  }
+
+  /** The least loaded server, or the one that has the prompt in its cache unless that one is clearly fuller. */
+  private chooseFor(promptId: string, candidates: readonly Replica[]): Replica | undefined {
+    let least: Replica | undefined
+    for (const replica of candidates) if (!least || replica.running.size < least.running.size) least = replica
+    if (!least) return undefined
+    const before = this.lastReplica.get(promptId)
+    if (before && candidates.includes(before) && before.running.size <= 1.25 * least.running.size + 4) return before
+    this.lastReplica.delete(promptId)
+    this.lastReplica.set(promptId, least)
+    if (this.lastReplica.size > mostPrompts) this.lastReplica.delete(this.lastReplica.keys().next().value!)
+    return least
   }
 
   private send(task: SampleTask, replica: Replica): void {
@@ -151,21 +137,20 @@ export class ReplicaPool {
       replica.facts,
     )
     const running = new RunningAttempt(attempt, task, replica)
-    replica.running.add(running)
+    replica.begin(running)
     const before = task.record.length
     if (before === 0) this.promptTokens += attempt.ids.length
     const onTokens = (count: number): void => {
       this.generatedTokens += count
     }
     running.start({ dialect, vocabSize: options.vocabSize, timeoutMs: options.requestTimeoutMs, onTokens }, end => {
-      replica.running.delete(running)
-      replica.lastUsed = performance.now()
+      replica.end(running)
       this.settle(running, end)
       this.pump()
     })
   }
 
-  /** What the end of an attempt means for its sample and its server. */
+  /** Applies the end of a request to its sample and its server. */
   private settle(running: RunningAttempt, end: AttemptEnd): void {
     const { task, replica } = running
     this.avoided.delete(task)
@@ -186,8 +171,8 @@ export class ReplicaPool {
         else if (move.busy && task.isBusyTooLong(this.options.patienceMs)) task.fail('unreachable', move.busy)
         else {
           if (move.elsewhere) this.avoided.set(task, replica)
-          if (move.message !== undefined) this.tell('retried', replica, move.message)
-          // It has waited: it goes on before those that have not begun.
+          if (move.message !== undefined) replica.tell('retried', move.message)
+          // Before the samples that have not begun.
           this.waiting.unshift(task)
         }
     }
@@ -195,16 +180,16 @@ export class ReplicaPool {
 
   private tick(): void {
     const now = performance.now()
-    if (this.holds === 0) this.health.drainUnfit(now)
+    if (!this.control.isHeld) this.health.drainUnfit(now)
     this.health.bringBackDown(now)
     this.giveUpIfStuck(now)
     this.pump()
   }
 
-  /** With no server to be had for too long, those that wait are told. */
+  /** Fails the waiting samples when no server was usable for too long. */
   private giveUpIfStuck(now: number): void {
     const isUsable = this.replicas.some(replica => replica.state !== 'down' && !replica.unusable)
-    if (this.holds > 0 || this.waiting.length === 0 || isUsable) {
+    if (this.control.isHeld || this.waiting.length === 0 || isUsable) {
       this.stuckSince = undefined
       return
     }
@@ -215,13 +200,9 @@ export class ReplicaPool {
     for (const task of this.waiting.splice(0)) task.fail('unreachable', message)
   }
 
-  /** A sample that was ended has what came so far. */
+  /** Ends a sample with the tokens it has. */
   private end(task: SampleTask): void {
     const version = this.replicas.find(replica => replica.version !== undefined)?.version ?? this.options.version
     void task.finish('abort', undefined, version)
-  }
-
-  tell(kind: EngineEvent['kind'], { url }: Replica, message: string): void {
-    this.options.onEvent({ kind, url, message })
   }
 }

@@ -1,60 +1,57 @@
-/** Which weights the servers should have, how each gets them, and the proof that it has them. */
+/** The weights that servers should have: how each server gets them, and the proof that it has them. */
 import { randomUUID } from 'node:crypto'
 import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsAgreement, WeightsProof, WeightsUpdate } from '../generator.js'
 import { tiedHeadRemedy } from './check-weights.js'
 import type { Dialect, DialectUpdate } from './dialect.js'
 import { EngineError, TransportError } from './errors.js'
-import type { EngineEvent, ResolvedRemoteOptions } from './options.js'
+import type { ResolvedRemoteOptions } from './options.js'
 import { ProofCheck } from './proof-check.js'
 import type { Replica } from './replica.js'
 
 export interface PlannedWeights {
   readonly version: PolicyVersion
-  /** Undefined: they are what the servers were started with. */
+  /** Undefined: the weights that the servers were started with. */
   readonly update: DialectUpdate | undefined
   readonly proof: WeightsProof | undefined
 }
 
-type Tell = (kind: EngineEvent['kind'], replica: Replica, message: string) => void
-
 export class ReplicaWeights {
-  private current: PlannedWeights
+  private target: PlannedWeights
   /** Some update was more than a name. */
   isUpdated = false
-  /** Tells our names of weights from those that an earlier run left on a server that is still up. */
+  /** Tells our names of weights from those that an earlier run left on a server. */
   private readonly mark = randomUUID().slice(0, 8)
   private readonly unproved = new Set<Replica>()
   private readonly proofs: ProofCheck
-  /** The worst of the proofs of these weights. */
+  /** The worst of the proofs of the current weights. */
   agreement: WeightsAgreement | undefined
 
   constructor(
     private readonly dialect: Dialect,
     private readonly options: ResolvedRemoteOptions,
-    private readonly tell: Tell,
   ) {
-    this.current = { version: options.version, update: undefined, proof: undefined }
+    this.target = { version: options.version, update: undefined, proof: undefined }
     this.proofs = new ProofCheck(dialect, options)
   }
 
   get version(): PolicyVersion {
-    return this.current.version
+    return this.target.version
   }
 
-  /** What servers call the weights of a version. */
+  /** The name of a version's weights on servers. */
   private markerOf(version: PolicyVersion): string {
     return `${version}-${this.mark}`
   }
 
-  /** How an update is done here; undefined where there is nothing to do. */
+  /** Chooses how an update is made; undefined where there is nothing to do. */
   plan(update: WeightsUpdate, replicas: readonly Replica[]): PlannedWeights | undefined {
     const { version, directory, adapter, proof } = update
     const { serverPath } = this.options
-    const missing = replicas.find(({ facts }) => facts.control !== 'full')
     const planned = (update: DialectUpdate): PlannedWeights => {
-      if (missing && missing.facts.control !== 'full')
-        throw new EngineError(`${missing.url}: weights cannot be changed: ${missing.facts.control.missing}`)
+      for (const { url, facts } of replicas)
+        if (facts.control !== 'full')
+          throw new EngineError(`${url}: weights cannot be changed: ${facts.control.missing}`)
       return { version, update, proof }
     }
     if (adapter !== undefined && replicas.every(({ facts }) => facts.adapters))
@@ -70,58 +67,55 @@ export class ReplicaWeights {
     return version === this.version ? undefined : { version, update: undefined, proof }
   }
 
-  /** From now on servers should have these. Answers with those they should have had before. */
-  remember(next: PlannedWeights, replicas: readonly Replica[]): PlannedWeights {
-    const previous = this.current
-    this.current = next
+  /** From now on servers should have these weights. Returns the previous target. */
+  setTarget(next: PlannedWeights, replicas: readonly Replica[]): PlannedWeights {
+    const previous = this.target
+    this.target = next
     if (next.update) this.isUpdated = true
     this.unproved.clear()
     this.agreement = undefined
     for (const replica of replicas) {
-      replica.version = undefined
-      // Also one whose answer gets lost, and that is known by the name of its weights afterwards.
+      replica.forgetVersion()
+      // Also a server whose answer gets lost, and whose weights are recognised by their name later.
       if (next.proof) this.unproved.add(replica)
     }
     return previous
   }
 
-  /** Gives a paused server the weights it should have. A refusal leaves it without work until an update succeeds. */
+  /** Gives a paused server the target weights. A server that refuses gets no work until an update succeeds. */
   async give(replica: Replica): Promise<void> {
-    const { version, update, proof } = this.current
+    const { version, update, proof } = this.target
     const { dialect } = this
     const previous = replica.adapter
+    const marker = this.markerOf(version)
     try {
-      if (update) await dialect.update(replica.server, update, replica.facts)
-      else if (replica.marksVersions)
-        await dialect.update(replica.server, { kind: 'name', marker: this.markerOf(version) }, replica.facts)
+      if (update) await dialect.update(replica.client, update, replica.facts)
+      else if (replica.marksVersions) await dialect.update(replica.client, { kind: 'name', marker }, replica.facts)
       await this.checkMarker(replica)
     } catch (error) {
-      replica.version = undefined
-      if (!(error instanceof TransportError)) replica.unusable = (error as Error).message
+      if (error instanceof TransportError) replica.forgetVersion()
+      else replica.refuse((error as Error).message)
       throw error
     }
-    replica.markers.set(this.markerOf(version), version)
-    replica.adapter = update?.kind === 'adapter' ? update.name : undefined
-    replica.version = version
-    replica.unusable = undefined
-    replica.instance = proof || replica.marksVersions ? undefined : await this.instanceOf(replica)
+    const instance = proof || replica.marksVersions ? undefined : await this.instanceOf(replica)
+    replica.gave(version, marker, { adapter: update?.kind === 'adapter' ? update.name : undefined, instance })
     if (proof) this.unproved.add(replica)
-    this.tell('updated', replica, `has the weights of version ${version}`)
+    replica.tell('updated', `has the weights of version ${version}`)
     if (previous !== undefined && previous !== replica.adapter)
-      await dialect.unload(replica.server, previous).catch(() => {})
+      await dialect.unload(replica.client, previous).catch(() => {})
   }
 
-  /** A server that was away, and not started anew, may still have the adapter that it is about to be given. */
-  async forgetAdapter(replica: Replica): Promise<void> {
-    const { update } = this.current
-    replica.adapter = undefined
-    if (update?.kind === 'adapter') await this.dialect.unload(replica.server, update.name).catch(() => {})
+  /** A server that was down, but not restarted, may still have the adapter that it is about to get. */
+  async unloadAdapter(replica: Replica): Promise<void> {
+    const { update } = this.target
+    replica.forgetAdapter()
+    if (update?.kind === 'adapter') await this.dialect.unload(replica.client, update.name).catch(() => {})
   }
 
-  /** For servers that cannot say which weights they have: whether they are still who they were. */
-  private async instanceOf({ server }: Replica): Promise<string | undefined> {
+  /** Identifies the server's process, where the server cannot name its weights. */
+  private async instanceOf({ client }: Replica): Promise<string | undefined> {
     try {
-      return await this.dialect.instance(server)
+      return await this.dialect.instance(client)
     } catch (error) {
       if (error instanceof TransportError) throw error
       return undefined
@@ -129,81 +123,71 @@ export class ReplicaWeights {
   }
 
   private async checkMarker(replica: Replica): Promise<void> {
-    const { version, update } = this.current
+    const { version, update } = this.target
     if (update?.kind === 'adapter' || !replica.marksVersions) return
-    const marker = await this.dialect.marker(replica.server, replica.facts)
+    const marker = await this.dialect.marker(replica.client, replica.facts)
     if (marker !== undefined && marker !== this.markerOf(version))
       throw new EngineError(
-        `${replica.url}: it was given the weights of version ${version}, and calls those it has "${marker}"`,
+        `${replica.url}: the server was given the weights of version ${version}, but it names its weights "${marker}"`,
       )
   }
 
-  /** Whether a server no longer calls its weights by a name of ours; one that was never given any cannot be told from a new one. */
-  async isStartedAnew(replica: Replica): Promise<boolean> {
-    const marker = this.isUpdated ? await this.dialect.marker(replica.server, replica.facts) : undefined
+  /** Whether its weights no longer have a name of ours. False for a server that never got any: it looks like a new one. */
+  async isRestarted(replica: Replica): Promise<boolean> {
+    const marker = this.isUpdated ? await this.dialect.marker(replica.client, replica.facts) : undefined
     return marker !== undefined && !marker.endsWith(this.mark)
   }
 
-  /** What a server that may have been started anew has. Where that cannot be known, it gets its weights again. */
+  /** Finds out whether a server that may have been restarted has the target weights. Where it cannot tell, it gets them again. */
   async recognise(replica: Replica, after: 'idle' | 'broken' | 'down'): Promise<void> {
-    const { version, update, proof } = this.current
-    const { dialect } = this
-    const marker = await dialect.marker(replica.server, replica.facts)
-    if (!this.isUpdated) {
-      // Those it was started with; what it calls them is learnt here.
-      if (marker !== undefined) replica.markers.set(marker, version)
-      replica.version = version
-      return
-    }
+    const { version, update, proof } = this.target
+    const marker = await this.dialect.marker(replica.client, replica.facts)
+    // The weights it was started with, and their name.
+    if (!this.isUpdated) return replica.has(version, marker)
     const had = replica.version === version
-    replica.version = undefined
+    replica.forgetVersion()
     const hasThem = async (): Promise<boolean> => {
-      // A request that names an adapter the server does not have is refused by that name.
+      // A server without the adapter refuses requests that name it.
       if (update?.kind === 'adapter') return had && after !== 'down'
       if (marker !== undefined) return marker === this.markerOf(version)
       if (!had || after === 'down') return false
       if (proof) return agrees(await this.proofs.compare(replica, proof))
       return replica.instance === undefined ? after === 'idle' : replica.instance === (await this.instanceOf(replica))
     }
-    if (!(await hasThem())) return
-    replica.version = version
-    // Its answer to the update may have been lost: what it calls them is known all the same.
-    if (marker !== undefined && update?.kind !== 'adapter') replica.markers.set(marker, version)
+    if (await hasThem()) replica.has(version, update?.kind === 'adapter' ? undefined : marker)
   }
 
-  /** The fixed text of an update, scored by the server: other weights give other numbers. */
+  /** Lets the server score the fixed text of an update: other weights give other log-probabilities. */
   async proveIfNew(replica: Replica): Promise<void> {
-    const { proof, version } = this.current
+    const { proof, version } = this.target
     if (!proof || !this.unproved.has(replica) || replica.version !== version) return
     const agreement = await this.proofs.compare(replica, proof)
-    // Not before there is an answer: a server that was away meanwhile is asked again.
+    // Only after an answer: a server that went down meanwhile is asked again.
     this.unproved.delete(replica)
     const { difference, limit } = agreement
     if (agrees(agreement)) {
       if (!this.agreement || limit > this.agreement.limit) this.agreement = agreement
-      this.tell('proved', replica, `version ${version}: log-probabilities differ by ${difference.toExponential(1)}`)
+      replica.tell('proved', `version ${version}: log-probabilities differ by ${difference.toExponential(1)}`)
       return
     }
     const message =
       `${replica.url}: the weights of version ${version} were loaded, but the server gives other log-probabilities ` +
       `(mean difference ${difference.toPrecision(2)} over ${proof.logprobs.length} tokens, rounding explains at most ${limit.toPrecision(2)})`
-    replica.version = undefined
-    replica.unusable = message
-    this.tell('drained', replica, message)
-    for (const running of [...replica.running]) running.cancel('drained')
+    replica.refuse(message)
+    replica.tell('drained', message)
+    replica.cancelAll('drained')
     throw new EngineError(message, { remedy: this.remedyFor(replica) })
   }
 
-  /** What to look at first, by what was loaded. */
-  private remedyFor(replica: Replica): string {
-    const { update } = this.current
+  /** The likeliest cause, by the kind of update. */
+  private remedyFor({ facts }: Replica): string {
     const precision = 'If it is the same model, start it with the dtype of the trainer (--dtype).'
-    if (update?.kind === 'adapter')
+    if (this.target.update?.kind === 'adapter')
       return `The adapter is loaded over the server's own weights: serve the directory that \`model\` names. ${precision}`
-    // With the model's directory at hand this was refused before.
-    if (replica.facts.keepsTiedHead === true && this.options.modelDirectory === undefined)
-      return `If its embeddings are tied: vLLM ${replica.facts.software} keeps the old output head. ${tiedHeadRemedy} ${precision}`
-    return `See whether the server reads the directory that was written. ${precision}`
+    // With the model's directory known, `checkDirectory` has refused this before.
+    if (facts.keepsTiedHead === true && this.options.modelDirectory === undefined)
+      return `If its embeddings are tied: vLLM ${facts.software} keeps the old output head. ${tiedHeadRemedy} ${precision}`
+    return `Check that the server reads the directory that was written. ${precision}`
   }
 }
 

@@ -1,27 +1,26 @@
-/** One request for a response, from its sending to its end. */
+/** One request to a server for a response, and what its end means for the sample. */
 import type { PolicyVersion } from '../../model/index.js'
-import type { VersionSpan } from '../generator.js'
-import { checkAnswer } from './check-answer.js'
+import type { Failure, Sample, VersionSpan } from '../generator.js'
 import type { Dialect, GenerationAnswer, GenerationAttempt, Refusal } from './dialect.js'
+import type { Exchange } from './engine-client.js'
 import { EngineError, ProtocolError, RefusalError, TransportError } from './errors.js'
-import { EventLines } from './event-lines.js'
-import type { Exchange, Reply } from './http-server.js'
-import { inTurn } from './in-turn.js'
-import { isLong, parseLong, parseShort } from './parse-long.js'
+import { checkAnswer, checkStatus, EventLines, readAnswer } from './read-answer.js'
 import type { Replica } from './replica.js'
 import type { SampleTask } from './sample-task.js'
 
-/** Why an attempt was ended from here. */
+const longestEvent = 64 << 20
+
+/** Why this client ended an attempt. */
 export type CancelReason = 'aborted' | 'drained' | 'paused' | 'closed'
 
 export type AttemptEnd =
   /** All of its tokens are in the sample's record. */
   | { readonly kind: 'ended'; readonly finish: NonNullable<GenerationAnswer['finish']>; readonly tokens: number }
   | { readonly kind: 'refused'; readonly refusal: Refusal; readonly status: number }
-  /** The weights that answered are not those the server was given. `tokens`: those of a stream, told before it could be known. */
+  /** The server answered with other weights than it was given. `tokens`: tokens of a stream that were passed on before this was known. */
   | { readonly kind: 'other-weights'; readonly message: string; readonly tokens: number }
   | { readonly kind: 'cancelled'; readonly reason: CancelReason }
-  /** What came before the failure, of a stream, is in the record. */
+  /** Tokens of a stream from before the failure are in the record. */
   | { readonly kind: 'failed'; readonly error: TransportError | ProtocolError }
 
 export interface AttemptOptions {
@@ -34,13 +33,13 @@ export interface AttemptOptions {
 
 export class RunningAttempt {
   startedAt = performance.now()
-  /** Of the weights the server had when this was sent. */
+  /** Version of the server's weights when this was sent. */
   readonly version: PolicyVersion
   /** Tokens of the sample when this was sent. */
   private readonly offset: number
-  /** The server was told to end it: that it has no token yet is nobody's fault. */
+  /** The server was told to end it: an answer without tokens is then no failure. */
   isBrokenOff = false
-  /** Resolves when it has ended, however. */
+  /** Resolves when it has ended. Never rejects. */
   done: Promise<void> = Promise.resolve()
   private exchange: Exchange | undefined
   private cancelled: CancelReason | undefined
@@ -60,12 +59,12 @@ export class RunningAttempt {
     return this.task.record.length - this.offset
   }
 
-  /** It was held for so long, which is no time it took. */
+  /** Does not count the time of a pause. */
   excuse(heldMs: number): void {
     this.startedAt = Math.min(performance.now(), this.startedAt + heldMs)
   }
 
-  /** Ends the connection; by it the server notices. */
+  /** Closes the connection; the server notices. */
   cancel(reason: CancelReason): void {
     this.cancelled ??= reason
     this.exchange?.cancel()
@@ -82,7 +81,7 @@ export class RunningAttempt {
     try {
       if (attempt.transport === 'stream') await this.stream(dialect, { vocabSize, onTokens }, sent)
       else {
-        this.exchange = replica.server.exchange({ ...sent, reads: 'in turn' })
+        this.exchange = replica.client.exchange({ ...sent, reads: 'in turn' })
         const given = await readAnswer(await this.exchange.reply, dialect, attempt, replica)
         if (!given.finish) throw new ProtocolError('an answer without an end')
         checkAnswer(given, attempt, { vocabSize, before: 0 })
@@ -121,7 +120,7 @@ export class RunningAttempt {
       if (waits) waiting.push(waits)
       if (spans) task.record.restamp(this.offset, spans)
       this.finish ??= answer.finish
-      replica.lastHeard = performance.now()
+      replica.heard()
     }
     const onPiece = (piece: Buffer): void => {
       for (const event of lines.push(piece)) {
@@ -131,7 +130,7 @@ export class RunningAttempt {
       if (lines.pending > longestEvent) throw new ProtocolError(`an event of more than ${longestEvent} characters`)
       if (task.stopFound) this.exchange!.cancel()
     }
-    this.exchange = replica.server.exchange({ ...sent, onPiece })
+    this.exchange = replica.client.exchange({ ...sent, onPiece })
     try {
       checkStatus(await this.exchange.reply, dialect, replica)
     } catch (error) {
@@ -147,13 +146,13 @@ export class RunningAttempt {
     if (!this.finish) throw new ProtocolError('a stream that ended before the response did')
   }
 
-  /** In our versions, where the server marks them; a text says why they cannot be right. */
+  /** Our versions of the weights the server names; a string is the reason why they are wrong. */
   private versionsOf({ versions }: GenerationAnswer): VersionSpan[] | string | undefined {
     const { replica, attempt } = this
     if (!versions || !replica.marksVersions || attempt.adapter !== undefined) return undefined
     const spans: VersionSpan[] = []
     for (const { version: marker, start, end } of versions) {
-      const version = replica.markers.get(marker)
+      const version = replica.versionOf(marker)
       if (version === undefined || version < this.version)
         return `the server answered with weights called "${marker}", which are not those it was given`
       spans.push({ version, start, end })
@@ -162,49 +161,79 @@ export class RunningAttempt {
   }
 
   private ended(error: unknown): AttemptEnd {
-    if (error instanceof RefusedReply) return { kind: 'refused', refusal: error.refusal, status: error.status }
-    if (error instanceof RefusalError) return { kind: 'refused', refusal: error.refusal, status: 200 }
+    if (error instanceof RefusalError) return { kind: 'refused', refusal: error.refusal, status: error.status }
     if (this.otherWeights !== undefined)
       return { kind: 'other-weights', message: this.otherWeights, tokens: this.tokens }
     if (this.cancelled) return { kind: 'cancelled', reason: this.cancelled }
     if (error instanceof TransportError || error instanceof ProtocolError) return { kind: 'failed', error }
     if (error instanceof EngineError) return { kind: 'failed', error: new ProtocolError(error.message) }
-    // A defect of ours, in a sample's own words rather than nowhere.
+    // A bug of this client: the sample's failure carries the stack.
     return { kind: 'failed', error: new ProtocolError(String((error as Error)?.stack ?? error)) }
   }
 }
 
-const longestEvent = 64 << 20
+export type Move =
+  | { kind: 'finish'; reason: Sample['finishReason']; stop: string | number | undefined }
+  | { kind: 'fail'; reason: Exclude<Failure['reason'], 'non-finite'>; message: string }
+  | { kind: 'reject'; message: string }
+  /** `elsewhere`: on another server, where there is one. `message`: for the log. `busy`: the server's words where it has no room. */
+  | { kind: 'again'; elsewhere: boolean; message?: string; busy?: string }
 
-async function readAnswer(
-  reply: Reply,
-  dialect: Dialect,
-  attempt: GenerationAttempt,
-  replica: Replica,
-): Promise<GenerationAnswer> {
-  const { facts } = replica
-  try {
-    const { text } = checkStatus(reply, dialect, replica)
-    if (isLong(text)) return dialect.answer(await parseLong(text), attempt, facts)
-    return await inTurn(
-      () => dialect.quickAnswer?.(text, attempt, facts) ?? dialect.answer(parseShort(text), attempt, facts),
-    )
-  } finally {
-    reply.release()
+/** How many attempts may fail in each way before the sample fails. */
+const most = { protocol: 3, server: 5, timeout: 2, broken: 8, fruitless: 20 }
+
+/** Whether the sample has its outcome now, or needs another attempt. */
+export function nextMove(running: RunningAttempt, end: AttemptEnd): Move {
+  const { task, attempt, replica } = running
+  const { failures, record } = task
+  const failed = (kind: keyof typeof most, reason: Exclude<Failure['reason'], 'non-finite'>, message: string): Move =>
+    ++failures[kind] >= most[kind]
+      ? { kind: 'fail', reason, message: `${message}${most[kind] > 1 ? ` (${most[kind]} attempts)` : ''}` }
+      : { kind: 'again', elsewhere: true, message }
+  const abort: Move = { kind: 'finish', reason: 'abort', stop: undefined }
+  switch (end.kind) {
+    case 'ended': {
+      const { reason, stop } = end.finish
+      if (reason === 'stop') return { kind: 'finish', reason, stop }
+      if (record.length >= task.maxNewTokens) return { kind: 'finish', reason: 'length', stop: undefined }
+      if (task.isAborted) return abort
+      // The server's own limit, or all tokens that this attempt asked for.
+      if (reason === 'length')
+        return end.tokens < attempt.maxNewTokens
+          ? { kind: 'finish', reason: 'length', stop: undefined }
+          : { kind: 'again', elsewhere: false }
+      if (end.tokens > 0 || running.isBrokenOff) return { kind: 'again', elsewhere: false }
+      return failed('fruitless', 'engine', `${replica.url}: the server ended the request without a token`)
+    }
+    case 'cancelled':
+      return end.reason === 'aborted' || end.reason === 'closed' || task.isAborted
+        ? abort
+        : { kind: 'again', elsewhere: end.reason === 'drained' }
+    case 'other-weights':
+      // Tokens of unknown weights were passed on and cannot be taken back.
+      if (end.tokens > 0) return { kind: 'fail', reason: 'protocol', message: `${replica.url}: ${end.message}` }
+      return { kind: 'again', elsewhere: true, message: end.message }
+    case 'refused': {
+      const { refusal, status } = end
+      const message = `${replica.url}: ${refusal.message}`
+      if (task.isAborted) return abort
+      if (refusal.kind === 'prompt-too-long')
+        return record.length > 0
+          ? { kind: 'finish', reason: 'length', stop: undefined }
+          : { kind: 'reject', message: refusal.message }
+      if (refusal.kind === 'refused') return { kind: 'fail', reason: 'engine', message }
+      if (refusal.kind === 'unknown-weights') return { kind: 'again', elsewhere: true, message }
+      // A busy server is no failure; the pool limits the wait.
+      if (status === 429 || refusal.afterMs !== undefined) return { kind: 'again', elsewhere: true, busy: message }
+      return failed('server', 'engine', message)
+    }
+    case 'failed': {
+      const { error } = end
+      if (task.isAborted) return abort
+      if (!('kind' in error)) return failed('protocol', 'protocol', `${replica.url}: ${error.message}`)
+      return error.kind === 'timeout'
+        ? failed('timeout', 'timeout', error.message)
+        : failed('broken', 'unreachable', error.message)
+    }
   }
-}
-
-class RefusedReply extends RefusalError {
-  constructor(
-    refusal: Refusal,
-    readonly status: number,
-  ) {
-    super(refusal)
-  }
-}
-
-function checkStatus(reply: Reply, dialect: Dialect, { server }: Replica): Reply {
-  const { status, text, retryAfter } = reply
-  if (status >= 200 && status <= 299) return reply
-  throw new RefusedReply(dialect.refusal(status, server.hide(text), retryAfter), status)
 }

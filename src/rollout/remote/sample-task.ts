@@ -1,14 +1,12 @@
 /**
- * One sample on its way: one request to a server after another until it has its outcome, exactly once. Each asks for what is
- * missing, after the prompt and what is there. So a server that breaks off, dies, or gets new weights costs time alone.
+ * One sample: sends requests until it has its outcome, exactly once. Each request asks for the missing tokens, after the prompt and the
+ * tokens so far. A server that stops, dies or gets new weights costs only time.
  */
 import type { PolicyVersion } from '../../model/index.js'
-import type { Outcome, Sample, SampleLogprobs } from '../generator.js'
-import { attemptSeed } from './attempt-seed.js'
+import type { Outcome, Sample, SampleLogprobs, TopLogprobs, VersionSpan } from '../generator.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from './dialect.js'
-import { drawHot, hotQuestion, isHot } from './hot-first-token.js'
+import { attemptSeed, drawHot, hotQuestion, isHot } from './hot-first-token.js'
 import type { RequestTask } from './request-task.js'
-import { SampleRecord } from './sample-record.js'
 import { finalText, SampleText } from './sample-text.js'
 
 type FinishReason = Sample['finishReason']
@@ -17,9 +15,9 @@ export class SampleTask {
   readonly record = new SampleRecord()
   readonly maxNewTokens: number
   readonly transport: GenerationAttempt['transport']
-  /** How often an attempt of it failed, by kind: there is an end to trying. */
+  /** Number of failed attempts, by kind. */
   readonly failures = { protocol: 0, server: 0, timeout: 0, broken: 0, fruitless: 0 }
-  /** Ended by whoever asked for it: it takes what it has. */
+  /** The caller ended it: it keeps the tokens it has. */
   isAborted = false
   outcome: Outcome | undefined
   private readonly text: SampleText | undefined
@@ -45,7 +43,7 @@ export class SampleTask {
     return { requestId: request.id, promptId, sample: this.sample, seed: sampling.seed }
   }
 
-  /** The next request: for all that is missing, or with a first token of its own temperature for that alone. */
+  /** The next request: for all missing tokens, or for the first one alone where that has a temperature of its own. */
   nextAttempt(id: string, adapter: string | undefined, facts: ServerFacts): GenerationAttempt {
     this.started ??= performance.now()
     const { request, record } = this
@@ -54,7 +52,7 @@ export class SampleTask {
     const offset = record.length
     const isFirst = offset === 0
     const maxNewTokens = isFirst && firstTemperature !== temperature ? 1 : this.maxNewTokens - offset
-    // Prompt log-probabilities come with whole answers alone; they are asked for once.
+    // Only whole answers have prompt log-probabilities; they are asked for once.
     const wantsPrompt = sampling.promptLogprobs !== undefined && !this.promptLogprobs
     const drawsHere = isFirst && isHot(sampling, request.limits)
     return {
@@ -72,21 +70,21 @@ export class SampleTask {
     }
   }
 
-  /** Whether servers have refused it for lack of room for so long. */
+  /** Whether servers were busy for longer than `patienceMs`. */
   isBusyTooLong(patienceMs: number): boolean {
     const now = performance.now()
     this.busySince ??= now
     return now - this.busySince > patienceMs
   }
 
-  /** What an answer means for this sample: its first token may have to be drawn from what the server gave. */
+  /** Draws a hot first token from the server's likeliest ones. */
   read(answer: GenerationAnswer): GenerationAnswer {
     const { sampling, limits, promptId } = this.request
     if (this.record.length > 0 || !isHot(sampling, limits)) return answer
     return drawHot(answer, { sampling, limits, promptId, sample: this.sample })
   }
 
-  /** Takes tokens, and tells who listens. A promise where text has to be waited for. */
+  /** Adds tokens and reports them. A promise where text has to be waited for. */
   append(answer: GenerationAnswer, version: PolicyVersion): void | Promise<void> {
     const { record, request } = this
     const { ids, logprobs, top } = answer
@@ -125,12 +123,12 @@ export class SampleTask {
     return text.read(record.ids, before, { isLast, endsWithoutText: stopId }, event)
   }
 
-  /** A stop string was found that no server could see: it spans two of its requests. */
+  /** A stop string that spans two requests: no server could see it. */
   get stopFound(): { end: number; stop: string } | undefined {
     return this.text?.stopFound
   }
 
-  /** What a sample becomes when it ends; text may have to be waited for. */
+  /** Ends the sample. */
   async finish(reason: FinishReason, stopReason: string | number | undefined, version: PolicyVersion): Promise<void> {
     const { request } = this
     const { sampling, limits } = request
@@ -202,6 +200,77 @@ export class SampleTask {
     if (this.outcome) return
     this.outcome = outcome
     this.request.listener.onOutcome(outcome)
+  }
+}
+
+interface RecordedTokens {
+  readonly ids: readonly number[]
+  readonly logprobs: readonly number[]
+  readonly top: readonly TopLogprobs[] | undefined
+}
+
+/** The tokens of a sample so far, their log-probabilities and the versions of the weights that made them. */
+export class SampleRecord {
+  private readonly allIds: number[] = []
+  private readonly allLogprobs: number[] = []
+  private readonly allTop: TopLogprobs[] = []
+  private readonly spans: VersionSpan[] = []
+
+  get length(): number {
+    return this.allIds.length
+  }
+
+  get ids(): readonly number[] {
+    return this.allIds
+  }
+
+  get top(): readonly TopLogprobs[] {
+    return this.allTop
+  }
+
+  get versions(): readonly VersionSpan[] {
+    return this.spans
+  }
+
+  get logprobs(): readonly number[] {
+    return this.allLogprobs
+  }
+
+  append({ ids, logprobs, top }: RecordedTokens, version: PolicyVersion): void {
+    const start = this.allIds.length
+    for (let i = 0; i < ids.length; i++) {
+      this.allIds.push(ids[i]!)
+      this.allLogprobs.push(logprobs[i]!)
+      if (top) this.allTop.push(top[i]!)
+    }
+    this.stamp(version, start, this.allIds.length)
+  }
+
+  /** Replaces the versions of the tokens from `offset` on; the spans count from there. */
+  restamp(offset: number, spans: readonly VersionSpan[]): void {
+    this.cutSpans(offset)
+    for (const { version, start, end } of spans) this.stamp(version, offset + start, offset + end)
+  }
+
+  /** Keeps the first `length` tokens. */
+  truncate(length: number): void {
+    this.allIds.length = Math.min(length, this.allIds.length)
+    this.allLogprobs.length = this.allIds.length
+    this.allTop.length = Math.min(length, this.allTop.length)
+    this.cutSpans(length)
+  }
+
+  private cutSpans(length: number): void {
+    while (this.spans.length > 0 && this.spans.at(-1)!.start >= length) this.spans.pop()
+    const last = this.spans.at(-1)
+    if (last && last.end > length) last.end = length
+  }
+
+  private stamp(version: PolicyVersion, start: number, end: number): void {
+    if (end <= start) return
+    const last = this.spans.at(-1)
+    if (last?.version === version) last.end = end
+    else this.spans.push({ version, start, end })
   }
 }
 

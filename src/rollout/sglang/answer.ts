@@ -1,10 +1,15 @@
 /** How SGLang's answers are read. Pure. What is not as agreed is a `ProtocolError`. */
 import { parseRetryAfter } from '../../http/index.js'
 import type { TopLogprobs } from '../generator.js'
-import { asArray, asObject } from '../remote/call-server.js'
-import type { GenerationAnswer, GenerationAttempt, Refusal, ServerFacts } from '../remote/dialect.js'
-import { ProtocolError, RefusalError } from '../remote/errors.js'
-import { serverWords } from '../remote/server-words.js'
+import {
+  asArray,
+  asObject,
+  type GenerationAnswer,
+  type GenerationAttempt,
+  type Refusal,
+  type ServerFacts,
+} from '../remote/dialect.js'
+import { ProtocolError, RefusalError, serverWords } from '../remote/errors.js'
 
 type Fields = Readonly<Record<string, unknown>>
 

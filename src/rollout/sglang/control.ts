@@ -1,6 +1,5 @@
 /** What an SGLang server is told besides generation. Every call carries a body: without one they are refused. */
-import { asObject, callServer } from '../remote/call-server.js'
-import type { DialectUpdate, ServerConnection } from '../remote/dialect.js'
+import { asObject, callServer, type DialectUpdate, type ServerConnection } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { modelInfo, serverInfo } from './probe.js'
 

@@ -1,8 +1,15 @@
 /** What an SGLang server is and can do. */
-import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
-import type { InspectedServer, ServerConnection, ServerFacts } from '../remote/dialect.js'
+import {
+  asArray,
+  asObject,
+  callServer,
+  type InspectedServer,
+  type ServerConnection,
+  type ServerFacts,
+  stepError,
+} from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
-import { parseJson } from '../remote/parse-long.js'
+import { parseJson } from '../remote/parse-json.js'
 
 type Fields = Readonly<Record<string, unknown>>
 

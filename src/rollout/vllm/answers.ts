@@ -1,7 +1,6 @@
 /** How a server's answers are read, whole and as streams, of both routes. */
 import type { TopLogprobs } from '../generator.js'
-import { asArray, asObject } from '../remote/call-server.js'
-import type { GenerationAnswer, GenerationAttempt } from '../remote/dialect.js'
+import { asArray, asObject, type GenerationAnswer, type GenerationAttempt } from '../remote/dialect.js'
 import { ProtocolError, RefusalError } from '../remote/errors.js'
 import { refusal } from './refusal.js'
 import { scanAnswer } from './scan-logprobs.js'

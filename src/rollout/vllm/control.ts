@@ -1,6 +1,5 @@
 /** vLLM's control routes, those of its development mode. */
-import { asObject, callServer } from '../remote/call-server.js'
-import type { DialectUpdate, ServerConnection, ServerFacts } from '../remote/dialect.js'
+import { asObject, callServer, type DialectUpdate, type ServerConnection, type ServerFacts } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 
 const readyMs = 5000

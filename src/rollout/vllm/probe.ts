@@ -1,7 +1,15 @@
 /** What a vLLM server is and can do, found by asking. */
 import type { LogprobMeaning } from '../logprob-meaning.js'
-import { asArray, asObject, callServer, stepError } from '../remote/call-server.js'
-import type { GenerationAttempt, InspectedServer, ServerConnection, ServerFacts } from '../remote/dialect.js'
+import {
+  asArray,
+  asObject,
+  callServer,
+  type GenerationAttempt,
+  type InspectedServer,
+  type ServerConnection,
+  type ServerFacts,
+  stepError,
+} from '../remote/dialect.js'
 import { EngineError, ProtocolError } from '../remote/errors.js'
 import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'

@@ -1,6 +1,6 @@
 import { parseRetryAfter } from '../../http/index.js'
 import type { Refusal } from '../remote/dialect.js'
-import { serverWords } from '../remote/server-words.js'
+import { serverWords } from '../remote/errors.js'
 
 const tooLong =
   /maximum context length|longer than the maximum model length|max_tokens must be at least 1, got (0|-)|prompt .*(too long|exceeds)/i

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { parseServerUrl } from '../../../src/http/index.js'
-import { HttpServer } from '../../../src/rollout/remote/http-server.js'
+import { EngineClient } from '../../../src/rollout/remote/engine-client.js'
 import { atEnd } from '../../support/at-end.js'
 
 afterEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
 })
 
 /** A server whose answers a test writes by hand. */
-async function byHand(): Promise<{ server: HttpServer; asked: Promise<ServerResponse> }> {
+async function byHand(): Promise<{ server: EngineClient; asked: Promise<ServerResponse> }> {
   let arrived: (response: ServerResponse) => void = () => {}
   const asked = new Promise<ServerResponse>(resolve => {
     arrived = resolve
@@ -19,7 +19,7 @@ async function byHand(): Promise<{ server: HttpServer; asked: Promise<ServerResp
   const http = createServer((_, response) => arrived(response))
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
   const address = parseServerUrl(`http://127.0.0.1:${(http.address() as AddressInfo).port}`)!
-  const server = new HttpServer({ address, apiKey: undefined, maxInFlight: 4, controlTimeoutMs: 1000 })
+  const server = new EngineClient({ address, apiKey: undefined, maxInFlight: 4, controlTimeoutMs: 1000 })
   atEnd(async () => {
     await server.close()
     http.closeAllConnections()

@@ -127,7 +127,9 @@ test.concurrent.each(others)('%s: one that joins later and does not fit gets no 
   const urls = [first.url, other.url]
   const generator = await connected(kind, { urls, onEvent: event => events.push(event) })
   await other.start()
-  await until(() => events.some(({ url, message }) => url === other.url && message.includes('start all servers alike')))
+  await until(() =>
+    events.some(({ url, message }) => url === other.url && message.includes('start all servers with the same options')),
+  )
   expectAll(await outcomesOf(generator, many(12)), 12)
   const asked = other.received.map(({ body }) => JSON.stringify(body) ?? '')
   expect(asked.filter(text => text.includes('[9,8,'))).toEqual([])

@@ -269,7 +269,7 @@ describe('what is found out', () => {
   test('servers whose log-probabilities mean different things are not one engine', async () => {
     const servers = [await serve({ logprobs: 'raw' }), await serve({ logprobs: 'processed' })]
     await expect(connect(servers[0]!, { urls: servers.map(({ url }) => url) })).rejects.toThrow(
-      /gives raw log-probabilities, .* processed: start all servers alike/,
+      /gives raw log-probabilities, .* processed: start all servers with the same options/,
     )
   })
 

@@ -1,24 +1,23 @@
 /**
- * One server behind HTTP: connections that are kept and reused, a deadline on every exchange, bounded answers. undici's own
+ * HTTP client of one engine server: keeps connections, has a deadline for every request, bounds the size of answers. undici's own
  * timeouts are off: they end long generations after five minutes.
  */
 import { Pool } from 'undici'
 import { redactor, type ServerUrl, shownUrl } from '../../http/index.js'
 import type { ServerConnection } from './dialect.js'
 import { ProtocolError, TransportError } from './errors.js'
-import { type ReadingSlot, readingSlot } from './reading-slots.js'
 
-export interface HttpServerOptions {
+export interface EngineClientOptions {
   readonly address: ServerUrl
   readonly apiKey: string | undefined
-  /** Generations at once; control calls come on top. */
+  /** Concurrent generations; control calls are not counted. */
   readonly maxInFlight: number
   readonly controlTimeoutMs: number
 }
 
 /** Larger answers are refused. */
 const maxAnswerBytes = 256 << 20
-/** Servers close idle connections after 5 seconds; one that is closed while we send is an error we need not have. */
+/** Below the 5 seconds after which servers close idle connections: sending on a connection that closes is an error. */
 const keepAliveTimeout = 4000
 const spareConnections = 8
 const nothing = (): void => {}
@@ -26,15 +25,15 @@ const nothing = (): void => {}
 export interface Reply {
   readonly status: number
   readonly retryAfter: string | undefined
-  /** Empty where pieces were wanted, and came. */
+  /** Empty where `onPiece` took the body. */
   readonly text: string
-  /** Of an answer that was read in turn: it has been used, and the next may be read. */
+  /** Call after an answer that was read `in turn` was used: the next one may be read. */
   readonly release: () => void
 }
 
 export interface Exchange {
   readonly reply: Promise<Reply>
-  /** Ends the connection, by which servers notice. */
+  /** Closes the connection; the server notices. */
   cancel(): void
 }
 
@@ -43,23 +42,23 @@ export interface ExchangeOptions {
   readonly path: string
   readonly body?: string
   readonly timeoutMs: number
-  /** `in turn`: it is not read while many others wait to be; for answers that are large. */
+  /** `in turn`: waits while many other answers are being read. For large answers. */
   readonly reads?: 'in turn'
   /** Takes the body of a 200 piece by piece. */
   readonly onPiece?: (piece: Buffer) => void
 }
 
-export class HttpServer implements ServerConnection {
+export class EngineClient implements ServerConnection {
   readonly url: string
   readonly sendsKey: boolean
-  /** Takes secrets out of a text. */
+  /** Removes secrets from a text. */
   readonly hide: (text: string) => string
   private readonly pool: Pool
   private readonly prefix: string
   private readonly query: string
   private readonly headers: Readonly<Record<string, string>>
 
-  constructor(private readonly options: HttpServerOptions) {
+  constructor(private readonly options: EngineClientOptions) {
     const { address, apiKey, maxInFlight } = options
     const { url, authorization, secrets } = address
     this.url = shownUrl(url)
@@ -95,7 +94,7 @@ export class HttpServer implements ServerConnection {
     }
   }
 
-  /** Without promises but one: a rollout makes very many of these. */
+  /** Makes only one promise: a rollout sends very many requests. */
   exchange({ method, path, body, timeoutMs, reads, onPiece }: ExchangeOptions): Exchange {
     let cancel: Exchange['cancel'] = () => {}
     const reply = new Promise<Reply>((resolve, reject) => {
@@ -159,7 +158,7 @@ export class HttpServer implements ServerConnection {
             if (!settle()) return
             const text =
               pieces.length === 1 ? pieces[0]!.toString('utf8') : Buffer.concat(pieces, bytes).toString('utf8')
-            // The connection keeps this handler until its next request.
+            // Frees the memory: the connection keeps this handler until its next request.
             pieces.length = 0
             resolve({ status, retryAfter, text, release: slot?.release ?? nothing })
           },
@@ -182,5 +181,57 @@ export class HttpServer implements ServerConnection {
     return new TransportError('unreachable', `${this.url}${path}: ${shown}${cause === '' ? '' : ` (${cause})`}`, {
       ...(certificate ? { remedy: 'Name its certificate authority in NODE_EXTRA_CA_CERTS.' } : {}),
     })
+  }
+}
+
+/**
+ * Answers in memory at the same time; the others wait in the network. Without this limit memory grows with the number of requests in
+ * flight, and so does the time of the garbage collector.
+ */
+const mostAtOnce = 48
+/** A server that stops in the middle of an answer delays others no longer than this. */
+const longestWaitMs = 500
+
+interface ReadingSlot {
+  /** The answer may not be read yet; `begin` is called when it may. */
+  readonly waits: boolean
+  /** The answer was used, or will never be read. */
+  release(): void
+}
+
+type Begin = () => void
+
+let taken = 0
+const waiting = new Set<Begin>()
+
+export function readingSlot(begin: Begin): ReadingSlot {
+  let isOver = false
+  const waits = taken >= mostAtOnce
+  let hasSlot = !waits
+  const go = (): void => {
+    clearTimeout(timer)
+    waiting.delete(go)
+    if (isOver || hasSlot) return
+    hasSlot = true
+    taken++
+    begin()
+  }
+  const timer = waits ? setTimeout(go, longestWaitMs) : undefined
+  if (waits) waiting.add(go)
+  else taken++
+  return {
+    waits,
+    release: () => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      waiting.delete(go)
+      if (!hasSlot) return
+      taken--
+      for (const next of waiting) {
+        if (taken >= mostAtOnce) break
+        next()
+      }
+    },
   }
 }

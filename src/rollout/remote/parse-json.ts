@@ -1,16 +1,15 @@
 /**
- * JSON that is too long for one go: parsed a little at a time, so that others have their turn. An answer of 32,000 tokens with
- * log-probabilities has 4 MB, which `JSON.parse` takes 30 ms for, and hundreds of them may come at once.
+ * Parses JSON without blocking the event loop. An answer of 32,000 tokens with log-probabilities has 4 MB; `JSON.parse` takes 30 ms for
+ * it, and hundreds of them may come at once.
  */
 import { ProtocolError } from './errors.js'
-import { inTurn } from './in-turn.js'
 
-/** Characters that `JSON.parse` gets at once. */
+/** Most characters for one call of `JSON.parse`. */
 const slice = 128 << 10
 
 const turn = (): Promise<void> => inTurn(() => {})
 
-/** Whatever its length; `JSON.parse` at once where that is short. */
+/** A text of any length; a short one with one `JSON.parse`. */
 export function parseJson(text: string): Promise<unknown> {
   return isLong(text) ? parseLong(text) : inTurn(() => parseShort(text))
 }
@@ -26,10 +25,7 @@ export function parseShort(text: string): unknown {
   }
 }
 
-/**
- * Arrays and objects that are long themselves are taken apart; their items, and what is short, go to `JSON.parse` as they are,
- * many at once.
- */
+/** Splits long arrays and objects; gives their items to `JSON.parse`, many at once. */
 export async function parseLong(text: string, most = slice): Promise<unknown> {
   const ends = await longEnds(text, most)
   const parseValue = async (start: number, end: number): Promise<unknown> => {
@@ -46,7 +42,7 @@ export async function parseLong(text: string, most = slice): Promise<unknown> {
       if (isObject) for (const [key, value] of Object.entries(part as object)) put(record, key, value)
       else for (const item of part as unknown[]) list.push(item)
     }
-    // Items from `from` on that wait to be parsed together; `seek` is where the next one begins.
+    // Items from `from` on are parsed together; the next item begins at `seek`.
     let from = at + 1
     let seek = from
     const flush = async (to: number): Promise<void> => {
@@ -99,7 +95,7 @@ async function longEnds(text: string, most: number): Promise<ReadonlyMap<number,
   return ends
 }
 
-/** The index of the quote that ends the string which begins at `start`. */
+/** The index of the closing quote of the string that begins at `start`. */
 function stringEnd(text: string, start: number): number {
   for (let i = text.indexOf('"', start + 1); i >= 0; i = text.indexOf('"', i + 1)) {
     let slashes = 0
@@ -133,7 +129,7 @@ function valueStart(text: string, start: number, end: number): number {
   return colon < 0 || colon > end ? at : skipSpace(text, colon + 1)
 }
 
-/** Also a key that means something else in an assignment. */
+/** Assigning to `__proto__` would set the prototype. */
 function put(record: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true })
@@ -149,4 +145,39 @@ function skipSpace(text: string, start: number): number {
   let i = start
   while (i < text.length && text.charCodeAt(i) <= 0x20) i++
   return i
+}
+
+/** Time for queued work before other events are handled. */
+const sliceMs = 3
+
+const queue: (() => void)[] = []
+let isScheduled = false
+
+/** Queues work: a thousand answers that come at once would block timers and other requests for a second. */
+export function inTurn<T>(work: () => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    queue.push(() => {
+      try {
+        resolve(work())
+      } catch (error) {
+        reject(error)
+      }
+    })
+    schedule()
+  })
+}
+
+function schedule(): void {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(drain)
+}
+
+function drain(): void {
+  isScheduled = false
+  let done = 0
+  for (const end = performance.now() + sliceMs; done < queue.length && performance.now() < end; ) queue[done++]!()
+  // Now, not when all is done: under load the queue never gets empty.
+  queue.splice(0, done)
+  if (queue.length > 0) schedule()
 }
