@@ -8,7 +8,6 @@ import { klControllerSchema } from '../maths/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { chatTemplateWords } from '../text/index.js'
 import {
-  engineTypes,
   fileLayer,
   generatorOptionProblems,
   generatorSchema,
@@ -43,7 +42,6 @@ export const experienceFileShape = {
   output: path.describe('a file for the experiences, one line of JSON each'),
   rolloutBatchSize: z.int().min(1).default(128).describe('prompts of a batch; advantages are normalised over it'),
   generator: generatorSchema.prefault({}).describe('what generates: type local, vllm or sglang, and urls of servers'),
-  engineType: z.enum(engineTypes).optional().describe('another name of generator.type'),
   klController: klControllerSchema.optional().describe('fixed (coef), or adaptive (coef, target, horizon)'),
 }
 
@@ -69,9 +67,12 @@ export interface ExperienceSettings extends ResolvedConfig<ExperienceFile> {}
 
 export async function readExperienceFile(file: string, settings: readonly string[]): Promise<ExperienceSettings> {
   const layers = [fileLayer(file, await readConfigFile(file)), setLayer(settings)]
-  const { config, origins } = resolveConfig(schema, layers, { paths, words })
-  const wrong = generatorOptionProblems(config.generator, config.engineType)
+  const { config, origins } = resolveConfig(schema, layers, {
+    paths,
+    words,
+    otherWords: { engineType: 'generator: { type }' },
+  })
+  const wrong = generatorOptionProblems(config.generator)
   if (wrong.length > 0) throw new InputError(wrong.map(problem => withOrigin(problem, origins)).join('\n'))
-  const generator = { ...config.generator, type: config.engineType ?? config.generator.type }
-  return { config: { ...config, generator }, origins }
+  return { config, origins }
 }

@@ -1,6 +1,6 @@
 /**
- * From prompts to experiences with advantages, in seven stages: generation; gathering over workers; inference by actor, reference
- * and critic; scattering; reward processing; media; advantages. Rewards are asked for while other samples still generate.
+ * From prompts to experiences with advantages: generation and rewards, at the same time; inference by actor, reference and
+ * critic; advantages.
  */
 
 import {
@@ -17,12 +17,11 @@ import {
   restoreRunningMoments,
   updateKlController,
 } from '../maths/index.js'
-import type { MediaItem, PolicyVersion } from '../model/index.js'
+import type { PolicyVersion } from '../model/index.js'
 import {
   type ResolvedRewardModels,
   RewardComputationEngine,
   type RewardEngineOptions,
-  type RewardMedia,
   type RewardRow,
   rewardModelsOf,
   rewardOptionNames,
@@ -59,14 +58,6 @@ import type { Inference, RolloutJournal } from './rollout-journal.js'
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
-/** Images and videos of a prompt, and its ids with placeholders for them, as a model takes them. */
-export interface MediaProcessor {
-  process(
-    ids: Int32Array,
-    media: { images: readonly RewardMedia[]; videos: readonly RewardMedia[] },
-  ): Promise<{ ids: Int32Array; media: readonly MediaItem[] }>
-}
-
 /** A part that is null is as if it were left out. */
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
   /** Its log-probabilities are the ones that training starts from. */
@@ -76,8 +67,6 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   /** The reference that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
   readonly initialModel?: Scorer<'language'> | 'adapter-off' | null
   readonly tokenizer: Tokenizer
-  /** Turns images and videos into what a vision-language model reads; models that read text alone have none. */
-  readonly processor?: MediaProcessor | null
   /** What samples: an engine over the actor's own weights, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
@@ -85,10 +74,9 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 }
 
 /** Without the parts that are null. */
-type Parts = Omit<FastExperienceMakerOptions, 'critic' | 'initialModel' | 'processor'> & {
+type Parts = Omit<FastExperienceMakerOptions, 'critic' | 'initialModel'> & {
   readonly critic?: Scorer<'value'>
   readonly initialModel?: Scorer<'language'> | 'adapter-off'
-  readonly processor?: MediaProcessor
 }
 
 export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, GenerationOptions {
@@ -175,7 +163,7 @@ export class FastExperienceMaker {
     this.runningMoments = restoreRunningMoments(state.runningMoments)
   }
 
-  /** All seven stages. */
+  /** All stages. */
   async makeExperienceList<Row = RewardRow>(
     prompts: readonly Prompt[],
     options: MakeOptions<Row> = {},
@@ -184,7 +172,7 @@ export class FastExperienceMaker {
     return this.completeExperiences(await this.generateSamples(prompts, options), options)
   }
 
-  /** Stages 1 and 5's selection: samples with their rewards, in whole groups. No weight of actor, critic or reference is read. */
+  /** The first stage: samples with their rewards, in whole groups. No weight of actor, critic or reference is read. */
   async generateSamples<Row = RewardRow>(
     prompts: readonly Prompt[],
     options: MakeOptions<Row> = {},
@@ -192,7 +180,7 @@ export class FastExperienceMaker {
     return this.collect(prompts, options)
   }
 
-  /** Stages 2 to 7, of samples that were generated before under the same options. */
+  /** The stages after it, of samples that were generated before under the same options. */
   async completeExperiences<Row = RewardRow>(
     generated: Collected,
     options: MakeOptions<Row> = {},
@@ -231,7 +219,7 @@ export class FastExperienceMaker {
       throw new RangeError("oldLogprobs: KL is part of the rewards, and needs the actor's log-probabilities")
   }
 
-  /** Stages 2 to 4: what actor, reference and critic say of samples. */
+  /** What actor, reference and critic say of samples. */
   async makeExperience(
     samples: readonly ScoredSample[],
     options: GenerationOptions & { signal?: AbortSignal } = {},
@@ -247,7 +235,7 @@ export class FastExperienceMaker {
     )
   }
 
-  /** Stages 5 and 7: shaping, normalisation, KL, advantages and returns. The running statistics are read, not changed. */
+  /** Shaping, normalisation, KL, advantages and returns. The running statistics are read, not changed. */
   getAdvantagesAndReturns(samples: readonly RolloutSample[], config: ExperienceConfig = this.config): DerivedRollout {
     return deriveAdvantages({
       samples,
@@ -464,8 +452,6 @@ export class FastExperienceMaker {
       problems.push('initialModel: adapter-off needs an actor with an adapter, and this one has none; give a model')
     if (initialModel === undefined && klController !== undefined && klController.coef !== 0)
       problems.push('klController: KL is measured to a reference, and there is none; give initialModel')
-    if (this.options.processor && !(actor.capabilities.media && generator.capabilities.media))
-      problems.push('processor: images and videos need a vision-language actor and engine, and these read text alone')
     if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
       problems.push('highEntropyTokenRatio: this actor gives no entropies')
     const form = config.structured?.kind
@@ -498,7 +484,7 @@ const noSeconds: StageSeconds = {
   total: 0,
 }
 
-const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'processor', 'generator', 'klController'])
+const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'generator', 'klController'])
 const rewardNames = new Set<string>(rewardOptionNames)
 
 /** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */

@@ -32,9 +32,8 @@ export {
   FastExperienceMaker,
   type FastExperienceMakerOptions,
   type MakeOptions,
-  type MediaProcessor,
 } from './fast-experience-maker.js'
-export { dataParallel, gather, paddingShare, type Scorer, scatter, scoreResponses } from './inference.js'
+export { paddingShare, type Scorer, scoreResponses } from './inference.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export {
   type EncodedPrompt,

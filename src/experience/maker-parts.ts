@@ -27,7 +27,6 @@ const parts: Readonly<Record<string, Part>> = {
     needed: 'optional',
     word: 'adapter-off',
   },
-  processor: { method: 'process', expected: 'an object with a method process', needed: 'optional' },
 }
 
 /** The options without those that are null, which stand for "none"; a part that cannot be used is an error that names it. */

@@ -95,7 +95,6 @@ export {
   type ObjectiveOptions,
   type ObjectiveResult,
   type ObjectiveSample,
-  type ObjectiveTotals,
   objective,
   objectiveShape,
   resolveObjectiveOptions,

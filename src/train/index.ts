@@ -6,7 +6,7 @@ export { type CheckedData, type CheckedModel, type CheckedModels, checkData, che
 export { deviceMemory, MachineError, requireMachine } from './checks/machine.js'
 export { estimateModel, type ModelMemory, type PlannedModel } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'
-export { engineTypes, type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
+export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
 export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'

@@ -200,12 +200,12 @@ describe('whetstone experience', () => {
   })
 })
 
-test('samples of a server, by the names of the config and of the seeds', async () => {
+test('samples of a server', async () => {
   const opened = await openEngine(at('model'))
   const server = await ModelServer.start({ engine: opened.engine, tokenizer: opened.tokenizer, name: 'model', port: 0 })
   try {
-    const generator = { urls: [`http://127.0.0.1:${server.port}`] }
-    const { code, lines } = await experience({ ...base, engineType: 'vllm', generator })
+    const generator = { type: 'vllm', urls: [`http://127.0.0.1:${server.port}`] }
+    const { code, lines } = await experience({ ...base, generator })
     expect(code, err).toBe(0)
     expect(lines).toHaveLength(6)
     for (const { logprobs, engine_logprobs } of lines as { logprobs: number[]; engine_logprobs: { raw: number[] } }[])

@@ -51,7 +51,7 @@ describe('rewards as other systems give them', () => {
 
   test('null is none', async () => {
     const none = { critic: null, initialModel: null, rewardModel: null, remoteRmUrl: null, customRewardFunc: null }
-    const given = { ...none, rewardFn: null, rewardFnLabelMap: null, processor: null }
+    const given = { ...none, rewardFn: null, rewardFnLabelMap: null }
     expect(await rewardsOf({ ...given, sources: [lengthReward] })).toEqual(await rewardsOf({}))
   })
 })

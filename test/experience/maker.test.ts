@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
-  dataParallel,
   type Experience,
   ExperienceConfigError,
   FastExperienceMaker,
@@ -124,14 +123,6 @@ describe('end to end', () => {
 
   test('the same packed and padded', async () => {
     expect(numbers(await run({ packingSamples: false }))).toSatisfy(near(numbers(await run({ packingSamples: true }))))
-  })
-
-  test('the same split over two workers', async () => {
-    const workers = async (seed: number) =>
-      dataParallel<'language'>([await makeModel('language', { seed }), await makeModel('language', { seed })])
-    const actor = await makeModel('language')
-    const split = await run({ generator: engineOver(actor), actor: await workers(5), initialModel: await workers(8) })
-    expect(numbers(split)).toSatisfy(near(numbers(await run())))
   })
 
   test('a LoRA actor without its adapter is its own reference', async () => {
@@ -506,7 +497,7 @@ describe('the config is checked before anything runs', () => {
     [{ initialModel: 'adapter-off' }, /adapter-off needs an actor with an adapter/],
     [{ klController: { kind: 'fixed', coef: 0.1 } }, /give initialModel/],
     [{ promptMaxLen: 128 }, /leaves no token to generate/],
-    [{ processor: { process: () => Promise.reject(new Error('unused')) } }, /read text alone/],
+    [{ processor: {} }, /there is no option "processor"/],
     [{ overlongBuffer: true, overlongBufferLen: 13 }, /overlongBufferLen/],
   ] as [object, RegExp][])('%j', async (options, message) => {
     await expect(

@@ -9,7 +9,6 @@ import {
   type ObjectiveSample,
   objective,
   policyLoss,
-  sftLoss,
   tokenTotals,
 } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
@@ -20,20 +19,14 @@ const lengths = samples.map(({ advantages }) => advantages.length)
 const totals = tokenTotals(lengths)
 
 it('adds up its terms, each with its coefficient', () => {
-  const ptxSamples = [
-    { logprobs: [-1, -2, -0.5], mask: [false, true, true] },
-    { logprobs: [-0.25], mask: [true] },
-  ]
   const result = objective({
     samples,
-    ptxSamples,
-    totals: { ...totals, ptxTokens: 5 },
+    totals,
     options: {
       loss: 'ppo',
       klCoef: 0.1,
       klEstimator: 'k2',
       entropyCoef: 0.02,
-      ptxCoef: 0.5,
       aggregation: 'token-mean',
     },
   })
@@ -43,14 +36,11 @@ it('adds up its terms, each with its coefficient', () => {
     totals,
     options: { klEstimator: 'k2', aggregation: 'token-mean' },
   })
-  const ptx = sftLoss({ samples: ptxSamples, totals: { tokens: 5 } })
   const entropy = samples.flatMap(({ entropies }) => [...(entropies as Float64Array)]).reduce((a, b) => a + b, 0)
-  expectClose([result.policy, result.kl!, result.ptx!], [policy.value, kl.value, ptx.value])
+  expectClose([result.policy, result.kl!], [policy.value, kl.value])
   expectClose([result.entropy!], [entropy / totals.tokens])
-  expect(ptx.value).toBe((2 + 0.5 + 0.25) / 5)
-  const value = policy.value + 0.1 * kl.value - (0.02 * entropy) / totals.tokens + 0.5 * ptx.value
+  const value = policy.value + 0.1 * kl.value - (0.02 * entropy) / totals.tokens
   expectClose([result.value], [value])
-  expect(result.ptxGradients.map(({ logprobs }) => [...logprobs])).toEqual([[0, -0.1, -0.1], [-0.1]])
   for (const [i, { logprobs, entropies }] of result.gradients.entries()) {
     const expected = policy.gradients[i]!.logprobs.map((g, t) => g + 0.1 * kl.gradients[i]!.logprobs[t]!)
     expectClose(logprobs, expected)
@@ -59,11 +49,10 @@ it('adds up its terms, each with its coefficient', () => {
 })
 
 it('measures KL and entropy where they cost nothing, and gives no gradient for entropies then', () => {
-  const { value, policy, kl, entropy, ptx, gradients } = objective({ samples, totals, options: { loss: 'gspo' } })
+  const { value, policy, kl, entropy, gradients } = objective({ samples, totals, options: { loss: 'gspo' } })
   expect(value).toBe(policy)
   expect(kl).toBeGreaterThan(0)
   expect(entropy).toBeGreaterThan(0)
-  expect(ptx).toBeUndefined()
   expect(gradients.some(gradient => 'entropies' in gradient)).toBe(false)
   const bare = samples.map(({ logprobs, advantages }) => ({ logprobs, advantages }))
   const without = objective({ samples: bare, totals, options: { loss: 'gspo' } })
@@ -198,21 +187,6 @@ it('kto compares with z0, which is constant', () => {
   expectClose([gradients[0]!.policy, gradients[1]!.policy], [(-2 * 0.5 * s * (1 - s)) / 2, (4 * 0.5 * s * (1 - s)) / 2])
   const counted = { desirable: 1, undesirable: 1, desirableRewardMean: 1.5, undesirableRewardMean: 1.5 }
   expect(statistics).toEqual(counted)
-})
-
-it('mix-in data split over micro-batches, some of them without responses', () => {
-  const options = { loss: 'ppo', ptxCoef: 0.3, aggregation: 'token-mean' } as const
-  const ptxSamples = [[-1, -2], [-0.5], [-3]].map(logprobs => ({ logprobs, mask: logprobs.map(() => 1) }))
-  const all = { ...totals, ptxTokens: 4 }
-  const whole = objective({ samples, ptxSamples, totals: all, options })
-  const parts = [
-    objective({ samples: [], ptxSamples: ptxSamples.slice(0, 1), totals: all, options }),
-    objective({ samples, totals: all, options }),
-    objective({ samples: [], ptxSamples: ptxSamples.slice(1), totals: all, options }),
-  ]
-  expectClose([parts.reduce((sum, { value }) => sum + value, 0)], [whole.value])
-  expect(parts.flatMap(({ ptxGradients }) => ptxGradients)).toEqual(whole.ptxGradients)
-  expect(parts.flatMap(({ gradients }) => gradients)).toEqual(whole.gradients)
 })
 
 it('k3 and its gradient keep their digits near 0', () => {

@@ -50,7 +50,6 @@ describe('options', () => {
     ['sft', { beta: 1 }, /^sft: there is no option "beta"/],
     ['objective', { entropyCoef: -1 }, /entropyCoef: /],
     ['objective', { klCoef: -1 }, /klCoef: /],
-    ['objective', { ptxCoef: -1 }, /ptxCoef: /],
     ['objective', { loss: 'trpo' }, /^there is no policy loss "trpo"; there are ppo, gspo/],
   ])('%s %o', (name, options, message) => {
     const call = randomCall(name, 1)
@@ -175,9 +174,6 @@ describe('numbers', () => {
     expect(of({ sequences: 2, tokens: Number.NaN })).toThrow(/expected a number of tokens, got NaN/)
     const ptx = [{ logprobs: [-1], mask: [1] }]
     expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/0 trained tokens cannot be/)
-    expect(() => objective({ samples: [], ptxSamples: ptx, totals, options: { loss: 'ppo' } })).toThrow(
-      /trained tokens/,
-    )
     const response = { policy: -1, ref: -1, desirable: true }
     expect(() => ktoLoss({ samples: [response], totals: { responses: 1, z0: -1 }, options: {} })).toThrow(
       /z0 is 0 or more/,

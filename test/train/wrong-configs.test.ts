@@ -307,19 +307,13 @@ const cases: readonly Case[] = [
   ],
   [
     'rl',
-    { ...rl, engineType: 'vllm', generator: { type: 'sglang' } },
-    [],
-    'config.yaml: engineType: vllm is not generator.type, sglang; give one of the two',
-  ],
-  [
-    'rl',
-    { ...rl, engineType: 'vllm', generator: { weights: 'adapter' } },
+    { ...rl, generator: { type: 'vllm', weights: 'adapter' } },
     [],
     'config.yaml: generator.weights: adapter needs lora or adapter; this run trains all weights',
   ],
   [
     'rl',
-    { ...rl, engineType: 'vllm', useFire: true },
+    { ...rl, generator: { type: 'vllm' }, useFire: true },
     [],
     'config.yaml: useFire: vLLM samples at temperatures up to 2; a hotter first token is drawn here from the likeliest: set topK, as to 16',
   ],
@@ -331,7 +325,7 @@ const cases: readonly Case[] = [
   ],
   [
     'rl',
-    { ...rl, engineType: 'sglang', maxStaleness: 1, enableEngineSleep: true },
+    { ...rl, generator: { type: 'sglang' }, maxStaleness: 1, enableEngineSleep: true },
     [],
     [
       'config.yaml: maxStaleness: samples of an older policy are weighed by tisCap; set it, as to 2',

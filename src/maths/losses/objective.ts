@@ -6,14 +6,12 @@ import { resolvedKlLoss } from './kl.js'
 import { resolveOptions } from './options.js'
 import { type PolicySample, type PolicyStatistics, resolvedPolicyLoss } from './policy.js'
 import { type PolicyLossName, policyShapes, type ResolvedPolicyOptions } from './policy-options.js'
-import { type SftSample, sftLoss } from './sft.js'
 
 /** What an update adds to its policy loss. */
 export const objectiveShape = {
   klCoef: z.number().min(0).default(0).describe('cost of KL to the reference as a loss; 0 leaves it out'),
   klEstimator: z.enum(klEstimators).default('k3').describe('how KL is estimated from the sampled token'),
   entropyCoef: z.number().min(0).default(0).describe('what entropy is worth'),
-  ptxCoef: z.number().min(0).default(0).describe('what the loss of supervised mix-in data counts'),
 }
 
 const objectiveSchemas = {
@@ -36,23 +34,15 @@ export interface ObjectiveSample extends PolicySample {
   readonly refLogprobs?: ArrayLike<number> | undefined
 }
 
-/** Counts of the whole batch of an update: responses and their tokens, and the trained tokens of the mix-in data. */
-export interface ObjectiveTotals extends TokenTotals {
-  readonly ptxTokens?: number | undefined
-}
-
 export interface ObjectiveResult {
-  /** policy + klCoef kl - entropyCoef entropy + ptxCoef ptx, of these samples: parts add up. */
+  /** policy + klCoef kl - entropyCoef entropy, of these samples: parts add up. */
   readonly value: number
   /** Its terms before their coefficients; undefined where the samples have no numbers for one. */
   readonly policy: number
   readonly kl: number | undefined
   readonly entropy: number | undefined
-  readonly ptx: number | undefined
   /** In the order of the samples; of entropies where `entropyCoef` is not 0. */
   readonly gradients: readonly { readonly logprobs: Float64Array; readonly entropies?: Float64Array }[]
-  /** In the order of the mix-in samples. */
-  readonly ptxGradients: readonly { readonly logprobs: Float64Array }[]
   readonly statistics: PolicyStatistics
 }
 
@@ -68,13 +58,12 @@ export interface ObjectiveResult {
  */
 export function objective(call: {
   samples: readonly ObjectiveSample[]
-  ptxSamples?: readonly SftSample[]
-  totals: ObjectiveTotals
+  totals: TokenTotals
   options: ObjectiveOptions
 }): ObjectiveResult {
-  const { samples, ptxSamples = [], totals } = call
+  const { samples, totals } = call
   const options = resolveObjectiveOptions(call.options)
-  const { klCoef, entropyCoef, ptxCoef } = options
+  const { klCoef, entropyCoef } = options
   const policy = resolvedPolicyLoss({ samples, totals, options })
   let value = policy.value
 
@@ -93,23 +82,16 @@ export function objective(call: {
       : undefined
   if (entropy) value += entropyCoef * entropy.value
 
-  const ptx =
-    ptxSamples.length > 0 ? sftLoss({ samples: ptxSamples, totals: { tokens: totals.ptxTokens ?? 0 } }) : undefined
-  if (ptx) value += ptxCoef * ptx.value
-  for (const { logprobs } of ptx?.gradients ?? []) scale(logprobs, ptxCoef)
-
   return {
     value,
     policy: policy.value,
     kl: kl?.value,
     entropy: entropy && -entropy.value,
-    ptx: ptx?.value,
     gradients: policy.gradients.map(({ logprobs }, i) =>
       entropy && entropyCoef > 0
         ? { logprobs, entropies: scale(entropy.gradients[i]!.entropies, entropyCoef) }
         : { logprobs },
     ),
-    ptxGradients: ptx?.gradients ?? [],
     statistics: policy.statistics,
   }
 }

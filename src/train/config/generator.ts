@@ -14,7 +14,7 @@ const serverUrl = z
     'a user and a password do not belong in a config; apiKeyEnv names the variable that holds a key',
   )
 
-export const engineTypes = ['local', 'vllm', 'sglang'] as const
+const engineTypes = ['local', 'vllm', 'sglang'] as const
 
 export const generatorSchema = z.strictObject({
   type: z
@@ -70,16 +70,11 @@ export const generatorSchema = z.strictObject({
 
 export type GeneratorConfig = z.output<typeof generatorSchema>
 
-/** What does not go together. `engineType` is another name of `type`. */
-export function generatorOptionProblems(
-  generator: GeneratorConfig,
-  engineType: GeneratorConfig['type'] | undefined,
-): string[] {
+/** What does not go together. */
+export function generatorOptionProblems(generator: GeneratorConfig): string[] {
   const problems: string[] = []
-  const { type: given, ...options } = generator
-  if (engineType !== undefined && given !== 'local' && given !== engineType)
-    problems.push(`engineType: ${engineType} is not generator.type, ${given}; give one of the two`)
-  if ((engineType ?? given) === 'local') {
+  const { type, ...options } = generator
+  if (type === 'local') {
     const usual = generatorSchema.parse({}) as Record<string, unknown>
     const { maxInFlight: _, ...forServers } = options
     for (const [name, value] of Object.entries(forServers))

@@ -124,6 +124,7 @@ export const rlOtherWords: Words = {
   dynamicFiltering: 'dynamicSampling',
   vllmImportanceSamplingClipMax: 'tisCap',
   vllmImportanceSamplingCap: 'tisCap',
+  engineType: 'generator: { type }',
   useVllm: 'generator: { type: "vllm" }',
   vllmServerBaseUrl: 'generator: { urls }',
   vllmGpuMemoryUtilization: 'generator: { flags }',

@@ -20,7 +20,7 @@ import {
 } from '../../maths/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
-import { engineTypes, generatorOptionProblems, generatorSchema } from '../config/generator.js'
+import { generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
 import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
 import { rewardRunShape } from '../config/rewards.js'
@@ -93,7 +93,6 @@ export const rlShape = {
   updateEpochs: z.int().min(1).default(1).describe('passes over each rollout'),
   ...experienceOptions,
   generator: generatorSchema.prefault({}).describe('what generates the samples'),
-  engineType: z.enum(engineTypes).optional().describe('another name of generator.type'),
   maxStaleness: z
     .int()
     .min(0)
@@ -162,14 +161,9 @@ export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<
   const problems = rlProblems(resolved.config)
   if (problems.length > 0)
     throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))
-  const config = withEngineType(resolved.config)
+  const { config } = resolved
   const critic = config.critic ?? (config.advantageEstimator === 'gae' ? criticSchema.parse({}) : undefined)
   return { ...resolved, config: critic ? { ...config, critic } : config, preset }
-}
-
-/** `engineType` in the place it has here. */
-function withEngineType({ engineType, ...config }: RlConfig): RlConfig {
-  return engineType === undefined ? config : { ...config, generator: { ...config.generator, type: engineType } }
 }
 
 function presetOf(layers: readonly ConfigLayer[]): Algorithm {
@@ -222,9 +216,9 @@ export function rlProblems(config: RlConfig): string[] {
 }
 
 function generatorProblems(config: RlConfig): string[] {
-  const { generator, engineType, maxStaleness, lora, adapter } = config
-  const type = engineType ?? generator.type
-  const problems = generatorOptionProblems(generator, engineType)
+  const { generator, maxStaleness, lora, adapter } = config
+  const { type } = generator
+  const problems = generatorOptionProblems(generator)
   if (generator.weights === 'adapter' && !lora && adapter === undefined)
     problems.push('generator.weights: adapter needs lora or adapter; this run trains all weights')
   if (type === 'vllm' && config.useFire && config.firstTokenTemperature > 2 && config.topK <= 0)
