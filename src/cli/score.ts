@@ -28,7 +28,7 @@ Computes what a model gives to token sequences. A line of the input is one of
   {"prompt":"...","response":"..."}      the response's tokens
   {"messages":[...]}                     the assistant's tokens, by the tokenizer's chat template
 
-and the same line of the output {"logprobs":[...],"entropy":[...]}, one number per token, or {"score":x} where the model
+and the same line of the output {"logprobs":[...],"entropies":[...]}, one number per token, or {"score":x} where the model
 is a reward model, which reads the whole sequence. A prompt is a user's turn where there is a chat template, else a text with
 the special tokens the tokenizer adds. Prompt and response are encoded one by one and joined as ids. A reward model also reads
 the end of the turn, as it did when it was trained.
@@ -154,7 +154,7 @@ async function scoreWindow(
 
 function outputLine(result: Outputs[Role], mask: Uint8Array | undefined): string {
   if ('score' in result) return `${JSON.stringify({ score: result.score })}\n`
-  const { logprobs, entropy } = result as Outputs['language']
+  const { logprobs, entropies } = result as Outputs['language']
   const wanted = (values: Float32Array): number[] => Array.from(mask ? values.filter((_, i) => mask[i] === 1) : values)
-  return `${JSON.stringify({ logprobs: wanted(logprobs), entropy: wanted(entropy!) })}\n`
+  return `${JSON.stringify({ logprobs: wanted(logprobs), entropies: wanted(entropies!) })}\n`
 }

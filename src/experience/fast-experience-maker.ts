@@ -396,7 +396,7 @@ export class FastExperienceMaker {
     const referred = initialModel === 'adapter-off' ? await refer(actor, 'off') : apart
     return samples.map((_, i) => ({
       logprobs: acted?.[i]?.logprobs,
-      entropy: acted?.[i]?.entropy,
+      entropy: acted?.[i]?.entropies,
       refLogprobs: referred?.[i]?.logprobs,
       values: valued?.[i]?.values,
     }))

@@ -1,5 +1,5 @@
 /** The models' part: what actor, reference and critic say of samples, a few sequences at a time. */
-import type { Outputs, Role, ScoreOptions, Sequence, TokenModel } from '../model/index.js'
+import type { ModelInput, Outputs, Role, ScoreOptions, TokenModel } from '../model/index.js'
 
 /** What is needed of a model that only scores. */
 export type Scorer<R extends Role = Role> = Pick<
@@ -15,7 +15,7 @@ export interface InferenceOptions extends Pick<ScoreOptions, 'temperature' | 'en
 /** What the model says of each sequence's tokens from `from` on. */
 export async function scoreResponses<R extends Role>(
   model: Pick<Scorer<R>, 'score'>,
-  sequences: readonly Sequence[],
+  sequences: readonly ModelInput[],
   from: readonly number[],
   options: InferenceOptions,
 ): Promise<Outputs[R][]> {

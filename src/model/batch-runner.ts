@@ -14,16 +14,16 @@ import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
 import type { Settings } from './loading.js'
+import { idsOf, type ModelInput, mediaOf, type Wanted } from './model-input.js'
 import type { Role, ScoreOptions, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
-import { idsOf, mediaOf, type Sequence } from './sequence.js'
 
 /** What is asked of the model in one call. */
 interface Call
   extends Pick<ScoreOptions, 'entropy' | 'temperature' | 'adapter' | 'packing' | 'signal'>,
     Pick<TrainOptions, 'groupSize'> {
   /** The positions of a sequence whose output is wanted. */
-  wanted: (sequence: number) => { start: number; end: number }
+  wanted: (sequence: number) => Wanted
   /** What the role answers with, the same with gradients recorded, or all logits. */
   answer: 'outputs' | 'training' | 'logits'
   /** Of a training pass: where its random numbers begin. */
@@ -32,8 +32,8 @@ interface Call
 
 interface Batch {
   plan: BatchPlan
-  /** How many outputs each sequence of the plan has. */
-  counts: readonly number[]
+  /** The outputs of each sequence of the plan. */
+  ranges: readonly Wanted[]
   /** The outputs, one after another. They live until the next batch is asked for. */
   tensors: readonly Tensor[]
 }
@@ -50,20 +50,21 @@ export class BatchRunner {
   ) {}
 
   /** Each batch starts when the one before has been dealt with. */
-  async *run(sequences: readonly Sequence[], call: Call): AsyncGenerator<Batch, void> {
+  async *run(sequences: readonly ModelInput[], call: Call): AsyncGenerator<Batch, void> {
     const { temperature = 1, packing = 'on', groupSize = 1, adapter = 'on', signal } = call
     this.weights.refuseUnusable()
     this.check(sequences, temperature)
     const given = sequences.map(idsOf)
     const lengths = given.map(ids => ids.length)
+    const all = given.map((_, i) => call.wanted(i))
     for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
       signal?.throwIfAborted()
       this.weights.refuseUnusable()
       const adapts = this.adapts(adapter)
       const drops = adapts && (this.weights.adapter?.options.dropout ?? 0) > 0 ? call.dropout : undefined
       // What is dropped is drawn for each sequence by itself: their beginnings are not alike then.
-      const prefixes = packing === 'on' && !drops ? this.prefixes(plan, given, call.wanted) : undefined
-      const arrays = fillBatch(plan, given, call.wanted, { dropout: drops, ...(prefixes && { prefixes }) })
+      const prefixes = packing === 'on' && !drops ? this.prefixes(plan, given, all) : undefined
+      const arrays = fillBatch(plan, given, all, { dropout: drops, ...(prefixes && { prefixes }) })
       const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
         ...(prefixes && { rows: 'shared' as const }),
@@ -74,14 +75,14 @@ export class BatchRunner {
       }
       const tensors = await this.forwardPrograms.run(plan, arrays, forward, temperature)
       try {
-        yield { plan, counts: arrays.counts, tensors }
+        yield { plan, ranges: plan.sequences.map(index => all[index]!), tensors }
       } finally {
         for (const tensor of tensors) tensor.dispose()
       }
     }
   }
 
-  private check(sequences: readonly Sequence[], temperature: number): void {
+  private check(sequences: readonly ModelInput[], temperature: number): void {
     const { vocabSize, context } = this.weights.parts.config
     if (
       !(temperature > 0 && Number.isFinite(Math.fround(temperature)) && Number.isFinite(Math.fround(1 / temperature)))
@@ -112,7 +113,7 @@ export class BatchRunner {
   private prefixes(
     plan: BatchPlan,
     sequences: readonly Int32Array[],
-    wanted: Call['wanted'],
+    wanted: readonly Wanted[],
   ): (SharedPrefix | undefined)[] | undefined {
     if (this.settings.device !== 'cpu') return undefined
     const found = sharedPrefixes(plan, sequences, wanted)

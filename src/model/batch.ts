@@ -73,11 +73,11 @@ export interface SharedPrefix {
 export function sharedPrefixes(
   plan: BatchPlan,
   sequences: readonly Int32Array[],
-  wanted: (sequence: number) => { start: number },
+  wanted: readonly { start: number }[],
 ): (SharedPrefix | undefined)[] {
   const owners = new Map<string, number>()
   return plan.sequences.map((index, k) => {
-    const { start: length } = wanted(index)
+    const { start: length } = wanted[index]!
     if (length === 0) return undefined
     const key = sequences[index]!.subarray(0, length).join()
     const owner = owners.get(key)
@@ -99,8 +99,6 @@ export interface BatchArrays {
   /** The rows whose output is wanted, in the order of sequences, and the token that follows each. */
   rows: Int32Array
   targets: Int32Array
-  /** How many of `rows` belong to each sequence of the plan. */
-  counts: number[]
   /** Seed, step, sequence and position of each row, four numbers each; where the adapter drops a part of its input. */
   dropoutKeys: Int32Array | undefined
 }
@@ -123,7 +121,7 @@ export interface DropoutPosition {
 export function fillBatch(
   plan: BatchPlan,
   sequences: readonly Int32Array[],
-  wanted: (sequence: number) => { start: number; end: number },
+  wanted: readonly { start: number; end: number }[],
   {
     dropout,
     prefixes,
@@ -133,9 +131,8 @@ export function fillBatch(
   const packed = plan.packed || prefixes !== undefined
   const lengths = plan.sequences.map((i, k) => sequences[i]!.length - (prefixes?.[k]?.length ?? 0))
   const total = packed ? lengths.reduce((sum, n) => sum + n, 0) : length * lengths.length
-  const ranges = plan.sequences.map(wanted)
-  const counts = ranges.map(({ start, end }) => end - start)
-  const outputs = counts.reduce((sum, n) => sum + n, 0)
+  const ranges = plan.sequences.map(index => wanted[index]!)
+  const outputs = ranges.reduce((sum, { start, end }) => sum + end - start, 0)
   const arrays: BatchArrays = {
     ids: new Int32Array(total),
     ropePositions: new Int32Array(total),
@@ -144,7 +141,6 @@ export function fillBatch(
     cuSeqlens: new Int32Array(lengths.length + 1),
     rows: new Int32Array(outputs),
     targets: new Int32Array(outputs),
-    counts,
     dropoutKeys: dropout && new Int32Array(4 * total),
   }
   const seed = dropout && foldSeed(dropout.seed)

@@ -28,8 +28,8 @@ export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'
 export { MergedWeights } from './merged-weights.js'
 export { modelFiles } from './model-files.js'
+export { idsOf, type ModelInput } from './model-input.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
-export { idsOf, type MediaItem, type MediaSequence, mediaOf, type Sequence } from './sequence.js'
 export { stateDtype } from './state.js'
 export type {
   ExportOptions,

@@ -22,6 +22,7 @@ import { ForwardPrograms } from './forward-programs.js'
 import { type LoadOptions, type ModelParts, randomModel, readModel, type Settings } from './loading.js'
 import { LossScale } from './loss-scale.js'
 import { allocateMasters, sourcesWithMoreBits, startMasters } from './masters.js'
+import { idsOf, type ModelInput, wantedPositions } from './model-input.js'
 import {
   flattenGradients,
   type Gradients,
@@ -30,12 +31,10 @@ import {
   readOutputs,
   type ScoreOptions,
   type TrainOptions,
-  wantedPositions,
 } from './outputs.js'
 import { Parameters } from './parameters.js'
 import { pooledPadding } from './pooling.js'
 import { openReplacement } from './replace-weights.js'
-import { idsOf, type Sequence } from './sequence.js'
 import { openState, optimizerIdentity, type TrainingIdentity, writeState } from './state.js'
 import type {
   ExportOptions,
@@ -167,13 +166,13 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   }
 
   /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
-  async score(sequences: readonly Sequence[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
+  async score(sequences: readonly ModelInput[], options: ScoreOptions = {}): Promise<Outputs[R][]> {
     const results = new Array<Outputs[R]>(sequences.length)
     const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
     const batches = this.runner.run(sequences, { ...options, wanted, answer: 'outputs' })
     let done = 0
-    for await (const { plan, counts, tensors } of batches) {
-      const outputs = await readOutputs(this.role, plan, counts, tensors)
+    for await (const { plan, ranges, tensors } of batches) {
+      const outputs = await readOutputs(this.role, plan, ranges, tensors)
       for (const [k, index] of plan.sequences.entries()) results[index] = outputs[k]!
       done += plan.sequences.length
       options.onProgress?.(done)
@@ -184,7 +183,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** The logits after each sequence's last token: what the next one would be drawn from. */
   async nextLogits(
     this: LocalModel<'language'>,
-    sequences: readonly Sequence[],
+    sequences: readonly ModelInput[],
     options: Pick<ScoreOptions, 'adapter' | 'packing' | 'signal'> = {},
   ): Promise<Float32Array[]> {
     if (this.role !== 'language') throw new ModelError(`a ${this.role as string} model has no logits`)
@@ -213,7 +212,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
    * batch behind, so `step` is refused until `zeroGrad`.
    */
   forwardBackward(
-    sequences: readonly Sequence[],
+    sequences: readonly ModelInput[],
     lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
     options: TrainOptions = {},
   ): Promise<void> {
@@ -238,12 +237,12 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     const wanted = wantedPositions(this.role, sequences, { ...options, padding: this.padding })
     const dropout = { seed: this.seed, step: this.version, firstSequence }
     const batches = this.runner.run(sequences, { ...options, wanted, dropout, answer: 'training' })
-    for await (const { plan, counts, tensors } of batches) {
-      const outputs = await readOutputs(this.role, plan, counts, tensors)
+    for await (const { plan, ranges, tensors } of batches) {
+      const outputs = await readOutputs(this.role, plan, ranges, tensors)
       const given = lossGradient(outputs, plan.sequences)
       if (given.length !== outputs.length)
         throw new RangeError(`${outputs.length} outputs need as many gradients, got ${given.length}`)
-      const flat = flattenGradients(this.role, plan, counts, given, tensors.length)
+      const flat = flattenGradients(this.role, plan, ranges, given, tensors.length)
       const scale = this.lossScale.value
       if (scale !== 1) for (const array of flat) for (let i = 0; i < array.length; i++) array[i]! *= scale
       await this.forwardPrograms.backward(tensors, flat)

@@ -1,7 +1,6 @@
 /** Which token of a sequence a reward model is asked at. */
 import type { ModelConfig } from '../decoder/index.js'
 import type { Adapter } from './adapter.js'
-import { idsOf, type Sequence } from './sequence.js'
 
 /**
  * The padding that a reward model's score passes over, or undefined for a score at the last token whatever it is. Reward models that
@@ -15,8 +14,7 @@ export function pooledPadding({ head, raw }: ModelConfig, adapter: Adapter | und
 }
 
 /** The last position that is not padding; 0 where all are, as transformers has it. */
-export function pooledPosition(sequence: Sequence, padding: number | undefined): number {
-  const ids = idsOf(sequence)
+export function pooledPosition(ids: Int32Array, padding: number | undefined): number {
   let at = ids.length - 1
   if (padding !== undefined) while (at > 0 && ids[at] === padding) at--
   return at

@@ -3,8 +3,8 @@
  * gradients of those numbers in, trained weights out. Padding, packing, devices and libtorch stay behind it: `LocalModel`
  * keeps it in this process, a training server over HTTP.
  */
+import type { ModelInput } from './model-input.js'
 import type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
-import type { Sequence } from './sequence.js'
 
 /** Counts the optimiser steps of a policy: saved with it, and the same for the same numbers. */
 export type PolicyVersion = number
@@ -83,7 +83,7 @@ export interface ExportReport {
 
 /**
  * @example
- * async function perplexity(model: TokenModel<'language'>, sequences: Sequence[]): Promise<number> {
+ * async function perplexity(model: TokenModel<'language'>, sequences: ModelInput[]): Promise<number> {
  *   const outputs = await model.score(sequences)
  *   const all = outputs.flatMap(({ logprobs }) => [...logprobs])
  *   return Math.exp(-all.reduce((sum, logprob) => sum + logprob, 0) / all.length)
@@ -97,8 +97,11 @@ export interface TokenModel<R extends Role = Role> {
   readonly maxLength: number
   readonly capabilities: ModelCapabilities
 
-  /** What each token, or sequence, is given by this model; one entry per sequence, in their order. */
-  score(sequences: readonly Sequence[], options?: ScoreOptions): Promise<Outputs[R][]>
+  /**
+   * What each token, or sequence, is given by this model; one entry per input, in their order. A `Sequence` has one number per
+   * trained token, and needs at least one (but for a reward model, which gives one number for the whole).
+   */
+  score(sequences: readonly ModelInput[], options?: ScoreOptions): Promise<Outputs[R][]>
 
   /**
    * Computes outputs with gradients recorded, asks `lossGradient` for the gradient of the loss with respect to them, and
@@ -107,7 +110,7 @@ export interface TokenModel<R extends Role = Role> {
    * batch behind, so `step` is refused until `zeroGrad`.
    */
   forwardBackward(
-    sequences: readonly Sequence[],
+    sequences: readonly ModelInput[],
     lossGradient: (outputs: readonly Outputs[R][], indices: readonly number[]) => readonly Gradients[R][],
     options?: TrainOptions,
   ): Promise<void>

@@ -10,9 +10,9 @@ import {
 } from '../tensor/index.js'
 import { ModelError, NonFiniteError } from './errors.js'
 import type { OptimizerOptions } from './loading.js'
+import type { ModelInput } from './model-input.js'
 import type { Gradients, Role, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
-import type { Sequence } from './sequence.js'
 import type { TrainStepOptions } from './token-model.js'
 
 /** Of the weights that are trained; those of the noDecay kinds do not decay. The rates come with each step. Takes the masters over. */
@@ -47,7 +47,7 @@ export function stepRates(settings: OptimizerOptions, options: TrainStepOptions)
 
 /** A call of `forwardBackward`. */
 export interface TrainCall<R extends Role> {
-  sequences: readonly Sequence[]
+  sequences: readonly ModelInput[]
   options: TrainOptions
   /** Sequences of earlier calls since the last step. */
   firstSequence: number
@@ -65,7 +65,7 @@ export class Accumulation<R extends Role> {
     return this.calls.length === 0
   }
 
-  begin(sequences: readonly Sequence[], options: TrainOptions): TrainCall<R> {
+  begin(sequences: readonly ModelInput[], options: TrainOptions): TrainCall<R> {
     const call: TrainCall<R> = { sequences, options, firstSequence: this.sequences, gradients: new Map() }
     this.sequences += sequences.length
     this.calls.push(call)

@@ -2,7 +2,8 @@
  * Prompts in, samples out. What every engine that generates promises: a stream of outcomes in the order they finish, so that
  * rewards are computed while others still generate, each saying exactly what was seen, said, and by which weights.
  */
-import type { MediaItem, PolicyVersion } from '../model/index.js'
+import type { PolicyVersion } from '../model/index.js'
+import type { MediaItem } from '../sequence/index.js'
 import type { LogprobMeaning } from './logprob-meaning.js'
 import type { SamplingParams, StructuredKind } from './sampling.js'
 

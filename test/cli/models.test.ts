@@ -175,12 +175,12 @@ describe('score', () => {
       golden.sequences.map(ids => ({ ids })),
     )
     expect(await score(fixture('qwen3'), input, 'ids.out', '--packing', packing)).toMatchObject({ code: 0, stdout: '' })
-    const lines = read<{ logprobs: number[]; entropy: number[] }>('ids.out')
+    const lines = read<{ logprobs: number[]; entropies: number[] }>('ids.out')
     expect(lines).toHaveLength(golden.sequences.length)
     for (const [i, line] of lines.entries()) {
-      expect(Object.keys(line)).toEqual(['logprobs', 'entropy'])
+      expect(Object.keys(line)).toEqual(['logprobs', 'entropies'])
       expectClose(line.logprobs, golden.rows[i]!.token_logprobs)
-      expectClose(line.entropy, golden.rows[i]!.entropy.slice(0, -1))
+      expectClose(line.entropies, golden.rows[i]!.entropy.slice(0, -1))
     }
   })
 
@@ -227,7 +227,7 @@ describe('score', () => {
       code: 0,
       stderr: expect.stringMatching(/^texts\.out: 3 lines, \d+ tokens, [\d,]+ tokens\/s\n$/),
     })
-    const lines = read<{ logprobs: number[]; entropy: number[] }>('texts.out')
+    const lines = read<{ logprobs: number[]; entropies: number[] }>('texts.out')
 
     const tokenizer = await Tokenizer.load(tiny)
     const model = await LocalModel.load(tiny, { role: 'language' })
@@ -244,11 +244,11 @@ describe('score', () => {
       1e-5,
     )
     expectClose(
-      lines[1]!.entropy,
-      chat!.entropy!.filter((_, i) => assistantMask[i + 1] === 1),
+      lines[1]!.entropies,
+      chat!.entropies!.filter((_, i) => assistantMask[i + 1] === 1),
       1e-5,
     )
-    expect(lines[2]).toEqual({ logprobs: [], entropy: [] })
+    expect(lines[2]).toEqual({ logprobs: [], entropies: [] })
     model.dispose()
   })
 

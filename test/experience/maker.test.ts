@@ -73,7 +73,7 @@ describe('end to end', () => {
       const [referred] = await reference.score([whole], options)
       const [valued] = await critic.score([whole], { from: one.promptIds.length })
       expect(close(one.logprobs!, acted!.logprobs)).toBe(true)
-      expect(close(one.entropy!, acted!.entropy!)).toBe(true)
+      expect(close(one.entropy!, acted!.entropies!)).toBe(true)
       expect(close(one.refLogprobs!, referred!.logprobs)).toBe(true)
       expect(close(one.values!, valued!.values)).toBe(true)
       // What the engine sampled from is what the actor says, where nothing was filtered or forbidden.

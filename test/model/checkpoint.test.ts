@@ -222,7 +222,7 @@ test('500 steps of training: tensors and bytes stay as they were', async () => {
     await model.score(batch, { entropy: true })
     await model.forwardBackward(
       batch,
-      outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -0.01), entropy: logprobs })),
+      outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -0.01), entropies: logprobs })),
       { entropy: true, packing: n % 3 === 0 ? 'off' : 'on' },
     )
     await model.step({ lr: 1e-3, clipNorm: 1 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { families, LocalModel, type ScoreOptions, type TrainOptions } from '../../src/model/index.js'
+import { families, LocalModel, type ModelInput, type ScoreOptions, type TrainOptions } from '../../src/model/index.js'
+import { supervisedSequence } from '../../src/sequence/index.js'
 import {
   expectClose,
   expectSameGradients,
@@ -16,7 +17,7 @@ import {
 /** Trains on both outputs, with weights that depend on the sequence and the token alone. */
 async function gradientsOf(
   model: LocalModel<'language'>,
-  given: readonly Int32Array[],
+  given: readonly ModelInput[],
   options: TrainOptions & { offset?: number } = {},
 ) {
   const { offset = 0, ...rest } = options
@@ -25,7 +26,7 @@ async function gradientsOf(
     (outputs, indices) =>
       outputs.map(({ logprobs }, k) => ({
         logprobs: weights(indices[k]! + offset, logprobs.length),
-        entropy: weights(indices[k]! + offset, logprobs.length, 5),
+        entropies: weights(indices[k]! + offset, logprobs.length, 5),
       })),
     { entropy: true, ...rest },
   )
@@ -50,7 +51,7 @@ describe.each(families)('%s', family => {
         for (const [i, ids] of given.entries()) {
           const [single] = await model.score([ids], { from: from[i]!, entropy: true })
           expectClose(together[i]!.logprobs, single!.logprobs, 1e-5)
-          expectClose(together[i]!.entropy!, single!.entropy!, 1e-5)
+          expectClose(together[i]!.entropies!, single!.entropies!, 1e-5)
         }
         await gradientsOf(model, given, { from })
         const shared = await takeGradients(model)
@@ -84,7 +85,7 @@ describe.each(families)('%s', family => {
           const [single] = await model.score([ids], options)
           for (const other of [packed[i]!, padded[i]!]) {
             expectClose(other.logprobs, single!.logprobs, 1e-5)
-            expectClose(other.entropy!, single!.entropy!, 1e-5)
+            expectClose(other.entropies!, single!.entropies!, 1e-5)
           }
         }
         const oneByOne = async (model: LocalModel<'language'>) => {
@@ -196,7 +197,7 @@ test('from: the same numbers, fewer of them', async () => {
   const late = await model.score(given, { entropy: true, from: [5, 3, 1] })
   for (const [i, from] of [5, 3, 1].entries()) {
     expectClose(late[i]!.logprobs, all[i]!.logprobs.slice(from - 1), 1e-6)
-    expectClose(late[i]!.entropy!, all[i]!.entropy!.slice(from - 1), 1e-6)
+    expectClose(late[i]!.entropies!, all[i]!.entropies!.slice(from - 1), 1e-6)
   }
   // With gradients: those before `from` count as zero.
   await model.forwardBackward(
@@ -212,6 +213,42 @@ test('from: the same numbers, fewer of them', async () => {
   expectSameGradients(some, await takeGradients(model))
   model.dispose()
 })
+
+test.each(['on', 'off'] as const)(
+  'holes: what is not trained is left out of the outputs, and has no gradient, packing %s',
+  async packing => {
+    const model = await LocalModel.create(tinyConfig('qwen3'), { role: 'language', seed: 3 })
+    const given = sequences([12, 9, 12, 6])
+    const masks = given.map((ids, i) => Uint8Array.from(ids, (_, t) => Number(t > 2 && (t + i) % 4 !== 0)))
+    const some = given.map((ids, i) => supervisedSequence({ ids, trained: masks[i]!, promptId: '', row: {} }))
+    const options = { entropy: true, packing, from: 3 }
+    const all = await model.score(given, options)
+    const { from: _, ...rest } = options
+    const gathered = (row: Float32Array, i: number) => row.filter((_, t) => masks[i]![t + 3] === 1)
+    for (const [i, { logprobs, entropies }] of (await model.score(some, rest)).entries()) {
+      expectClose(logprobs, gathered(all[i]!.logprobs, i), 1e-6)
+      expectClose(entropies!, gathered(all[i]!.entropies!, i), 1e-6)
+    }
+    const scattered = (i: number, length: number, salt?: number): Float32Array => {
+      let next = 0
+      const values = weights(i, length, salt)
+      return Float32Array.from({ length }, (_, t) => (masks[i]![t + 3] === 1 ? values[next++]! : 0))
+    }
+    await gradientsOf(model, some, rest)
+    const holes = await takeGradients(model)
+    await model.forwardBackward(
+      given,
+      (outputs, indices) =>
+        outputs.map(({ logprobs: { length } }, k) => ({
+          logprobs: scattered(indices[k]!, length),
+          entropies: scattered(indices[k]!, length, 5),
+        })),
+      options,
+    )
+    expectSameGradients(holes, await takeGradients(model), 1e-7)
+    model.dispose()
+  },
+)
 
 test('work runs off the event loop', async () => {
   const config = tinyConfig('qwen2', { hidden: 128, intermediate: 512, headDim: 32, layers: 4, context: 512 })
@@ -252,7 +289,7 @@ test('what cannot be scored is refused by name', async () => {
   await expect(model.forwardBackward([good], () => [{ logprobs: new Float32Array(2) }])).rejects.toThrow(
     'the gradient of sequence 0 has 2 entries, its output 3',
   )
-  await expect(model.forwardBackward([good], () => [{ entropy: new Float32Array(3) }])).rejects.toThrow(
+  await expect(model.forwardBackward([good], () => [{ entropies: new Float32Array(3) }])).rejects.toThrow(
     'forwardBackward(..., { entropy: true })',
   )
   expect(await model.score([])).toEqual([])

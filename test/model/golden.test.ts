@@ -22,9 +22,9 @@ describe.each(['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'sm
 
   test.each(['on', 'off'] as const)('log-probabilities and entropies, packing %s', async packing => {
     const scores = await model.score(sequences, { entropy: true, packing })
-    for (const [i, { logprobs, entropy }] of scores.entries()) {
+    for (const [i, { logprobs, entropies }] of scores.entries()) {
       expectClose(logprobs, golden.rows[i]!.token_logprobs)
-      expectClose(entropy!, golden.rows[i]!.entropy.slice(0, -1))
+      expectClose(entropies!, golden.rows[i]!.entropy.slice(0, -1))
     }
   })
 

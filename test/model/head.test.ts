@@ -86,9 +86,9 @@ test('gradients of log-probabilities and entropies are those of finite differenc
   const options = { entropy: true, temperature: 1.4 }
   const loss = async (): Promise<number> => {
     let sum = 0
-    for (const [i, { logprobs, entropy }] of (await model.score(given, options)).entries()) {
+    for (const [i, { logprobs, entropies }] of (await model.score(given, options)).entries()) {
       for (const [t, value] of logprobs.entries()) sum += weights(i, logprobs.length)[t]! * value
-      for (const [t, value] of entropy!.entries()) sum += weights(i, logprobs.length, 5)[t]! * value
+      for (const [t, value] of entropies!.entries()) sum += weights(i, logprobs.length, 5)[t]! * value
     }
     return sum
   }
@@ -97,7 +97,7 @@ test('gradients of log-probabilities and entropies are those of finite differenc
     (outputs, indices) =>
       outputs.map(({ logprobs }, k) => ({
         logprobs: weights(indices[k]!, logprobs.length),
-        entropy: weights(indices[k]!, logprobs.length, 5),
+        entropies: weights(indices[k]!, logprobs.length, 5),
       })),
     options,
   )
@@ -127,14 +127,14 @@ test('a temperature divides the logits', async () => {
   const normalizer = Math.log(scaled.reduce((sum, value) => sum + Math.exp(value), 0))
   expect(scored!.logprobs[0]).toBeCloseTo(scaled[4]! - normalizer, 4)
   const entropy = scaled.reduce((sum, value) => sum - Math.exp(value - normalizer) * (value - normalizer), 0)
-  expect(scored!.entropy![0]).toBeCloseTo(entropy, 4)
+  expect(scored!.entropies![0]).toBeCloseTo(entropy, 4)
   model.dispose()
 })
 
 test('nothing to predict gives empty arrays', async () => {
   const model = await LocalModel.create(tinyConfig('qwen2'), { role: 'language', seed: 5 })
   const [one, two] = await model.score([sequenceOf(1, 1), sequenceOf(4, 2)], { from: [1, 4], entropy: true })
-  for (const { logprobs, entropy } of [one!, two!]) expect([logprobs.length, entropy!.length]).toEqual([0, 0])
+  for (const { logprobs, entropies } of [one!, two!]) expect([logprobs.length, entropies!.length]).toEqual([0, 0])
   model.dispose()
 })
 
@@ -156,7 +156,7 @@ test('with a vocabulary of 32k, memory does not grow with tokens times vocabular
       (outputs, indices) =>
         outputs.map(({ logprobs }, k) => ({
           logprobs: weights(indices[k]!, logprobs.length),
-          entropy: weights(indices[k]!, logprobs.length, 5),
+          entropies: weights(indices[k]!, logprobs.length, 5),
         })),
       { entropy: true },
     ),

@@ -1,7 +1,8 @@
 /** What every TokenModel keeps, whatever it computes with. `make` gives the same model each time. */
 import { expect, test } from 'vitest'
-import type { Gradients, Outputs, Role, Sequence, TokenModel, TrainStepOptions } from '../../src/model/index.js'
+import type { Gradients, ModelInput, Outputs, Role, TokenModel, TrainStepOptions } from '../../src/model/index.js'
 import { roles } from '../../src/model/outputs.js'
+import { supervisedSequence } from '../../src/sequence/index.js'
 import { expectClose, sequences, temporary } from '../support/models.js'
 
 const numbers = (output: Outputs[Role]): Float32Array => {
@@ -26,13 +27,19 @@ export function tokenModelContract<R extends Role>(name: string, make: () => Pro
     for (const model of models) model.dispose()
   }
   const given = (model: TokenModel<R>): Int32Array[] => sequences([5, 9, 2, 7], Math.min(37, model.vocabSize))
-  const train = async (model: TokenModel<R>, some: readonly Sequence[], offset = 0, scale = 1): Promise<void> =>
+  const train = async (model: TokenModel<R>, some: readonly ModelInput[], offset = 0, scale = 1): Promise<void> =>
     model.forwardBackward(some, (outputs, indices) =>
       outputs.map((out, k) => gradientOf(out, indices[k]! + offset, scale)),
     )
   const scores = async (model: TokenModel<R>): Promise<Float32Array[]> =>
     (await model.score(given(model))).map(output => numbers(output))
   const rates: TrainStepOptions = { lr: 1e-2 }
+  /** The sequences of `given`, trained where `isTrained` says so. */
+  const trainedAt = (model: TokenModel<R>, isTrained: (token: number, length: number) => boolean) =>
+    given(model).map((ids, i) => {
+      const trained = Uint8Array.from(ids, (_, t) => Number(isTrained(t, ids.length)))
+      return supervisedSequence({ ids, trained, promptId: `prompt ${i}`, row: {} })
+    })
 
   test(`${name}: says what it is`, () =>
     withModels(1, async model => {
@@ -79,6 +86,70 @@ export function tokenModelContract<R extends Role>(name: string, make: () => Pro
       // The gradients are negative throughout: less loss is larger outputs.
       const sum = (rows: Float32Array[]): number => rows.flatMap(row => [...row]).reduce((total, x) => total + x, 0)
       expect(sum(after)).toBeGreaterThan(sum(before))
+    }))
+
+  test(`${name}: a sequence has one number per trained token, in outputs and in gradients`, () =>
+    withModels(4, async (holes, whole, suffix, late) => {
+      // Holes in the middle and at the end; the last but one token is trained in every sequence.
+      const some = trainedAt(
+        holes,
+        (t, length) => (t % 3 !== 0 && t !== length - 1) || t === length - 2 || length === 2,
+      )
+      const all = await scores(whole)
+      const at = (i: number, row: Float32Array): Float32Array =>
+        holes.role === 'reward' ? row : row.filter((_, t) => some[i]!.trained[t + 1] === 1)
+      for (const packing of ['on', 'off'] as const)
+        for (const [i, output] of (await holes.score(some, { packing })).entries())
+          expectClose(numbers(output), at(i, all[i]!), 1e-6)
+      await holes.forwardBackward(some, (outputs, indices) =>
+        outputs.map((output, k) => gradientOf(output, indices[k]!)),
+      )
+      // The same gradient, with zeros where a token is not trained.
+      await whole.forwardBackward(given(whole), (outputs, indices) =>
+        outputs.map((output, k) => {
+          if ('score' in output) return gradientOf(output, indices[k]!)
+          const { trained } = some[indices[k]!]!
+          let next = 0
+          const spread = numbers(output).map((_, t) =>
+            trained[t + 1] === 1 ? -(1.5 + Math.sin(indices[k]! + 0.7 * next++)) : 0,
+          )
+          return ('logprobs' in output ? { logprobs: spread } : { values: spread }) as Gradients[R]
+        }),
+      )
+      expect((await holes.step(rates)).norm).toBeCloseTo((await whole.step(rates)).norm, 4)
+      const after = await scores(whole)
+      for (const [i, row] of (await scores(holes)).entries()) expectClose(row, after[i]!, 1e-5)
+      if (suffix.role === 'reward') return
+      // Without holes: the bits of \`from\`.
+      const from = [4, 3, 1, 2]
+      const ends = given(suffix).map((ids, i) =>
+        supervisedSequence({ ids, trained: new Uint8Array(ids.length).fill(1, from[i]!), promptId: '', row: {} }),
+      )
+      const gradients = (outputs: readonly Outputs[R][], indices: readonly number[]) =>
+        outputs.map((output, k) => gradientOf(output, indices[k]!))
+      expect(await suffix.score(ends)).toEqual(await late.score(given(late), { from }))
+      await suffix.forwardBackward(ends, gradients)
+      await late.forwardBackward(given(late), gradients, { from })
+      expect(await suffix.step(rates)).toEqual(await late.step(rates))
+      expect(await scores(suffix)).toEqual(await scores(late))
+    }))
+
+  test(`${name}: a sequence without trained tokens, and \`from\` beside a sequence, are refused`, () =>
+    withModels(1, async model => {
+      const nothing = trainedAt(model, () => false)
+      const something = trainedAt(model, () => true)
+      if (model.role === 'reward')
+        expect((await model.score(nothing)).map(output => numbers(output))).toEqual(await scores(model))
+      else {
+        for (const [call, why] of [
+          [() => model.score(nothing), 'sequence 0 has no trained token'],
+          [() => train(model, nothing), 'sequence 0 has no trained token'],
+          [() => model.score(something, { from: 1 }), 'leave `from` out'],
+        ] as const) {
+          await expect(call()).rejects.toThrow(RangeError)
+          await expect(call()).rejects.toThrow(why)
+        }
+      }
     }))
 
   test(`${name}: the version counts steps; a step needs gradients, and drops them`, () =>

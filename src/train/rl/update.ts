@@ -15,7 +15,7 @@ import {
   type ValueStatistics,
   valueLoss,
 } from '../../maths/index.js'
-import type { Outputs, Sequence, TokenModel } from '../../model/index.js'
+import type { ModelInput, Outputs, TokenModel } from '../../model/index.js'
 import type { StepRates } from '../config/common.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 import { type MadeStep, untilStepped } from '../run/optimizer-step.js'
@@ -86,11 +86,11 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
       sums.policy += result.policy
       sums.kl += result.kl ?? 0
       hasKl ||= result.kl !== undefined
-      for (const output of outputs) for (const one of output.entropy ?? []) sums.entropy += one
+      for (const output of outputs) for (const one of output.entropies ?? []) sums.entropy += one
       statistics.push(result.statistics)
       return result.gradients.map(({ logprobs: gradient, entropies }) => ({
         logprobs: Float32Array.from(gradient),
-        ...(entropies ? { entropy: Float32Array.from(entropies) } : {}),
+        ...(entropies ? { entropies: Float32Array.from(entropies) } : {}),
       }))
     },
     { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy, packing: options.packing },
@@ -149,7 +149,7 @@ async function addPtx(
 
 function objectiveSample(
   one: Experience,
-  { logprobs, entropy }: Outputs['language'],
+  { logprobs, entropies }: Outputs['language'],
   { objective: { tisCap }, sampling }: PolicyUpdateOptions,
 ): ObjectiveSample {
   return {
@@ -158,7 +158,7 @@ function objectiveSample(
     oldLogprobs: one.logprobs,
     advantages: one.advantages,
     refLogprobs: one.refLogprobs,
-    ...(entropy ? { entropies: entropy } : {}),
+    ...(entropies ? { entropies } : {}),
     ...(hasMask(one) ? { lossMask: one.lossMask } : {}),
     ...(tisCap == null
       ? {}
@@ -217,7 +217,7 @@ function named({ group, sample }: Experience): TrainingRow {
   return { where: `prompt ${group}, sample ${sample}`, rowId: group }
 }
 
-function sequenceOf({ promptIds, responseIds }: Experience): Sequence {
+function sequenceOf({ promptIds, responseIds }: Experience): ModelInput {
   const whole = new Int32Array(promptIds.length + responseIds.length)
   whole.set(promptIds)
   whole.set(responseIds, promptIds.length)

@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as m from '../../../src/model/index.js'
+import { type Wanted, wantedPositions } from '../../../src/model/model-input.js'
 
 const refuse = (wrong: boolean, why: string): void => {
   if (wrong) throw new m.ModelError(why)
@@ -25,21 +26,24 @@ export class ScriptedModel<R extends m.Role> implements m.TokenModel<R> {
   }
 
   /** The numbers of a sequence: where, how much, and their derivatives by the weights of the token there. */
-  private outputs(sequence: m.Sequence, i: number, { from = 1 }: m.TrainOptions) {
-    const [ids, first] = [m.idsOf(sequence), typeof from === 'number' ? from : from[i]!]
-    return Array.from(this.role === 'reward' ? ids.subarray(-1) : ids.subarray(first - 1, -1), (token, k) => {
+  private outputs(input: m.ModelInput, { start, end, kept }: Wanted) {
+    const ids = m.idsOf(input)
+    const places = kept ?? Int32Array.from({ length: end - start }, (_, k) => k)
+    return Array.from(places, k => {
+      const token = ids[start + k]!
       const row = this.weights[token]!
       if (this.role !== 'language') return { token, value: row[0]!, slope: [1] }
       const sum = row.reduce((total, x) => total + Math.exp(x), 0)
-      const slope = row.map((x, j) => Number(j === ids[first + k]) - Math.exp(x) / sum)
-      return { token, value: row[ids[first + k]!]! - Math.log(sum), slope }
+      const slope = row.map((x, j) => Number(j === ids[start + k + 1]) - Math.exp(x) / sum)
+      return { token, value: row[ids[start + k + 1]!]! - Math.log(sum), slope }
     })
   }
 
-  async score(sequences: readonly m.Sequence[], options: m.ScoreOptions = {}): Promise<m.Outputs[R][]> {
+  async score(sequences: readonly m.ModelInput[], options: m.ScoreOptions = {}): Promise<m.Outputs[R][]> {
     refuse(this.away, 'offloaded; reload() brings it back')
+    const wanted = wantedPositions(this.role, sequences, { ...options, padding: undefined })
     return sequences.map((one, i) => {
-      const values = Float32Array.from(this.outputs(one, i, options), ({ value }) => value)
+      const values = Float32Array.from(this.outputs(one, wanted(i)), ({ value }) => value)
       const roles = { language: { logprobs: values }, value: { values }, reward: { score: values[0]! } }
       return roles[this.role] as m.Outputs[R]
     })
@@ -47,6 +51,7 @@ export class ScriptedModel<R extends m.Role> implements m.TokenModel<R> {
 
   async forwardBackward(...[given, loss, options = {}]: Parameters<m.TokenModel<R>['forwardBackward']>): Promise<void> {
     const scored = await this.score(given, options)
+    const wanted = wantedPositions(this.role, given, { ...options, padding: undefined })
     this.half = true
     this.gradient ??= this.weights.map(row => row.map(() => 0))
     for (const [i, one] of given.entries()) {
@@ -55,7 +60,7 @@ export class ScriptedModel<R extends m.Role> implements m.TokenModel<R> {
       if (answer.length !== 1) throw new RangeError(`1 output needs 1 gradient, got ${answer.length}`)
       const slopes = Object.values(answer[0]!).flatMap(part => (typeof part === 'number' ? part : [...part]))
       if (!slopes.every(Number.isFinite)) throw new m.NonFiniteError('the gradient', i)
-      for (const [k, { token, slope }] of this.outputs(one, i, options).entries())
+      for (const [k, { token, slope }] of this.outputs(one, wanted(i)).entries())
         for (const [j, by] of slope.entries()) this.gradient[token]![j]! += by * (slopes[k] ?? 0)
     }
     this.half = false

@@ -103,8 +103,8 @@ test('tokens of highest entropy: the mask of a scored rollout, and the same from
   const scored = await Promise.all(
     rollout.map(async one => {
       const whole = Int32Array.of(...one.promptIds, ...one.responseIds)
-      const [{ entropy } = {}] = await scoring.score([whole], { from: one.promptIds.length, entropy: true })
-      return { ...one, entropy, lossMask: highEntropyMask(entropy!, highEntropyTokenRatio) }
+      const [{ entropies } = {}] = await scoring.score([whole], { from: one.promptIds.length, entropy: true })
+      return { ...one, entropy: entropies, lossMask: highEntropyMask(entropies!, highEntropyTokenRatio) }
     }),
   )
   scoring.dispose()
