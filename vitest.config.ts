@@ -1,4 +1,4 @@
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, type UserWorkspaceConfig } from 'vitest/config'
 
 /** They replace modules, or set the environment before they load them. */
 const replacing = [
@@ -21,25 +21,28 @@ const measuring = [
 const oneThread = ['test/{evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts']
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
 const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts']
-const setupFiles = ['test/support/one-thread.ts']
+
+const shared = {
+  setupFiles: ['test/support/each-file.ts'],
+  // A native crash then kills a process of its own, not the whole report.
+  pool: 'forks',
+  // Most of what concurrent tests do is waiting.
+  maxConcurrency: 16,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+} satisfies UserWorkspaceConfig['test']
+const oneThreaded = { ...shared, setupFiles: [...shared.setupFiles, 'test/support/one-thread.ts'] }
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/temporary.ts', 'test/support/reward-process.ts'],
-    setupFiles: ['test/support/each-file.ts'],
-    // A native crash then kills a process of its own, not the whole report.
-    pool: 'forks',
+    globalSetup: 'test/support/global-setup.ts',
     // Some wait for servers and disks most of the time.
     maxWorkers: 3,
-    // Most of what concurrent tests do is waiting.
-    maxConcurrency: 16,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
     // Where they can, files share a process: to load everything anew takes as long as many of the tests.
     projects: [
       {
-        extends: true,
         test: {
+          ...shared,
           name: 'together',
           include: ['test/**/*.test.ts'],
           exclude: [...exclude, ...oneThread, ...measuring, ...replacing],
@@ -47,17 +50,16 @@ export default defineConfig({
         },
       },
       {
-        extends: true,
         test: {
+          ...oneThreaded,
           name: 'one thread',
           include: oneThread,
           exclude: [...exclude, ...measuring, ...replacing],
-          setupFiles,
           isolate: false,
         },
       },
-      { extends: true, test: { name: 'measuring', include: measuring, exclude, setupFiles } },
-      { extends: true, test: { name: 'replacing', include: replacing, exclude } },
+      { test: { ...oneThreaded, name: 'measuring', include: measuring, exclude } },
+      { test: { ...shared, name: 'replacing', include: replacing, exclude } },
     ],
   },
 })

@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.device.test.ts'],
     env: { WHETSTONE_TEST_DEVICE: process.env.WHETSTONE_TEST_DEVICE ?? 'cuda' },
-    globalSetup: 'test/support/reward-process.ts',
+    globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/each-file.ts',
     pool: 'forks',
     maxWorkers: 1,

@@ -7,6 +7,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.real.test.ts'],
+    globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/each-file.ts',
     pool: 'forks',
     maxWorkers: 1,

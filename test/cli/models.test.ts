@@ -1,16 +1,19 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { type Binary, buildBinary } from '../support/binary.js'
+import { runWhetstone, startWhetstone } from '../support/child.js'
+import { cli } from '../support/cli.js'
+import { temporaryDirectory } from '../support/files.js'
 import { expectClose, fixture, readCase } from '../support/models.js'
 
 const tokenizerDirectory = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
-let binary: Binary
+const folder = temporaryDirectory()
+const run = (args: readonly string[]) => cli(args, { cwd: folder })
 let tiny: string
-const path = (name: string): string => join(binary.folder, name)
+const path = (name: string): string => join(folder, name)
 const write = (name: string, rows: readonly unknown[]): string => {
   const lines = rows.map(row => (typeof row === 'string' ? row : JSON.stringify(row)))
   writeFileSync(path(name), lines.map(line => `${line}\n`).join(''))
@@ -22,29 +25,18 @@ const read = <T>(name: string): T[] =>
     .split('\n')
     .map(line => JSON.parse(line) as T)
 
-/** Calls back when the temporary directory of `stopped-init` is there. */
-function waitForTemporary(then: () => void): void {
-  const timer = setInterval(() => {
-    if (!readdirSync(binary.folder).some(name => name.startsWith('.stopped-init'))) return
-    clearInterval(timer)
-    then()
-  }, 2)
-}
-
 const shape = '--hidden 32 --intermediate 48 --layers 2 --heads 4 --kv-heads 2 --context 512'.split(' ')
 
 beforeAll(async () => {
-  binary = buildBinary()
   const args = ['--family', 'qwen2', ...shape, '--seed', '7', '--tokenizer', tokenizerDirectory, '--out', 'tiny']
-  expect(await binary.run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
+  expect(await run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
   tiny = path('tiny')
 })
-afterAll(() => binary.remove())
 
 describe('init', () => {
   test.each(['olmo2', 'smollm3'])('a family of norms, or of layers, of its own: %s', async family => {
     const args = ['--family', family, ...shape, '--tokenizer', tokenizerDirectory, '--out', family]
-    expect(await binary.run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
+    expect(await run(['init', ...args])).toMatchObject({ code: 0, stderr: '' })
     const model = await LocalModel.load(path(family), { role: 'language' })
     expect(model.config.decoder.family).toBe(family)
     const [{ logprobs }] = (await model.score([Int32Array.of(5, 6, 7, 8)])) as [{ logprobs: Float32Array }]
@@ -54,7 +46,7 @@ describe('init', () => {
   })
 
   test('a size by name: a directory that loads, with the tokenizer and what generation needs', async () => {
-    const ran = await binary.run(
+    const ran = await run(
       ['init', '--family', 'qwen3', '--size', '2m', '--layers', '1', '--no-tie', '--dtype', 'bfloat16'].concat([
         '--tokenizer',
         tokenizerDirectory,
@@ -63,7 +55,7 @@ describe('init', () => {
       ]),
     )
     // 2 x 2000 x 128 of embedding and output, and one layer of 246,080 weights.
-    expect(ran).toEqual({
+    expect(ran).toMatchObject({
       code: 0,
       stderr: '',
       stdout: 'sized: Qwen3ForCausalLM with 758,208 parameters, 2,000 tokens, bfloat16, 1.5 MB\n',
@@ -93,7 +85,7 @@ describe('init', () => {
     const checksums: string[] = []
     for (const seed of ['7', '8']) {
       const args = ['--family', 'qwen2', ...shape, '--seed', seed, '--tokenizer', tokenizerDirectory]
-      await binary.run(['init', ...args, '--out', `seed-${seed}`])
+      await run(['init', ...args, '--out', `seed-${seed}`])
     }
     for (const directory of ['tiny', 'seed-7', 'seed-8']) {
       const model = await LocalModel.load(path(directory))
@@ -107,37 +99,40 @@ describe('init', () => {
   test('a directory with something in it is left alone; an empty one is used', async () => {
     const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out']
     mkdirSync(path('empty'))
-    expect(await binary.run([...args, 'empty'])).toMatchObject({ code: 0 })
+    expect(await run([...args, 'empty'])).toMatchObject({ code: 0 })
     const before = readFileSync(path('tiny/config.json'), 'utf8')
-    expect(await binary.run([...args, 'tiny'])).toMatchObject({
+    expect(await run([...args, 'tiny'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('tiny is not empty; nothing is overwritten'),
     })
     expect(readFileSync(path('tiny/config.json'), 'utf8')).toBe(before)
-    expect(readdirSync(binary.folder).filter(name => name.endsWith('.tmp'))).toEqual([])
+    expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([])
   })
 
   test('twice at once: one directory, and one line that says why there is not another', async () => {
     const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out', 'raced']
-    const ran = await Promise.all([binary.run(args), binary.run(args)])
+    const ran = await Promise.all([args, args].map(one => runWhetstone(one, { cwd: folder })))
     expect(ran.map(({ code }) => code).sort()).toEqual([0, 1])
     expect(ran.find(({ code }) => code === 1)!.stderr).toMatch(/^whetstone: \S*raced[^\n]*\n$/)
-    expect(readdirSync(binary.folder).filter(name => /^\..*raced/.test(name))).toEqual([])
+    expect(readdirSync(folder).filter(name => /^\..*raced/.test(name))).toEqual([])
     const model = await LocalModel.load(path('raced'))
     model.dispose()
   })
 
   test('interrupted, it leaves nothing', async () => {
     const args = ['--family', 'llama', '--size', '26m', '--tokenizer', tokenizerDirectory, '--out', 'stopped-init']
-    const before = readdirSync(binary.folder)
-    const ran = await binary.run(['init', ...args], { signal: 'SIGHUP', onStart: kill => waitForTemporary(kill) })
+    const before = readdirSync(folder)
+    const child = startWhetstone(['init', ...args], { cwd: folder })
+    const made = () => readdirSync(folder).some(name => name.startsWith('.stopped-init'))
+    await vi.waitUntil(made, { timeout: 30_000, interval: 2 })
+    const ran = await child.kill('SIGHUP')
     expect(ran).toMatchObject({ code: 129, stderr: 'Interrupted. stopped-init was not written.\n' })
-    expect(readdirSync(binary.folder)).toEqual(before)
+    expect(readdirSync(folder)).toEqual(before)
   })
 
   test.each(['/sys/model', '/dev/null/model'])('%s, where nothing can be written, is one line', async out => {
     const args = ['init', '--family', 'llama', ...shape, '--tokenizer', tokenizerDirectory, '--out', out]
-    const ran = await binary.run(args)
+    const ran = await run(args)
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/^whetstone: [^\n]*\n$/) })
     expect(ran.stderr).toContain(out)
   })
@@ -160,13 +155,13 @@ describe('init', () => {
     ],
     [['--family', 'qwen2', '--size', '2m', '--layrs', '6'], 'there is no option --layrs; did you mean --layers?'],
   ])('misuse: %j', async (args, message) => {
-    expect(await binary.run(['init', ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+    expect(await run(['init', ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
   })
 })
 
 describe('score', () => {
   const score = (model: string, input: string, output: string, ...more: string[]) =>
-    binary.run(['score', '--model', model, '--input', input, '--output', output, ...more])
+    run(['score', '--model', model, '--input', input, '--output', output, ...more])
 
   test.each(['on', 'off'])("ids: transformers' log-probabilities and entropies, packing %s", async packing => {
     const golden = readCase<{ sequences: number[][]; rows: { token_logprobs: number[]; entropy: number[] }[] }>('qwen3')
@@ -298,7 +293,7 @@ describe('score', () => {
       stderr: expect.stringContaining("line 1: 513 tokens, and the model's context is 512"),
     })
     expect(existsSync(path('long.out'))).toBe(false)
-    expect(readdirSync(binary.folder).filter(name => name.endsWith('.tmp'))).toEqual([])
+    expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([])
   })
 
   test.each([
@@ -321,7 +316,7 @@ describe('score', () => {
     ],
   ])('misuse: %j', async (args, code, message) => {
     write('ok.jsonl', [{ ids: [1, 2] }])
-    const ran = await binary.run(['score', '--model', tiny, ...args])
+    const ran = await run(['score', '--model', tiny, ...args])
     expect(ran).toMatchObject({ code, stderr: expect.stringContaining(message) })
     expect(ran.stderr).not.toContain('    at ')
     expect(existsSync(path('x'))).toBe(false)
@@ -360,17 +355,16 @@ describe('score', () => {
       ['SIGINT', 130],
       ['SIGHUP', 129],
     ] as const) {
-      const stopped = await binary.run(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
-        signal,
-        onStderr: (text, interrupt) => {
-          if (/^ {2}scoring \d+ % of [\d,]+ tokens\n$/.test(text)) interrupt()
-        },
+      const child = startWhetstone(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
+        cwd: folder,
       })
+      await child.waitFor(/^ {2}scoring \d+ % of [\d,]+ tokens\n/)
+      const stopped = await child.kill(signal)
       expect(stopped).toMatchObject({
         code,
         stderr: expect.stringContaining('Interrupted. stopped.out was not written.'),
       })
-      expect(readdirSync(binary.folder).filter(name => /stopped/.test(name))).toEqual([])
+      expect(readdirSync(folder).filter(name => /stopped/.test(name))).toEqual([])
     }
   })
 })
@@ -387,7 +381,7 @@ test('a chat template that is wrong is named by its file, an unknown role by its
     },
     { messages: [{ role: 'asistant', content: 'Hi' }] },
   ])
-  const score = (model: string) => binary.run(['score', '--model', model, '--input', input, '--output', 'roles.out'])
+  const score = (model: string) => run(['score', '--model', model, '--input', input, '--output', 'roles.out'])
   expect((await score(path('bad-template'))).stderr).toContain(
     `whetstone: ${path('bad-template/chat_template.jinja')}: the chat template does not parse`,
   )
@@ -405,12 +399,12 @@ test('an adapter of what adapters are not supported for is one line', async () =
   cpSync(join(fixture('qwen2-lora'), 'adapter_model.safetensors'), path('lm-head/adapter_model.safetensors'))
   const input = write('one.jsonl', [{ ids: [1, 2] }])
   const args = ['--model', fixture('qwen2'), '--adapter', path('lm-head'), '--input', input, '--output', 'lm-head.out']
-  const ran = await binary.run(['score', ...args])
+  const ran = await run(['score', ...args])
   expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/^whetstone: [^\n]*lm_head[^\n]*\n$/) })
 })
 
 test.each(['init', 'score'])('%s --help', async verb => {
-  expect(await binary.run([verb, '--help'])).toMatchObject({
+  expect(await run([verb, '--help'])).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(`Usage: whetstone ${verb}`),
   })

@@ -1,38 +1,19 @@
 /** What `npm pack` makes is all it takes: it runs in another directory, with the packages that its manifest names and no others. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { compiled, repository } from '../support/compiled.js'
+import { temporaryDirectory } from '../support/files.js'
 
-const repository = fileURLToPath(new URL('../..', import.meta.url))
 const manifest: { version: string; dependencies: Record<string, string>; exports: Record<string, unknown> } =
   JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-package-'))
-const clone = join(folder, 'clone')
+const folder = temporaryDirectory()
 const app = join(folder, 'app')
 const installed = join(app, 'node_modules/whetstone')
 
 beforeAll(() => {
-  // A clone that is compiled anew, so that the package is of the sources as they are.
-  mkdirSync(clone)
-  for (const name of [...['src', 'install', 'native', 'docs', 'package.json', 'README.md', 'LICENSE'], 'tsconfig.json'])
-    cpSync(join(repository, name), join(clone, name), { recursive: true })
-  cpSync(join(repository, 'tsconfig.build.json'), join(clone, 'tsconfig.build.json'))
-  symlinkSync(join(repository, 'node_modules'), join(clone, 'node_modules'))
-  execFileSync(process.execPath, ['install/build-javascript.mjs'], { cwd: clone, stdio: 'pipe' })
-  execFileSync('npm', ['pack', '--pack-destination', folder, '--offline'], { cwd: clone, stdio: 'pipe' })
+  execFileSync('npm', ['pack', '--pack-destination', folder, '--offline'], { cwd: compiled(), stdio: 'pipe' })
 
   mkdirSync(installed, { recursive: true })
   const archive = join(folder, `whetstone-${manifest.version}.tgz`)
@@ -47,7 +28,6 @@ beforeAll(() => {
   symlinkSync('../whetstone/install/whetstone.mjs', join(app, 'node_modules/.bin/whetstone'))
   writeFileSync(join(app, 'package.json'), '{"type":"module"}')
 }, 240_000)
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const whetstone = (...args: string[]) =>
   spawnSync(process.execPath, [join(app, 'node_modules/.bin/whetstone'), ...args], { cwd: app, encoding: 'utf8' })

@@ -2,21 +2,19 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { dataFiles, dataPath, type Measurement, pairedRise, type Speaker } from '../../src/demo/index.js'
 import { Run } from '../../src/run/index.js'
-import { type Binary, buildBinary, type Ran } from '../support/binary.js'
+import { type Ended, runWhetstone } from '../support/child.js'
+import { temporaryDirectory } from '../support/files.js'
 
-let whetstone: Binary
-let ran: Ran
-const at = (...path: string[]) => join(whetstone.folder, 'out', 'seed-5', ...path)
+const folder = temporaryDirectory()
+let ran: Ended
+const at = (...path: string[]) => join(folder, 'out', 'seed-5', ...path)
 
 beforeAll(async () => {
-  whetstone = buildBinary()
-  ran = await whetstone.run(['demo', '--quick', '--out', 'out', '--seed', '5', '--seeds', '1'])
+  ran = await runWhetstone(['demo', '--quick', '--out', 'out', '--seed', '5', '--seeds', '1'], { cwd: folder })
 }, 600_000)
-
-afterAll(() => whetstone?.remove())
 
 interface Kept {
   seed: number
@@ -25,7 +23,7 @@ interface Kept {
   measurements: Record<Speaker, Measurement>
 }
 
-const kept = (): Kept[] => JSON.parse(readFileSync(join(whetstone.folder, 'out', 'demo.json'), 'utf8'))
+const kept = (): Kept[] => JSON.parse(readFileSync(join(folder, 'out', 'demo.json'), 'utf8'))
 
 test('every stage says how long it took and how accuracy moved, and the end says how to go on', () => {
   expect(ran.stderr).not.toMatch(/whetstone:/)
@@ -82,7 +80,7 @@ test('it leaves runs, models and the picture, in both formats', async () => {
 })
 
 test('a directory with something in it is left alone', async () => {
-  const again = await whetstone.run(['demo', '--quick', '--out', 'out'])
+  const again = await runWhetstone(['demo', '--quick', '--out', 'out'], { cwd: folder })
   expect(again.code).toBe(1)
   expect(again.stderr).toContain('not empty')
 })

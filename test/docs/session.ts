@@ -7,9 +7,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Readable } from 'node:stream'
-import { expect, vi } from 'vitest'
-import { main } from '../../src/cli/main.js'
+import { expect } from 'vitest'
+import { cli } from '../support/cli.js'
 import type { Command } from './blocks.js'
 
 /** Options that make a training of a page small, by verb: what `--set` takes. */
@@ -26,9 +25,11 @@ export async function type({ line, shown }: Command, smaller: Smaller): Promise<
   const words = execFileSync('bash', ['-uc', `printf '%s\\0' ${line.replace(/^npx /, '')}`], { encoding: 'utf8' })
   const args = words.split('\0').slice(1, -1)
   const settings = args.includes('--config') ? (smaller[args[0]!] ?? []) : []
-  const { code, printed } = await run([...args, ...settings.flatMap(one => ['--set', one])])
-  expect(code, `${line}\n${printed}`).toBe(0)
-  return printed
+  // A verb that asks something gets these lines.
+  const input = 'What is 2 + 2?\n/quit\n'
+  const { code, output } = await cli([...args, ...settings.flatMap(one => ['--set', one])], { input })
+  expect(code, `${line}\n${output}`).toBe(0)
+  return output
 }
 
 function showFile(file: string, shown: string): string {
@@ -38,27 +39,4 @@ function showFile(file: string, shown: string): string {
     writeFileSync(file, shown)
   }
   return shown
-}
-
-async function run(args: string[]): Promise<{ code: number; printed: string }> {
-  let printed = ''
-  const take = (text: unknown): true => {
-    printed += String(text)
-    return true
-  }
-  const spies = [
-    vi.spyOn(console, 'log').mockImplementation(text => void take(`${text}\n`)),
-    vi.spyOn(console, 'error').mockImplementation(text => void take(`${text}\n`)),
-    vi.spyOn(process.stdout, 'write').mockImplementation(take),
-    vi.spyOn(process.stderr, 'write').mockImplementation(take),
-  ]
-  // Whoever is asked something says this.
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin')!
-  Object.defineProperty(process, 'stdin', { value: Readable.from(['What is 2 + 2?\n', '/quit\n']), configurable: true })
-  try {
-    return { code: await main(args), printed }
-  } finally {
-    Object.defineProperty(process, 'stdin', stdin)
-    for (const spy of spies) spy.mockRestore()
-  }
 }

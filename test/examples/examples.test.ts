@@ -3,13 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Binary, buildBinary } from '../support/binary.js'
+import { runWhetstone } from '../support/child.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
 const directories = readdirSync(examples, { withFileTypes: true }).filter(entry => entry.isDirectory())
-let whetstone: Binary
+const folder = temporaryDirectory()
 
 /** Options behind a command that only make it shorter. */
 const smaller: Readonly<Record<string, string>> = {
@@ -20,12 +21,9 @@ const smaller: Readonly<Record<string, string>> = {
 }
 
 beforeAll(async () => {
-  whetstone = buildBinary()
-  cpSync(examples, join(whetstone.folder, 'examples'), { recursive: true })
+  cpSync(examples, join(folder, 'examples'), { recursive: true })
   await runReadme('README.md')
 }, 300_000)
-
-afterAll(() => whetstone?.remove())
 
 /** Runs every command of the page, and gives what the last one printed. */
 async function runReadme(page: string): Promise<string> {
@@ -40,13 +38,15 @@ async function runReadme(page: string): Promise<string> {
 async function runCommand(command: string): Promise<string> {
   const [program, ...rest] = command.split(' ').flatMap(expand)
   if (program === 'node') {
-    const { status, stdout, stderr } = spawnSync(process.execPath, rest, { cwd: whetstone.folder, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, rest, { cwd: folder, encoding: 'utf8' })
     expect(status, `${command}\n${stderr}`).toBe(0)
     return stdout
   }
   expect([program, rest[0]]).toEqual(['npx', 'whetstone'])
   const [, verb, ...args] = rest
-  const { code, stdout, stderr } = await whetstone.run([verb!, ...args, ...(smaller[verb!]?.split(' ') ?? [])])
+  const { code, stdout, stderr } = await runWhetstone([verb!, ...args, ...(smaller[verb!]?.split(' ') ?? [])], {
+    cwd: folder,
+  })
   expect(code, `${command}\n${stderr}`).toBe(0)
   return stdout
 }
@@ -62,7 +62,7 @@ function expand(word: string): string[] {
 }
 
 const finished = async (run: string): Promise<void> => {
-  expect((await Run.read(join(whetstone.folder, 'runs', run))).status).toBe('finished')
+  expect((await Run.read(join(folder, 'runs', run))).status).toBe('finished')
 }
 
 test('every directory has a README that the list names, a config and rows', () => {
@@ -79,7 +79,7 @@ test('every directory has a README that the list names, a config and rows', () =
 test('GRPO on rows in the format of GSM8K', async () => {
   await runReadme('gsm8k-grpo/README.md')
   await finished('gsm8k-grpo')
-  expect(existsSync(join(whetstone.folder, 'runs/gsm8k-grpo.svg'))).toBe(true)
+  expect(existsSync(join(folder, 'runs/gsm8k-grpo.svg'))).toBe(true)
 }, 120_000)
 
 test('a reward model and PPO on dialogues in the format of HH-RLHF', async () => {

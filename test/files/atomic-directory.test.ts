@@ -1,29 +1,11 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { FileWriteError, recoverDirectory, writeDirectoryAtomic } from '../../src/files/index.js'
-import { type Compiled, compile, runChild } from '../support/compiled.js'
-
-const made: string[] = []
-function temporaryDirectory(): string {
-  made.push(realpathSync(mkdtempSync(join(tmpdir(), 'whetstone-directory-'))))
-  return made.at(-1)!
-}
-afterAll(() => {
-  for (const directory of made) rmSync(directory, { recursive: true, force: true })
-})
+import { runChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const all = { replaces: () => true }
 const filling = (content: string) => async (at: string) => {
@@ -114,15 +96,9 @@ test('racing writers: one whole directory, and nothing beside it', async () => {
 })
 
 describe('a process that is killed', () => {
-  let compiled: Compiled
-  beforeAll(() => {
-    compiled = compile('files')
-  })
-  afterAll(() => compiled.remove())
-
   const replace = async (target: string, content: string, at: number): Promise<boolean> => {
     const script = new URL('./children/replace-directory.mjs', import.meta.url)
-    const { code, signal, output } = await runChild(script, [compiled.index, target, content, String(at)])
+    const { code, signal, output } = await runChild(script, [compiledRoom('files'), target, content, String(at)])
     if (signal !== 'SIGKILL') expect(code, output).toBe(0)
     return signal === 'SIGKILL'
   }

@@ -1,11 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/index.js'
+import { runChild } from '../support/child.js'
+import { compiled } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/safetensors-files.js'
 
 // The real functions, each replaceable by a test.
@@ -125,17 +124,13 @@ describe('writeFileAtomic', () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'file')
     writeFileSync(path, 'old')
-    const child = spawn(process.execPath, [
-      '--input-type=module',
-      '--eval',
-      `import { writeFileAtomic } from ${JSON.stringify(compileAtomicFile(temporaryDirectory()))}
+    const script = `import { writeFileAtomic } from ${JSON.stringify(join(compiled(), 'dist/files/atomic-file.js'))}
        await writeFileAtomic(${JSON.stringify(path)}, async file => {
          await file.writeFile('new')
          process.kill(process.pid, 'SIGKILL')
          await new Promise(resolve => setTimeout(resolve, 60_000))
-       })`,
-    ])
-    const [, signal] = await once(child, 'exit')
+       })`
+    const { signal } = await runChild(script, [], { flags: ['--input-type=module', '--eval'] })
     expect(signal).toBe('SIGKILL')
     expect(readFileSync(path, 'utf8')).toBe('old')
     const left = readdirSync(directory).filter(name => name !== 'file')
@@ -155,19 +150,3 @@ describe('temporary names', () => {
     }
   })
 })
-
-/** The module as JavaScript, for a process of its own. */
-function compileAtomicFile(directory: string): string {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  const flags = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--skipLibCheck']
-  const source = join(root, 'src/files/atomic-file.ts')
-  writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--outDir', directory, source],
-    {
-      cwd: root,
-    },
-  )
-  return join(directory, 'files/atomic-file.js')
-}

@@ -1,38 +1,19 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Binary, buildBinary } from '../support/binary.js'
+import { expect, test } from 'vitest'
+import { runChild } from '../support/child.js'
+import { compiled, repository } from '../support/compiled.js'
+import { temporaryDirectory } from '../support/files.js'
 
-const script = fileURLToPath(new URL('./children/fuzz-files.mjs', import.meta.url))
-const fixtures = fileURLToPath(new URL('../fixtures', import.meta.url))
+const script = new URL('./children/fuzz-files.mjs', import.meta.url)
+const fixtures = join(repository, 'test/fixtures')
+const folder = temporaryDirectory()
 const cases = 500
 
-let binary: Binary
-beforeAll(() => {
-  binary = buildBinary()
-})
-afterAll(() => binary.remove())
-
 /** Runs cases until one ends the process; gives what was printed. */
-function run(kind: string, from: number): Promise<{ output: string; ended: string }> {
-  const dist = join(binary.folder, '../dist')
-  const args = [script, dist, fixtures, join(binary.folder, kind), kind, `${from}`, `${cases}`]
-  const child = spawn(process.execPath, ['--max-old-space-size=1024', ...args], {
-    env: { ...process.env, OMP_NUM_THREADS: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  let errors = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  return new Promise(resolve =>
-    child.on('close', (code, signal) => resolve({ output, ended: `${signal ?? code} ${errors.slice(0, 300)}` })),
-  )
+async function run(kind: string, from: number): Promise<{ output: string; ended: string }> {
+  const args = [join(compiled(), 'dist'), fixtures, join(folder, kind), kind, `${from}`, `${cases}`]
+  const { code, signal, stdout, stderr } = await runChild(script, args, { flags: ['--max-old-space-size=1024'] })
+  return { output: stdout, ended: `${signal ?? code} ${stderr.slice(0, 300)}` }
 }
 
 test.each(['tokenizer', 'tokenizer-config', 'template', 'config', 'safetensors'])(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LaunchError, type StartEngineOptions, type StartedEngine, startEngine } from '../../src/launch/index.js'
-import { buildBinary } from '../support/binary.js'
+import { runWhetstone, startWhetstone } from '../support/child.js'
 
 const server = fileURLToPath(new URL('fake-server.mjs', import.meta.url))
 const command = [process.execPath, server]
@@ -158,7 +158,6 @@ describe('startEngine', () => {
 })
 
 describe('whetstone engine start', () => {
-  const binary = buildBinary()
   const fake = { FAKE: '', WHETSTONE_VLLM: join(folder, 'vllm') }
   beforeAll(() => {
     writeFileSync(fake.WHETSTONE_VLLM, `#!${process.execPath}\nimport(${JSON.stringify(server)})\n`, { mode: 0o755 })
@@ -166,22 +165,14 @@ describe('whetstone engine start', () => {
   })
   afterAll(() => {
     for (const name of Object.keys(fake)) delete process.env[name]
-    binary.remove()
   })
-  /** Once: a second Ctrl-C ends a command that hangs. */
-  const whenStarted = () => {
-    let left = 1
-    return (text: string, interrupt: () => void) => {
-      if (text.includes('urls:') && left-- > 0) interrupt()
-    }
-  }
   const args = (log: string) => ['engine', 'start', '--type', 'vllm', '--model', model, '--log', log]
 
   test('says where it is and how a run uses it; Ctrl-C ends it', async () => {
     const log = join(folder, 'cli.log')
-    const { code, stderr } = await binary.run([...args(log), '--max-length', '64', '--', '--seed', '5'], {
-      onStderr: whenStarted(),
-    })
+    const child = startWhetstone([...args(log), '--max-length', '64', '--', '--seed', '5'])
+    await child.waitFor(/urls:/)
+    const { code, stderr } = await child.kill('SIGINT')
     expect(code).toBe(130)
     expect(stderr).toMatch(/tiny at http:\/\/127\.0\.0\.1:\d+, its log in /)
     expect(stderr).toMatch(/generator:\n {4}type: vllm\n {4}urls: \[http:\/\/127\.0\.0\.1:\d+\]/)
@@ -191,10 +182,9 @@ describe('whetstone engine start', () => {
 
   test('killed without warning, it still leaves no server and no worker behind', async () => {
     const log = join(folder, 'killed.log')
-    await binary.run(args(log), {
-      signal: 'SIGKILL',
-      onStderr: whenStarted(),
-    })
+    const child = startWhetstone(args(log))
+    await child.waitFor(/urls:/)
+    await child.kill()
     await expect.poll(() => isAlive(worker(log)), { timeout: 15_000 }).toBe(false)
     const listens = logged(log, 'arguments').match(/"--port","(\d+)"/)![1]
     await expect(fetch(`http://127.0.0.1:${listens}/health`)).rejects.toThrow()
@@ -202,12 +192,12 @@ describe('whetstone engine start', () => {
 
   test('a server that does not start is shown with its log', async () => {
     process.env.FAKE = 'dies'
-    const { code, stderr } = await binary.run(args(join(folder, 'dies.log')))
+    const { code, stderr } = await runWhetstone(args(join(folder, 'dies.log')))
     process.env.FAKE = ''
     expect(code).toBe(1)
     expect(stderr).toContain('whetstone: vLLM ended (exit code 3) before it was ready')
     expect(stderr).toContain('  RuntimeError: no kernel image')
-    expect(await binary.run(['engine', 'begin'])).toMatchObject({ code: 2 })
-    expect(await binary.run(['engine', 'start', '--type', 'vlm', '--model', model])).toMatchObject({ code: 2 })
+    expect(await runWhetstone(['engine', 'begin'])).toMatchObject({ code: 2 })
+    expect(await runWhetstone(['engine', 'start', '--type', 'vlm', '--model', model])).toMatchObject({ code: 2 })
   })
 })

@@ -1,9 +1,10 @@
 /** What `export` writes, and that it is there whole whatever happens on the way. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type ExportOptions, LocalModel } from '../../src/model/index.js'
-import { type Compiled, compile, runChild } from '../support/compiled.js'
+import { runChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
 import { expectClose, fixture, sequences, temporary, tinyConfig } from '../support/models.js'
 
 const given = sequences([6, 11, 4])
@@ -78,11 +79,6 @@ test('what cannot be written is said, and where', async () => {
 })
 
 describe('killed at any rename or removal', () => {
-  let compiled: Compiled
-  beforeAll(() => {
-    compiled = compile('model')
-  })
-  afterAll(() => compiled.remove())
   const script = new URL('./children/export-over.mjs', import.meta.url)
 
   /** Until a process comes through alive. */
@@ -97,7 +93,13 @@ describe('killed at any rename or removal', () => {
       mkdirSync(parent)
       const target = join(parent, 'out')
       prepare(target)
-      const { code, signal, output } = await runChild(script, [compiled.index, temporary('new'), target, what, `${at}`])
+      const { code, signal, output } = await runChild(script, [
+        compiledRoom('model'),
+        temporary('new'),
+        target,
+        what,
+        `${at}`,
+      ])
       if (signal !== 'SIGKILL') expect(code, output).toBe(0)
       found.push(await check(target))
       expect(readdirSync(parent), `killed at ${at}`).toEqual(['out'])

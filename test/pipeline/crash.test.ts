@@ -1,24 +1,17 @@
 /** A process that dies in any stage costs what came after the last checkpoint, and changes nothing. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Compiled, compile } from '../support/compiled.js'
-import { runCrashing } from '../support/crashing.js'
+import { expect, test } from 'vitest'
+import { runCrashing } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
 import { filesOf, fresh, pipelineOf, quickly, weightsOf } from '../support/pipeline.js'
 
-let room: Compiled
-beforeAll(() => {
-  room = compile('pipeline')
-}, 120_000)
-afterAll(() => room.remove())
-
-const script = fileURLToPath(new URL('./children/small-pipeline.mjs', import.meta.url))
+const script = new URL('./children/small-pipeline.mjs', import.meta.url)
 const models = ['sft/best_model', 'reward_model/best_model', 'ppo/final_model', 'ppo/iteration_000001/value_model']
 const options = (saveDir: string) => quickly({ saveDir, ppoIterations: 2 })
 const run = (saveDir: string, env: Record<string, string>) =>
-  runCrashing(script, [room.index, JSON.stringify(options(saveDir))], {
-    ...{ CRASH_UNDER: saveDir, OMP_NUM_THREADS: '1' },
+  runCrashing(script, [compiledRoom('pipeline'), JSON.stringify(options(saveDir))], {
+    CRASH_UNDER: saveDir,
     ...env,
   })
 

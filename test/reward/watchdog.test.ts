@@ -1,46 +1,20 @@
 /** Functions that hold the process for ever: the watchdog names them, ends the process, and hears Ctrl-C. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { type Child, startChild } from '../support/child.js'
+import { compiled, repository } from '../support/compiled.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const directory = mkdtempSync(join(tmpdir(), 'whetstone-watchdog-'))
-
-beforeAll(async () => {
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  await build({
-    root,
-    configFile: false,
-    logLevel: 'error',
-    build: {
-      ssr: 'test/reward/children/watched.ts',
-      outDir: join(directory, 'dist'),
-      target: 'node20',
-      minify: false,
-      rolldownOptions: { output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' } },
-    },
-  })
-})
-
-function watched(
+async function watched(
   mode: string,
   deadlineMs: number,
-  onBegun: (child: ChildProcess) => void = () => {},
+  onBegun?: (child: Child) => void,
 ): Promise<{ code: number | null; output: string }> {
-  const bridge = join(root, 'build', 'whetstone.node')
-  const child = spawn(process.execPath, [join(directory, 'dist', 'watched.mjs'), bridge, mode, String(deadlineMs)])
-  let output = ''
-  const take = (chunk: Buffer): void => {
-    if (!output.includes('begun') && chunk.includes('begun')) onBegun(child)
-    output += chunk
-  }
-  child.stdout.on('data', take)
-  child.stderr.on('data', take)
-  return new Promise(resolve => child.on('close', code => resolve({ code, output })))
+  const script = new URL('./children/watched.mjs', import.meta.url)
+  const bridge = join(repository, 'build', 'whetstone.node')
+  const child = startChild(script, [join(compiled(), 'dist'), bridge, mode, String(deadlineMs)])
+  if (onBegun) void child.waitFor(/begun/).then(() => onBegun(child))
+  const { code, output } = await child.ended
+  return { code, output }
 }
 
 it.concurrent.each(['at once', 'after a while'])(

@@ -1,23 +1,15 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Compiled, compile } from '../support/compiled.js'
-import { runCrashing } from '../support/crashing.js'
+import { runCrashing, startChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
 import { jsonLines, temporaryDirectory } from '../support/run.js'
 import { smallRun } from './children/small-run.mjs'
 
-let room: Compiled
-beforeAll(() => {
-  room = compile('run')
-}, 60_000)
-afterAll(() => room.remove())
-
-const script = fileURLToPath(new URL('./children/small-run.mjs', import.meta.url))
+const script = new URL('./children/small-run.mjs', import.meta.url)
 const train = (directory: string, env: Record<string, string> = {}) =>
-  runCrashing(script, [room.index, directory], { CRASH_UNDER: directory, ...env })
+  runCrashing(script, [compiledRoom('run'), directory], { CRASH_UNDER: directory, ...env })
 
 /** `CRASH_POINTS=all npx vitest run test/run/crash.test.ts` takes every single one, otherwise every third. */
 const everyPoint = process.env.CRASH_POINTS === 'all'
@@ -89,14 +81,11 @@ test('killed from outside at any moment: what was acknowledged is there, and not
   const acknowledged: number[] = []
   const saved: number[] = []
   for (const words of [40, 3, 90, 17, 61]) {
-    const hammer = fileURLToPath(new URL('./children/hammer-run.mjs', import.meta.url))
-    const child = spawn(process.execPath, [hammer, room.index, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
-    let said = ''
-    child.stdout.on('data', chunk => {
-      said += chunk
-      if (said.split('\n').length > words) child.kill('SIGKILL')
+    const child = startChild(new URL('./children/hammer-run.mjs', import.meta.url), [compiledRoom('run'), directory])
+    child.process.stdout.on('data', () => {
+      if (child.printed.stdout.split('\n').length > words) child.process.kill('SIGKILL')
     })
-    await new Promise(resolve => child.once('close', resolve))
+    const { stdout: said } = await child.ended
     // A last word may be cut in half.
     for (const word of said.split('\n').slice(0, -1)) {
       const [kind, number] = word.split(' ')

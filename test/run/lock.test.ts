@@ -1,30 +1,15 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
-import { type Compiled, compile } from '../support/compiled.js'
+import { startChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
 import { identity, temporaryDirectory } from '../support/run.js'
-
-let room: Compiled
-beforeAll(() => {
-  room = compile('run')
-}, 60_000)
-afterAll(() => room.remove())
-
-const script = fileURLToPath(new URL('./children/hold-run.mjs', import.meta.url))
 
 /** A process that opens a run and says `held`, or why it could not, and keeps it until it is killed or its input ends. */
 function holder(directory: string) {
-  const child = spawn(process.execPath, [script, room.index, directory], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const said = new Promise<string>(resolve => {
-    child.stdout.once('data', chunk => resolve(String(chunk).trim()))
-  })
-  const ended = new Promise<void>(resolve => {
-    child.once('close', () => resolve())
-  })
-  return { child, said, ended }
+  const child = startChild(new URL('./children/hold-run.mjs', import.meta.url), [compiledRoom('run'), directory])
+  return { ...child, said: child.waitFor(/.+/).then(([line]) => line) }
 }
 
 test('two processes cannot own one run; when the first ends, or is killed, the next one can', async () => {
@@ -34,18 +19,17 @@ test('two processes cannot own one run; when the first ends, or is killed, the n
   await expect(Run.resume(directory, identity())).rejects.toMatchObject({
     name: 'RunError',
     message: expect.stringContaining(
-      `${join(directory, 'lock')}: process ${first.child.pid} is using this run since 20`,
+      `${join(directory, 'lock')}: process ${first.process.pid} is using this run since 20`,
     ),
   })
   expect((await Run.read(directory)).status).toBe('running')
-  expect(await holder(directory).said).toContain(`process ${first.child.pid} is using this run`)
-  first.child.kill('SIGKILL')
-  await first.ended
+  expect(await holder(directory).said).toContain(`process ${first.process.pid} is using this run`)
+  await first.kill()
   expect(existsSync(join(directory, 'lock'))).toBe(true)
   expect((await Run.read(directory)).status).toBe('crashed')
   const second = holder(directory)
   expect(await second.said).toBe('held')
-  second.child.stdin.end()
+  second.process.stdin.end()
   await second.ended
   expect(readdirSync(directory).filter(name => name.startsWith('lock'))).toEqual([])
   expect((await Run.read(directory)).status).toBe('stopped')
@@ -55,12 +39,11 @@ test('of many processes that find the lock of a dead one at once, one gets it', 
   const directory = temporaryDirectory()
   const dead = holder(directory)
   await dead.said
-  dead.child.kill('SIGKILL')
-  await dead.ended
+  await dead.kill()
   const many = Array.from({ length: 6 }, () => holder(directory))
   const said = await Promise.all(many.map(one => one.said))
   expect(said.filter(word => word === 'held')).toHaveLength(1)
-  for (const { child } of many) child.stdin.end()
+  for (const one of many) one.process.stdin.end()
   await Promise.all(many.map(({ ended }) => ended))
   expect(readdirSync(directory).filter(name => name.startsWith('lock'))).toEqual([])
 })

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { repository, temporaryFolder, writeTree } from '../support/setup.js'
+import { repository } from '../support/compiled.js'
+import { temporaryFolder, writeTree } from '../support/setup.js'
 
 let root: string
 

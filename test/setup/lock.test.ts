@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startTime, withLock } from '../../src/setup/lock.js'
-import { compileSetup, temporaryFolder } from '../support/setup.js'
+import { runChild } from '../support/child.js'
+import { compiled } from '../support/compiled.js'
+import { temporaryFolder } from '../support/setup.js'
 
 const signal = new AbortController().signal
 const nobody = { token: 'dead', pid: 4_194_303, startedAt: '1', host: hostname() }
@@ -55,11 +56,6 @@ describe('one process', () => {
 })
 
 describe('several processes', () => {
-  let dist: string
-  beforeAll(() => {
-    dist = join(compileSetup(), 'dist')
-  })
-
   test('never two at once, even when all find the same dead lock', async () => {
     const folder = temporaryFolder()
     const path = join(folder, 'lock')
@@ -68,20 +64,16 @@ describe('several processes', () => {
     const script = `
       import { appendFileSync } from 'node:fs'
       import { setTimeout } from 'node:timers/promises'
-      import { withLock } from ${JSON.stringify(join(dist, 'setup/lock.js'))}
+      import { withLock } from ${JSON.stringify(join(compiled(), 'dist/setup/lock.js'))}
       for (let turn = 0; turn < 5; turn++)
         await withLock(${JSON.stringify(path)}, { signal: new AbortController().signal, onWait() {}, pollMs: 1 }, async () => {
           appendFileSync(${JSON.stringify(log)}, 'in ')
           await setTimeout(5)
           appendFileSync(${JSON.stringify(log)}, 'out ')
         })`
-    const codes = await Promise.all(
-      Array.from({ length: 4 }, () => {
-        const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' })
-        return new Promise(resolve => child.on('close', resolve))
-      }),
-    )
-    expect(codes).toEqual([0, 0, 0, 0])
+    const flags = ['--input-type=module', '--eval']
+    const ended = await Promise.all(Array.from({ length: 4 }, () => runChild(script, [], { flags })))
+    expect(ended.map(({ code }) => code)).toEqual([0, 0, 0, 0])
     expect(readFileSync(log, 'utf8')).toBe('in out '.repeat(20))
     expect(readdirSync(folder)).toEqual(['log'])
   })

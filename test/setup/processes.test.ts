@@ -6,7 +6,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   addCompiler,
   addPip,
-  compileSetup,
+  compiledSetup,
   libtorchFiles,
   makeZip,
   type Programs,
@@ -22,7 +22,7 @@ let path: Programs
 let cache: string
 
 beforeAll(() => {
-  root = compileSetup()
+  root = compiledSetup()
 })
 
 beforeEach(() => {

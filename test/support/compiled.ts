@@ -1,71 +1,52 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+export const repository = fileURLToPath(new URL('../..', import.meta.url))
+const longestWaitMs = 300_000
 
-/** A room compiled to JavaScript beside the bridge, for child processes and worker threads. */
-export interface Compiled {
-  directory: string
-  /** The module to import. */
-  index: string
-  remove(): void
+/**
+ * The project as a user has it after `npm run build`, from the sources as they are: for child processes, which cannot run TypeScript.
+ * The first test file that asks for it makes it for all processes of this run; the others wait.
+ */
+export function compiled(): string {
+  const directory = join(tmpdir(), 'compiled')
+  const making = `${directory}.making`
+  for (const end = Date.now() + longestWaitMs; Date.now() < end; pause(50)) {
+    if (existsSync(directory)) return directory
+    try {
+      mkdirSync(making)
+    } catch {
+      // Another process is making it.
+      continue
+    }
+    try {
+      build(making)
+      renameSync(making, directory)
+    } finally {
+      rmSync(making, { recursive: true, force: true })
+    }
+  }
+  throw new Error(`another test process did not compile the project within ${longestWaitMs / 1000} s`)
 }
 
-export function compile(room = 'tensor'): Compiled {
-  const directory = mkdtempSync(join(tmpdir(), 'whetstone-compiled-'))
-  symlinkSync(join(root, 'build'), join(directory, 'build'))
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  const project = join(directory, 'tsconfig.json')
-  const compilerOptions = { rootDir: join(root, 'src'), outDir: join(directory, 'dist'), types: ['node'] }
-  writeFileSync(
-    project,
-    JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: [join(root, 'src', room)] }),
-  )
-  writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
-  const manifest = createRequire(import.meta.url).resolve('typescript/package.json')
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: { tsc: string } }
-  const { status, stdout } = spawnSync(process.execPath, [join(dirname(manifest), bin.tsc), '-p', project], {
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`the ${room} room does not compile:\n${stdout}`)
-  const remove = () => rmSync(directory, { recursive: true, force: true })
-  return { directory, index: join(directory, 'dist', room, 'index.js'), remove }
+/** The module of a room to import in a child process. */
+export const compiledRoom = (name: string): string => join(compiled(), 'dist', name, 'index.js')
+
+/** The sources have changed. */
+export const forgetCompiled = (): void => rmSync(join(tmpdir(), 'compiled'), { recursive: true, force: true })
+
+function build(clone: string): void {
+  const { files } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { files: string[] }
+  const needed = ['package.json', 'README.md', 'LICENSE', 'src', 'tsconfig.json', 'tsconfig.build.json', ...files]
+  for (const name of needed.filter(one => one !== 'dist'))
+    cpSync(join(repository, name), join(clone, name), { recursive: true })
+  // On a machine without TypeScript, `dist` stays the one that came with the checkout.
+  for (const name of ['build', 'dist', 'node_modules'])
+    if (existsSync(join(repository, name))) symlinkSync(join(repository, name), join(clone, name))
+  execFileSync(process.execPath, ['install/build-javascript.mjs'], { cwd: clone, stdio: 'pipe' })
 }
 
-export interface Ended {
-  code: number | null
-  signal: NodeJS.Signals | null
-  output: string
-}
-
-/** Runs a script of test/tensor/children, or at a URL, in a process of its own; a crash is an exit by signal. */
-export function runChild(
-  script: string | URL,
-  args: readonly string[],
-  options: { flags?: readonly string[]; timeout?: number } = {},
-): Promise<Ended> {
-  const path = fileURLToPath(
-    typeof script === 'string' ? new URL(`../tensor/children/${script}`, import.meta.url) : script,
-  )
-  return new Promise(resolve => {
-    const child = spawn(process.execPath, [...(options.flags ?? []), path, ...args], {
-      env: { ...process.env, OMP_NUM_THREADS: '1' },
-    })
-    let output = ''
-    child.stdout.on('data', chunk => {
-      output += chunk
-    })
-    child.stderr.on('data', chunk => {
-      output += chunk
-    })
-    const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout ?? 50_000)
-    child.on('close', (code, signal) => {
-      clearTimeout(timer)
-      resolve({ code, signal, output })
-    })
-  })
-}
+const pause = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -13,10 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { type Report, silentReport as silent } from '../../src/progress/report.js'
 import { atEnd } from './at-end.js'
+import { compiled, repository } from './compiled.js'
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'whetstone-test-'))
@@ -223,29 +225,17 @@ export function silentReport(): Report & { lines: string[] } {
   return { ...silent, lines, line: text => void lines.push(text) }
 }
 
-export const repository = resolve(import.meta.dirname, '../..')
-
-/** src/setup and its verb as JavaScript, for tests that need processes of their own. Returns the folder of the output. */
-export function compileSetup(): string {
+/** A package whose setup can be run in processes: without sources, headers and dependencies that it does not need. */
+export function compiledSetup(): string {
   const folder = temporaryFolder()
   writeTree(folder, {
     'package.json': '{"type":"module"}',
     'native/bridge.cc': '// nothing\n',
-    'tsconfig.json': JSON.stringify({
-      extends: join(repository, 'tsconfig.json'),
-      compilerOptions: {
-        rootDir: join(repository, 'src'),
-        outDir: 'dist',
-        typeRoots: [join(repository, 'node_modules/@types')],
-      },
-      files: [join(repository, 'src/cli/setup.ts')],
-      include: [],
-    }),
     'node_modules/node-api-headers/index.js': 'module.exports = { include_dir: "/headers" }',
   })
   // What setup itself imports.
   for (const name of ['zod', 'yaml'])
     symlinkSync(realpathSync(join(repository, 'node_modules', name)), join(folder, 'node_modules', name))
-  execFileSync(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', folder])
+  cpSync(join(compiled(), 'dist'), join(folder, 'dist'), { recursive: true })
   return folder
 }

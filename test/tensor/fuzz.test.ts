@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Compiled, compile, runChild } from '../support/compiled.js'
+import { expect, test } from 'vitest'
+import { runChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
+import { temporaryDirectory } from '../support/files.js'
 
 // Nothing a caller passes may end the process: each run is a child, and its last call is shown when it dies. The seed is
 // fixed, so that a change is tested and not luck; WHETSTONE_FUZZ_SEED and WHETSTONE_FUZZ_ROUNDS explore further.
 const seed = Number(process.env.WHETSTONE_FUZZ_SEED ?? 1)
 const rounds = (usual: number) => process.env.WHETSTONE_FUZZ_ROUNDS ?? `${usual}`
 
-let compiled: Compiled
-beforeAll(() => {
-  compiled = compile()
-})
-afterAll(() => compiled.remove())
-
 async function survives(
   script: string,
   flags: string[],
   ...rest: string[]
 ): Promise<{ calls: number; refused: number }> {
-  const last = join(compiled.directory, `last-${rest.join('-')}`)
-  const { code, signal, output } = await runChild(script, [compiled.index, last, `${seed}`, ...rest], { flags })
+  const last = join(temporaryDirectory(), 'last')
+  const { code, signal, output } = await runChild(
+    new URL(`./children/${script}`, import.meta.url),
+    [compiledRoom('tensor'), last, `${seed}`, ...rest],
+    { flags, timeout: 50_000 },
+  )
   if (code !== 0) {
     const call = readFileSync(last, 'utf8').trim()
     throw new Error(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   keep,
   memoryUse,
@@ -12,7 +12,8 @@ import {
   threads,
   zeros,
 } from '../../src/tensor/index.js'
-import { type Compiled, compile, runChild } from '../support/compiled.js'
+import { runChild } from '../support/child.js'
+import { compiledRoom } from '../support/compiled.js'
 
 threads(1)
 const live = () => memoryUse().liveTensors
@@ -197,16 +198,12 @@ test('two thousand training steps: tensors and bytes exact, resident memory flat
   expect(last.resident - middle.resident).toBeLessThan(24 << 20)
 })
 
-describe('the garbage collector', () => {
-  let compiled: Compiled
-  beforeAll(() => {
-    compiled = compile()
-  })
-  afterAll(() => compiled.remove())
-
-  test('finds forgotten tensors, programs, functions and generators, and is told of their bytes', async () => {
-    const { code, output } = await runChild('collect.mjs', [compiled.index], { flags: ['--expose-gc'] })
-    expect(output).toBe('')
-    expect(code).toBe(0)
-  })
+test('the garbage collector finds forgotten tensors, programs, functions and generators, and is told of their bytes', async () => {
+  const { code, output } = await runChild(
+    new URL('./children/collect.mjs', import.meta.url),
+    [compiledRoom('tensor')],
+    { flags: ['--expose-gc'] },
+  )
+  expect(output).toBe('')
+  expect(code).toBe(0)
 })

@@ -1,13 +1,19 @@
 /** A program that waits for its samples waits for servers that are away, too. */
-import { execFile } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { startChild } from '../../support/child.js'
+import { compiledRoom } from '../../support/compiled.js'
+import { toyVocabSize } from '../../support/doubles/toy-model.js'
+import { VllmServer } from '../../support/doubles/vllm-server.js'
 
 test('with every server away the process goes on, until the samples have failed', { timeout: 60_000 }, async () => {
-  const script = new URL('./waits-for-servers.ts', import.meta.url).pathname
-  const jiti = join(dirname(createRequire(import.meta.url).resolve('jiti/package.json')), 'lib/jiti-cli.mjs')
-  const { stdout } = await promisify(execFile)(process.execPath, [jiti, script])
-  expect(stdout.trim()).toBe('failed unreachable')
+  const server = await new VllmServer().start()
+  server.engine.msPerToken = 20
+  const script = new URL('./children/waits-for-servers.mjs', import.meta.url)
+  const child = startChild(script, [compiledRoom('rollout'), server.url, String(toyVocabSize)])
+  child.process.stdin.end()
+  await child.waitFor(/asked/)
+  await delay(100)
+  await server.stop()
+  expect(await child.ended).toMatchObject({ code: 0, stdout: 'asked\nfailed unreachable\n' })
 })

@@ -29,7 +29,7 @@ async function underWay(generator: Generator, tokens = 200): Promise<{ outcome: 
   return { outcome }
 }
 
-describe.each(kinds)('$name: weights', kind => {
+describe.concurrent.each(kinds)('$name: weights', kind => {
   test('a directory: requests under way go on with it, and say where it began', async () => {
     const { generator, server, events } = await world(kind)
     server.engine.msPerToken = 1
@@ -170,7 +170,7 @@ describe.each(kinds)('$name: weights', kind => {
   })
 })
 
-describe.each([kinds[0]!, kinds[2]!])('$name: adapters', kind => {
+describe.concurrent.each([kinds[0]!, kinds[2]!])('$name: adapters', kind => {
   const without = (): EngineServer =>
     kind.name === 'SGLang' ? new SglangServer({ flags: ['disable-lora'] }) : new VllmServer({ without: ['lora'] })
 
@@ -239,7 +239,7 @@ const nameless: readonly EngineKind[] = [
   { ...kinds[2]!, serve: () => new SglangServer({ flags: ['no-weight-names'] }) },
 ]
 
-describe.each(nameless)('$name, without names of weights or a proof', kind => {
+describe.concurrent.each(nameless)('$name, without names of weights or a proof', kind => {
   test('started anew while nobody looked: noticed before the next work', async () => {
     const { generator, server } = await world(kind)
     await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7) })

@@ -1,11 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Run } from '../../../src/run/index.js'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { type Compiled, compile } from '../../support/compiled.js'
-import { runCrashing } from '../../support/crashing.js'
+import { runCrashing } from '../../support/child.js'
+import { compiledRoom } from '../../support/compiled.js'
 import {
   finalWeights,
   fresh,
@@ -17,13 +16,7 @@ import {
   start,
 } from '../../support/rl.js'
 
-let room: Compiled
-beforeAll(() => {
-  room = compile('train')
-}, 120_000)
-afterAll(() => room.remove())
-
-const script = fileURLToPath(new URL('./children/small-rl.mjs', import.meta.url))
+const script = new URL('./children/small-rl.mjs', import.meta.url)
 const model = await modelDirectory(3, { layers: 1 })
 const options = quickly({
   model,
@@ -62,7 +55,7 @@ function distinctPoints(lines: readonly string[]): number[] {
 }
 
 const train = (output: string, env: Record<string, string> = {}) =>
-  runCrashing(script, [room.index, JSON.stringify({ ...options, output })], { CRASH_UNDER: output, ...env })
+  runCrashing(script, [compiledRoom('train'), JSON.stringify({ ...options, output })], { CRASH_UNDER: output, ...env })
 
 /** What a finished run must be, however often it was interrupted: each sample once, trained on as often as the plan says. */
 async function expectFinished(output: string, weights: Buffer, label: string): Promise<void> {

@@ -1,65 +1,35 @@
 /** GRPO whose samples come from our own rollout server, a process of its own that knows nothing of the training. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
 import { openEngine } from '../../../src/rollout/index.js'
 import { ModelServer } from '../../../src/serve/index.js'
 import { weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
-import { type Binary, buildBinary } from '../../support/binary.js'
+import { startWhetstone } from '../../support/child.js'
 import { fresh, modelDirectory, promptFile } from '../../support/rl.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from '../../support/through-engine.js'
 
 const keyVariable = 'WHETSTONE_TEST_ENGINE_KEY'
 process.env[keyVariable] = 'a-key-of-the-test'
 
-let binary: Binary
 let model: string
 /** What training and servers both see. */
 const root = fresh('weights')
 mkdirSync(root)
-const children = new Set<ChildProcess>()
 beforeAll(async () => {
-  binary = buildBinary()
   model = await modelDirectory(1)
-})
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL')
-  binary.remove()
 })
 
 interface Server {
   readonly port: number
-  kill(): Promise<void>
+  kill(): Promise<unknown>
 }
 
 async function startServer({ port = 0, flags = [] as string[] } = {}): Promise<Server> {
-  const script = join(dirname(binary.folder), 'install/whetstone.mjs')
   const given = ['serve', '--model', model, '--control', '--weights-root', root, '--port', String(port), ...flags]
-  const child = spawn(process.execPath, [script, ...given], {
-    env: { ...process.env, OMP_NUM_THREADS: '1', WHETSTONE_API_KEY: process.env[keyVariable] },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  children.add(child)
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
-  })
-  const gone = new Promise<void>(resolve => child.on('close', () => resolve()))
-  for (;;) {
-    const found = /at http:\/\/127\.0\.0\.1:(\d+)\/v1/.exec(said)
-    if (found)
-      return {
-        port: Number(found[1]),
-        kill: async () => {
-          child.kill('SIGKILL')
-          await gone
-          children.delete(child)
-        },
-      }
-    if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+  const child = startWhetstone(given, { env: { WHETSTONE_API_KEY: process.env[keyVariable]! } })
+  const [, listens] = await child.waitFor(/at http:\/\/127\.0\.0\.1:(\d+)\/v1/)
+  return { port: Number(listens), kill: () => child.kill() }
 }
 
 const generatorAt = (...servers: readonly { readonly port: number }[]) => ({

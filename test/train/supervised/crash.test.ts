@@ -1,8 +1,7 @@
 /** A process that dies at any point of a run costs no more than what came after its last checkpoint, and changes nothing. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Run } from '../../../src/run/index.js'
 import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
@@ -12,17 +11,11 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised/replay.js'
 import { answerPairs } from '../../support/answers.js'
-import { type Compiled, compile } from '../../support/compiled.js'
-import { runCrashing } from '../../support/crashing.js'
+import { runCrashing } from '../../support/child.js'
+import { compiledRoom } from '../../support/compiled.js'
 import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
 
-let room: Compiled
-beforeAll(() => {
-  room = compile('train')
-}, 60_000)
-afterAll(() => room.remove())
-
-const script = fileURLToPath(new URL('../children/supervised-run.mjs', import.meta.url))
+const script = new URL('../children/supervised-run.mjs', import.meta.url)
 
 async function settings() {
   const pairs = answerPairs(10, 1)
@@ -62,9 +55,8 @@ test.each(Object.entries(trainings))(
     const whole = await training(fresh('whole'))
     const files = { CRASH_COUNT: fresh('count'), CRASH_LOG: fresh('log') }
     const run = (config: { output: string }, env: Record<string, string>) =>
-      runCrashing(script, [room.index, command, JSON.stringify(config)], {
+      runCrashing(script, [compiledRoom('train'), command, JSON.stringify(config)], {
         CRASH_UNDER: config.output,
-        OMP_NUM_THREADS: '1',
         ...env,
       })
     expect(await run(whole.config, files)).toMatchObject({ code: 0 })

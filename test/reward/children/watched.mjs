@@ -1,19 +1,22 @@
-// Rewards of this process under the watchdog.   node watched.mjs BRIDGE MODE DEADLINE_MS
+// Rewards of this process under the watchdog.   node watched.mjs DIST BRIDGE MODE DEADLINE_MS
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RewardComputationEngine, sampleReward, textRewardInput } from '../../../src/reward/library.js'
-import { provideWatchdog, type WatchdogNative } from '../../../src/watchdog/index.js'
+import { pathToFileURL } from 'node:url'
 
-const [, , bridge, mode, deadlineMs] = process.argv
-provideWatchdog(createRequire(import.meta.url)(bridge!) as WatchdogNative)
+const [, , dist, bridge, mode, deadlineMs] = process.argv
+const load = file => import(pathToFileURL(join(dist, file)).href)
+const { RewardComputationEngine, sampleReward, textRewardInput } = await load('reward/library.js')
+const { provideWatchdog } = await load('watchdog/index.js')
+provideWatchdog(createRequire(import.meta.url)(bridge))
 process.once('SIGINT', () => process.exit(5))
 
-function forever(): never {
+function forever() {
   console.log('begun')
   for (;;);
 }
 
-const rewards: Record<string, () => number | Promise<number>> = {
+const rewards = {
   'at once': forever,
   'after a while': () => sleep(50).then(forever),
   'never answers': () => {
@@ -23,7 +26,7 @@ const rewards: Record<string, () => number | Promise<number>> = {
   'given up': () => new Promise(() => {}),
   fine: () => sleep(300).then(() => 1),
 }
-const source = sampleReward(rewards[mode!]!, { name: 'my reward', deadlineMs: Number(deadlineMs) })
+const source = sampleReward(rewards[mode], { name: 'my reward', deadlineMs: Number(deadlineMs) })
 const engine = new RewardComputationEngine({ sources: [source], blockedMs: 1e9 })
 const input = textRewardInput({ prompt: 'a', response: 'b' })
 const { summary } = await engine.compute([input, input])
