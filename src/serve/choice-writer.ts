@@ -1,23 +1,24 @@
 /**
- * The events of a stream as choices speak. What a choice has said since its last event is one event: usually a token, more
- * where a client reads slowly, which so holds up nobody and has nothing waiting for it but the tokens themselves.
+ * Writes the tokens of choices as server-sent events. All tokens of a choice since its last event become one event: usually one token,
+ * more where the client reads slowly, so a slow client delays no other and needs little memory.
  */
+import type { ServerResponse } from 'node:http'
 import type { Sample, TokenEvent } from '../rollout/index.js'
-import type { EventStream } from './event-stream.js'
+import { untilDrained, type WriteOptions } from './write-json.js'
 
 export interface Chunk {
   index: number
-  /** None where a choice ends without a token, cancelled. */
+  /** Empty where a cancelled choice ends without a token. */
   events: readonly TokenEvent[]
   /** With the last token. */
   sample: Sample | undefined
-  /** Of this choice. */
+  /** The first event of this choice. */
   first: boolean
   /** How many tokens of this choice came before. */
   start: number
 }
 
-/** Tokens of one event at most. */
+/** Most tokens of one event. */
 const mostTokens = 64
 
 interface Said {
@@ -29,7 +30,7 @@ export class ChoiceWriter {
   private readonly said = new Map<number, Said>()
   /** Tokens written of each choice. */
   private readonly written = new Map<number, number>()
-  /** From the first thing said to the end of its writing. */
+  /** Something is waiting or being written. */
   private isBusy = false
   private readonly whenIdle: (() => void)[] = []
   private failure: unknown
@@ -39,7 +40,7 @@ export class ChoiceWriter {
     private readonly show: (chunk: Chunk) => object | Promise<object>,
   ) {}
 
-  /** What is added to the last that the choice said and that is not written yet. */
+  /** Adds to what the choice has not written yet. */
   add(index: number, { events = [], sample }: { events?: readonly TokenEvent[]; sample?: Sample }): void {
     let said = this.said.get(index)
     if (!said) {
@@ -50,17 +51,17 @@ export class ChoiceWriter {
     said.sample ??= sample
     if (this.isBusy) return
     this.isBusy = true
-    // At the end of the turn: if a token was the last, that is said with it.
+    // At the end of the turn: the last token and the end of its sample become one event.
     setImmediate(() => this.write())
   }
 
-  /** Resolves when everything is written; throws what an event could not be made for. */
+  /** Resolves when everything is written. Throws the error of an event that could not be made. */
   async finished(): Promise<void> {
     while (this.isBusy) await new Promise<void>(resolve => this.whenIdle.push(resolve))
     if (this.failure !== undefined) throw this.failure
   }
 
-  /** Without a promise where there is nothing to wait for: this runs for every token. */
+  /** Makes no promise where nothing has to be waited for: this runs for every token. */
   private write(): void {
     try {
       const waits = this.writeSaid()
@@ -81,7 +82,7 @@ export class ChoiceWriter {
     for (const wake of this.whenIdle.splice(0)) wake()
   }
 
-  /** A promise where the client or a text has to be waited for; what is said meanwhile is written after it. */
+  /** A promise where the client or a text has to be waited for; later tokens are written after it. */
   private writeSaid(): Promise<void> | undefined {
     const all = [...this.said]
     this.said.clear()
@@ -120,5 +121,41 @@ export class ChoiceWriter {
     if (shown instanceof Promise) return shown.then(event => this.stream.add(event))
     this.stream.add(shown)
     return undefined
+  }
+}
+
+/** Writes server-sent events. */
+export class EventStream {
+  private pending = ''
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly options: WriteOptions,
+  ) {
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
+  }
+
+  /** The client has gone. */
+  get isClosed(): boolean {
+    return this.response.destroyed || this.options.signal.aborted
+  }
+
+  /** Sent with the next `flush`. */
+  add(event: object): void {
+    this.pending += `data: ${JSON.stringify(event)}\n\n`
+  }
+
+  /** A promise where the client must read before more is written. */
+  flush(): Promise<void> | undefined {
+    const { pending, response } = this
+    this.pending = ''
+    if (pending === '' || this.isClosed || response.write(pending)) return undefined
+    return untilDrained(response, this.options)
+  }
+
+  end(): void {
+    if (this.isClosed) return
+    this.response.end(`${this.pending}data: [DONE]\n\n`)
+    this.pending = ''
   }
 }

@@ -1,21 +1,22 @@
-/** `POST /v1/completions`. */
+/** `POST /v1/completions` and `POST /v1/chat/completions`: one request and answer in two formats. */
 import type { Sample } from '../rollout/index.js'
-import { encodeText } from './encode-prompts.js'
+import { encodeMessages, encodeText } from './encode-prompts.js'
 import { badRequest } from './errors.js'
 import { type Exchange, type Served, weightsOf } from './exchange.js'
 import type { GivenPrompt } from './field-schemas.js'
-import { completionFields } from './field-tables.js'
+import { chatFields, completionFields } from './field-tables.js'
 import { tellingOf } from './logprobs-mode.js'
 import { type FieldsOf, RequestShape } from './request-shape.js'
-import { checkPrompts, runGeneration, usage } from './run-request.js'
-import { logprobCount, readSampling } from './sampling-fields.js'
-import { stopText } from './stop-text.js'
-import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
+import { checkPrompts, usage } from './run-request.js'
+import { logprobCount, readSampling, type SamplingRequest } from './sampling-fields.js'
+import { checkStream, collectSamples, type StreamRequest, streamChoices } from './stream-choices.js'
 import {
+  chatLogprobs,
   completionLogprobs,
   joined,
   promptLogprobs,
   promptScoresOf,
+  type RowList,
   rowsLater,
   rowsNow,
   scoresOf,
@@ -24,60 +25,126 @@ import {
 } from './token-text.js'
 import { LazyList } from './write-json.js'
 
-const shape = new RequestShape(completionFields)
-type Fields = FieldsOf<typeof completionFields>
+type CompletionFields = FieldsOf<typeof completionFields>
+type ChatFields = FieldsOf<typeof chatFields>
 
-interface CompletionRequest extends StreamRequest {
-  echo: boolean
-  /** `max_tokens: 0` with `echo`: one token is generated and dropped. */
-  dropped: boolean
+interface TextRequest extends StreamRequest {
+  format: Format
+  isStreamed: boolean
   returnIds: boolean
   show: TokenShow
+  /** Completions: the prompt is part of the answer. */
+  echo: boolean
+  /** Completions: `max_tokens: 0` with `echo`. One token is generated and dropped. */
+  dropped: boolean
 }
+
+/** Where the two formats differ. */
+interface Format {
+  readonly name: 'text' | 'chat'
+  readonly id: string
+  readonly object: string
+  readonly eventObject: string
+  /** The fields of a choice that hold its text, in an answer and in an event. */
+  content(text: string): object
+  delta(text: string): object
+  logprobs(rows: RowList, offset: number): object
+  /** The ids of an event; `promptIds` with the first event of a choice. */
+  eventIds(ids: readonly number[], promptIds: readonly number[] | null): object
+}
+
+const textFormat: Format = {
+  name: 'text',
+  id: 'cmpl',
+  object: 'text_completion',
+  eventObject: 'text_completion',
+  content: text => ({ text }),
+  delta: text => ({ text }),
+  logprobs: completionLogprobs,
+  eventIds: (ids, promptIds) => ({ prompt_token_ids: promptIds, token_ids: ids }),
+}
+
+const chatFormat: Format = {
+  name: 'chat',
+  id: 'chatcmpl',
+  object: 'chat.completion',
+  eventObject: 'chat.completion.chunk',
+  content: content => ({ message: { role: 'assistant', content, refusal: null } }),
+  delta: content => ({ delta: { content } }),
+  logprobs: chatLogprobs,
+  eventIds: (ids, promptIds) => ({ token_ids: ids, ...(promptIds ? { prompt_token_ids: promptIds } : {}) }),
+}
+
+const completionShape = new RequestShape(completionFields)
+const chatShape = new RequestShape(chatFields)
 
 export async function completions(served: Served, exchange: Exchange): Promise<void> {
-  const fields = shape.read(exchange.body)
-  const request = await readRequest(served, fields, exchange)
-  checkPrompts(request, served.limits)
-  if (fields.stream) await stream(served, exchange, request)
-  else await answer(served, exchange, request)
-}
-
-async function readRequest(served: Served, fields: Fields, exchange: Exchange): Promise<CompletionRequest> {
-  const { engine, limits, texts } = served
+  const fields = completionShape.read(exchange.body)
   const weights = weightsOf(served, fields.model)
   const echo = fields.echo ?? false
   const asked = fields.max_tokens ?? 16
   const dropped = echo && asked === 0
   const maxTokens = dropped ? 1 : asked
-  const logprobs = logprobCount('logprobs', fields.logprobs, engine.capabilities)
-  const sampling = readSampling(fields, { ...limits, maxTokens, capabilities: engine.capabilities })
+  const { capabilities } = served.engine
+  const logprobs = logprobCount('logprobs', fields.logprobs, capabilities)
+  const sampling = readSampling(fields, { ...served.limits, maxTokens, capabilities })
   if (echo && fields.stream) throw badRequest('echo with stream is not supported by this server.', 'echo')
   if (echo && !served.tokenizer) throw badRequest('echo needs a tokenizer, and this model has none.', 'echo')
   checkStream(fields, sampling)
   if (echo && logprobs !== undefined) sampling.params.promptLogprobs = Math.max(logprobs, sampling.promptLogprobs ?? 0)
+  const prompts = await readPrompts(served, fields, exchange)
+  await respond(served, exchange, {
+    ...textOptions(served, exchange, fields, { sampling, logprobs, format: textFormat }),
+    ...{ weights, prompts, maxTokens, echo, dropped },
+  })
+}
+
+export async function chatCompletions(served: Served, exchange: Exchange): Promise<void> {
+  const fields = chatShape.read(exchange.body)
+  const weights = weightsOf(served, fields.model)
+  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens
+  const { capabilities } = served.engine
+  const sampling = readSampling(fields, { ...served.limits, maxTokens, capabilities })
+  checkStream(fields, sampling)
+  const count = logprobCount('top_logprobs', fields.top_logprobs, capabilities)
+  if (count && !fields.logprobs)
+    throw badRequest('when using top_logprobs, logprobs must be set to true.', 'top_logprobs')
+  const logprobs = fields.logprobs ? (count ?? 0) : undefined
+  const { tools, ...conversation } = fields
+  const offered = exchange.body.tool_choice === 'none' ? undefined : tools
+  const use = fields.truncate_prompt_tokens === undefined ? 'whole' : 'cut'
+  const prompts = [await encodeMessages(served, { ...conversation, tools: offered }, use, exchange)]
+  await respond(served, exchange, {
+    ...textOptions(served, exchange, fields, { sampling, logprobs, format: chatFormat }),
+    ...{ weights, prompts, maxTokens, echo: false, dropped: false },
+  })
+}
+
+function textOptions(
+  { texts, logprobsMode, limits: { eosIds } }: Served,
+  exchange: Exchange,
+  fields: CompletionFields | ChatFields,
+  { format, sampling, logprobs }: { format: Format; sampling: SamplingRequest; logprobs: number | undefined },
+): Omit<TextRequest, 'weights' | 'prompts' | 'maxTokens' | 'echo' | 'dropped'> {
   return {
-    id: `cmpl-${exchange.id(fields.request_id)}`,
-    weights,
-    prompts: await readPrompts(served, fields, exchange),
+    id: `${format.id}-${exchange.id(fields.request_id)}`,
+    format,
     sampling,
-    maxTokens,
     logprobs,
-    // Of 0 only the token's own is shown.
+    // With 0 only the sampled token is shown.
     topLogprobs: logprobs || undefined,
-    told: tellingOf(served.logprobsMode, { sampling, alternatives: logprobs ?? 0, eosIds: limits.eosIds }),
-    echo,
-    dropped,
+    told: tellingOf(logprobsMode, { sampling, alternatives: logprobs ?? 0, eosIds }),
     returnIds: fields.return_token_ids ?? false,
     show: texts.show(fields.return_tokens_as_token_ids ?? false),
+    isStreamed: fields.stream ?? false,
     streamOptions: fields.stream_options,
   }
 }
 
-/** Texts of one request that are encoded at once. */
+/** How many texts of a request are encoded at the same time. */
 const atOnce = 8
 
-async function readPrompts(served: Served, fields: Fields, exchange: Exchange): Promise<Int32Array[]> {
+async function readPrompts(served: Served, fields: CompletionFields, exchange: Exchange): Promise<Int32Array[]> {
   const { prompt } = fields
   const empty = badRequest('Either prompt or prompt_embeds must be provided and non-empty.', 'prompt')
   if (prompt === undefined || (prompt.length === 1 && prompt[0] === '')) throw empty
@@ -103,29 +170,39 @@ async function readPrompts(served: Served, fields: Fields, exchange: Exchange): 
   return prompts
 }
 
-async function answer(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
-  const { n } = request.sampling
-  exchange.admit(request, served.limits)
-  const found: Sample[] = []
-  const onSample = (prompt: number, sample: Sample): void => {
-    found[prompt * n + sample.sample] = sample
-  }
-  await runGeneration(served, request, { onSample }, exchange.signal)
+async function respond(served: Served, exchange: Exchange, request: TextRequest): Promise<void> {
+  checkPrompts(request, served.limits)
+  if (request.isStreamed) await streamText(served, exchange, request)
+  else await answer(served, exchange, request)
+}
+
+async function answer(served: Served, exchange: Exchange, request: TextRequest): Promise<void> {
+  const { format, sampling, show, returnIds, prompts, dropped } = request
+  const found = await collectSamples(served, exchange, request)
+  const ofPrompt = (sample: Sample, ids: Int32Array): object => ({
+    prompt_logprobs: sampling.promptLogprobs === undefined ? null : promptLogprobs(sample, show),
+    prompt_token_ids: returnIds ? Array.from(ids) : null,
+  })
+  const isText = format.name === 'text'
   await exchange.answer({
     id: request.id,
-    object: 'text_completion',
+    object: format.object,
     created: exchange.created,
     model: request.weights.name,
     choices: new LazyList(async function* () {
-      for (const [index, sample] of found.entries()) yield [await choice(served, request, sample, index)]
+      for (const [index, sample] of found.entries()) {
+        const shown = await choice(served, request, sample, index)
+        yield [isText ? { ...shown, ...ofPrompt(sample, sample.promptIds) } : shown]
+      }
     }),
-    usage: usage(found, request, request.dropped ? 0 : undefined),
+    usage: usage(found, request, dropped ? 0 : undefined),
+    ...(isText ? {} : ofPrompt(found[0]!, prompts[0]!)),
   })
 }
 
 async function choice(
   { tokenizer }: Served,
-  { sampling, logprobs, told, returnIds, echo, dropped, show }: CompletionRequest,
+  { format, sampling, logprobs, told, returnIds, echo, dropped, show }: TextRequest,
   sample: Sample,
   index: number,
 ): Promise<object> {
@@ -139,41 +216,58 @@ async function choice(
   }
   return {
     index,
-    text,
-    logprobs: logprobs === undefined ? null : completionLogprobs(rowsLater(scores, show)),
+    ...format.content(text),
+    logprobs: logprobs === undefined ? null : format.logprobs(rowsLater(scores, show), 0),
     finish_reason: dropped ? 'length' : finishReason,
     stop_reason: dropped ? null : (stopReason ?? null),
     token_ids: returnIds ? Array.from(responseIds) : null,
-    prompt_logprobs: sampling.promptLogprobs === undefined ? null : promptLogprobs(sample, show),
-    prompt_token_ids: returnIds ? Array.from(promptIds) : null,
   }
 }
 
-async function stream(served: Served, exchange: Exchange, request: CompletionRequest): Promise<void> {
-  const { returnIds, logprobs, told, sampling, show } = request
-  const head = { id: request.id, object: 'text_completion', created: exchange.created, model: request.weights.name }
+async function streamText(served: Served, exchange: Exchange, request: TextRequest): Promise<void> {
+  const { format, returnIds, logprobs, told, sampling, show } = request
+  const isChat = format.name === 'chat'
+  const role = { role: 'assistant', content: '' }
   const offsets = new Map<number, number>()
   await streamChoices(served, exchange, request, {
-    head,
+    head: { id: request.id, object: format.eventObject, created: exchange.created, model: request.weights.name },
+    opening: isChat
+      ? Array.from({ length: sampling.n }, (_, index) => ({ index, delta: role, logprobs: null, finish_reason: null }))
+      : [],
     choice: ({ index, events, sample, first, start }, promptIds) => {
       const text = events.length === 1 ? events[0]!.text : events.map(event => event.text).join('')
       const offset = offsets.get(index) ?? 0
       offsets.set(index, offset + text.length)
       const shown = (tail: string, scores: object | null): object => ({
         index,
-        text: text + tail,
+        ...format.delta(text + tail),
         logprobs: scores,
         finish_reason: sample?.finishReason ?? null,
         stop_reason: sample?.stopReason ?? null,
         ...(returnIds
-          ? { prompt_token_ids: first ? Array.from(promptIds) : null, token_ids: events.map(({ id }) => id) }
+          ? format.eventIds(
+              events.map(({ id }) => id),
+              first ? Array.from(promptIds) : null,
+            )
           : {}),
       })
       const tail = sample && sampling.includeStop ? stopText(served.tokenizer, sample, sampling) : ''
-      if (logprobs === undefined) return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
+      if (logprobs === undefined || (isChat && events.length === 0))
+        return tail === '' ? shown('', null) : tail.then(known => shown(known, null))
       return rowsNow(scoresOfEvents(events, start, told), show).then(async rows =>
-        shown(await tail, completionLogprobs(rows, offset)),
+        shown(await tail, format.logprobs(rows, offset)),
       )
     },
   })
+}
+
+/** The text that ended a response, for `include_stop_str_in_output`. */
+async function stopText(
+  tokenizer: Served['tokenizer'],
+  { finishReason, stopReason, responseIds }: Sample,
+  { includeStop, skipSpecialTokens }: SamplingRequest,
+): Promise<string> {
+  if (!includeStop || finishReason !== 'stop' || !tokenizer) return ''
+  if (typeof stopReason === 'string') return stopReason
+  return tokenizer.decode(responseIds.subarray(-1), { skipSpecialTokens })
 }

@@ -5,9 +5,9 @@ import { type Exchange, type Served, weightsOf } from './exchange.js'
 import { generateFields, samplingParamsFields } from './field-tables.js'
 import { tellingOf } from './logprobs-mode.js'
 import { RequestShape } from './request-shape.js'
-import { checkPrompts, runGeneration, usage } from './run-request.js'
+import { checkPrompts, usage } from './run-request.js'
 import { logprobCount, readSampling } from './sampling-fields.js'
-import { checkStream, type StreamRequest, streamChoices } from './stream-choices.js'
+import { checkStream, collectSamples, type StreamRequest, streamChoices } from './stream-choices.js'
 import { finite, promptLogprobs, rowsLater, scoresOf, type TokenScore, type TokenShow } from './token-text.js'
 import { LazyList } from './write-json.js'
 
@@ -52,12 +52,7 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
 }
 
 async function answer(served: Served, exchange: Exchange, request: TokensRequest): Promise<void> {
-  exchange.admit(request, served.limits)
-  const found: Sample[] = []
-  const onSample = (_: number, sample: Sample): void => {
-    found[sample.sample] = sample
-  }
-  await runGeneration(served, request, { onSample }, exchange.signal)
+  const found = await collectSamples(served, exchange, request)
   const { sampling, logprobs, told, returnIds } = request
   await exchange.answer({
     request_id: request.id,

@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { ApiError, malformed } from './errors.js'
-import { JsonScan } from './json-scan.js'
 import type { JsonObject } from './request-shape.js'
 
 export interface BodyLimits {
@@ -110,4 +109,44 @@ export function parseBody(bytes: Buffer): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('Input should be a valid dictionary', 'body')
   return value as JsonObject
+}
+
+interface JsonLimits {
+  depth: number
+  /** Objects and lists together. */
+  containers: number
+}
+
+/**
+ * Checks JSON before it is parsed: its depth and the number of its objects and lists. Parsed values are many times larger than their
+ * text (`{}` has 2 bytes there and 56 in memory), and recursive code ends at some depth.
+ */
+export class JsonScan {
+  private depth = 0
+  private containers = 0
+  private state: 'outside' | 'string' | 'escaped' = 'outside'
+
+  constructor(private readonly limits: JsonLimits) {}
+
+  /** The limit that is exceeded; undefined: none. */
+  push(bytes: Uint8Array): string | undefined {
+    let { state } = this
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i]!
+      if (state === 'escaped') state = 'string'
+      else if (state === 'string') {
+        if (byte === 0x22) state = 'outside'
+        else if (byte === 0x5c) state = 'escaped'
+      } else if (byte === 0x22) state = 'string'
+      else if (byte === 0x7b || byte === 0x5b) {
+        this.depth++
+        this.containers++
+        if (this.depth > this.limits.depth) return `it nests deeper than ${this.limits.depth} levels`
+        if (this.containers > this.limits.containers)
+          return `it has more than ${this.limits.containers} objects and lists`
+      } else if (byte === 0x7d || byte === 0x5d) this.depth--
+    }
+    this.state = state
+    return undefined
+  }
 }

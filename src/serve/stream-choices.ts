@@ -1,8 +1,7 @@
-/** A streamed answer: the tokens of each choice in their order, then the usage, then the end. */
+/** Samples for a plain answer, and the events of a streamed one: tokens of each choice in order, then the usage, then the end. */
 import type { Sample, TokenEvent } from '../rollout/index.js'
-import { ChoiceWriter, type Chunk } from './choice-writer.js'
+import { ChoiceWriter, type Chunk, EventStream } from './choice-writer.js'
 import { ApiError, badRequest } from './errors.js'
-import { EventStream } from './event-stream.js'
 import type { Exchange, Served } from './exchange.js'
 import { streamOptionsFields } from './field-tables.js'
 import { type JsonObject, RequestShape } from './request-shape.js'
@@ -33,6 +32,17 @@ export function checkStream(
     throw badRequest('prompt_logprobs are not available when stream is true.', 'prompt_logprobs')
   if (!stream && options !== undefined)
     throw badRequest('stream_options can only be defined when stream is true.', 'stream_options')
+}
+
+/** Every sample of a request: the samples of the first prompt first. */
+export async function collectSamples(served: Served, exchange: Exchange, request: Generation): Promise<Sample[]> {
+  exchange.admit(request, served.limits)
+  const found: Sample[] = []
+  const onSample = (prompt: number, sample: Sample): void => {
+    found[prompt * request.sampling.n + sample.sample] = sample
+  }
+  await runGeneration(served, request, { onSample }, exchange.signal)
+  return found
 }
 
 export async function streamChoices(

@@ -1,26 +1,25 @@
 /**
- * JSON that is written while it is made. A large answer never exists as a whole: lists in it are made batch by batch as the
- * client takes them, and other requests get their turn between two pieces. An answer of one piece goes out with its length.
+ * Writes JSON while it is made. A large answer never exists as a whole: its lists are made in batches as the client reads them, and
+ * other requests run between two pieces. A short answer is sent in one piece with its length.
  */
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { untilDrained } from './until-drained.js'
 
-/** A list whose items come in batches; each may hold lists like it. */
+/** A list whose items come in batches; an item may hold lazy lists. */
 export class LazyList {
   constructor(readonly batches: () => Iterable<readonly unknown[]> | AsyncIterable<readonly unknown[]>) {}
 }
 
-/** Characters that are sent at once. */
+/** Characters of one piece. */
 const pieceSize = 64 << 10
 
 export interface WriteOptions {
   signal: AbortSignal
-  /** How long a client may take nothing. */
+  /** How long a client may read nothing. */
   stallMs: number
 }
 
-/** Sends `value` as the body of a 200. Ends without a word where the client has gone. */
+/** Sends `value` as the body of a 200. Ends silently where the client has gone. */
 export async function writeJson(response: ServerResponse, value: object, options: WriteOptions): Promise<void> {
   const type = { 'content-type': 'application/json' }
   let text = ''
@@ -33,7 +32,7 @@ export async function writeJson(response: ServerResponse, value: object, options
     const taken = response.write(text)
     text = ''
     if (!taken) await untilDrained(response, options)
-    // A client that takes everything at once would keep the others out.
+    // Lets other requests run, also where the client reads everything at once.
     await setImmediate()
   }
   const write = async (part: unknown): Promise<void> => {
@@ -67,10 +66,26 @@ export async function writeJson(response: ServerResponse, value: object, options
   response.end(text)
 }
 
-/** Lists are leaves: one that is to be written piece by piece is lazy itself. */
+/** Plain arrays are not searched: a list to be written in pieces is lazy itself. */
 function hasLazyList(value: unknown): boolean {
   if (value instanceof LazyList) return true
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   for (const name in value) if (hasLazyList((value as Record<string, unknown>)[name])) return true
   return false
+}
+
+/** Resolves when the client has read what was written, or has gone. Closes the connection of a client that reads nothing for `stallMs`. */
+export function untilDrained(response: ServerResponse, { signal, stallMs }: WriteOptions): Promise<void> {
+  if (signal.aborted || response.destroyed || !response.writableNeedDrain) return Promise.resolve()
+  return new Promise(resolve => {
+    const done = (): void => {
+      clearTimeout(timer)
+      response.off('drain', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(() => response.destroy(), stallMs)
+    response.on('drain', done)
+    signal.addEventListener('abort', done)
+  })
 }

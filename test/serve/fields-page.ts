@@ -6,7 +6,7 @@ import {
   reloadWeightsFields,
   unloadAdapterFields,
   weightVersionFields,
-} from '../../src/serve/control/control-fields.js'
+} from '../../src/serve/control/control-routes.js'
 import {
   chatFields,
   completionFields,

@@ -1,25 +1,51 @@
-/** The control routes of vLLM: what each is asked with, and the words of its answer. */
+/** The control routes of vLLM: the fields of their bodies and their answers. */
 import { WhetstoneError } from '../../errors/index.js'
 import { ApiError, badRequest, malformed } from '../errors.js'
 import type { Exchange } from '../exchange.js'
+import { flag, object, string, strings } from '../field-schemas.js'
 import type { InFlight } from '../in-flight.js'
-import { RequestShape } from '../request-shape.js'
-import {
-  abortFields,
-  collectiveRpcFields,
-  loadAdapterFields,
-  reloadWeightsFields,
-  unloadAdapterFields,
-  weightVersionFields,
-} from './control-fields.js'
+import { type FieldTable, harmless, honoured, RequestShape, refused } from '../request-shape.js'
 import { pauseModes, type ServerControl } from './server-control.js'
 
 export interface ControlRoute {
   method: 'GET' | 'POST'
-  /** `none`: whatever comes with it is not read. */
+  /** `none`: a body is not read. */
   body: 'json' | 'none'
   run: (control: ServerControl, exchange: Exchange, inFlight: InFlight) => void | Promise<void>
 }
+
+export const collectiveRpcFields = {
+  method: honoured(string, 'reload_weights; any other is a 501'),
+  kwargs: honoured(object, 'see below'),
+  args: refused('reload_weights takes kwargs', []),
+  timeout: harmless('the client’s own deadline ends its waiting'),
+} satisfies FieldTable
+
+export const reloadWeightsFields = {
+  weights_path: honoured(string, 'a model directory under `--weights-root`, absolute or from there on'),
+  weights_iterator: refused('weights come from a directory'),
+  is_checkpoint_format: refused('weights are in the names and shapes of their checkpoint', true),
+} satisfies FieldTable
+
+export const weightVersionFields = {
+  new_version: honoured(string, 'up to 256 characters'),
+} satisfies FieldTable
+
+export const abortFields = {
+  request_ids: honoured(strings, 'ids of answers, or `id-k` for prompt k of one; none: all'),
+} satisfies FieldTable
+
+export const loadAdapterFields = {
+  lora_name: honoured(string, 'up to 256 characters'),
+  lora_path: honoured(string, 'a directory in PEFT’s format under `--weights-root`'),
+  load_inplace: honoured(flag, 'in the place of one of the same name'),
+  is_3d_lora_weight: refused('adapters are of two matrices', false),
+} satisfies FieldTable
+
+export const unloadAdapterFields = {
+  lora_name: honoured(string),
+  lora_int_id: harmless('adapters go by their names'),
+} satisfies FieldTable
 
 const abortShape = new RequestShape(abortFields)
 const rpcShape = new RequestShape(collectiveRpcFields)
@@ -36,7 +62,7 @@ const longestName = 256
 
 export const controlRoutes: Readonly<Record<string, ControlRoute>> = {
   '/pause': tell(async (control, exchange) => {
-    // Keys and values of other weights are never used, so there is nothing to choose.
+    // The cache of other weights is never used, so both values mean the same.
     choice(exchange, 'clear_cache', ['true', 'false', '1', '0'], 'true')
     await control.pause(choice(exchange, 'mode', pauseModes, 'abort'))
     exchange.json(200, { status: 'paused' })
@@ -60,7 +86,7 @@ export const controlRoutes: Readonly<Record<string, ControlRoute>> = {
     exchange.json(200, { status: control.isSleeping ? 'sleeping' : 'awake', tags: tags.length === 0 ? null : tags })
   }),
   '/is_sleeping': get((control, exchange) => exchange.json(200, { is_sleeping: control.isSleeping })),
-  // No keys and values outlive their request.
+  // The cache of a request ends with it.
   '/reset_prefix_cache': tell((_, exchange) => exchange.json(200, { success: true })),
   '/collective_rpc': post(collectiveRpc),
   '/update_weight_version': post(async (control, exchange) => {
@@ -77,7 +103,7 @@ export const controlRoutes: Readonly<Record<string, ControlRoute>> = {
   }),
 }
 
-/** Where the engine has room for adapters. */
+/** Only for an engine that takes adapters. */
 export const adapterRoutes: Readonly<Record<string, ControlRoute>> = {
   '/v1/load_lora_adapter': post(async (control, exchange) => {
     const { lora_name, lora_path, load_inplace } = loadShape.read(exchange.body)
@@ -118,7 +144,7 @@ function needed(text: string | undefined, field: string, longest = longestName):
   return text
 }
 
-/** A value of the query, one of a few. */
+/** A value of the query. */
 function choice<const T extends string>(exchange: Exchange, name: string, values: readonly T[], otherwise: T): T {
   const given = exchange.query.get(name) ?? otherwise
   return values.find(value => value === given) ?? unknownChoice(name, given, values)

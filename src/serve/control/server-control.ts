@@ -3,11 +3,11 @@
  * adapters, and what the weights are called. Words and effects are vLLM's, except that nothing is lost: a checkpoint that does not
  * fit leaves the weights there are, and keys and values of other weights are never used.
  */
+import type { PolicyVersion } from '../../model/index.js'
 import type { Generator, ReplaceableWeights } from '../../rollout/index.js'
 import { ApiError } from '../errors.js'
 import type { InFlight } from '../in-flight.js'
 import { type WeightSet, WeightTurns } from '../weight-turns.js'
-import { VersionNames } from './version-names.js'
 import type { WeightsRoot } from './weights-root.js'
 
 /** What becomes of requests in flight: they end with what they have, are waited for, or wait themselves. */
@@ -204,3 +204,27 @@ export class ServerControl {
 }
 
 const invalid = (message: string): ApiError => new ApiError(400, message, { type: 'InvalidUserInput' })
+
+/** The names that clients give to versions of the weights. */
+class VersionNames {
+  private readonly names = new Map<PolicyVersion, string>()
+
+  constructor(private latest: PolicyVersion) {
+    this.names.set(latest, 'default')
+  }
+
+  /** Name of the current weights. */
+  get current(): string {
+    return this.names.get(this.latest)!
+  }
+
+  /** The version that weights of this name have from now on. */
+  add(name: string): PolicyVersion {
+    if (name !== this.current) this.names.set(++this.latest, name)
+    return this.latest
+  }
+
+  of(version: PolicyVersion): string {
+    return this.names.get(version) ?? `${version}`
+  }
+}
