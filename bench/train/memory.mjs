@@ -189,7 +189,7 @@ async function measure({ kind, values }) {
   if (kind === 'sft') {
     const resolved = resolveConfig(sftSchema, layers, { paths: supervisedPaths })
     const { config } = resolved
-    const plan = planRows(config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 })
+    const plan = planRows(config, { kind: 'conversations', role: 'language' })
     await measured(plan, () => runSft({ ...resolved, ...start }))
   } else {
     const resolved = resolveRlConfig(layers)

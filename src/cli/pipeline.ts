@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
 import { type Report, reportFor } from '../progress/index.js'
-import { configOptions, type RawConfig } from '../train/index.js'
+import type { RawConfig } from '../train/index.js'
+import { configs } from './configs.js'
 import { dryRunReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, several, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
-import { resolvedConfig } from './resolved-config.js'
+import { optionHelp, resolvedConfig } from './resolved-config.js'
 import { setLayer } from './set-layer.js'
-import { resumeLine, showMachine } from './train-command.js'
-import { trainings } from './trainings.js'
+import { resumeLine, showMachine, stopping } from './train-command.js'
 
 const flags = z.object({
   config: file('the config'),
@@ -28,13 +28,6 @@ const flags = z.object({
   dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),
 })
 
-const options = configOptions(pipelineSchema)
-const column = Math.max(...options.map(({ name }) => name.length)) + 2
-const described = options.map(({ name, initial, description }) => {
-  const shownInitial = initial === undefined ? '' : ` (default ${initial})`
-  return `  ${name.padEnd(column)}${description}${shownInitial}`
-})
-
 export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES]
                           [--resume [--allow-change KEY ...]] [--dry-run]
 
@@ -45,7 +38,7 @@ checkpoint; where an option of it changed since, only if --allow-change names th
 
 The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
-${trainings.pipeline!.example.replaceAll(/^/gm, '  ')}
+${configs.pipeline!.example.replaceAll(/^/gm, '  ')}
 
 ${flagHelp(flags)}
 
@@ -53,7 +46,7 @@ Ctrl-C finishes the current optimiser step, saves and says how to go on; a secon
 
 Options of the config, dots for sections (docs/pipeline.md explains them, \`whetstone schema pipeline\` prints them for editors):
 
-${described.join('\n')}
+${optionHelp(pipelineSchema)}
 `
 
 export async function run(args: string[]): Promise<number> {
@@ -81,8 +74,6 @@ export async function run(args: string[]): Promise<number> {
       ),
   })
 }
-
-const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
 
 function stagesOf(names: string): StageName[] {
   return names.split(',').map(one => {

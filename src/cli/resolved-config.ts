@@ -1,6 +1,18 @@
-/** A resolved config as a person reads it: YAML, with where each value came from behind it. */
+/** Configs as a person reads them: the options there are, and those in force. */
 import { stringify } from 'yaml'
-import type { RawConfig } from '../train/index.js'
+import type { z } from 'zod'
+import { configOptions, type RawConfig } from '../train/index.js'
+
+/** A line for every option, for the help. */
+export function optionHelp(schema: z.ZodObject): string {
+  const options = configOptions(schema)
+  const column = Math.max(...options.map(({ name }) => name.length)) + 2
+  const lines = options.map(({ name, initial, description }) => {
+    const shownInitial = initial === undefined ? '' : ` (default ${initial})`
+    return `  ${name.padEnd(column)}${description}${shownInitial}`
+  })
+  return lines.join('\n')
+}
 
 /**
  * Every option in force, as YAML that is a config itself.

@@ -3,10 +3,9 @@ import { didYouMean } from '../errors/index.js'
 import { UsageError } from './flags.js'
 import * as test from './reward-test.js'
 import { trainCommand } from './train-command.js'
-import { rewardTraining } from './trainings.js'
 import type { Verb } from './verbs.js'
 
-const actions: Readonly<Record<string, Verb>> = { train: trainCommand(rewardTraining), test }
+const actions: Readonly<Record<string, Verb>> = { train: trainCommand('reward'), test }
 const names = Object.keys(actions)
 
 export function help(args: readonly string[]): string {

@@ -1,7 +1,7 @@
 import { didYouMean } from '../errors/index.js'
 import { configJsonSchema } from '../train/index.js'
+import { configSchemas } from './configs.js'
 import { UsageError } from './flags.js'
-import { configSchemas } from './trainings.js'
 
 const names = Object.keys(configSchemas)
 

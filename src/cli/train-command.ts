@@ -9,41 +9,26 @@ import { type Report, reportFor } from '../progress/index.js'
 import { Run } from '../run/index.js'
 import {
   type CheckedTraining,
-  type ConfigLayer,
-  configOptions,
   fileLayer,
-  type IdleRule,
   idleOptions,
   type JobOptions,
   type JobResult,
   MachineError,
   type RawConfig,
   type ResolvedConfig,
+  type ResolvedTraining,
+  type Training,
+  type TrainingConfig,
+  type TrainingName,
+  trainings,
   withOrigin,
 } from '../train/index.js'
 import { type DryRun, dryRunReport, memoryReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
-import { resolvedConfig } from './resolved-config.js'
+import { optionHelp, resolvedConfig } from './resolved-config.js'
 import { setLayer } from './set-layer.js'
 import type { Verb } from './verbs.js'
-
-/** One kind of training, as a command sees it. */
-export interface Training<C> {
-  /** What is typed behind `whetstone`. */
-  readonly verb: string
-  /** What it does, for the help. */
-  readonly about: string
-  /** The shortest config. */
-  readonly example: string
-  readonly schema: z.ZodObject
-  readonly resolve: (layers: readonly ConfigLayer[]) => ResolvedConfig<C> & { readonly notes?: readonly string[] }
-  /** When its options have no effect. */
-  readonly idle: readonly IdleRule<C>[]
-  readonly run: (job: JobOptions<C>) => Promise<JobResult>
-  /** What to do with the model in a directory: commands and their like, a line each. */
-  readonly next: (model: string) => readonly string[]
-}
 
 const flags = z.object({
   config: file('the config'),
@@ -54,14 +39,12 @@ const flags = z.object({
 })
 type Settings = z.output<typeof flags>
 
-export function trainCommand<C extends { readonly output: string }>(training: Training<C>): Verb {
+export function trainCommand(name: TrainingName): Verb {
+  const training: Training = trainings[name]
   return { help: helpOf(training), run: args => runCommand(training, args) }
 }
 
-async function runCommand<C extends { readonly output: string }>(
-  training: Training<C>,
-  args: readonly string[],
-): Promise<number> {
+async function runCommand(training: Training, args: readonly string[]): Promise<number> {
   const settings = readFlags(args, flags)
   const { config: path, resume = false } = settings
   const given = fileLayer(path, await readConfigFile(path))
@@ -80,10 +63,10 @@ async function runCommand<C extends { readonly output: string }>(
 
 type Surroundings = Pick<JobOptions<unknown>, 'report' | 'signal'>
 
-async function train<C>(
-  training: Training<C>,
+async function train(
+  training: Training,
   { resume = false, dryRun = false, allowChange = [] }: Settings,
-  { config, origins, notes = [] }: ReturnType<Training<C>['resolve']>,
+  { config, origins, notes = [] }: ResolvedTraining<TrainingConfig>,
   { report, signal }: Surroundings,
 ): Promise<number> {
   const job = { config, origins, resume, allowChange, report, signal }
@@ -132,7 +115,7 @@ function interruptedLine(output: string, verb: string, args: readonly string[]):
   return `Interrupted. What was trained is saved in ${output}; to go on with it:\n  ${resumeLine(verb, args)}`
 }
 
-const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
+export const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
 
 /**
  * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
@@ -160,7 +143,7 @@ export function showMachine(error: unknown, report: Report): never {
 }
 
 /** Where the models are, and how to use them. */
-async function afterwards<C>(training: Training<C>, { directory, best, step }: JobResult): Promise<string[]> {
+async function afterwards(training: Training, { directory, best, step }: JobResult): Promise<string[]> {
   const final = join(directory, 'final_model')
   const isThere = await stat(final).catch(() => undefined)
   if (step === 0) return [`Nothing was trained: ${join(directory, 'logs/skipped.jsonl')} says why.`]
@@ -183,13 +166,7 @@ export function resumeLine(verb: string, args: readonly string[]): string {
   return ['whetstone', verb, ...quoted, '--resume'].join(' ')
 }
 
-function helpOf<C>({ verb, about, example, schema }: Training<C>): string {
-  const options = configOptions(schema)
-  const column = Math.max(...options.map(({ name }) => name.length)) + 2
-  const described = options.map(({ name, initial, description }) => {
-    const shownInitial = initial === undefined ? '' : ` (default ${initial})`
-    return `  ${name.padEnd(column)}${description}${shownInitial}`
-  })
+function helpOf({ verb, about, example, schema }: Training): string {
   return `Usage: whetstone ${verb} --config FILE [--set KEY=VALUE ...] [--dry-run] [--resume] [--allow-change KEY ...]
 
 ${about}
@@ -204,6 +181,6 @@ Ctrl-C finishes the current optimiser step, saves and says how to go on; a secon
 
 Options of the config, dots for sections (docs/training.md explains them, \`whetstone schema\` prints them for editors):
 
-${described.join('\n')}
+${optionHelp(schema)}
 `
 }

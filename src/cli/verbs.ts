@@ -1,3 +1,4 @@
+import type { TrainingName } from '../train/index.js'
 /** A verb's module: one file each, loaded only when it is called. */
 export interface Verb {
   /** What `--help` prints; of a verb with several actions, by what was typed behind it. */
@@ -17,6 +18,12 @@ export interface VerbGroup {
   /** The task that its verbs are for. */
   title: string
   verbs: readonly VerbEntry[]
+}
+
+/** The command of a training: loaded only when it is used. */
+const training = (name: TrainingName) => async (): Promise<Verb> => {
+  const { trainCommand } = await import('./train-command.js')
+  return trainCommand(name)
 }
 
 /** Every verb, by what one wants to do, in the order one would. */
@@ -59,10 +66,10 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Train',
     verbs: [
-      { name: 'sft', summary: 'fine-tune a model on conversations', load: () => import('./sft.js') },
+      { name: 'sft', summary: 'fine-tune a model on conversations', load: training('sft') },
       { name: 'reward', summary: 'train a reward model, or test a reward', load: () => import('./reward.js') },
-      { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: () => import('./rl.js') },
-      { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: () => import('./dpo.js') },
+      { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: training('rl') },
+      { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: training('preference') },
       {
         name: 'pipeline',
         summary: 'SFT, a reward model and PPO, one after another',

@@ -9,11 +9,12 @@ import {
   checkModels,
   MachineError,
   type PlannedUse,
-  planRl,
-  planRows,
   type ResolvedConfig,
   requireMachine,
+  type Training,
+  type TrainingName,
   type TrainingPlan,
+  trainings,
 } from '../train/index.js'
 import type { PipelineConfig } from './config.js'
 import { optionNames, type StageConfig, stageConfig } from './stage-configs.js'
@@ -76,7 +77,7 @@ export async function checkStages(
 }
 
 /** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */
-function inOurWords(message: string, training: StageConfig['training']): string {
+function inOurWords(message: string, training: TrainingName): string {
   const option = message.match(/^[\w.]+(?=[: ])/)?.[0]
   const ours = Object.entries(optionNames[training]).find(([, name]) => name === option)?.[0]
   return ours === undefined ? message : `${ours}${message.slice(option!.length)}`
@@ -144,39 +145,15 @@ async function checkScores(model: string, config: PipelineConfig): Promise<void>
 
 /** What a stage will open. `rewards: own` are those of the pipeline's reward model, whose description is not written yet. */
 export function planStage(
-  resolved: StageConfig,
+  { training, config }: StageConfig,
   { rewardModel, rewards }: { rewardModel: string | undefined; rewards: 'own' | 'given' },
 ): TrainingPlan {
-  switch (resolved.training) {
-    case 'sft':
-      return planRows(resolved.config, { kind: 'conversations', role: 'language', sequencesPerRow: 1 })
-    case 'reward':
-      return planRows(resolved.config, { kind: 'preferences', role: 'reward', sequencesPerRow: 2 })
-    case 'preference': {
-      const { loss, reference } = resolved.config
-      const kind = loss === 'kto' ? 'labelled' : 'preferences'
-      return planRows(resolved.config, { kind, role: 'language', sequencesPerRow: loss === 'kto' ? 1 : 2, reference })
-    }
-    case 'rl': {
-      const plan = planRl(resolved.config)
-      const scorer: PlannedUse[] =
-        rewardModel === undefined
-          ? []
-          : [
-              {
-                name: 'the reward model',
-                option: 'rewardModel',
-                directory: rewardModel,
-                role: 'reward',
-                trained: 'nothing',
-                computes: 'yes',
-              },
-            ]
-      return {
-        ...plan,
-        models: [...plan.models, ...scorer],
-        rewards: rewards === 'own' ? undefined : plan.rewards,
-      }
-    }
+  const plan = (trainings[training] as Training).plan(config)
+  const use = { name: 'the reward model', option: 'rewardModel', role: 'reward', trained: 'nothing' } as const
+  const scorer: PlannedUse[] = rewardModel === undefined ? [] : [{ ...use, directory: rewardModel, computes: 'yes' }]
+  return {
+    ...plan,
+    models: [...plan.models, ...scorer],
+    rewards: rewards === 'own' ? undefined : plan.rewards,
   }
 }

@@ -8,16 +8,9 @@ import {
   algorithms,
   type ConfigLayer,
   commonWords,
-  preferencePaths,
-  preferenceSchema,
   type ResolvedConfig,
   resolveConfig,
-  rewardModelSchema,
-  rlPaths,
-  rlSchema,
-  rlWords,
-  sftSchema,
-  supervisedPaths,
+  trainings,
 } from '../train/index.js'
 
 const path = z.string().min(1)
@@ -124,13 +117,14 @@ export type PipelineConfig = Readonly<z.output<typeof pipelineSchema>>
 export type PipelineOptions = z.input<typeof pipelineSchema>
 
 const dataPaths = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'].flatMap(name => [name, `${name}.path`])
-const inSection = (name: string, paths: readonly string[]): string[] => paths.map(one => `${name}.${one}`)
+/** Trainings whose options a section takes. */
+const sections = { sft: ['sft'], reward: ['reward'], ppo: ['rl', 'preference'] } as const
 const paths = [
   ...['baseModel', 'tokenizerPath', 'chatTemplate', 'sftModel', 'rewardModel', 'saveDir'],
   ...dataPaths,
-  ...inSection('sft', supervisedPaths),
-  ...inSection('reward', supervisedPaths),
-  ...inSection('ppo', [...rlPaths, ...preferencePaths]),
+  ...Object.entries(sections).flatMap(([section, names]) =>
+    names.flatMap(name => trainings[name].options.paths!.map(path => `${section}.${path}`)),
+  ),
 ]
 
 /** Every option with its default: what {@link createRlhfPipeline} takes, to be changed where needed. */
@@ -140,7 +134,7 @@ export function getDefaultConfig(): PipelineConfig {
 
 /** A config from its layers; what is wrong is one error that names each option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
-  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: rlWords, otherWords })
+  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: trainings.rl.options.words!, otherWords })
   const problems = pipelineProblems(resolved.config)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
   return resolved
@@ -197,16 +191,15 @@ export const pipelineOtherWords: Readonly<Record<string, string>> = {
 
 /** Options of the trainings that were written beside the sections they belong in. */
 function sectionWords(): Record<string, string> {
-  const shapes = {
-    sft: sftSchema.shape,
-    reward: rewardModelSchema.shape,
-    ppo: { ...rlSchema.shape, ...preferenceSchema.shape },
-  }
-  const names = new Set(Object.values(shapes).flatMap(shape => Object.keys(shape)))
+  const options = Object.entries(sections).map(([section, trained]) => ({
+    section,
+    names: trained.flatMap(name => Object.keys(trainings[name].schema.shape)),
+  }))
+  const names = new Set(options.flatMap(one => one.names))
   const list = new Intl.ListFormat('en-GB')
   const places = (name: string): string => {
-    const sections = Object.entries(shapes).flatMap(([section, shape]) => (name in shape ? [section] : []))
-    return `${sections.length === 1 ? 'section' : 'sections'} ${list.format(sections)}`
+    const found = options.flatMap(one => (one.names.includes(name) ? [one.section] : []))
+    return `${found.length === 1 ? 'section' : 'sections'} ${list.format(found)}`
   }
   return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)},`]))
 }

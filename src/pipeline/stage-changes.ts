@@ -1,7 +1,8 @@
 /** What differs from what a stage was made from, in the words of the pipeline's config; and whether it may go on all the same. */
 import { didYouMean, InputError } from '../errors/index.js'
+import type { TrainingName } from '../train/index.js'
 import { pipelineShape } from './config.js'
-import { optionNames, type StageConfig } from './stage-configs.js'
+import { optionNames } from './stage-configs.js'
 import type { InputChange } from './stage-record.js'
 import type { StageName } from './stages.js'
 
@@ -15,11 +16,7 @@ export interface StageChange {
   readonly to: unknown
 }
 
-export function stageChanges(
-  stage: StageName,
-  training: StageConfig['training'],
-  changes: readonly InputChange[],
-): StageChange[] {
+export function stageChanges(stage: StageName, training: TrainingName, changes: readonly InputChange[]): StageChange[] {
   const names = Object.entries(optionNames[training])
   const dataName = names.find(([, path]) => path === 'data')![0]
   return changes.map(({ path, from, to }): StageChange => {

@@ -3,39 +3,20 @@ import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
 import {
   type ConfigLayer,
-  type PreferenceConfig,
-  preferencePaths,
-  preferenceSchema,
   type RawConfig,
   type ResolvedConfig,
-  type RewardModelConfig,
-  type RlConfig,
-  resolveConfig,
-  resolveRlConfig,
-  rewardModelSchema,
-  rlSchema,
-  type SftConfig,
-  sftSchema,
-  supervisedPaths,
-  supervisedWords,
+  type Training,
+  type TrainingConfig,
+  type TrainingName,
+  trainings,
 } from '../train/index.js'
 import { isPreferenceAlgorithm, type PipelineConfig } from './config.js'
 import { type StageName, stageDirectory, usesRewardModel } from './stages.js'
 
 /** A stage's training with its config. */
-export type StageConfig =
-  | ({ readonly training: 'sft' } & ResolvedConfig<SftConfig>)
-  | ({ readonly training: 'reward' } & ResolvedConfig<RewardModelConfig>)
-  | ({ readonly training: 'rl' } & ResolvedConfig<RlConfig>)
-  | ({ readonly training: 'preference' } & ResolvedConfig<PreferenceConfig>)
-
-/** Of the trainings. */
-export const schemas = {
-  sft: sftSchema,
-  reward: rewardModelSchema,
-  rl: rlSchema,
-  preference: preferenceSchema,
-} as const
+export interface StageConfig extends ResolvedConfig<TrainingConfig> {
+  readonly training: TrainingName
+}
 
 /** An option of the pipeline, and the one of the stage's training that it sets. */
 type Names = Readonly<Partial<Record<keyof PipelineConfig, string>>>
@@ -84,7 +65,7 @@ export const optionNames = {
     ppoLrPolicy: 'optimizer.lr',
     rewardBatchSize: 'batchSize',
   },
-} as const satisfies Record<StageConfig['training'], Names>
+} as const satisfies Record<TrainingName, Names>
 
 /** What the pipeline sets where its config does not: the original's numbers, for what its config could not reach. */
 export const stageDefaults = {
@@ -134,7 +115,8 @@ export function stageConfig(
     { origin: 'pipeline', values: fixed },
   ]
   try {
-    return resolved(training, layers)
+    const { config: own, origins } = (trainings[training] as Training).resolve(layers)
+    return { training, config: own, origins }
   } catch (error) {
     if (!(error instanceof InputError) || stage !== 'ppo') throw error
     const page = { rl: 'docs/rl.md', preference: 'docs/preferences.md' }[training as 'rl' | 'preference']
@@ -156,28 +138,7 @@ function sectionLayers(stage: StageName, { config, origins }: ResolvedConfig<Pip
   return [...layers].map(([origin, values]) => ({ origin: `${origin}: ${stage}`, values, directory: process.cwd() }))
 }
 
-function resolved(training: StageConfig['training'], layers: readonly ConfigLayer[]): StageConfig {
-  switch (training) {
-    case 'sft':
-      return { training, ...resolveConfig(sftSchema, layers, { paths: supervisedPaths, words: supervisedWords }) }
-    case 'reward':
-      return {
-        training,
-        ...resolveConfig(rewardModelSchema, layers, { paths: supervisedPaths, words: supervisedWords }),
-      }
-    case 'preference':
-      return {
-        training,
-        ...resolveConfig(preferenceSchema, layers, { paths: preferencePaths, words: supervisedWords }),
-      }
-    case 'rl': {
-      const { config, origins } = resolveRlConfig(layers)
-      return { training, config, origins }
-    }
-  }
-}
-
-export function trainingOf(stage: StageName, { algorithm }: PipelineConfig): StageConfig['training'] {
+export function trainingOf(stage: StageName, { algorithm }: PipelineConfig): TrainingName {
   if (stage !== 'ppo') return stage
   return isPreferenceAlgorithm(algorithm) ? 'preference' : 'rl'
 }
@@ -189,7 +150,7 @@ export function rewardsFile(config: PipelineConfig): string {
 
 /** What a section cannot have otherwise: the stages would no longer fit together. */
 function fixedOptions(
-  training: StageConfig['training'],
+  training: TrainingName,
   config: PipelineConfig,
   { model, output }: { model: string; output: string },
 ): RawConfig {
@@ -205,7 +166,7 @@ function fixedOptions(
 
 /** Options of the pipeline as those of a training, and which of them count. */
 function translated(
-  training: StageConfig['training'],
+  training: TrainingName,
   { config, origins }: ResolvedConfig<PipelineConfig>,
   context: number,
 ): { options: RawConfig; names: Names } {
@@ -231,7 +192,7 @@ export function usedNames(stage: StageName, pipeline: ResolvedConfig<PipelineCon
 }
 
 /** Those of a training that count in this pipeline. */
-function namesOf(training: StageConfig['training'], { config, origins }: ResolvedConfig<PipelineConfig>): Names {
+function namesOf(training: TrainingName, { config, origins }: ResolvedConfig<PipelineConfig>): Names {
   const names: Record<string, string> = { ...optionNames[training] }
   // Other algorithms are presets with answers of their own.
   if (training === 'rl' && config.algorithm !== 'ppo') {
@@ -243,7 +204,7 @@ function namesOf(training: StageConfig['training'], { config, origins }: Resolve
   return names
 }
 
-const sectionOf = (training: StageConfig['training']): StageName =>
+const sectionOf = (training: TrainingName): StageName =>
   training === 'sft' || training === 'reward' ? training : 'ppo'
 
 /** What an answer leaves of a sequence for the prompt. */

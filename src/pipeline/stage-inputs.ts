@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { rewardFiles } from '../reward/index.js'
-import type { RawConfig } from '../train/index.js'
+import type { RawConfig, RlConfig } from '../train/index.js'
 import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
 import type { StageConfig } from './stage-configs.js'
 import type { StageInputs } from './stage-record.js'
@@ -53,7 +53,7 @@ export async function knownInputs(
   return {
     config: JSON.parse(JSON.stringify(options)),
     data: await Promise.all(paths.map(fileFingerprint)),
-    functions: ownRewards ? { ...texts, rewards: await rewardsFingerprint(config.rewards) } : texts,
+    functions: ownRewards ? { ...texts, rewards: await rewardsFingerprint((config as RlConfig).rewards) } : texts,
   }
 }
 

@@ -12,10 +12,9 @@ import {
   type JobResult,
   type ResolvedConfig,
   type RewardModelConfig,
-  runPreference,
-  runRewardModel,
-  runRl,
-  runSft,
+  type Training,
+  type TrainingName,
+  trainings,
 } from '../train/index.js'
 import { writtenModel } from './base-model.js'
 import { type CheckedStage, checkMadeRewardModel } from './check-stages.js'
@@ -24,7 +23,7 @@ import { checkLoss, checkModel, type PipelineExtensions, stageFunctions } from '
 import { directoryFingerprint } from './fingerprints.js'
 import { rewardDevice, type SampleLog } from './sample-log.js'
 import { areAllowed, changedError, stageChanges } from './stage-changes.js'
-import { rewardsFile, type StageConfig, schemas, stageConfig } from './stage-configs.js'
+import { rewardsFile, type StageConfig, stageConfig } from './stage-configs.js'
 import { stageInputs } from './stage-inputs.js'
 import { keepStageLogs, type PipelineLog } from './stage-logs.js'
 import { type StageRecord, writeStageRecord } from './stage-record.js'
@@ -141,7 +140,7 @@ interface Came {
   readonly best?: Best | undefined
 }
 
-const shown = ({ metric, value, step }: Best, training: StageConfig['training']): string =>
+const shown = ({ metric, value, step }: Best, training: TrainingName): string =>
   `${metric} ${Number(value.toPrecision(4))} at ${training === 'rl' ? 'iteration' : 'step'} ${step}`
 
 /** The directory that a stage's model begins as. */
@@ -169,22 +168,13 @@ async function describeRewards(config: PipelineConfig, rewardModel: string): Pro
 }
 
 function train(
-  { resume, ...resolved }: StageConfig & { readonly resume: boolean },
+  { resume, training, ...resolved }: StageConfig & { readonly resume: boolean },
   { report, signal, extensions }: StageSurroundings,
 ): Promise<JobResult> {
+  const { schema, run }: Training = trainings[training]
   // What may differ was decided by what the stage is made from; the rest is where and how fast.
-  const allowChange = [...Object.keys(schemas[resolved.training].shape), 'dataset']
-  const job = { origins: resolved.origins, resume, allowChange, report, signal }
-  switch (resolved.training) {
-    case 'sft':
-      return runSft({ ...job, config: resolved.config })
-    case 'reward':
-      return runRewardModel({ ...job, config: resolved.config }, { createLoss: lossOf(extensions) })
-    case 'rl':
-      return runRl({ ...job, config: resolved.config })
-    case 'preference':
-      return runPreference({ ...job, config: resolved.config })
-  }
+  const allowChange = [...Object.keys(schema.shape), 'dataset']
+  return run({ ...resolved, resume, allowChange, report, signal, live: { createLoss: lossOf(extensions) } })
 }
 
 function lossOf({ createPreferenceLoss: create }: PipelineExtensions) {

@@ -23,11 +23,11 @@ export { rewardLoading, rewardRunShape } from './config/rewards.js'
 export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 export { runPreference } from './preference/job.js'
 export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
-export { type RewardModelExtensions, runRewardModel } from './reward-model/job.js'
+export { runRewardModel } from './reward-model/job.js'
 export * from './rl/index.js'
 export { TrainingError } from './run/errors.js'
 export { type ExportRunOptions, exportRun } from './run/export-run.js'
-export type { Best, CheckedTraining, JobOptions, JobResult } from './run/job.js'
+export type { Best, CheckedTraining, JobOptions, JobResult, LiveParts } from './run/job.js'
 export { type LoadContext, loadFrozen, type ModelSettings } from './run/load-model.js'
 export { type OpenedGenerator, type OpenGeneratorOptions, openGenerator } from './run/open-generator.js'
 export { type MetricSummary, type ProgressOptions, type TrainProgress, trainProgress } from './run/progress.js'
@@ -39,3 +39,11 @@ export { supervisedPaths, supervisedWords } from './supervised/config.js'
 export { rewardModelIdle, supervisedIdle } from './supervised/idle-options.js'
 export { type PreparedTraining, prepareSupervised } from './supervised/job.js'
 export { type ReplayMismatch, replaySupervised, type SupervisedReplay } from './supervised/replay.js'
+export {
+  type ResolvedTraining,
+  type Training,
+  type TrainingConfig,
+  type TrainingConfigs,
+  type TrainingName,
+  trainings,
+} from './trainings.js'

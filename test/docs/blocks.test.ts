@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
-import { trainings } from '../../src/cli/trainings.js'
+import { configs } from '../../src/cli/configs.js'
 import { loadRewards } from '../../src/reward/index.js'
 import { fileLayer, type RawConfig } from '../../src/train/index.js'
 import { type Block, blocksOf, commandsOf, firstLine, pages, root } from './blocks.js'
@@ -105,7 +105,7 @@ async function readConfig({ code }: Block, kind: string): Promise<void> {
   if (name === undefined || !existsSync(name)) writeFileSync(file, code)
   if (kind === 'experience') return
   if (kind === 'rewards') return void (await (await loadRewards(file)).close())
-  const { resolve, example } = trainings[kind]!
+  const { resolve, example } = configs[kind]!
   const values = { ...(name === undefined ? parse(example) : {}), ...parse(code) } as RawConfig
   expect(() => resolve([fileLayer(file, values)])).not.toThrow()
 }

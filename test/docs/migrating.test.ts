@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { configSchemas, trainings } from '../../src/cli/trainings.js'
+import { configSchemas, configs } from '../../src/cli/configs.js'
 import { pipelineOtherWords } from '../../src/pipeline/config.js'
 import { seedNames } from '../../src/pipeline/index.js'
 import {
@@ -79,7 +79,7 @@ test('each of them is refused with the name of ours, in camelCase and in snake_c
   for (const { kind, name, here } of known) {
     if (name in configSchemas[kind]!.shape) continue
     for (const key of [name, snake(name)])
-      expect(() => trainings[kind]!.resolve([fileLayer('a.yaml', { [key]: 1 })]), `${kind}: ${key}`).toThrow(
+      expect(() => configs[kind]!.resolve([fileLayer('a.yaml', { [key]: 1 })]), `${kind}: ${key}`).toThrow(
         `a.yaml: there is no option "${key}"; it is ${here} here`,
       )
   }

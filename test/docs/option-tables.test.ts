@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { configSchemas, trainings } from '../../src/cli/trainings.js'
+import { configSchemas, configs } from '../../src/cli/configs.js'
 import { configJsonSchema, configOptions, fileLayer, optionTable } from '../../src/train/index.js'
 
 const docs = fileURLToPath(new URL('../../docs', import.meta.url))
@@ -46,7 +46,7 @@ describe.each(Object.entries(configSchemas))('the config of %s', (name, schema) 
   })
 
   test('the shortest config of its help is one', () => {
-    const { example, resolve } = trainings[name]!
+    const { example, resolve } = configs[name]!
     expect(() => resolve([fileLayer('example.yaml', parse(example))])).not.toThrow()
   })
 })
@@ -61,7 +61,7 @@ test.each(
   ),
 )('$page: the config $name is one', ({ name, text }) => {
   const kind = { grpo: 'rl', ppo: 'rl', kto: 'dpo', rm: 'reward' }[name.split('-')[0]!] ?? name
-  const training = trainings[kind]
+  const training = configs[kind]
   expect(training, `the first line of the block names no kind of config: ${name}`).toBeDefined()
   expect(() => training!.resolve([fileLayer(`${name}.yaml`, parse(text))])).not.toThrow()
 })

@@ -86,9 +86,9 @@ export const answerEndOf = (role: Role): AnswerEnd => (role === 'reward' ? 'temp
 /** The plan of a training on rows: one model that learns, and perhaps a reference that does not. */
 export function planRows(
   config: RowsConfig,
-  options: { kind: ExampleKind; role: Role; reference?: string | undefined; sequencesPerRow: number },
+  options: { kind: ExampleKind; role: Role; reference?: string | undefined },
 ): TrainingPlan {
-  const { kind, role, reference, sequencesPerRow } = options
+  const { kind, role, reference } = options
   const { model, data, lora, adapter, batchSize, freezeBackbone = false } = config
   const { device, dtype, chatTemplate, gradientCheckpointing, tokenBudget, maxLength, seed } = config
   const trained = freezeBackbone ? 'head' : lora || adapter !== undefined ? 'adapter' : 'weights'
@@ -115,7 +115,7 @@ export function planRows(
     gradientCheckpointing,
     tokenBudget,
     maxLength,
-    sequences: batchSize * sequencesPerRow,
+    sequences: batchSize * (kind === 'preferences' ? 2 : 1),
     seed,
   }
 }

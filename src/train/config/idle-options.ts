@@ -8,7 +8,7 @@ export interface IdleRule<C> {
   /** By dotted path; a section stands for everything in it. */
   readonly options: readonly string[]
   /** Why they do nothing in this config; undefined where they do something. */
-  readonly why: (config: C) => string | undefined
+  why(config: C): string | undefined
 }
 
 /**

@@ -24,8 +24,11 @@ const trainer = {
  * }
  */
 export function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
-  return job.config.loss === 'kto' ? runKto(job) : runPairs(job)
+  return preferenceKind(job.config) === 'labelled' ? runKto(job) : runPairs(job)
 }
+
+/** What its rows are. */
+export const preferenceKind = ({ loss }: PreferenceConfig) => (loss === 'kto' ? 'labelled' : 'preferences')
 
 function runPairs(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
   return runSupervised(job, {

@@ -1,14 +1,7 @@
-import type { PairLoss } from '../../maths/index.js'
 import type { JobOptions, JobResult } from '../run/job.js'
 import { runSupervised } from '../supervised/job.js'
 import type { RewardModelConfig } from './config.js'
 import { rewardModelLoop } from './loop.js'
-
-/** What a program may put in place of a part of the training. */
-export interface RewardModelExtensions {
-  /** The loss of pairs, in place of the ranking loss. It is called once, with the config. */
-  readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
-}
 
 /**
  * A reward model from pairs of answers, from a config to `best_model` and `final_model` in the run directory.
@@ -19,10 +12,7 @@ export interface RewardModelExtensions {
  *   console.log(best?.value) // accuracy on held-out pairs
  * }
  */
-export function runRewardModel(
-  job: JobOptions<RewardModelConfig>,
-  { createLoss }: RewardModelExtensions = {},
-): Promise<JobResult> {
+export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
   return runSupervised(job, {
     command: 'reward',
     kind: 'preferences',
@@ -31,7 +21,13 @@ export function runRewardModel(
     shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
     loop: ({ config, model, training, validation }) => {
       const { margin, rankingWeight, contrastiveWeight, temperature, centerCoef } = config
-      const loss = createLoss?.(config) ?? { margin, rankingWeight, contrastiveWeight, temperature, centerCoef }
+      const loss = job.live?.createLoss?.(config) ?? {
+        margin,
+        rankingWeight,
+        contrastiveWeight,
+        temperature,
+        centerCoef,
+      }
       return rewardModelLoop({ model, training, validation, loss, signal: job.signal })
     },
   })

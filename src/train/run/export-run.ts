@@ -1,30 +1,13 @@
 /** The model of a run as a directory that others load, from its newest checkpoint. */
 import { join } from 'node:path'
-import { type ExportOptions, type ExportReport, type Role, stateDtype } from '../../model/index.js'
+import { type ExportOptions, type ExportReport, stateDtype } from '../../model/index.js'
 import { Run } from '../../run/index.js'
-import type { LoraConfig, OptimizerConfig } from '../config/common.js'
+import { type Training, type TrainingConfig, trainings } from '../trainings.js'
 import { TrainingError } from './errors.js'
 import { type LoadContext, loadTrained } from './load-model.js'
 
 export interface ExportRunOptions extends Pick<ExportOptions, 'what' | 'dtype'> {
   readonly out: string
-}
-
-/** What every training's config has. */
-interface TrainedConfig {
-  readonly model: string
-  readonly optimizer: OptimizerConfig
-  readonly lora?: LoraConfig
-  readonly adapter?: string
-  readonly seed: number
-  readonly freezeBackbone?: boolean
-}
-
-const roles: Readonly<Record<string, { role: Role; state: string }>> = {
-  sft: { role: 'language', state: 'model' },
-  preference: { role: 'language', state: 'model' },
-  reward: { role: 'reward', state: 'model' },
-  rl: { role: 'language', state: 'actor' },
 }
 
 /**
@@ -42,17 +25,18 @@ export async function exportRun(
 ): Promise<ExportReport & { step: number }> {
   const view = await Run.read(directory)
   const { command } = view.config
-  const trained = roles[command]
-  if (!trained) throw new TrainingError(`${directory} is a run of ${command}, which trains no model`)
+  const training: Training | undefined = Object.hasOwn(trainings, command) ? trainings[command] : undefined
+  if (!training) throw new TrainingError(`${directory} is a run of ${command}, which trains no model`)
   const latest = await view.latest()
   if (!latest) throw new TrainingError(`${directory} has no checkpoint yet`)
-  const state = join(latest.directory, trained.state)
-  const config = view.config.config as unknown as TrainedConfig
+  const state = join(latest.directory, command === 'rl' ? 'actor' : 'model')
+  const config = view.config.config as unknown as TrainingConfig & { readonly freezeBackbone?: boolean }
+  const { role } = training.plan(config).models[0]
   const { model: source, lora, adapter, seed, optimizer, freezeBackbone } = config
   const model = await loadTrained(
     source,
     {
-      ...{ role: trained.role, what: source, device: 'cpu', gradientCheckpointing: false, seed, lora, adapter },
+      ...{ role, what: source, device: 'cpu', gradientCheckpointing: false, seed, lora, adapter },
       dtype: await stateDtype(state),
       optimizer,
       ...(freezeBackbone === undefined ? {} : { freezeBackbone }),

@@ -1,11 +1,19 @@
 /** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
 import type { DataReport } from '../../data/index.js'
+import type { PairLoss } from '../../maths/index.js'
 import type { Report } from '../../progress/index.js'
 import type { Run } from '../../run/index.js'
 import { NonFiniteGradientError } from '../../tensor/index.js'
 import type { CheckedModels } from '../checks/check-plan.js'
 import type { TooLong } from '../checks/count-lengths.js'
+import type { RewardModelConfig } from '../reward-model/config.js'
 import { TrainingError } from './errors.js'
+
+/** Things of a program that take the place of files. */
+export interface LiveParts {
+  /** The loss of pairs of a reward model, in place of the ranking loss. It is called once, with the config. */
+  readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
+}
 
 export interface JobOptions<C> {
   readonly config: C
@@ -18,6 +26,8 @@ export interface JobOptions<C> {
   readonly report: Report
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
   readonly signal: AbortSignal
+  /** What a program gives in place of what the config names. */
+  readonly live?: LiveParts
   /**
    * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
    * refuses, the dry run refuses too, since both come this way.

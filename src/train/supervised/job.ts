@@ -68,8 +68,7 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   { config, report, signal }: Pick<JobOptions<C>, 'config' | 'report' | 'signal'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
-  const sequencesPerRow = kind === 'preferences' ? 2 : 1
-  const models = await checkModels(planRows(config, { kind, role, reference, sequencesPerRow }))
+  const models = await checkModels(planRows(config, { kind, role, reference }))
   requireMachine(models)
   const { tokenizer } = models
   const { maxLength = models.models[0]!.config.decoder.context } = config

@@ -3,18 +3,15 @@
  * what the journal says was trained on. The model is not needed.
  */
 import { join } from 'node:path'
-import type { z } from 'zod'
 import { InputError } from '../../errors/index.js'
 import type { Role } from '../../model/index.js'
 import { Run, type RunView } from '../../run/index.js'
 import { Tokenizer, templateUse } from '../../text/index.js'
 import { answerEndOf } from '../checks/plan.js'
-import { preferenceSchema } from '../preference/config.js'
-import { rewardModelSchema } from '../reward-model/config.js'
 import { TrainingError } from '../run/errors.js'
 import { type StepRecord, stepRecordSchema } from '../run/step-record.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
-import { sftSchema } from '../sft/config.js'
+import { type Training, type TrainingConfigs, trainings } from '../trainings.js'
 import type { SupervisedConfig } from './config.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 import { openRows } from './job.js'
@@ -130,17 +127,13 @@ function rowsOf({ directory, config: { command, config } }: RunView): {
   role: Role
   config: SupervisedConfig
 } {
-  const read = <S extends z.ZodType>(schema: S): z.output<S> => {
-    const parsed = schema.safeParse(config)
-    if (parsed.success) return parsed.data
+  if (command === 'rl' || !Object.hasOwn(trainings, command))
+    throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
+  const training: Training = trainings[command]
+  const parsed = training.schema.safeParse(config)
+  if (!parsed.success)
     throw new TrainingError(`${directory}: its config is not one that this version knows: ${parsed.error.message}`)
-  }
-  if (command === 'sft') return { kind: 'conversations', role: 'language', config: read(sftSchema) }
-  if (command === 'reward') return { kind: 'preferences', role: 'reward', config: read(rewardModelSchema) }
-  if (command === 'preference') {
-    const preferences = read(preferenceSchema)
-    const kind = preferences.loss === 'kto' ? 'labelled' : 'preferences'
-    return { kind, role: 'language', config: preferences }
-  }
-  throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
+  const read = parsed.data as TrainingConfigs[typeof command]
+  const { models, data } = training.plan(read)
+  return { kind: data[0]!.kind as SupervisedKind, role: models[0].role, config: read }
 }

@@ -1,4 +1,0 @@
-import { trainCommand } from './train-command.js'
-import { dpoTraining } from './trainings.js'
-
-export const { help, run } = trainCommand(dpoTraining)

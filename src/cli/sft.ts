@@ -1,4 +1,0 @@
-import { trainCommand } from './train-command.js'
-import { sftTraining } from './trainings.js'
-
-export const { help, run } = trainCommand(sftTraining)

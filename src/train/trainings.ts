@@ -1,0 +1,138 @@
+/** The trainings there are: what each is told, what it opens, how it runs, and what to do with what it makes. */
+import type { z } from 'zod'
+import { planRows, type TrainingPlan } from './checks/plan.js'
+import type { IdleRule } from './config/idle-options.js'
+import { preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
+import { type ConfigLayer, type ResolvedConfig, type ResolveOptions, resolveConfig } from './config/resolve.js'
+import { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
+import { preferenceKind, runPreference } from './preference/job.js'
+import { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
+import { runRewardModel } from './reward-model/job.js'
+import { type RlConfig, resolveRlConfig, rlPaths, rlSchema, rlWords } from './rl/config.js'
+import { rlIdle } from './rl/idle-options.js'
+import { runRl } from './rl/job.js'
+import { algorithms } from './rl/presets.js'
+import { planRl } from './rl/training-plan.js'
+import type { JobOptions, JobResult } from './run/job.js'
+import { type SftConfig, sftSchema } from './sft/config.js'
+import { runSft } from './sft/job.js'
+import { type SupervisedConfig, supervisedPaths, supervisedWords } from './supervised/config.js'
+import { rewardModelIdle, supervisedIdle } from './supervised/idle-options.js'
+
+/** Configs by the name that their runs have. */
+export interface TrainingConfigs {
+  readonly sft: SftConfig
+  readonly reward: RewardModelConfig
+  readonly preference: PreferenceConfig
+  readonly rl: RlConfig
+}
+export type TrainingName = keyof TrainingConfigs
+export type TrainingConfig = TrainingConfigs[TrainingName]
+
+/** A config, with what a person should know of it. */
+export type ResolvedTraining<C> = ResolvedConfig<C> & { readonly notes?: readonly string[] }
+
+/** One training. Everything that starts, plans or explains it reads this: commands, the pipeline, the demo, the functions of the package. */
+export interface Training<C = TrainingConfig> {
+  readonly name: TrainingName
+  /** What is typed behind `whetstone`. Its first word names the JSON Schema. */
+  readonly verb: string
+  /** What it does, for the help. */
+  readonly about: string
+  /** The shortest config. */
+  readonly example: string
+  readonly schema: z.ZodObject
+  /** Options that name files, values of them that are no files, and words of other systems. */
+  readonly options: ResolveOptions
+  resolve(layers: readonly ConfigLayer[]): ResolvedTraining<C>
+  /** When its options have no effect. */
+  readonly idle: readonly IdleRule<C>[]
+  /** What it will open. */
+  plan(config: C): TrainingPlan
+  /** Checks everything, then trains. */
+  run(job: JobOptions<C>): Promise<JobResult>
+  /** What to do with the model in a directory: commands and their like, a line each. */
+  next(model: string): readonly string[]
+}
+
+const useModel = (model: string): readonly string[] => [
+  `whetstone chat --model ${model}`,
+  `whetstone serve --model ${model}`,
+]
+
+/** Of a training on rows. */
+function resolving<C extends SupervisedConfig>(schema: z.ZodObject, given: ResolveOptions = {}) {
+  const options = { paths: supervisedPaths, words: supervisedWords, ...given }
+  const resolve = (layers: readonly ConfigLayer[]) => resolveConfig(schema, layers, options) as ResolvedConfig<C>
+  return { schema, options, resolve }
+}
+
+const sft: Training<SftConfig> = {
+  name: 'sft',
+  verb: 'sft',
+  about: `Supervised fine-tuning: the model learns to answer as the assistant does in conversations, prompts with completions,
+or texts. The best checkpoint is the one of lowest perplexity on validation data.`,
+  example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
+  ...resolving<SftConfig>(sftSchema),
+  idle: supervisedIdle,
+  plan: config => planRows(config, { kind: 'conversations', role: 'language' }),
+  run: runSft,
+  next: useModel,
+}
+
+const reward: Training<RewardModelConfig> = {
+  name: 'reward',
+  verb: 'reward train',
+  about: `Trains a reward model on pairs of answers: of two, the better one gets the higher score. The best checkpoint is the one
+that ranks most held-out pairs rightly.`,
+  example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
+  ...resolving<RewardModelConfig>(rewardModelSchema, { otherWords: rewardOtherWords }),
+  idle: rewardModelIdle,
+  plan: config => planRows(config, { kind: 'preferences', role: 'reward' }),
+  run: runRewardModel,
+  next: model => [
+    'to reward samples with it, in a file of rewards:',
+    `sources: { quality: { type: model, path: ${model} } }`,
+  ],
+}
+
+const preference: Training<PreferenceConfig> = {
+  name: 'preference',
+  verb: 'dpo',
+  about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers that are
+labelled one by one. What the reference says of them is computed once, before the first step.`,
+  example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
+  ...resolving<PreferenceConfig>(preferenceSchema, { paths: preferencePaths, otherWords: preferenceOtherWords }),
+  idle: supervisedIdle,
+  plan: config => planRows(config, { kind: preferenceKind(config), role: 'language', reference: config.reference }),
+  run: runPreference,
+  next: useModel,
+}
+
+const rl: Training<RlConfig> = {
+  name: 'rl',
+  verb: 'rl',
+  about: `Reinforcement learning: the model answers prompts, rewards say how well, and it learns to do better. \`algorithm\` is a preset
+(${algorithms.join(', ')}); what it sets is printed, and the config may set it otherwise.`,
+  example: 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: runs/rl',
+  schema: rlSchema,
+  options: { paths: rlPaths, words: rlWords, otherWords: rlOtherWords },
+  resolve: layers => {
+    const { preset, ...resolved } = resolveRlConfig(layers)
+    const origin = `preset ${preset}`
+    const set = Object.keys(resolved.origins).filter(path => resolved.origins[path] === origin)
+    const values = set.map(path => `${path} ${JSON.stringify(valueAt(resolved.config, path))}`)
+    return { ...resolved, notes: [`${preset} sets ${values.join(', ').replaceAll('"', '')}`] }
+  },
+  idle: rlIdle,
+  plan: planRl,
+  run: runRl,
+  next: useModel,
+}
+
+function valueAt(config: object, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config)
+}
+
+/** By name. */
+export const trainings: { readonly [N in TrainingName]: Training<TrainingConfigs[N]> } = { sft, reward, rl, preference }
