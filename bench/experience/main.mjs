@@ -172,7 +172,7 @@ async function overlap() {
         responseIds,
         row: {},
         finishReason: rest.finishReason,
-        group: prompt.group,
+        promptId: prompt.promptId,
         sample: rest.sample,
       }))
       server.options.delayMs = delayMs

@@ -5,10 +5,13 @@ import type { RolloutSample, SampleProblem } from '../maths/index.js'
 import { withFlagNames } from './advantage-flags.js'
 
 const tokens = z.array(z.number())
+const name = z.union([z.string(), z.number()], { error: 'expected a string or a number' }).nullish()
 
 /** A line of saved samples. Null is the same as leaving a field out; fields of other names are not read. */
 const lineSchema = z.object({
-  group: z.union([z.string(), z.number()], { error: 'expected a string or a number' }).nullish(),
+  prompt_id: name,
+  /** Another name of prompt_id. */
+  group: name,
   reward: z.number(),
   logprobs: tokens.min(1, { error: 'expected at least one number' }),
   ref_logprobs: tokens.nullish(),
@@ -19,7 +22,7 @@ const fields = Object.keys(lineSchema.shape)
 
 /** What the fields of a sample are called in the file. */
 const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
-  group: 'group',
+  group: 'prompt_id',
   reward: 'reward',
   length: 'logprobs',
   logprobs: 'logprobs',
@@ -49,12 +52,13 @@ export function parseSample(text: string): RolloutSample {
   const parsed = lineSchema.safeParse(value)
   if (!parsed.success) throw new InputError(issueText(parsed.error.issues[0]!), { cause: parsed.error })
   refuseMisspelt(value as object)
-  const { group, reward, logprobs, ref_logprobs: refLogprobs, values } = parsed.data
+  const { reward, logprobs, ref_logprobs: refLogprobs, values } = parsed.data
+  const group = parsed.data.prompt_id ?? parsed.data.group ?? undefined
   return {
     reward,
     length: logprobs.length,
     logprobs: Float64Array.from(logprobs),
-    ...(group === null || group === undefined ? {} : { group }),
+    ...(group === undefined ? {} : { group }),
     ...(refLogprobs ? { refLogprobs: Float64Array.from(refLogprobs) } : {}),
     ...(values ? { values: Float64Array.from(values) } : {}),
   }
@@ -62,7 +66,7 @@ export function parseSample(text: string): RolloutSample {
 
 function issueText({ path, message }: z.core.$ZodIssue): string {
   const [field, place] = path
-  if (field === undefined) return 'expected an object such as {"group":0,"reward":1,"logprobs":[-0.5,-1.2]}'
+  if (field === undefined) return 'expected an object such as {"prompt_id":0,"reward":1,"logprobs":[-0.5,-1.2]}'
   const where = place === undefined ? String(field) : `${String(field)}[${String(place)}]`
   if (message.endsWith('received undefined'))
     return `${where}: missing; ${message.replace(/^.*(expected .*),.*$/, '$1')}`

@@ -18,10 +18,10 @@ export const help = `Usage: whetstone advantages --input FILE.jsonl --output FIL
 
 Derives advantages from saved samples again: with another estimator, another KL, other clipping. A line of the input is one sample,
 
-  {"group":0, "reward":1.5, "logprobs":[...], "ref_logprobs":[...], "values":[...]}
+  {"prompt_id":0, "reward":1.5, "logprobs":[...], "ref_logprobs":[...], "values":[...]}
 
 with one number per response token, and the same line of the output {"advantages":[...],"returns":[...]}. All lines are one rollout.
-"group" tells the samples of one prompt from those of another and is needed by the estimators that compare them; "ref_logprobs" are
+"prompt_id" tells the samples of one prompt from those of another and is needed by the estimators that compare them; "ref_logprobs" are
 needed where KL costs something, "values" by gae.
 
 ${advantageHelp}

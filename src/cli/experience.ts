@@ -304,7 +304,7 @@ function nothingMade(infos: readonly ExperienceInfo[]): InputError {
 export function experienceLine(one: Experience): string {
   const list = (values: ArrayLike<number> | undefined): number[] | undefined => values && Array.from(values)
   return `${JSON.stringify({
-    group: one.group,
+    prompt_id: one.promptId,
     sample: one.sample,
     prompt: one.texts.prompt,
     response: one.texts.response,

@@ -30,7 +30,7 @@ Runs a reward over saved samples and shows how its numbers lie, the worst rows, 
   {"prompt":"...","response":"...","label":"...","reference":"...", further columns}
 
 where prompt may be a list of messages, and label, reference and every further column are there if the reward needs them;
-prompt_ids, response_ids, response_raw, finish_reason, group and sample are known too.
+prompt_ids, response_ids, response_raw, finish_reason, prompt_id and sample are known too.
 
 ${flagHelp(flags)}
 

@@ -161,7 +161,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     { source, place, copy }: Visit,
     options: EncodeOptions,
   ): Promise<Encoded<Examples[K]>> {
-    const { row, where, rowId } = await store.read(lists[source]!, place)
+    const { row, where, promptId } = await store.read(lists[source]!, place)
     const encoded = await encodeRow(this.kind, row, options)
     if (encoded.kind === 'dropped') {
       const { reason, message } = encoded
@@ -170,7 +170,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     }
     const example = {
       where,
-      rowId: copy === 0 ? rowId : `${rowId}+${copy}`,
+      promptId: copy === 0 ? promptId : `${promptId}+${copy}`,
       ...encoded.example,
     } as unknown as Examples[K]
     return { ...encoded, example }

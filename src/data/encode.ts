@@ -40,7 +40,7 @@ export type Encoded<E> =
   | { readonly kind: 'dropped'; readonly reason: string; readonly message: string }
 
 /** An example without what names it. */
-export type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'rowId'>
+export type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'promptId'>
 
 const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => Promise<Encoded<Content<K>>> } = {
   conversations: encodeConversation,

@@ -28,7 +28,7 @@ export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 's
 export interface StoredRow<T> {
   readonly row: T
   readonly where: string
-  readonly rowId: string
+  readonly promptId: string
 }
 
 interface OpenFile {
@@ -107,8 +107,8 @@ export class RowStore<K extends ExampleKind> {
     if (read.kind !== 'row' || example === undefined)
       throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
     const times = this.#repeats.get(row)
-    const rowId = `${read.hash.hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
-    return { row: example, where, rowId }
+    const promptId = `${read.hash.hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
+    return { row: example, where, promptId }
   }
 
   /** Bytes of the row behind an example. */

@@ -11,7 +11,7 @@ export interface SavedSample extends PromptRow {
   readonly promptIds?: Int32Array
   readonly responseIds?: Int32Array
   readonly finishReason: 'stop' | 'length' | 'abort'
-  readonly group: string
+  readonly promptId: string
   readonly sample: number
 }
 
@@ -28,6 +28,7 @@ const sampleSchema = z.looseObject({
   prompt_ids: ids.optional(),
   response_ids: ids.optional(),
   finish_reason: z.enum(['stop', 'length', 'abort']).optional(),
+  prompt_id: z.union([z.string(), z.number()]).optional(),
   group: z.union([z.string(), z.number()]).optional(),
   sample: z.int().min(0).optional(),
   /** The dataset's row the prompt came from; without it, all columns of the line. */
@@ -65,7 +66,7 @@ function sampleOf(
     ...(promptIds === undefined ? {} : { promptIds: Int32Array.from(promptIds) }),
     ...(responseIds === undefined ? {} : { responseIds: Int32Array.from(responseIds) }),
     finishReason: row.finish_reason ?? 'stop',
-    group: String(row.group ?? index),
+    promptId: String(row.prompt_id ?? row.group ?? index),
     sample: row.sample ?? 0,
   }
 }

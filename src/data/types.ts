@@ -9,7 +9,7 @@ interface Located {
   /** File and line. */
   readonly where: string
   /** Stable: a hash of the row, with `#2` where the row is there a second time, and the number of the pair where a row has several. */
-  readonly rowId: string
+  readonly promptId: string
 }
 
 export interface ConversationExample extends Located {
@@ -36,7 +36,7 @@ export interface LabelledExample extends Located {
 }
 
 /** A text prompt is one user turn where the tokenizer has a chat template. */
-export type PromptExample = PromptRow & { readonly rowId: string }
+export type PromptExample = PromptRow & { readonly promptId: string }
 
 export interface Examples {
   conversations: ConversationExample

@@ -35,9 +35,9 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
     }
     const { promptIds, responseIds, finishReason, sample } = outcome
     const place = Number(outcome.requestId)
-    const { prompt, label, reference, row, rowId } = prompts[place]!
+    const { prompt, label, reference, row, promptId } = prompts[place]!
     const input = await decodeRewardInput(tokenizer, {
-      ...{ promptIds, responseIds, finishReason, sample, row, group: rowId },
+      ...{ promptIds, responseIds, finishReason, sample, row, promptId },
       ...(typeof prompt === 'string' ? {} : { messages: prompt }),
       ...(label === undefined ? {} : { label }),
       ...(reference === undefined ? {} : { reference }),
@@ -56,9 +56,9 @@ async function* requestsFor({
   samples: n,
   sampling,
 }: AnswerOptions): AsyncGenerator<GenerationRequest> {
-  for (const [place, { prompt, rowId }] of prompts.entries()) {
+  for (const [place, { prompt, promptId }] of prompts.entries()) {
     const promptIds = await encodeTurns(prompt, tokenizer)
     // The row names the prompt in the stream of random numbers: other rows beside it change nothing.
-    yield { id: `${place}`, promptId: rowId, promptIds, n, sampling }
+    yield { id: `${place}`, promptId, promptIds, n, sampling }
   }
 }

@@ -188,9 +188,9 @@ function resultOf(
 
 /** By row: models of different tokenizers may each have left out other prompts. */
 function compare(model: readonly AnsweredPrompt[], reference: readonly AnsweredPrompt[]): WinRate | undefined {
-  const others = new Map(reference.map(one => [one.prompt.rowId, one]))
+  const others = new Map(reference.map(one => [one.prompt.promptId, one]))
   const duels = model.flatMap(one => {
-    const other = others.get(one.prompt.rowId)
+    const other = others.get(one.prompt.promptId)
     return other ? [{ rewards: rewardsOf(one), otherRewards: rewardsOf(other) }] : []
   })
   return winRate(duels)

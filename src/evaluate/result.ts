@@ -76,7 +76,7 @@ export interface Accuracy {
 
 /** One answer and what came of it. */
 export interface AnswerRecord {
-  readonly rowId: string
+  readonly promptId: string
   readonly sample: number
   readonly prompt: string
   readonly response: string

@@ -86,9 +86,9 @@ export function countAnswers(
 }
 
 export function answerRecords(answered: readonly AnsweredPrompt[]): AnswerRecord[] {
-  return answered.flatMap(({ prompt: { rowId, references }, answers }) =>
+  return answered.flatMap(({ prompt: { promptId, references }, answers }) =>
     answers.map(({ input, outcome }) => ({
-      rowId,
+      promptId,
       sample: input.sample,
       prompt: input.prompt,
       response: input.response,

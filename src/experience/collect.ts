@@ -106,7 +106,7 @@ export function withoutStale(collected: Collected, oldest: PolicyVersion | undef
     else
       for (const { prompt, sample } of group)
         dropped.push({
-          group: prompt.group,
+          promptId: prompt.promptId,
           sample: sample.sample,
           stage: 'generation',
           reason: 'stale',
@@ -260,7 +260,7 @@ export class Collector {
     const stop = linkedController([signal])
     const both = stop.signal
     const tasks: Promise<void>[] = []
-    const gate = new ModelGate(wanted.map(({ one }) => one.prompt.group))
+    const gate = new ModelGate(wanted.map(({ one }) => one.prompt.promptId))
     const round: JournalledReward[] = []
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
@@ -329,10 +329,10 @@ export class Collector {
     const requests: GenerationRequest[] = []
     const byRequest = new Map<string, Attempt>()
     for (const { one, indices } of wanted) {
-      const { ids, group } = one.prompt
+      const { ids, promptId } = one.prompt
       const missing: number[] = []
       for (const sample of indices) {
-        const outcome = journal?.outcome({ group, sample })
+        const outcome = journal?.outcome({ promptId, sample })
         if (outcome) known.push({ one, outcome })
         else missing.push(sample)
       }
@@ -342,7 +342,7 @@ export class Collector {
         while (missing[i + n] === first + n) n++
         const id = `${name}.${this.requests++}`
         byRequest.set(id, one)
-        requests.push({ id, promptId: group, promptIds: ids, n, firstSample: first, sampling })
+        requests.push({ id, promptId, promptIds: ids, n, firstSample: first, sampling })
       }
     }
     return { known, requests, byRequest }
@@ -369,7 +369,7 @@ export class Collector {
   ): Promise<void> {
     const { tokenizer } = this.options
     const { prompt } = one
-    const { messages, label, reference, row, group } = prompt
+    const { messages, label, reference, row, promptId } = prompt
     const decoding = decodeRewardInput(tokenizer, {
       promptIds: sample.promptIds,
       responseIds: sample.responseIds,
@@ -378,7 +378,7 @@ export class Collector {
       ...(reference === undefined ? {} : { reference }),
       row,
       finishReason: sample.finishReason,
-      group,
+      promptId,
       sample: sample.sample,
     })
     gate.expect(decoding)
@@ -406,17 +406,17 @@ export class Collector {
     signal: AbortSignal,
   ): Promise<RewardOutcome> {
     const { rewards, journal } = this.options
-    const { group, sample } = input
-    const known = journal?.reward({ group, sample })
+    const { promptId, sample } = input
+    const known = journal?.reward({ promptId, sample })
     if (known) return known
-    const outcome = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(group, sample) })
-    if (journal && rewards.asksModels) round.push({ group, sample, outcome })
-    else await journal?.keepRewards([{ group, sample, outcome }])
+    const outcome = await rewards.enqueue(input, { signal, beforeModel: () => gate.wait(promptId, sample) })
+    if (journal && rewards.asksModels) round.push({ promptId, sample, outcome })
+    else await journal?.keepRewards([{ promptId, sample, outcome }])
     return outcome
   }
 
   private drop(prompt: EncodedPrompt, sample: number, stage: Dropped['stage'], reason: string, message: string): void {
-    this.dropped.push({ group: prompt.group, sample, stage, reason, message })
+    this.dropped.push({ promptId: prompt.promptId, sample, stage, reason, message })
   }
 
   /** Those of a group that have a reward and are not in the batch all the same. */
@@ -436,8 +436,8 @@ class ModelGate {
   private waiting: { place: number; sample: number; go: () => void }[] = []
   private opened = false
 
-  constructor(groups: readonly string[]) {
-    this.places = new Map(groups.map((group, place) => [group, place]))
+  constructor(promptIds: readonly string[]) {
+    this.places = new Map(promptIds.map((promptId, place) => [promptId, place]))
   }
 
   expect(sample: Promise<unknown>): void {
@@ -449,9 +449,9 @@ class ModelGate {
     await Promise.all(this.coming)
   }
 
-  wait(group: string, sample: number): Promise<void> {
+  wait(promptId: string, sample: number): Promise<void> {
     if (this.opened) return Promise.resolve()
-    return new Promise(go => this.waiting.push({ place: this.places.get(group)!, sample, go }))
+    return new Promise(go => this.waiting.push({ place: this.places.get(promptId)!, sample, go }))
   }
 
   open(): void {
@@ -466,8 +466,8 @@ function inOrder(
   rewards: readonly JournalledReward[],
   wanted: readonly { one: Attempt }[],
 ): readonly JournalledReward[] {
-  const places = new Map(wanted.map(({ one }, place) => [one.prompt.group, place]))
-  return rewards.toSorted((a, b) => places.get(a.group)! - places.get(b.group)! || a.sample - b.sample)
+  const places = new Map(wanted.map(({ one }, place) => [one.prompt.promptId, place]))
+  return rewards.toSorted((a, b) => places.get(a.promptId)! - places.get(b.promptId)! || a.sample - b.sample)
 }
 
 function attempt(prompt: EncodedPrompt, first: number): Attempt {

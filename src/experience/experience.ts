@@ -16,7 +16,7 @@ export interface SampleTexts {
 /** Arrays have one number per response token; the token that ended the response is one of them. */
 export interface Experience<Row = RewardRow> {
   /** Names the prompt in the stream of random numbers; samples of one prompt share it. */
-  readonly group: string
+  readonly promptId: string
   /** The sample's index among those of its prompt. */
   readonly sample: number
   /** With special tokens, unless `skipSpecialTokens`; `texts` has both. */
@@ -62,7 +62,7 @@ export interface Experience<Row = RewardRow> {
 
 /** A sample that was asked for and is not in the batch, and why. */
 export interface Dropped {
-  readonly group: string
+  readonly promptId: string
   readonly sample: number
   readonly stage: 'generation' | 'reward' | 'group'
   readonly reason: Rejection['reason'] | GenerationFailure['reason'] | DropReason | string

@@ -306,12 +306,12 @@ export class FastExperienceMaker {
         promptTruncation: config.promptTruncation,
         chatTemplate: config.chatTemplate,
         limit,
-        group: `${call}.${place++}`,
+        promptId: `${call}.${place++}`,
       })
     const given = promptRows(prompts, columns)
     this.rewards.checkLabels(given.map(({ label }) => label))
     const encoded = await Promise.all(given.map(encode))
-    refuseTwice(encoded.map(({ group }) => group))
+    refuseTwice(encoded.map(({ promptId }) => promptId))
     if (journal) await Promise.all(encoded.map(prompt => journal.keepPrompt(prompt)))
     const source = morePrompts && iteratorOf(morePrompts)
     const collector = new Collector({
@@ -346,7 +346,7 @@ export class FastExperienceMaker {
     options: Pick<MakeOptions, 'journal' | 'oldLogprobs' | 'signal'>,
   ): Promise<Inference[]> {
     const { journal } = options
-    const keys = samples.map(({ prompt, sample }) => ({ group: prompt.group, sample: sample.sample }))
+    const keys = samples.map(({ prompt, sample }) => ({ promptId: prompt.promptId, sample: sample.sample }))
     const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
     if (known && known.length === samples.length) return known
     const inferences = await this.infer(samples, config, seconds, options)
@@ -415,7 +415,7 @@ export class FastExperienceMaker {
     const { highEntropyTokenRatio: ratio } = config
     const length = sample.responseIds.length
     return {
-      group: prompt.group,
+      promptId: prompt.promptId,
       sample: sample.sample,
       prompt: plain ? texts.prompt : texts.promptRaw,
       response: plain ? texts.response : texts.responseRaw,
@@ -504,7 +504,7 @@ function divided(options: Parts): { own: ExperienceOptions; rewards: ResolvedRew
 function rolloutSample({ prompt, sample, reward }: ScoredSample, inference: Inference): RolloutSample {
   const { logprobs, refLogprobs, values } = inference
   return {
-    group: prompt.group,
+    group: prompt.promptId,
     reward: reward.reward,
     length: sample.responseIds.length,
     logprobs,
@@ -521,11 +521,12 @@ function joined(first: Int32Array, second: Int32Array): Int32Array {
   return whole
 }
 
-function refuseTwice(groups: readonly string[]): void {
+function refuseTwice(promptIds: readonly string[]): void {
   const seen = new Set<string>()
-  for (const group of groups) {
-    if (seen.has(group)) throw new RangeError(`two prompts have the id "${group}"; samples of both would be the same`)
-    seen.add(group)
+  for (const promptId of promptIds) {
+    if (seen.has(promptId))
+      throw new RangeError(`two prompts have the id "${promptId}"; samples of both would be the same`)
+    seen.add(promptId)
   }
 }
 

@@ -20,7 +20,7 @@ export interface PromptColumns<Row = RewardRow> {
 /** One prompt with all that belongs to it: what `morePrompts` gives. */
 export interface PromptRow<Row = RewardRow> {
   readonly prompt: Prompt
-  readonly id?: string
+  readonly promptId?: string
   readonly reference?: string | readonly string[] | undefined
   readonly label?: string | undefined
   readonly row?: Row
@@ -29,7 +29,7 @@ export interface PromptRow<Row = RewardRow> {
 }
 
 export interface EncodedPrompt {
-  readonly group: string
+  readonly promptId: string
   readonly ids: Int32Array
   readonly messages: readonly ChatMessage[] | undefined
   readonly label: string | undefined
@@ -50,7 +50,7 @@ export function promptRows<Row>(prompts: readonly Prompt[], columns: PromptColum
   }
   return prompts.map((prompt, i) => ({
     prompt,
-    ...(ids ? { id: ids[i]! } : {}),
+    ...(ids ? { promptId: ids[i]! } : {}),
     ...(rows ? { row: rows[i]! } : {}),
     reference: references?.[i],
     label: labels?.[i],
@@ -84,7 +84,7 @@ interface EncodeOptions extends Pick<ExperienceConfig, 'promptTruncation' | 'cha
   tokenizer: Tokenizer
   /** Tokens a prompt may have. */
   limit: number
-  group: string
+  promptId: string
 }
 
 export async function encodePrompt(row: PromptRow, options: EncodeOptions): Promise<EncodedPrompt> {
@@ -97,7 +97,7 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
   const turns = prompt instanceof Int32Array ? prompt : promptTurns(prompt, tokenizer, chatTemplate)
   const fitted = await fitPrompt(turns, { tokenizer, limit, side })
   return {
-    group: row.id ?? options.group,
+    promptId: row.promptId ?? options.promptId,
     ids: fitted.ids,
     messages: typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns,
     label,

@@ -14,7 +14,7 @@ export interface Inference {
 
 /** A sample by its prompt and its index. */
 export interface SampleKey {
-  readonly group: string
+  readonly promptId: string
   readonly sample: number
 }
 

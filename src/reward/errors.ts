@@ -12,10 +12,10 @@ export class RewardStoppedError extends WhetstoneError {
 
   constructor(
     readonly failure: FailedReward,
-    readonly sample: { group: string; sample: number },
+    readonly sample: { promptId: string; sample: number },
   ) {
     super(
-      `reward "${failure.source}" failed on sample ${sample.sample} of prompt ${sample.group} (${failure.reason}): ${failure.message}`,
+      `reward "${failure.source}" failed on sample ${sample.sample} of prompt ${sample.promptId} (${failure.reason}): ${failure.message}`,
     )
   }
 }

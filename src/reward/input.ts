@@ -43,14 +43,14 @@ export interface RewardInput<Row = RewardRow> {
   readonly images?: readonly RewardMedia[]
   readonly videos?: readonly RewardMedia[]
   /** Names the prompt; samples of one prompt share it. */
-  readonly group: string
-  /** The sample's index in its group. */
+  readonly promptId: string
+  /** The sample's index among those of its prompt. */
   readonly sample: number
 }
 
 type Known = Pick<
   RewardInput,
-  'messages' | 'label' | 'reference' | 'row' | 'finishReason' | 'images' | 'videos' | 'group' | 'sample'
+  'messages' | 'label' | 'reference' | 'row' | 'finishReason' | 'images' | 'videos' | 'promptId' | 'sample'
 >
 
 /** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */
@@ -93,7 +93,7 @@ export function textRewardInput(
   return {
     row: {},
     finishReason: 'stop',
-    group: '0',
+    promptId: '0',
     sample: 0,
     promptIds: new Int32Array(0),
     responseIds: new Int32Array(0),

@@ -101,7 +101,7 @@ function checksum(body: Uint8Array): string {
 function nameOf(body: Buffer): Record<string, string | number> {
   const text = body.toString()
   const name: Record<string, string | number> = {}
-  for (const key of ['kind', 'group', 'sample', 'prompt', 'rowId', 'step']) {
+  for (const key of ['kind', 'promptId', 'sample', 'prompt', 'step']) {
     const match = new RegExp(`"${key}":(?:"([^"\\\\]{1,80})"|(-?\\d{1,15})(?=[,}]))`).exec(text)
     if (match) name[key] = match[1] ?? Number(match[2])
   }

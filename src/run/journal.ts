@@ -25,7 +25,7 @@ interface Waiting {
  *
  * @example
  * const journal = new Journal('runs/one/journal')
- * await journal.append(12, { kind: 'sample', group: 3, sample: 0, logprobs: Float32Array.of(-0.5, -1.25) })
+ * await journal.append(12, { kind: 'sample', promptId: 'row-3', sample: 0, logprobs: Float32Array.of(-0.5, -1.25) })
  * const records = await journal.read(12)
  */
 export class Journal {

@@ -257,7 +257,7 @@ describe('preferences', () => {
       ['x', 'y'],
     ])
     expect(examples.at(-1)!.margin).toBe(2)
-    expect(new Set(examples.map(({ rowId }) => rowId)).size).toBe(6)
+    expect(new Set(examples.map(({ promptId }) => promptId)).size).toBe(6)
   })
 
   it('in transcripts of several turns part where they differ', async () => {
@@ -385,7 +385,7 @@ describe('prompts', () => {
         { prompt: turn('Hi'), reference: '4', row: { prompt: 'Hi', reference: 4, level: 2 }, where: '0.jsonl:1' },
         { prompt: turn('bare'), row: { prompt: 'bare' } },
         { prompt: turn('x'), label: 'l' },
-      ].map(one => ({ ...one, where: expect.any(String), rowId: expect.stringMatching(/^[0-9a-f]{16}$/) })),
+      ].map(one => ({ ...one, where: expect.any(String), promptId: expect.stringMatching(/^[0-9a-f]{16}$/) })),
     )
   })
 
@@ -504,7 +504,7 @@ describe('the same rows', () => {
     const all = []
     for (const name of ['typed.jsonl', 'typed.csv', 'typed.parquet', 'nested.parquet']) {
       const stream = (await open('labelled', name, { shuffle: false })).train(tokenizer)
-      all.push((await epochOf(stream)).map(({ where: _, rowId: _id, ...example }) => example))
+      all.push((await epochOf(stream)).map(({ where: _, promptId: _id, ...example }) => example))
     }
     for (const examples of all) expect(examples).toEqual(all[0])
   })

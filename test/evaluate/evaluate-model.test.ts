@@ -143,9 +143,9 @@ describe('an evaluation', () => {
 
   test('rewards that failed are counted, and are not 0', async () => {
     const odd = sampleReward(
-      ({ sample, group }: RewardInput) => {
+      ({ sample, promptId }: RewardInput) => {
         if (sample === 1) throw new Error('no opinion')
-        return group.length > 0 ? 1 : 0
+        return promptId.length > 0 ? 1 : 0
       },
       { name: 'odd' },
     )

@@ -45,15 +45,15 @@ const flags = (options: object): string[] =>
   ])
 
 const pair = [
-  { group: 'a', reward: 1, logprobs: [-1, -2] },
-  { group: 'a', reward: 0, logprobs: [-1, -2, -3] },
+  { prompt_id: 'a', reward: 1, logprobs: [-1, -2] },
+  { prompt_id: 'a', reward: 0, logprobs: [-1, -2, -3] },
 ]
 
 describe('recorded numbers, by the command', () => {
   const cases = golden.estimators.map((entry, i) => ({ ...entry, name: `${entry.estimator} ${i % 3}` }))
   it.each(cases)('$name', async ({ estimator, options, rewards, logprobs, refLogprobs, values, ...recorded }) => {
     const rows = rewards.map((reward, i) => ({
-      group: Math.floor(i / options.nSamplesPerPrompt),
+      prompt_id: Math.floor(i / options.nSamplesPerPrompt),
       reward,
       logprobs: logprobs[i],
       ref_logprobs: refLogprobs[i],
@@ -72,12 +72,12 @@ describe('recorded numbers, by the command', () => {
 })
 
 describe('what the command does', () => {
-  it('keeps the order of lines, also where groups are mixed and of other keys', async () => {
+  it('keeps the order of lines, also where prompts are mixed; group is another name of prompt_id', async () => {
     const rows = [
-      { group: 'b', reward: 3, logprobs: [-1] },
+      { prompt_id: 'b', reward: 3, logprobs: [-1] },
       { group: 7, reward: 0, logprobs: [-1, -1] },
-      { group: 'b', reward: 1, logprobs: [-1, -1, -1] },
-      { group: 7, reward: 4, logprobs: [-1] },
+      { prompt_id: 'b', reward: 1, logprobs: [-1, -1, -1] },
+      { prompt_id: 7, reward: 4, logprobs: [-1] },
     ]
     const { code, lines } = await advantages(rows, ['--estimator', 'dr_grpo'])
     expect(code).toBe(0)
@@ -131,7 +131,7 @@ describe('bad lines are named before anything is written', () => {
       ['rloo'],
       'line 1: reward: expected number, got string',
     ],
-    ['no reward', [...pair, { group: 'a', logprobs: [1] }], ['rloo'], 'line 3: reward: missing; expected number'],
+    ['no reward', [...pair, { prompt_id: 'a', logprobs: [1] }], ['rloo'], 'line 3: reward: missing; expected number'],
     ['an empty line', `${JSON.stringify(pair[0])}\n\n`, ['rloo'], 'line 2: empty'],
     ['text', 'reward 1\n', ['rloo'], 'line 1: not JSON'],
     ['not an object', '[1]\n', ['rloo'], 'line 1: expected an object such as'],
@@ -143,7 +143,12 @@ describe('bad lines are named before anything is written', () => {
       'line 1: logprobs[1]: expected number, got null',
     ],
     ['a number too large', '{"reward":1e999,"logprobs":[-1]}\n', ['reinforce'], 'line 1: reward: expected number'],
-    ['a group that is a list', [{ ...pair[0], group: [1] }], ['rloo'], 'line 1: group: expected a string or a number'],
+    [
+      'a group that is a list',
+      [{ ...pair[0], prompt_id: [1] }],
+      ['rloo'],
+      'line 1: prompt_id: expected a string or a number',
+    ],
     [
       'camelCase',
       [{ ...pair[0], refLogprobs: [1] }],
@@ -159,27 +164,27 @@ describe('bad lines are named before anything is written', () => {
     ],
     [
       'no group',
-      pair.map(({ group, ...row }) => row),
+      pair.map(({ prompt_id, ...row }) => row),
       ['rloo'],
-      'line 1: group: missing; rloo compares the samples of a group',
+      'line 1: prompt_id: missing; rloo compares the samples of a group',
     ],
     [
       'a group of one',
-      [...pair, { group: 1, reward: 1, logprobs: [-1] }],
+      [...pair, { prompt_id: 1, reward: 1, logprobs: [-1] }],
       ['grpo'],
-      'line 3: group: 1 has 1 sample; grpo needs at least 2',
+      'line 3: prompt_id: 1 has 1 sample; grpo needs at least 2',
     ],
     [
       'groups of unequal size',
-      [...pair, ...pair, ...pair.map(row => ({ ...row, group: 'b' }))],
+      [...pair, ...pair, ...pair.map(row => ({ ...row, prompt_id: 'b' }))],
       ['rloo'],
-      'line 5: group: "b" has 2 samples, expected 4 as in the other groups',
+      'line 5: prompt_id: "b" has 2 samples, expected 4 as in the other groups',
     ],
     [
       'groups that are all short',
       pair,
       ['rloo', '--n-samples-per-prompt', '4'],
-      'line 1: group: "a" has 2 samples, expected 4 as --n-samples-per-prompt says',
+      'line 1: prompt_id: "a" has 2 samples, expected 4 as --n-samples-per-prompt says',
     ],
     [
       'KL without a reference',

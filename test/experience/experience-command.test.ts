@@ -93,7 +93,7 @@ describe('whetstone experience', () => {
     expect(lines).toHaveLength(6)
     for (const [i, line] of lines.entries()) {
       expect(line).toMatchObject({
-        group: `${Math.floor(i / 2)}`,
+        prompt_id: `${Math.floor(i / 2)}`,
         sample: i % 2,
         label: ['maths', 'chat', 'maths'][i >> 1],
       })

@@ -49,8 +49,8 @@ describe('end to end', () => {
       temperature: 0.7,
     })
     expect(dropped).toEqual([])
-    expect(experiences.map(({ group, sample }) => `${group}/${sample}`)).toEqual(
-      ['0.0', '0.1', '0.2', '0.3'].flatMap(group => [`${group}/0`, `${group}/1`]),
+    expect(experiences.map(({ promptId, sample }) => `${promptId}/${sample}`)).toEqual(
+      ['0.0', '0.1', '0.2', '0.3'].flatMap(promptId => [`${promptId}/0`, `${promptId}/1`]),
     )
     for (const [i, one] of experiences.entries()) {
       const prompt = Math.floor(i / 2)
@@ -209,7 +209,7 @@ test('what was sampled is what is trained: ids, lengths and ends are the engineâ
   }))
   for await (const outcome of engine.generate(await Promise.all(requests))) {
     if (outcome.kind !== 'completed') throw new Error(outcome.message)
-    const same = experiences.find(one => one.group === outcome.promptId && one.sample === outcome.sample)!
+    const same = experiences.find(one => one.promptId === outcome.promptId && one.sample === outcome.sample)!
     expect(same.responseIds).toEqual(outcome.responseIds)
     expect(same.finishReason).toBe(outcome.finishReason)
     const ended = tokenizer.stopIds.includes(same.responseIds.at(-1)!)
@@ -254,8 +254,8 @@ describe('prompts', () => {
   test('promptMaxLen rejects that prompt alone, as an outcome', async () => {
     const maker = await makeMaker({ promptMaxLen: 3, promptTruncation: 'reject' })
     const { experiences, dropped, info } = await maker.makeExperienceList([Int32Array.of(1, 2, 3, 4), Int32Array.of(1)])
-    expect(experiences.map(({ group }) => group)).toEqual(['0.1'])
-    expect(dropped).toMatchObject([{ group: '0.0', stage: 'generation', reason: 'prompt-too-long' }])
+    expect(experiences.map(({ promptId }) => promptId)).toEqual(['0.1'])
+    expect(dropped).toMatchObject([{ promptId: '0.0', stage: 'generation', reason: 'prompt-too-long' }])
     expect(info.drops).toEqual({ 'generation: prompt-too-long': 1 })
     expect(info.missingGroups).toBe(1)
   })
@@ -297,25 +297,25 @@ describe('groups', () => {
 
   test('a group that cannot be completed is dropped whole, and said so', async () => {
     const reward = sampleReward(
-      ({ group, sample }) => {
-        if (group === '0.2' && sample > 0) throw new Error('no')
+      ({ promptId, sample }) => {
+        if (promptId === '0.2' && sample > 0) throw new Error('no')
         return sample
       },
       { name: 'broken' },
     )
     const maker = await makeMaker({ sources: [reward], nSamplesPerPrompt: 2, advantageEstimator: 'rloo' })
     const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    expect(new Set(experiences.map(({ group }) => group))).toEqual(new Set(['0.0', '0.1', '0.3']))
+    expect(new Set(experiences.map(({ promptId }) => promptId))).toEqual(new Set(['0.0', '0.1', '0.3']))
     expect(info.missingGroups).toBe(1)
     expect(dropped.filter(({ stage }) => stage === 'group')).toMatchObject([
-      { group: '0.2', sample: 0, reason: 'group-incomplete' },
+      { promptId: '0.2', sample: 0, reason: 'group-incomplete' },
     ])
   })
 
   test('dynamic sampling: degenerate groups are replaced, all samples are distinct, nothing dropped comes back', async () => {
     // Prompts 0 and 2 are equal in the first round.
     const reward = sampleReward(
-      ({ group, sample }) => (sample < 2 && (group === '0.0' || group === '0.2') ? 1 : sample % 2),
+      ({ promptId, sample }) => (sample < 2 && (promptId === '0.0' || promptId === '0.2') ? 1 : sample % 2),
       { name: 'pairs' },
     )
     const maker = await makeMaker({
@@ -325,11 +325,11 @@ describe('groups', () => {
       dynamicSampling: true,
     })
     const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    const names = experiences.map(({ group, sample }) => `${group}/${sample}`)
+    const names = experiences.map(({ promptId, sample }) => `${promptId}/${sample}`)
     expect(names).toEqual(['0.1/0', '0.1/1', '0.3/0', '0.3/1', '0.0/2', '0.0/3', '0.2/2', '0.2/3'])
     expect(new Set(names).size).toBe(8)
     expect(info).toMatchObject({ rounds: 2, missingGroups: 0, drops: { 'zero-variance': 4 } })
-    for (const { group, sample } of dropped) expect(names).not.toContain(`${group}/${sample}`)
+    for (const { promptId, sample } of dropped) expect(names).not.toContain(`${promptId}/${sample}`)
   })
 
   test('dynamic sampling takes fresh prompts from their source, exactly as many as are missing', async () => {
@@ -338,7 +338,7 @@ describe('groups', () => {
     function* more() {
       for (let i = 0; i < 10; i++) {
         taken++
-        yield { prompt: `fresh ${i}`, id: `fresh ${i}`, row: { equal: i === 0 } }
+        yield { prompt: `fresh ${i}`, promptId: `fresh ${i}`, row: { equal: i === 0 } }
       }
     }
     const maker = await makeMaker({
@@ -351,7 +351,7 @@ describe('groups', () => {
       rows: [{ equal: true }, { equal: false }, { equal: true }, { equal: false }],
       morePrompts: more(),
     })
-    expect([...new Set(experiences.map(({ group }) => group))]).toEqual(['0.1', '0.3', 'fresh 1', 'fresh 2'])
+    expect([...new Set(experiences.map(({ promptId }) => promptId))]).toEqual(['0.1', '0.3', 'fresh 1', 'fresh 2'])
     expect(taken).toBe(3)
     expect(info.rounds).toBe(3)
   })

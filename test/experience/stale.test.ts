@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type Collected, type ScoredSample, withoutStale } from '../../src/experience/collect.js'
 
 const scored = (group: string, sample: number, policyVersion: number): ScoredSample =>
-  ({ prompt: { group }, sample: { sample, policyVersion } }) as unknown as ScoredSample
+  ({ prompt: { promptId: group }, sample: { sample, policyVersion } }) as unknown as ScoredSample
 
 const collected: Collected = {
   groups: [
@@ -22,7 +22,7 @@ test('a group of which one sample is too old is dropped whole, and each of its s
   const { groups, dropped, missingGroups } = withoutStale(collected, 8)
   expect(groups).toEqual([collected.groups[1]])
   expect(missingGroups).toBe(1)
-  expect(dropped.map(({ group, sample, stage, reason }) => `${group}/${sample} ${stage} ${reason}`)).toEqual([
+  expect(dropped.map(({ promptId, sample, stage, reason }) => `${promptId}/${sample} ${stage} ${reason}`)).toEqual([
     'old/0 generation stale',
     'old/1 generation stale',
   ])

@@ -70,7 +70,7 @@ describe.each(['eos-pad-exported', 'eos-pad-trl'])('%s', name => {
             promptIds,
             responseIds,
             finishReason: 'stop',
-            group: 'a',
+            promptId: 'a',
             sample: 0,
           })
         }),

@@ -149,8 +149,8 @@ test('a stage whose rewards all fail is not finished: mended, it is resumed with
   writeFileSync(
     module,
     `import { existsSync } from 'node:fs'
-export default ({ response, group }) => {
-  if (!group.startsWith('held out') && existsSync(${JSON.stringify(broken)})) throw new Error('no reward today')
+export default ({ response, promptId }) => {
+  if (!promptId.startsWith('held out') && existsSync(${JSON.stringify(broken)})) throw new Error('no reward today')
   return response.length
 }
 `,

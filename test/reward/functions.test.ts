@@ -221,7 +221,7 @@ describe('functions', () => {
       { name: 'strict', concurrency: 1 },
     )
     const engine = new RewardComputationEngine({ sources: [source], onRewardFailure: 'stop' })
-    const inputs = samples(50, () => ({ group: 'p7' }))
+    const inputs = samples(50, () => ({ promptId: 'p7' }))
     const error = await engine.compute(inputs).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(RewardStoppedError)
     expect((error as Error).message).toBe('reward "strict" failed on sample 3 of prompt p7 (threw): Error: bad')

@@ -54,7 +54,7 @@ describe('what a reward sees', () => {
     const messages = [{ role: 'user', content: 'How many?' }]
     const promptIds = await policy.encodeChat(messages, { addGenerationPrompt: true })
     const responseIds = await policy.encode('Four.<|im_end|>', { addSpecialTokens: false })
-    const known = { messages, row: { a: 1 }, finishReason: 'stop', group: 'p', sample: 2 } as const
+    const known = { messages, row: { a: 1 }, finishReason: 'stop', promptId: 'p', sample: 2 } as const
     const input = await decodeRewardInput(policy, { ...known, promptIds, responseIds })
     const promptRaw = policy.renderChat(messages, { addGenerationPrompt: true })
     expect(input).toEqual({
@@ -70,7 +70,7 @@ describe('what a reward sees', () => {
   })
 
   it("is what the tokenizer's library decodes, whatever was sampled", async () => {
-    const known = { row: {}, finishReason: 'length', group: 'p', sample: 0 } as const
+    const known = { row: {}, finishReason: 'length', promptId: 'p', sample: 0 } as const
     // Special tokens, bytes that are no character by themselves, and ids that no token has.
     const sampled = fc
       .array(fc.integer({ min: 0, max: policy.vocabSize + 3 }), { maxLength: 24 })

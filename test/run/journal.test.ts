@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/run.js'
 
 afterEach(() => vi.restoreAllMocks())
 
-const sample = (n: number): JournalRecord => ({ kind: 'sample', group: 3, sample: n, reward: n / 3 })
+const sample = (n: number): JournalRecord => ({ kind: 'sample', promptId: 'p3', sample: n, reward: n / 3 })
 const records = async (journal: Journal, iteration = 12): Promise<JournalRecord[]> =>
   (await journal.read(iteration)).map(({ record }) => record)
 
@@ -133,9 +133,9 @@ test.each([1, 2, 3])('a changed byte in line %i is named, with what the record s
   writeFileSync(file, lines.join('\n'))
   const error = await new Journal(directory).read(12).catch((one: unknown) => one)
   expect(error).toBeInstanceOf(JournalError)
-  expect(error).toMatchObject({ file, line, record: { kind: 'sample', group: 3, sample: line } })
+  expect(error).toMatchObject({ file, line, record: { kind: 'sample', promptId: 'p3', sample: line } })
   expect((error as Error).message).toBe(
-    `${file}:${line}: the checksum does not match: the record (kind sample, group 3, sample ${line}) is not the one that was written`,
+    `${file}:${line}: the checksum does not match: the record (kind sample, promptId p3, sample ${line}) is not the one that was written`,
   )
   // Nothing is written behind damage.
   await expect(new Journal(directory).append(12, sample(4))).rejects.toThrow(JournalError)

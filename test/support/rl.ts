@@ -49,7 +49,7 @@ export const shuffledReward = written(
   `const limits = { batchSize: 64, concurrency: 1, deadlineMs: 60_000, retries: 0 }
 const source = (name, reward) => ({ name, kind: 'function', limits, score: async items => items.map(reward) })
 const vowels = ({ response }) => [...response].filter(letter => 'aeiou'.includes(letter)).length / Math.max(8, response.length)
-const place = ({ sample, group }) => ((sample * 7 + group.charCodeAt(0) + group.charCodeAt(1)) % 8) / 8
+const place = ({ sample, promptId }) => ((sample * 7 + promptId.charCodeAt(0) + promptId.charCodeAt(1)) % 8) / 8
 export default { sources: [source('place', place), source('vowels', vowels)], weights: { place: 1, vowels: 1e-9 } }
 `,
 )

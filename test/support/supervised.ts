@@ -117,7 +117,7 @@ export async function trainingOf<E extends TrainingRow>(
     config: { epochs: 1, batchSize: rows.length, saveSteps: 1000, optimizer, ...settings },
     validation: 'none',
     bestBy: { metric: 'loss/validation', better: 'lower' },
-    digest: row => row.rowId,
+    digest: row => row.promptId,
     progress: silent,
     memory: () => ({}),
     signal: new AbortController().signal,

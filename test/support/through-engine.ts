@@ -72,7 +72,7 @@ export async function expectEachOnce(output: string, iterations = usualIteration
   for (const iteration of places) {
     const records = (await journal.read(iteration)).map(({ record }) => record as Record<string, unknown>)
     const outcomes = records.filter(({ kind }) => kind === 'outcome')
-    const names = outcomes.map(({ group, sample }) => `${group}/${sample}`)
+    const names = outcomes.map(({ promptId, sample }) => `${promptId}/${sample}`)
     expect(new Set(names).size, `iteration ${iteration}`).toBe(names.length)
     expect(outcomes.every(({ of }) => of === 'completed')).toBe(true)
     expect(names).toHaveLength(rolloutBatchSize * nSamplesPerPrompt)

@@ -123,8 +123,8 @@ function ktoSamples(
   indices: readonly number[],
 ): KtoSample[] {
   return outputs.map(({ logprobs }, k) => {
-    const { where, rowId, desirable } = rows[indices[k]!]!
-    return { name: where, policy: sumLogprobs(logprobs), ref: reference.get(rowId), desirable }
+    const { where, promptId, desirable } = rows[indices[k]!]!
+    return { name: where, policy: sumLogprobs(logprobs), ref: reference.get(promptId), desirable }
   })
 }
 

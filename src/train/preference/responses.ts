@@ -10,14 +10,14 @@ export function pairResponses(pairs: readonly PreferenceExample[]): Response[] {
   return pairs.flatMap(row => {
     const from = firstToken(row.promptLength)
     return [
-      { key: `${row.rowId} chosen`, row, ids: row.chosen, from },
-      { key: `${row.rowId} rejected`, row, ids: row.rejected, from },
+      { key: `${row.promptId} chosen`, row, ids: row.chosen, from },
+      { key: `${row.promptId} rejected`, row, ids: row.rejected, from },
     ]
   })
 }
 
 export function labelledResponses(rows: readonly LabelledExample[]): Response[] {
-  return rows.map(row => ({ key: row.rowId, row, ids: row.ids, from: firstToken(row.promptLength) }))
+  return rows.map(row => ({ key: row.promptId, row, ids: row.ids, from: firstToken(row.promptLength) }))
 }
 
 /**
@@ -36,7 +36,7 @@ export function mismatchedResponses(rows: readonly LabelledExample[], maxLength:
     if (ids.length <= from) return []
     ids.set(prompt)
     ids.set(response.subarray(0, ids.length - prompt.length), prompt.length)
-    return [{ key: `${row.rowId} ${other.rowId}`, row, ids, from }]
+    return [{ key: `${row.promptId} ${other.promptId}`, row, ids, from }]
   })
 }
 

@@ -29,7 +29,7 @@ export async function evaluate(options: {
   const { groups } = await maker.generateSamples(
     prompts.map(({ prompt }) => prompt),
     {
-      ids: prompts.map(({ rowId }) => `held out/${rowId}`),
+      ids: prompts.map(({ promptId }) => `held out/${promptId}`),
       labels: prompts.map(({ label }) => label),
       references: prompts.map(({ reference }) => reference),
       rows: prompts.map(({ row }) => row),

@@ -19,7 +19,7 @@ import type { SampleDigest } from './batch-digest.js'
 
 /** A prompt as the engine got it. */
 export interface JournalledPrompt {
-  readonly group: string
+  readonly promptId: string
   readonly ids: Int32Array
 }
 
@@ -51,7 +51,7 @@ export class IterationJournal implements RolloutJournal {
   readonly updates: UpdateRecord[] = []
   rollout: RolloutRecord | undefined
   end: EndRecord | undefined
-  private readonly groups = new Set<string>()
+  private readonly promptIds = new Set<string>()
   private readonly outcomes = new Map<string, Outcome>()
   private readonly rewards = new Map<string, RewardOutcome>()
   private readonly inferences = new Map<string, Inference>()
@@ -84,14 +84,14 @@ export class IterationJournal implements RolloutJournal {
     return this.inferences.get(nameOf(key))
   }
 
-  async keepPrompt({ group, ids }: EncodedPrompt): Promise<void> {
-    if (this.groups.has(group)) return
-    await this.append({ kind: 'prompt', group, ids })
+  async keepPrompt({ promptId, ids }: EncodedPrompt): Promise<void> {
+    if (this.promptIds.has(promptId)) return
+    await this.append({ kind: 'prompt', promptId, ids })
   }
 
   async keepOutcome(outcome: Outcome): Promise<void> {
-    const { promptId: group, sample } = outcome
-    if (this.outcome({ group, sample })) return
+    const { promptId, sample } = outcome
+    if (this.outcome({ promptId, sample })) return
     await this.append(outcomeRecord(outcome))
   }
 
@@ -140,12 +140,12 @@ export class IterationJournal implements RolloutJournal {
     const one = record as unknown as Stored
     switch (one.kind) {
       case 'prompt':
-        this.groups.add(one.group)
-        this.prompts.push({ group: one.group, ids: one.ids })
+        this.promptIds.add(one.promptId)
+        this.prompts.push({ promptId: one.promptId, ids: one.ids })
         return
       case 'outcome': {
         const outcome = storedOutcome(one)
-        this.outcomes.set(nameOf({ group: outcome.promptId, sample: outcome.sample }), outcome)
+        this.outcomes.set(nameOf({ promptId: outcome.promptId, sample: outcome.sample }), outcome)
         return
       }
       case 'rewards':
@@ -198,28 +198,28 @@ type Stored =
   | { kind: 'resumed'; updates: number }
   | { kind: 'changes' }
 
-/** A sample's own `kind` steps aside for the record's. Its group and index come first, for whoever reads a damaged line. */
+/** A sample's own `kind` steps aside for the record's. Its prompt and index come first, for whoever reads a damaged line. */
 interface StoredOutcome {
   kind: 'outcome'
-  group: string
+  promptId: string
   sample: number
   of: Outcome['kind']
   [field: string]: unknown
 }
 
 function outcomeRecord(outcome: Outcome): StoredOutcome {
-  const { kind: of, promptId: group, sample, ...rest } = outcome
+  const { kind: of, promptId, sample, ...rest } = outcome
   // Texts are made again from the ids.
   const { text: _, ...kept } = rest as typeof rest & { text?: string }
-  return { kind: 'outcome', group, sample, of, ...kept }
+  return { kind: 'outcome', promptId, sample, of, ...kept }
 }
 
-function storedOutcome({ kind: _, group, of, ...rest }: StoredOutcome): Outcome {
+function storedOutcome({ kind: _, of, ...rest }: StoredOutcome): Outcome {
   const absent =
     of === 'completed'
       ? { stopReason: undefined, topLogprobs: undefined, promptLogprobs: undefined, text: undefined }
       : {}
-  return { ...absent, ...rest, kind: of, promptId: group } as unknown as Outcome
+  return { ...absent, ...rest, kind: of } as unknown as Outcome
 }
 
 /** Fields that say nothing are not written. */
@@ -227,6 +227,6 @@ function withAll({ logprobs, entropy, refLogprobs, values }: Inference): Inferen
   return { logprobs, entropy, refLogprobs, values }
 }
 
-function nameOf({ group, sample }: SampleKey): string {
-  return `${sample} ${group}`
+function nameOf({ promptId, sample }: SampleKey): string {
+  return `${sample} ${promptId}`
 }

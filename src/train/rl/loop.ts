@@ -139,8 +139,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       clock.takeRollout(batch)
       // A checkpoint in the middle of an iteration has them in its logs.
       if (state.updates.length === 0)
-        for (const { group, sample, ...why } of batch.dropped)
-          run.skipped({ where: `${group}, sample ${sample}`, iteration, ...why })
+        for (const { promptId, sample, ...why } of batch.dropped)
+          run.skipped({ where: `${promptId}, sample ${sample}`, iteration, ...why })
 
       // Its updates, from where they were left off.
       progress.stage('updating')
@@ -345,8 +345,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   }
 
   function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
-    for (const { group, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
-      run.sample({ iteration, group, sample, prompt, response, reward, components, metrics })
+    for (const { promptId, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
+      run.sample({ iteration, prompt_id: promptId, sample, prompt, response, reward, components, metrics })
   }
 }
 

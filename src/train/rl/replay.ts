@@ -141,8 +141,8 @@ async function replayIteration(options: {
   const { experiences } = await maker.makeExperienceList(
     first.map(({ ids }) => ids),
     {
-      ids: first.map(({ group }) => group),
-      morePrompts: further.map(({ group, ids }) => ({ prompt: ids, id: group })),
+      ids: first.map(({ promptId }) => promptId),
+      morePrompts: further.map(({ promptId, ids }) => ({ prompt: ids, promptId })),
       oldLogprobs: oldLogprobsOf(config),
       ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
       journal: recorded,
@@ -151,13 +151,13 @@ async function replayIteration(options: {
   if (experiences.length !== rollout.samples.length)
     differs(`${rollout.samples.length} samples were trained on, the journal gives ${experiences.length}`)
   for (const [place, one] of experiences.entries()) {
-    const { group, sample } = one
-    const name = `prompt ${group}, sample ${sample}`
+    const { promptId, sample } = one
+    const name = `prompt ${promptId}, sample ${sample}`
     const before = rollout.samples[place]
     if (!before) continue
     const { given, derived } = sampleDigest(one)
-    if (before.group !== group || before.sample !== sample)
-      differs(`${name}: prompt ${before.group}, sample ${before.sample} was trained on in its place`)
+    if (before.promptId !== promptId || before.sample !== sample)
+      differs(`${name}: prompt ${before.promptId}, sample ${before.sample} was trained on in its place`)
     else if (before.given !== given)
       differs(`${name}: its tokens, reward, log-probabilities or values are not those that were trained on`)
     else if (before.derived !== derived) differs(`${name}: its advantages are not those that were trained on`)

@@ -36,7 +36,7 @@ export async function generateRollout(options: RolloutOptions): Promise<Generate
   const generated = await maker.generateSamples(
     taken.map(({ prompt }) => prompt),
     {
-      ids: taken.map(({ id }) => id!),
+      ids: taken.map(({ promptId }) => promptId!),
       labels: taken.map(({ label }) => label),
       references: taken.map(({ reference }) => reference),
       rows: taken.map(({ row }) => row ?? {}),
@@ -63,7 +63,7 @@ export async function completeRollout(
   const batch = await maker.completeExperiences(generated, { oldLogprobs, oldestVersion, journal, signal })
   const samples: RolloutRecord['samples'][number][] = []
   for (const [i, one] of batch.experiences.entries()) {
-    samples.push({ group: one.group, sample: one.sample, ...sampleDigest(one) })
+    samples.push({ promptId: one.promptId, sample: one.sample, ...sampleDigest(one) })
     if (i % 32 === 31) await pause()
   }
   if (journal.rollout) refuseAnother(journal.rollout.samples, samples, journal.iteration)
@@ -74,8 +74,8 @@ export async function completeRollout(
 /** A prompt that is visited again is another prompt: the row and the epoch name it. */
 async function takePrompts(prompts: ExampleStream<PromptExample>, count: number, named: Names): Promise<PromptRow[]> {
   const { epoch } = prompts.cursor
-  return (await prompts.take(count)).map(({ prompt, label, reference, row, rowId }) => ({
-    id: named.name(`${rowId}/${epoch}`),
+  return (await prompts.take(count)).map(({ prompt, label, reference, row, promptId }) => ({
+    promptId: named.name(`${promptId}/${epoch}`),
     prompt,
     label,
     reference,
@@ -102,7 +102,7 @@ class Names {
 function refuseAnother(before: RolloutRecord['samples'], now: RolloutRecord['samples'], iteration: number): void {
   const place = now.findIndex(
     (one, i) =>
-      one.group !== before[i]?.group ||
+      one.promptId !== before[i]?.promptId ||
       one.sample !== before[i]?.sample ||
       one.given !== before[i]?.given ||
       one.derived !== before[i]?.derived,
@@ -111,7 +111,7 @@ function refuseAnother(before: RolloutRecord['samples'], now: RolloutRecord['sam
   const which =
     place < 0
       ? `${before.length} samples became ${now.length}`
-      : `prompt ${now[place]!.group}, sample ${now[place]!.sample} differs`
+      : `prompt ${now[place]!.promptId}, sample ${now[place]!.sample} differs`
   throw new RunError(`iteration ${iteration}: the journal does not give the batch that was trained on: ${which}`, {
     remedy: '`whetstone replay` shows all that differs. Go on from an earlier checkpoint, or start a new run.',
   })

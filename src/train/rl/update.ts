@@ -213,8 +213,8 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
 }
 
 /** A sample as errors name it. */
-function named({ group, sample }: Experience): TrainingRow {
-  return { where: `prompt ${group}, sample ${sample}`, rowId: group }
+function named({ promptId, sample }: Experience): TrainingRow {
+  return { where: `prompt ${promptId}, sample ${sample}`, promptId }
 }
 
 function sequenceOf({ promptIds, responseIds }: Experience): ModelInput {

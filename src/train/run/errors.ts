@@ -10,7 +10,7 @@ export class TrainingError extends WhetstoneError {
 export interface TrainingRow {
   /** File and line. */
   readonly where: string
-  readonly rowId: string
+  readonly promptId: string
 }
 
 /**
@@ -31,7 +31,7 @@ export async function namingRows<T>(
       if (row)
         throw new TrainingError(`${row.where}: ${what} of this row is not finite; the weights were not changed`, {
           cause: error,
-          remedy: `a lower learning rate or a smaller maxGradNorm may help; row ${row.rowId} may be at fault itself`,
+          remedy: `a lower learning rate or a smaller maxGradNorm may help; row ${row.promptId} may be at fault itself`,
         })
     }
     if (error instanceof RangeError)

@@ -148,7 +148,7 @@ export class EpochTraining<E extends TrainingRow> {
         kind: 'step',
         step,
         epoch: cursor.epoch,
-        rows: batch.map(row => row.rowId),
+        rows: batch.map(row => row.promptId),
         digests: batch.map(digest),
       }
       this.#journalled = run.journal.append(journalBlock(step), record)

@@ -73,8 +73,8 @@ export async function replaySupervised(
         const message =
           found === undefined
             ? 'the dataset has no row for it'
-            : found.rowId !== row
-              ? `the dataset has row ${found.rowId} in its place`
+            : found.promptId !== row
+              ? `the dataset has row ${found.promptId} in its place`
               : exampleDigest(kind, found) === record.digests[i]
                 ? undefined
                 : 'its tokens or labels are not those that were trained on'

@@ -75,7 +75,9 @@ async function expectFinished(output: string, weights: Buffer, label: string): P
   expect(status, label).toBe('finished')
   for (const iteration of await journal.iterations()) {
     const records = (await journal.read(iteration)).map(({ record }) => record)
-    const samples = records.filter(({ kind }) => kind === 'outcome').map(({ group, sample }) => `${group} ${sample}`)
+    const samples = records
+      .filter(({ kind }) => kind === 'outcome')
+      .map(({ promptId, sample }) => `${promptId} ${sample}`)
     expect(new Set(samples).size, `${label}: samples of iteration ${iteration}`).toBe(4)
     expect(samples.length, `${label}: samples of iteration ${iteration}`).toBe(4)
   }

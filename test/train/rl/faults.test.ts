@@ -175,9 +175,9 @@ test('a replay needs no model, and names the sample of which a number was change
     let name = ''
     await flip(output, record => {
       if (record.kind !== 'rewards') return false
-      const [first] = record.rewards as { group: string; sample: number; outcome: { reward: number } }[]
+      const [first] = record.rewards as { promptId: string; sample: number; outcome: { reward: number } }[]
       first!.outcome.reward += 1e-9
-      name = `prompt ${first!.group}, sample ${first!.sample}`
+      name = `prompt ${first!.promptId}, sample ${first!.sample}`
       return true
     })
     const { mismatches } = await replayRl(output)

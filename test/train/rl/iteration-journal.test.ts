@@ -15,7 +15,7 @@ const failed = (sample: number): Outcome => ({
   message: 'no answer',
 })
 const scored = (sample: number, reward: number) => ({
-  group: 'a',
+  promptId: 'a',
   sample,
   outcome: { kind: 'scored' as const, reward, components: {}, metrics: {} },
 })
@@ -25,11 +25,11 @@ test('a reward whose sample is not there is no one else’s: the sample that is 
   // As a disk without space leaves it: the sample did not fit, its reward, which is shorter, did.
   await journal.append(0, { kind: 'rewards', rewards: [scored(0, 0.5)] })
   const resumed = await IterationJournal.open(journal, 0)
-  expect(resumed.reward({ group: 'a', sample: 0 })).toBeUndefined()
+  expect(resumed.reward({ promptId: 'a', sample: 0 })).toBeUndefined()
   await resumed.keepOutcome(failed(0))
-  expect((await IterationJournal.open(journal, 0)).reward({ group: 'a', sample: 0 })).toBeUndefined()
+  expect((await IterationJournal.open(journal, 0)).reward({ promptId: 'a', sample: 0 })).toBeUndefined()
   await resumed.keepRewards([scored(0, 0.25)])
-  expect((await IterationJournal.open(journal, 0)).reward({ group: 'a', sample: 0 })).toMatchObject({ reward: 0.25 })
+  expect((await IterationJournal.open(journal, 0)).reward({ promptId: 'a', sample: 0 })).toMatchObject({ reward: 0.25 })
   await journal.close()
 })
 

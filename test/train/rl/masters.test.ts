@@ -25,8 +25,8 @@ async function firstSamples(run: string): Promise<string[]> {
   const records = lines.map(line => (JSON.parse(line) as { record: Record<string, unknown> }).record)
   return records
     .filter(({ kind }) => kind === 'outcome')
-    .map(({ group, sample, responseIds, engineLogprobs }) =>
-      JSON.stringify([group, sample, responseIds, engineLogprobs]),
+    .map(({ promptId, sample, responseIds, engineLogprobs }) =>
+      JSON.stringify([promptId, sample, responseIds, engineLogprobs]),
     )
     .sort()
 }

@@ -20,7 +20,7 @@ async function experiences(): Promise<Experience[]> {
       const [scored] = await model.score([whole], { from: promptIds.length })
       const wave = (scale: number) => Float64Array.from({ length }, (_, t) => scale * Math.sin(i + 2 * t))
       return {
-        group: `${i}`,
+        promptId: `${i}`,
         sample: 0,
         promptIds,
         responseIds,

@@ -87,7 +87,7 @@ test('a training leaves no tensor behind, finished or failed', async () => {
 test('of models that are equally good, the one of lower validation loss is the best', async () => {
   const trained = await tinyModel('language')
   const ids = Int32Array.of(1, 2, 3, 4)
-  const examples = ['a', 'b', 'c', 'd'].map(rowId => ({ rowId, where: rowId, ids }))
+  const examples = ['a', 'b', 'c', 'd'].map(promptId => ({ promptId, where: promptId, ids }))
   const { training, run } = await trainingOf(
     trained,
     examples,

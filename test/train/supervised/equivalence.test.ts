@@ -13,7 +13,7 @@ import { type ModelOptions, tinyModel, tokenizer, trainingOf, weightsOf } from '
 
 const { signal } = new AbortController()
 const ids = (length: number, seed: number) => sequenceOf(length, seed, tokenizer.vocabSize)
-const named = (i: number) => ({ where: `rows.jsonl:${i + 1}`, rowId: `row${i}` })
+const named = (i: number) => ({ where: `rows.jsonl:${i + 1}`, promptId: `row${i}` })
 const lengths = [21, 5, 13, 34, 8, 17]
 
 const conversations: ConversationExample[] = lengths.map((length, i) => ({

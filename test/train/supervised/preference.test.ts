@@ -117,7 +117,7 @@ describe('the reference', () => {
 
   test('kept on the disk: the same numbers, or none where they were damaged', async () => {
     const model = await tinyModel('language')
-    const row = { where: 'rows.jsonl:1', rowId: 'a' }
+    const row = { where: 'rows.jsonl:1', promptId: 'a' }
     const response = (key: string, seed: number) => ({ key, row, ids: Int32Array.of(seed, 3, 4, 5), from: 2 })
     const logprobs = new ReferenceLogprobs('a model', 'these')
     const score = (sequences: readonly Int32Array[], from: readonly number[]) => model.score(sequences, { from })
@@ -139,8 +139,8 @@ describe('the reference', () => {
 })
 
 describe('kto compares a response with those under other prompts', () => {
-  const row = (rowId: string, prompt: number[], response: number[]) => ({
-    ...{ rowId, where: rowId, promptLength: prompt.length, desirable: true },
+  const row = (promptId: string, prompt: number[], response: number[]) => ({
+    ...{ promptId, where: promptId, promptLength: prompt.length, desirable: true },
     ids: Int32Array.of(...prompt, ...response),
   })
   const rows = [row('a', [1, 2], [3]), row('b', [1, 2], [4, 5]), row('c', [6], [7, 8, 9])]

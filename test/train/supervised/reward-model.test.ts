@@ -85,7 +85,7 @@ describe('what is trained', () => {
 test('margins of rows take the place of the one in the config', async () => {
   const model = await tinyModel('reward')
   const ids = (seed: number) => Int32Array.from({ length: 6 }, (_, t) => (seed * 7 + t * 3) % 40)
-  const row = { where: 'rows.jsonl:1', rowId: 'a', chosen: ids(1), rejected: ids(2), promptLength: 2 }
+  const row = { where: 'rows.jsonl:1', promptId: 'a', chosen: ids(1), rejected: ids(2), promptLength: 2 }
   const { signal } = new AbortController()
   const loss = async (margin: number, own: object) => {
     const validation = setOf([{ ...row, ...own }])
