@@ -19,8 +19,10 @@ const measuring = [
 ]
 /** They run and train tiny models, which is faster so. */
 const oneThread = ['test/{evaluate,experience,model,pipeline,rollout,serve,train}/**/*.test.ts']
+/** They take long: crashes at every point, whole trainings, matrices of options, documents, the package. */
+const slow = ['test/**/*.slow.test.ts']
 // They need servers that are installed for them: `npm run test:vllm`, `npm run test:sglang`.
-const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts']
+const exclude = [...configDefaults.exclude, 'test/**/*.real.test.ts', ...slow]
 
 const shared = {
   setupFiles: ['test/support/each-file.ts'],
@@ -60,6 +62,7 @@ export default defineConfig({
       },
       { test: { ...oneThreaded, name: 'measuring', include: measuring, exclude } },
       { test: { ...shared, name: 'replacing', include: replacing, exclude } },
+      { test: { ...oneThreaded, name: 'slow', include: slow, isolate: false } },
     ],
   },
 })

@@ -7,7 +7,7 @@ import type { Smaller } from './session.js'
 export type Check =
   /** Commands, typed one after another in the page's directory; lines of `except` are left out. Or code, run as one module per page. */
   | { readonly kind: 'run'; readonly except?: Readonly<Record<string, string>> }
-  /** Compiled with all other examples (examples.test.ts), and no more: it needs something the reader has. */
+  /** Compiled with all other examples (examples.slow.test.ts), and no more: it needs something the reader has. */
   | { readonly kind: 'compile' }
   /** A config: read by the schema of that name, and written into the page's directory under the name in its first line. */
   | { readonly kind: 'config'; readonly of: string }

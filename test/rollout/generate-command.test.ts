@@ -122,7 +122,7 @@ test('an adapter takes part', async () => {
 
 describe('a long run', () => {
   const rows = Array.from({ length: 100 }, (_, i) => ({ ids: [5, 6, 3 + i] }))
-  const args = ['--n', '8', '--max-new-tokens', '200', '--max-sequences', '16']
+  const args = ['--n', '8', '--max-new-tokens', '40', '--max-sequences', '16']
   const { isTTY } = process.stderr
   afterEach(() => {
     process.stderr.isTTY = isTTY

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startWhetstone } from '../support/child.js'
+import { cli } from '../support/cli.js'
 import { post, send } from '../support/serve.js'
 import { tinyModel } from '../support/tiny-model.js'
 
@@ -10,6 +11,10 @@ beforeAll(async () => {
 afterAll(() => tiny.remove())
 
 const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => startWhetstone(args, { env })
+
+/** For what is refused before a port is opened. */
+const serve = (...flags: string[]) => cli(['serve', '--model', tiny.directory, '--port', '0', ...flags])
+const misuse = (words: string) => ({ code: 2, stderr: expect.stringContaining(words) })
 
 test('serve: answers, and on SIGTERM ends what is in flight before it goes', async () => {
   const {
@@ -49,34 +54,27 @@ test('serve: a port in use is a misuse that says so', async () => {
 })
 
 test('serve: a key that was given but is empty is a misuse, before anything is loaded', async () => {
-  const empty = start(['serve', '--model', tiny.directory, '--port', '0', '--api-key='])
-  expect(await empty.ended).toMatchObject({ code: 2 })
-  expect(empty.printed.stderr).toContain('--api-key: expected a key')
-  const variable = start(['serve', '--model', tiny.directory, '--port', '0'], { WHETSTONE_API_KEY: '' })
-  expect(await variable.ended).toMatchObject({ code: 2 })
-  expect(variable.printed.stderr).toContain('WHETSTONE_API_KEY: expected a key')
-  const host = start(['serve', '--model', tiny.directory, '--port', '0', '--allow-host', 'http://a.example'])
-  expect(await host.ended).toMatchObject({ code: 2 })
-  expect(host.printed.stderr).toContain('--allow-host: expected a name')
+  expect(await serve('--api-key=')).toMatchObject(misuse('--api-key: expected a key'))
+  vi.stubEnv('WHETSTONE_API_KEY', '')
+  expect(await serve()).toMatchObject(misuse('WHETSTONE_API_KEY: expected a key'))
+  vi.unstubAllEnvs()
+  expect(await serve('--allow-host', 'http://a.example')).toMatchObject(misuse('--allow-host: expected a name'))
 })
 
-test('serve --control: without a key, or with half of its flags, it is a misuse', async () => {
-  const at = ['serve', '--model', tiny.directory, '--port', '0']
-  const wrongs: [string[], string][] = [
-    [['--control'], '--control needs a key'],
-    [['--weights-root', tiny.directory], '--weights-root goes with --control'],
-    [['--control', '--api-key', 'k', '--enable-lora'], '--enable-lora needs --weights-root'],
-    [['--control', '--api-key', 'k', '--max-loras', '2'], '--max-loras goes with --enable-lora'],
-    [['--logprobs-mode', 'raw_logits'], '--logprobs-mode: expected raw_logprobs or processed_logprobs'],
-  ]
-  const started = wrongs.map(([flags, words]) => ({ ...start([...at, ...flags]), words }))
-  for (const { ended, printed, words } of started) {
-    expect(await ended).toMatchObject({ code: 2 })
-    expect(printed.stderr).toContain(words)
-  }
-  const root = start([...at, '--control', '--api-key', 'k', '--weights-root', `${tiny.directory}/nowhere`])
-  expect((await root.ended).code).not.toBe(0)
-  expect(root.printed.stderr).toContain('is not a directory')
+test.each([
+  [['--control'], '--control needs a key'],
+  [['--weights-root', '.'], '--weights-root goes with --control'],
+  [['--control', '--api-key', 'k', '--enable-lora'], '--enable-lora needs --weights-root'],
+  [['--control', '--api-key', 'k', '--max-loras', '2'], '--max-loras goes with --enable-lora'],
+  [['--logprobs-mode', 'raw_logits'], '--logprobs-mode: expected raw_logprobs or processed_logprobs'],
+])('serve %j, without a key or with half of its flags, is a misuse', async (flags, words) => {
+  expect(await serve(...flags)).toMatchObject(misuse(words))
+})
+
+test('serve --control: a root of weights that is not there', async () => {
+  const ran = await serve('--control', '--api-key', 'k', '--weights-root', `${tiny.directory}/nowhere`)
+  expect(ran.code).not.toBe(0)
+  expect(ran.stderr).toContain('is not a directory')
 })
 
 test('serve --control: weights are replaced while it runs', async () => {

@@ -31,7 +31,7 @@ const options = quickly({
   saveSteps: 2,
 })
 
-/** `CRASH_POINTS=all npx vitest run test/train/rl/crash.test.ts` takes every single one, and ten minutes. */
+/** `CRASH_POINTS=all npx vitest run test/train/rl/crash.slow.test.ts` takes every single one, and ten minutes. */
 const everyPoint = process.env.CRASH_POINTS === 'all'
 
 /** Every second kind of step, rename and sync of the journal, by its first; of all other kinds (which call, on which file) every eighth. */

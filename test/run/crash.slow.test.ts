@@ -11,7 +11,7 @@ const script = new URL('./children/small-run.mjs', import.meta.url)
 const train = (directory: string, env: Record<string, string> = {}) =>
   runCrashing(script, [compiledRoom('run'), directory], { CRASH_UNDER: directory, ...env })
 
-/** `CRASH_POINTS=all npx vitest run test/run/crash.test.ts` takes every single one, otherwise every third. */
+/** `CRASH_POINTS=all npx vitest run test/run/crash.slow.test.ts` takes every single one, otherwise every third. */
 const everyPoint = process.env.CRASH_POINTS === 'all'
 
 /** What a finished run must be, however often it was interrupted. */

@@ -88,7 +88,7 @@ async function perform(block: Block, check: Check, { smaller = {} }: PageChecks)
     case 'config':
       return readConfig(block, check.of)
     case 'compile':
-      // examples.test.ts compiles all there are.
+      // examples.slow.test.ts compiles all there are.
       return expect(block.info, place).toBe('ts')
     case 'elsewhere':
       expect(readFileSync(join(root, check.test), 'utf8'), place).toContain(block.page)

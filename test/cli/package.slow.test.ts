@@ -34,7 +34,7 @@ const whetstone = (...args: string[]) =>
 
 test('it holds what runs and what one reads, and nothing else', () => {
   expect(readdirSync(installed).sort()).toEqual(
-    ['LICENSE', 'README.md', 'build', 'dist', 'docs', 'install', 'native', 'package.json'].sort(),
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'build', 'dist', 'docs', 'install', 'native', 'package.json'].sort(),
   )
   const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
   // CUDA sources are compiled at run time, and are beside the code that does it.
