@@ -1,19 +1,19 @@
 /** `--chat-template` of the verbs that take prompts. */
 import { text } from './flags.js'
 
-const given = "chatml, or a file of Jinja: a template in place of the tokenizer's own"
+const given = 'chatml or a Jinja file: a template that replaces the one of the tokenizer'
 
 /** Of verbs that take texts as prompts. */
 export const promptTemplateFlag = text(
   'TEMPLATE',
-  `auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are; ${given}`,
+  `auto: a text prompt becomes a user message if the tokenizer has a chat template; none: text prompts are used as written; ${given}`,
   'auto, none, chatml or a file',
 ).default('auto')
 
 /** Of verbs that take conversations alone. */
 export const conversationTemplateFlag = text(
   'TEMPLATE',
-  `auto: the tokenizer's own; ${given}`,
+  `auto: the template of the tokenizer; ${given}`,
   'auto, chatml or a file',
 )
   .refine(value => value !== 'none', 'expected auto, chatml or a file: conversations need a template')

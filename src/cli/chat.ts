@@ -9,14 +9,14 @@ import { flagHelp, readFlags, text } from './flags.js'
 
 const flags = engineFlags.extend({
   chatTemplate: conversationTemplateFlag,
-  system: text('TEXT', 'what the model is told first').optional(),
+  system: text('TEXT', 'system message').optional(),
   ...samplingFlags.shape,
 })
 
 export const help = `Usage: whetstone chat --model DIR [options]
 
-Talks to a model, by its tokenizer's chat template. Ctrl-C stops an answer, and once more ends the conversation;
-/new starts another one, /quit ends.
+Chats with a model through its chat template. Ctrl-C stops an answer; a second Ctrl-C ends the chat;
+/new starts a new conversation, /quit ends.
 
 ${flagHelp(flags)}
 `
@@ -46,8 +46,8 @@ export async function run(args: string[]): Promise<number> {
 async function checkConversations(model: string, chatTemplate: string): Promise<void> {
   const tokenizer = await Tokenizer.load(model, { chatTemplate })
   if (!tokenizer.hasChatTemplate)
-    throw new InputError(`${model} has no chat template, which a conversation needs`, {
-      remedy: 'Give it one by --chat-template: chatml, or a file of Jinja.',
+    throw new InputError(`${model} has no chat template, and a chat needs one`, {
+      remedy: 'Set one: --chat-template chatml, or --chat-template FILE with a Jinja file.',
     })
 }
 

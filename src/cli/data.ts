@@ -15,38 +15,40 @@ import { interruptible } from './interrupt.js'
 
 const mapping = text(
   'OUR=THEIR',
-  'what a column is called, such as prompt=question; may be given several times',
+  'name of a column in the file, such as prompt=question; repeat for more columns',
   'such as prompt=question',
 )
 
 const flags = z.object({
-  model: directory('a model or tokenizer directory: lengths and rows are then in its tokens').optional(),
+  model: directory('a model or tokenizer directory: lengths and rows are shown in its tokens').optional(),
   kind: choice(
     ['conversations', 'preferences', 'labelled', 'prompts'],
     'KIND',
-    'conversations, preferences, labelled or prompts (default: what the first rows are)',
+    'conversations, preferences, labelled or prompts (default: detected from the first rows)',
   ).optional(),
   columns: z.array(mapping).meta(mapping.meta()!).default([]),
-  systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
-  promptTemplate: text('TEXT', 'text around a prompt, such as "Question: {prompt}"').optional(),
+  systemPrompt: text('TEXT', 'system message for conversations without one').optional(),
+  promptTemplate: text('TEXT', 'template of a prompt, such as "Question: {prompt}"').optional(),
   chatTemplate: promptTemplateFlag,
-  trainOn: choice(['assistant', 'all'], 'WHAT', "of conversations: the assistant's tokens alone, or all").default(
-    'assistant',
-  ),
-  maxLength: integer('tokens an example may have; longer ones are shown as they would be trained on', {
+  trainOn: choice(
+    ['assistant', 'all'],
+    'WHAT',
+    'trained tokens of a conversation: those of the assistant, or all',
+  ).default('assistant'),
+  maxLength: integer('most tokens of an example; longer ones are shown as training would use them', {
     min: 2,
   }).optional(),
-  rows: integer('how many rows are shown', { min: 0, max: 1000 }).default(3),
+  rows: integer('number of rows to show', { min: 0, max: 1000 }).default(3),
 })
 
 export const help = `Usage: whetstone data inspect FILE... [options]
 
-Reads files of data (.jsonl, .json, .csv, .tsv, .parquet, .txt; patterns in quotes) as a training would, and shows what they
-are: kind and format, rows, bad rows with their lines, how long examples are, and some of them with what is trained marked.
+Reads data files (.jsonl, .json, .csv, .tsv, .parquet, .txt; glob patterns in quotes) as a training does, and shows what they
+contain: kind and format, rows, bad rows with line numbers, lengths of examples, and some examples with the trained tokens marked.
 
 ${flagHelp(flags)}
 
-Exit code 0 where every row can be used, 1 where one cannot.
+Exit code 0 if every row can be used, 1 if a row cannot.
 `
 
 export async function run(args: string[]): Promise<number> {
@@ -127,7 +129,7 @@ export function describe(inspection: Inspection, mark: Marker): string {
   lines.push(`formats   ${counted(formats) || 'none'}`)
   if (repeated > 0) lines.push(`repeated  ${amount(repeated, 'row')}`)
   if (skippedRows.length > 0) {
-    lines.push(`left out  ${counted(skipped)}`)
+    lines.push(`skipped   ${counted(skipped)}`)
     lines.push(...skippedRows.map(({ where, message }) => `  ${where}: ${printable(message)}`))
     const more = Object.values(skipped).reduce((sum, one) => sum + one, 0) - skippedRows.length
     if (more > 0) lines.push(`  and ${more} more`)

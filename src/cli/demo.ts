@@ -23,20 +23,18 @@ import { directory, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const flags = z.object({
-  out: directory(
-    'where everything goes; must not exist or be empty (default: runs/demo, or the next that is free)',
-  ).optional(),
-  seed: integer('of the weights, the data and everything that is drawn', { min: 0 }).default(0),
-  seeds: integer('run this many seeds, each also with a reward that is the same for every answer, as a control', {
+  out: directory('output directory; must be empty or not exist (default: runs/demo, or the next free name)').optional(),
+  seed: integer('seed of the weights, the data and all random numbers', { min: 0 }).default(0),
+  seeds: integer('run this many seeds; as a control, run each also with a constant reward', {
     min: 1,
     max: 100,
   }).optional(),
-  quick: toggle('less of everything: seconds, and a model that is not worth talking to'),
+  quick: toggle('small sizes: takes seconds, and the model is not useful'),
 })
 
 export const help = `Usage: whetstone demo [options]
 
-From nothing to a model trained by reinforcement learning, on a CPU and without network: makes data, a tokenizer and a
+Trains a model by reinforcement learning from scratch, on a CPU and without network: makes data, a tokenizer and a
 small model, then runs supervised fine-tuning, a reward model, PPO on that reward model and GRPO on a verifier. Shows accuracy
 and reward on held-out prompts before and after each stage, draws the curves, and ends with the commands to use the result.
 
@@ -50,7 +48,7 @@ export async function run(args: string[]): Promise<number> {
   const out = await emptyDirectory(settings.out)
   return interruptible({
     work: signal => demonstrate(out, settings, signal),
-    onInterrupt: () => console.error(`Interrupted. What there is stays in ${out}.`),
+    onInterrupt: () => console.error(`Interrupted. The results so far are in ${out}.`),
   })
 }
 
@@ -58,7 +56,7 @@ async function demonstrate(out: string, { seed, seeds, quick }: Settings, signal
   const started = performance.now()
   // Tensors this small are faster on one thread.
   threads(1)
-  console.log(`A model that sorts digits, from nothing. Everything goes to ${out}.`)
+  console.log(`Trains a model from scratch to sort digits. Output directory: ${out}.`)
   const results: DemoResult[] = []
   for (let at = seed; at < seed + (seeds ?? 1); at++) {
     if (seeds !== undefined) console.log(`\nseed ${at}`)
@@ -100,8 +98,7 @@ async function emptyDirectory(given: string | undefined): Promise<string> {
   let out = given ?? join('runs', 'demo')
   for (let next = 2; given === undefined && existsSync(out); next++) out = join('runs', `demo-${next}`)
   const entries = await readdir(out).catch((): string[] => [])
-  if (entries.length > 0)
-    throw new InputError(`${out}: not empty; nothing is overwritten. Give another directory or remove this one.`)
+  if (entries.length > 0) throw new InputError(`${out}: not empty. Give another directory or remove this one.`)
   await makeDirectory(out)
   return out
 }

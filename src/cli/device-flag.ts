@@ -6,5 +6,5 @@ export const deviceFlag = z
   .regex(/^(auto|cpu|cuda(:\d{1,3})?)$/, {
     error: ({ input }) => `expected auto, cpu, cuda or cuda:N, got "${input}"`,
   })
-  .meta({ placeholder: 'DEVICE', description: 'cpu, cuda, cuda:N, or auto: a GPU where there is one' })
+  .meta({ placeholder: 'DEVICE', description: 'cpu, cuda, cuda:N, or auto (a GPU if the machine has one)' })
   .default('auto')

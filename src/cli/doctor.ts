@@ -9,7 +9,7 @@ const flags = z.object({ json: toggle('one JSON object instead of lines') })
 
 export const help = `Usage: whetstone doctor [--json]
 
-Shows what this installation runs on (Node, libtorch and why that one, devices, threads, BLAS, operators) and checks that a
+Shows the installation (Node, libtorch and why this one, devices, threads, BLAS, operators) and checks that a
 matrix product and a backward pass give the right numbers on every device. Exit code 1 when something is wrong.
 
 ${flagHelp(flags)}

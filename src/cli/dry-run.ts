@@ -8,7 +8,7 @@ export interface DryRun {
 
 /** Lines about data, models and memory. */
 export function dryRunReport({ models, data }: DryRun): string[] {
-  return ['', ...data.flatMap(dataLines), ...memoryReport(models), 'Everything checks out.']
+  return ['', ...data.flatMap(dataLines), ...memoryReport(models), 'All checks passed.']
 }
 
 /** Lines about memory alone. */
@@ -21,7 +21,7 @@ function dataLines({ files, rows, formats, skipped, train, validation, tooLong }
     Object.entries(counts)
       .map(([name, count]) => `${name} ${number(count)}`)
       .join('; ')
-  const left = Object.keys(skipped).length > 0 ? [`  left out: ${named(skipped)}`] : []
+  const left = Object.keys(skipped).length > 0 ? [`  skipped: ${named(skipped)}`] : []
   return [
     `data: ${number(rows)} rows in ${files.length === 1 ? files[0]!.path : `${files.length} files`} (${named(formats)})`,
     `  ${number(train)} examples to train on, ${number(validation)} held out`,
@@ -33,7 +33,7 @@ function dataLines({ files, rows, formats, skipped, train, validation, tooLong }
 /** Nothing where every example fits. */
 export function tooLongLines({ option, limit, cut, leftOut }: NonNullable<CheckedData['tooLong']>): string[] {
   if (cut + leftOut === 0) return []
-  return [`  longer than ${option} (${number(limit)} tokens): ${number(cut)} cut, ${number(leftOut)} left out`]
+  return [`  longer than ${option} (${number(limit)} tokens): ${number(cut)} cut, ${number(leftOut)} skipped`]
 }
 
 const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'total'] as const
@@ -59,10 +59,10 @@ export function memoryLines(
   )
   const warning =
     available === undefined
-      ? [`There is no ${device} on this machine: whether that fits is not known.`]
+      ? [`This machine has no ${device}: cannot check whether the memory is enough.`]
       : total > available
         ? [
-            `That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
+            `The device has less memory. To save memory: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
           ]
         : []
   return [

@@ -8,16 +8,16 @@ import { directory, flagName, integer, number, text, toggle, UsageError } from '
 
 export const modelFlags = z.object({
   model: directory('a Hugging Face model directory'),
-  adapter: directory("a LoRA adapter in PEFT's format").optional(),
+  adapter: directory('a LoRA adapter in PEFT format').optional(),
   device: deviceFlag,
 })
 
 export const engineFlags = modelFlags.extend({
-  maxSequences: integer('sequences that generate at once (default 128)', { min: 1 }).optional(),
-  maxLength: integer("tokens of a prompt and its response together (default: the model's context)", {
+  maxSequences: integer('most sequences that generate at the same time (default 128)', { min: 1 }).optional(),
+  maxLength: integer('most tokens of a prompt and its response together (default: the context of the model)', {
     min: 2,
   }).optional(),
-  kvCacheMb: integer('memory for keys and values (default 1024, less where that is more than can be filled)', {
+  kvCacheMb: integer('memory of the KV cache in MiB (default 1024, or less if the sequences cannot fill it)', {
     min: 1,
   }).optional(),
 })
@@ -37,33 +37,33 @@ const tokenId = (description: string) =>
 export const several = <T extends z.ZodType>(flag: T) => z.array(flag).meta(flag.meta()!).default([])
 
 export const samplingFlags = z.object({
-  maxNewTokens: integer('tokens of a response at most', { min: 1 }).default(256),
-  minNewTokens: integer('suppress end-of-sequence and stop ids before that many', { min: 0 }).default(0),
-  temperature: temperature('0: always the likeliest token').default(1),
-  firstTemperature: temperature("the first token's own temperature").optional(),
+  maxNewTokens: integer('most tokens of a response', { min: 1 }).default(256),
+  minNewTokens: integer('fewest tokens of a response: no end-of-sequence or stop id before', { min: 0 }).default(0),
+  temperature: temperature('sampling temperature; 0: greedy decoding').default(1),
+  firstTemperature: temperature('temperature of the first token').optional(),
   topK: number({
-    description: 'only the K likeliest tokens; -1: all',
+    description: 'sample from the K most likely tokens; -1: all',
     placeholder: 'K',
     expected: 'an integer of at least 1, or -1',
     accepts: value => value === -1 || (Number.isSafeInteger(value) && value >= 1),
   }).default(-1),
   topP: number({
-    description: 'only the likeliest tokens that together have this probability',
+    description: 'nucleus sampling: sample from the most likely tokens that together have this probability',
     placeholder: 'P',
     expected: 'a number above 0 and at most 1',
     accepts: value => value > 0 && value <= 1,
   }).default(1),
   minP: number({
-    description: 'only tokens at least this share as likely as the likeliest',
+    description: 'sample from tokens with at least this share of the highest probability',
     placeholder: 'P',
     expected: 'a number from 0 to 1',
     accepts: value => value >= 0 && value <= 1,
   }).default(0),
-  seed: integer('of the random numbers', { min: Number.MIN_SAFE_INTEGER }).default(0),
-  stop: several(text('TEXT', 'end a response at this text; several times for several')),
-  stopId: several(tokenId('end a response with this token; several times for several')),
-  forbidId: several(tokenId('never sample this token; several times for several')),
-  ignoreEos: toggle("the model's own end-of-sequence tokens do not end a response"),
+  seed: integer('seed of the random numbers', { min: Number.MIN_SAFE_INTEGER }).default(0),
+  stop: several(text('TEXT', 'stop text: it ends a response; repeat for more')),
+  stopId: several(tokenId('stop token id: it ends a response; repeat for more')),
+  forbidId: several(tokenId('token id that is never sampled; repeat for more')),
+  ignoreEos: toggle('do not stop at the end-of-sequence tokens of the model'),
 })
 
 export function engineOptions(flags: z.output<typeof engineFlags>): OpenOptions {

@@ -9,37 +9,37 @@ const isKey = /^[\x21-\x7e]+$/
 const flags = z.object({
   type: choice(['vllm', 'sglang'], 'TYPE', 'vllm or sglang'),
   model: directory('a Hugging Face model directory'),
-  host: text('HOST', 'the address to listen at; 127.0.0.1: this machine alone', 'an address').default('127.0.0.1'),
-  port: integer('default: any that is free', { min: 1, max: 65535 }).optional(),
-  name: text('NAME', "the model's name in requests (default: the directory's)", 'a name').optional(),
-  device: choice(['cpu', 'gpu'], 'DEVICE', 'cpu: a server built for it, with memory for small models').default('gpu'),
+  host: text('HOST', 'address to listen on; 127.0.0.1: only this machine', 'an address').default('127.0.0.1'),
+  port: integer('port to listen on (default: a free one)', { min: 1, max: 65535 }).optional(),
+  name: text('NAME', 'name of the model in requests (default: name of the directory)', 'a name').optional(),
+  device: choice(['cpu', 'gpu'], 'DEVICE', 'cpu: needs a server built for CPUs; for small models').default('gpu'),
   dtype: text(
     'DTYPE',
-    "of the weights and the computation, as float32 (default: the server's choice)",
+    'dtype of the weights and the computation, such as float32 (default: the server chooses)',
     'a dtype',
   ).optional(),
-  maxLength: integer("tokens a prompt and its response may have together (default: the model's)", {
+  maxLength: integer('most tokens of a prompt and its response together (default: the context of the model)', {
     min: 1,
   }).optional(),
-  loraRank: integer('the highest rank of adapters that a run will load (default: none will)', { min: 1 }).optional(),
+  loraRank: integer('highest LoRA rank of adapters that a run loads (default: no adapters)', { min: 1 }).optional(),
   memoryShare: number({
-    description: "how much of the GPU's memory it takes",
+    description: 'share of the GPU memory that the server uses',
     placeholder: 'SHARE',
     expected: 'a number above 0 and at most 1',
     accepts: value => value > 0 && value <= 1,
   }).optional(),
-  sleep: toggle("able to lend the GPU's memory to a trainer on the same card"),
-  log: file('what the server prints (default: a temporary file)').optional(),
-  readyMinutes: integer('how long it may take to start', { min: 1 }).default(10),
+  sleep: toggle('enable sleep mode: the server can free GPU memory for a trainer on the same GPU'),
+  log: file('log file of the server (default: a temporary file)').optional(),
+  readyMinutes: integer('minutes to wait for the server to start', { min: 1 }).default(10),
 })
 
 export const help = `Usage: whetstone engine start --type vllm|sglang --model DIR [options] [-- the server's own flags]
 
-Starts a vLLM or SGLang that is installed on this machine with what a run needs of it (token ids, log-probabilities of what was
-drawn, weights that can be changed), waits until it is ready and says how a run uses it. Ctrl-C or SIGTERM ends it.
+Starts a vLLM or SGLang server that is installed on this machine with the options a run needs (token ids, log-probabilities of
+sampled tokens, weight updates), waits until it is ready and prints how a run uses it. Ctrl-C or SIGTERM stops it.
 
-The server is \`vllm\` of the PATH or the one WHETSTONE_VLLM names; SGLang that of \`python3\`, or of the Python that
-WHETSTONE_SGLANG_PYTHON names. A key that requests must send comes from WHETSTONE_API_KEY.
+The command starts \`vllm\` from the PATH or from WHETSTONE_VLLM, and SGLang with \`python3\` or the Python in
+WHETSTONE_SGLANG_PYTHON. If WHETSTONE_API_KEY is set, requests must send this key.
 
 ${flagHelp(flags)}
 `
@@ -59,13 +59,13 @@ export async function run(args: string[]): Promise<number> {
         ...(sleep ? { sleep: 'enabled' } : {}),
         ...{ type, model, host, flags: further, readyTimeoutMs: readyMinutes * 60_000, signal },
       })
-      report.line(`${engine.model} at ${engine.url}, its log in ${engine.logFile}`)
+      report.line(`${engine.model} at ${engine.url}, log in ${engine.logFile}`)
       report.line(`In a run's config:\n  generator:\n    type: ${type}\n    urls: [${engine.url}]`)
       if (!isLoopback(host))
-        report.line('Anyone who reaches this address can change its weights: keep it on a private network.')
+        report.line('Everyone who can reach this address can change the weights: keep it on a private network.')
       return untilEnd(engine, signal)
     },
-    onInterrupt: () => report.line('The server has ended.'),
+    onInterrupt: () => report.line('The server has stopped.'),
   })
 }
 
@@ -96,7 +96,7 @@ async function untilEnd(engine: StartedEngine, signal: AbortSignal): Promise<num
   })
   try {
     const { code, signal: ended } = await Promise.race([engine.exited, interrupted])
-    reportFor(process.env).line(`The server ended (${ended ?? `exit code ${code}`}); its log is in ${engine.logFile}`)
+    reportFor(process.env).line(`The server stopped (${ended ?? `exit code ${code}`}); its log is in ${engine.logFile}`)
     return code || 1
   } finally {
     await engine.stop()

@@ -26,22 +26,25 @@ const flags = z.object({
   model: modelFlags.shape.model,
   adapter: modelFlags.shape.adapter,
   data: file('prompts, or conversations with answers: JSONL, JSON, CSV, Parquet'),
-  columns: text('NAMES', 'what its columns are called, such as prompt=question,reference=answer').optional(),
-  reference: directory('another model, which answers the same prompts: how often is the first one better?').optional(),
-  reward: text('PATH', 'a module or a description of rewards, or the directory of a reward model').optional(),
+  columns: text('NAMES', 'column names in the file, such as prompt=question,reference=answer').optional(),
+  reference: directory('a second model that answers the same prompts, for the win rate').optional(),
+  reward: text(
+    'PATH',
+    'a reward module, a file that lists reward sources, or the directory of a reward model',
+  ).optional(),
   metrics: text(
     'NAMES',
-    `what has to be measured, of ${evaluationMetrics.join(', ')} (default: what can be)`,
+    `metrics to measure, of ${evaluationMetrics.join(', ')} (default: all that the data and the reward allow)`,
   ).optional(),
-  limit: integer('rows, from the first on (default: all)', { min: 1 }).optional(),
-  samples: integer('answers to each prompt, for pass@k of k up to that many', { min: 1 }).default(1),
+  limit: integer('use only the first N rows (default: all)', { min: 1 }).optional(),
+  samples: integer('answers per prompt; pass@k is measured for k up to this', { min: 1 }).default(1),
   temperature: samplingFlags.shape.temperature.unwrap().optional().meta({
-    description: '0: always the likeliest token (default: 0 for one answer, 1 for several)',
+    description: 'sampling temperature; 0: greedy decoding (default: 0 for one answer, 1 for several)',
     placeholder: 'T',
   }),
   maxNewTokens: samplingFlags.shape.maxNewTokens,
   correctAt: number({
-    description: 'rewards from here on are right answers (default 1; with a reward model: none are)',
+    description: 'an answer with at least this reward is correct (default 1; with a reward model there is no accuracy)',
     placeholder: 'R',
     expected: 'a number',
     accepts: () => true,
@@ -49,34 +52,34 @@ const flags = z.object({
   bleuTokenizer: choice(
     ['auto', ...bleuTokenizers],
     'NAME',
-    "sacrebleu's: 13a, zh for Chinese, or char for single characters; auto: by the script of the references",
+    'tokenizer of sacrebleu: 13a, zh for Chinese, or char for single characters; auto: from the script of the references',
   ).default('auto'),
-  promptTemplate: text('TEXT', 'text around a prompt, with {prompt} in it').optional(),
-  systemPrompt: text('TEXT', 'the system message of conversations that have none').optional(),
+  promptTemplate: text('TEXT', 'template of a prompt; it contains {prompt}').optional(),
+  systemPrompt: text('TEXT', 'system message for conversations without one').optional(),
   chatTemplate: promptTemplateFlag,
-  maxBadRows: integer('rows that may be wrong; they are left out', { min: 0 }).default(0),
+  maxBadRows: integer('most bad rows before the command stops; bad rows are skipped', { min: 0 }).default(0),
   device: modelFlags.shape.device,
   seed: samplingFlags.shape.seed,
-  out: file('the numbers as JSON').optional(),
-  answers: file('every answer with its reward, as a line of JSON').optional(),
-  plot: file('the numbers as a picture: .svg or .png').optional(),
+  out: file('file for the metrics, as JSON').optional(),
+  answers: file('file for all answers with their rewards, one line of JSON each').optional(),
+  plot: file('file for a plot of the metrics: .svg or .png').optional(),
 })
 
 export const help = `Usage: whetstone eval --model DIR --data FILE [--reference DIR] [--reward FILE|DIR] [options]
 
-Measures a model, and shows what it found as a table:
+Measures a model and prints a table:
 
-  perplexity     of what the assistant says, where rows have answers
-  reward         mean and spread, with --reward; rewards that failed are counted and are no rewards
-  accuracy       share of the answers that are right, and pass@k with --samples, with a 95 % interval (Wilson)
-  winRate        how often answers earn more than those of --reference; ties count half, 95 % interval (Wilson)
-  bleu, rougeL   of answers against references, where rows have them; as sacrebleu and rouge-score count
+  perplexity     of the assistant messages, if rows have answers
+  reward         mean and standard deviation, with --reward; failed rewards are counted and not part of the mean
+  accuracy       share of correct answers, and pass@k with --samples, with a 95 % interval (Wilson)
+  winRate        how often answers get a higher reward than those of --reference; ties count half, 95 % interval (Wilson)
+  bleu, rougeL   of answers against references, if rows have them; same numbers as sacrebleu and rouge-score
 
-The same command gives the same numbers. All that it reads is checked before a model is loaded.
+The same command gives the same numbers. All inputs are checked before a model is loaded.
 
 ${flagHelp(flags)}
 
-Exit code 1 where no prompt got an answer, or no answer a reward.
+Exit code 1 if no prompt got an answer, or no answer got a reward.
 `
 
 type Settings = z.output<typeof flags>

@@ -41,18 +41,18 @@ const described = Object.entries(experienceFileShape)
 const flags = z.object({
   config: file('the config'),
   set: settings(),
-  dryRun: toggle('check everything that can be without the models, print the options in force, and stop'),
+  dryRun: toggle('check everything that needs no model, print the resolved options, and stop'),
 })
 
 export const help = `Usage: whetstone experience --config FILE [--set key=value ...] [--dry-run]
 
-Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, as a line of JSON each.
+Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, one line of JSON each.
 The config is YAML, JSON, or a TypeScript module whose default export it is:
 
 ${described}
 
 and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
-(docs/experience.md has the table). Paths in the config are relative to it, those of --set to the current directory.
+(table in docs/experience.md). Paths in the config are relative to the config file, those of --set to the current directory.
 
 ${flagHelp(flags)}
 `
@@ -297,7 +297,7 @@ function nothingMade(infos: readonly ExperienceInfo[]): InputError {
   for (const info of infos)
     for (const [reason, count] of Object.entries(info.drops)) drops.set(reason, (drops.get(reason) ?? 0) + count)
   const reasons = [...drops].map(([reason, count]) => `${count} ${reason}`).join(', ')
-  return new InputError(`no experience was made: every sample was left out (${reasons})`)
+  return new InputError(`no experience was made: every sample was skipped (${reasons})`)
 }
 
 /** A line that `whetstone advantages` and `whetstone reward test` read too. */

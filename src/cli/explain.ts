@@ -21,7 +21,7 @@ function memoryProblem({ message }: Error): string {
   const [, asked] = message.match(/out of memory: (.*?)(?: \(.*)?$/ims) ?? []
   return (
     `out of memory: ${asked ?? message}\n` +
-    'Smaller batches, a smaller tokenBudget, gradientCheckpointing or lora take less. docs/out-of-memory.md says what each option saves.'
+    'To save memory: smaller batches, a smaller tokenBudget, gradientCheckpointing or lora. docs/out-of-memory.md explains each option.'
   )
 }
 
@@ -40,7 +40,7 @@ const writes = new Set([
 ])
 
 function fileProblem(error: NodeJS.ErrnoException): string {
-  if (error.code === 'EPIPE') return 'the reader of the output has gone'
+  if (error.code === 'EPIPE') return 'the reader of the output closed it'
   // A directory that cannot be made is missing the one it lies in.
   const doing = writes.has(error.syscall ?? '') && error.code !== 'ENOENT' ? 'write' : 'read'
   return `${error.path === undefined ? '' : `${error.path}: `}${systemProblem(error, doing)}`

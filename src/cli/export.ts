@@ -9,19 +9,19 @@ const flags = z.object({
   what: choice(
     ['model', 'adapter', 'base'],
     'WHAT',
-    "model (an adapter is merged into it), adapter (in PEFT's format) or base (the model without its adapter)",
+    'model (with the adapter merged), adapter (in PEFT format) or base (the model without its adapter)',
   ).default('model'),
   dtype: choice(
     ['float32'],
     'DTYPE',
-    'float32: with all digits that training gave the weights (default: rounded to the dtype the run computes with)',
+    'float32: the float32 master weights (default: weights rounded to the dtype of the run)',
   ).optional(),
 })
 
 export const help = `Usage: whetstone export RUN --out DIR [--what model|adapter|base] [--dtype float32]
 
-Writes the model of a run's newest checkpoint as a Hugging Face directory. A finished run has its final_model already; this is for
-runs that were stopped, for adapters, and for weights in float32 (docs/precision.md).
+Writes the model of the newest checkpoint of a run as a Hugging Face directory. A finished run already has its final_model; use this for
+stopped runs, for adapters, and for weights in float32 (docs/precision.md).
 
 ${flagHelp(flags)}
 `

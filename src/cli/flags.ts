@@ -36,8 +36,7 @@ export const several = (placeholder: string, description: string) =>
     .meta({ placeholder, description })
 
 /** `--set KEY=VALUE`, of every verb with a config. */
-export const settings = () =>
-  several('KEY=VALUE', "an option that takes the place of the config's; several times for several")
+export const settings = () => several('KEY=VALUE', 'override an option of the config; repeat for more')
 
 export const toggle = (description: string) => z.boolean().optional().meta({ description })
 
@@ -148,7 +147,7 @@ export function parseOptions(
 
 /** What a config holds is given by `--set`, not by a flag of its own. */
 const setHint = (name: string, known: readonly string[]): string =>
-  known.includes('set') ? `; options of the config are changed by --set, as --set ${name}=VALUE` : ''
+  known.includes('set') ? `; to set an option of the config: --set ${name}=VALUE` : ''
 
 function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
   return key === undefined ? message : `${flagName(String(key))}: ${message}`

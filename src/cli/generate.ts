@@ -15,41 +15,43 @@ import { interruptible } from './interrupt.js'
 import { writeSamples } from './sample-lines.js'
 
 const flags = engineFlags.extend({
-  input: file('a line of JSON for each prompt'),
-  output: file('a line of JSON for each sample; - streams to standard output'),
+  input: file('input file: one line of JSON per prompt'),
+  output: file('output file: one line of JSON per sample; - streams to standard output'),
   chatTemplate: promptTemplateFlag,
-  n: integer('samples of each prompt', { min: 1 }).default(1),
+  n: integer('samples per prompt', { min: 1 }).default(1),
   ...samplingFlags.shape,
   logprobs: choice(
     ['raw', 'processed'],
     'MEANING',
-    "raw: of the model's own distribution; processed: of the one that was sampled from",
+    'log-probabilities to write. raw: of the distribution of the model; processed: of the distribution after temperature and filters',
   ).default('raw'),
-  truncatePrompt: integer('cut longer prompts to N tokens; what the chat template writes stays', { min: 1 }).optional(),
-  truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut off the beginning of the text; right: the end').default(
+  truncatePrompt: integer('cut longer prompts to N tokens; text of the chat template is never cut', {
+    min: 1,
+  }).optional(),
+  truncateSide: choice(['left', 'right'], 'SIDE', 'left: cut the start of the text; right: cut the end').default(
     'left',
   ),
-  keepSpecialTokens: toggle('leave special tokens in the text'),
+  keepSpecialTokens: toggle('keep special tokens in the text'),
 })
 
 export const help = `Usage: whetstone generate --model DIR --input FILE.jsonl --output FILE.jsonl [options]
 
 Generates responses to prompts. A line of the input is one of
 
-  {"prompt":"..."}       a text: a user's turn where there is a chat template, else with the special tokens the tokenizer adds
-  {"ids":[...]}          token ids, as they are
-  {"messages":[...]}     a conversation, by the tokenizer's chat template, for the assistant to answer
+  {"prompt":"..."}       a text: a user message if the tokenizer has a chat template, else plain text with its special tokens
+  {"ids":[...]}          token ids, used unchanged
+  {"messages":[...]}     a conversation for the assistant to answer, rendered by the chat template
 
-and each sample of it a line of the output, in the order of the input:
+Each sample is a line of the output, in the order of the input:
 
   {"index":0,"sample":0,"prompt_ids":[...],"ids":[...],"text":"...","logprobs":[...],"logprobs_mode":"raw","finish_reason":"stop"}
 
-where finish_reason is stop or length, and {"index":0,"sample":0,"error":{"reason":"...","message":"..."}} where there is
-no response. What a line gets depends on its text, its number, the seed and the sample's index, not on the other lines.
+finish_reason is stop or length. A sample without a response is {"index":0,"sample":0,"error":{"reason":"...","message":"..."}}.
+A response depends on the text of its line, the line number, the seed and the sample index, not on other lines.
 
 ${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete. Exit code 1 where
+Bad lines are listed with their numbers before the model is loaded. The output file appears when it is complete. Exit code 1 if
 no prompt got a response.
 `
 
@@ -176,13 +178,12 @@ async function promptOf(text: string, options: PromptOptions): Promise<Int32Arra
   const row = parseRow(promptRow, text)
   try {
     if (row.kind === 'ids') return cutIds(tokenIds(row.ids as readonly number[], { vocabSize }), options)
-    if (!tokenizer)
-      throw new InputError(`the model directory has no tokenizer.json, so that a prompt has to be {"ids":[...]}`)
+    if (!tokenizer) throw new InputError(`the model directory has no tokenizer.json: a prompt must be {"ids":[...]}`)
     const turns = row.kind === 'messages' ? row.messages : promptTurns(row.prompt, tokenizer, chatTemplate)
     const fitted = await fitPrompt(turns, { tokenizer, limit, side: truncateSide })
     if (fitted.kind === 'fits') return fitted.ids
     throw new InputError(
-      `${fitted.ids.length} tokens, which cannot be cut to ${limit} (--truncate-prompt): what the chat template writes is not cut`,
+      `${fitted.ids.length} tokens, and cannot be cut to ${limit} (--truncate-prompt): text of the chat template is never cut`,
     )
   } catch (error) {
     if (error instanceof RangeError || (error as Error).name === 'ChatTemplateError')

@@ -16,22 +16,22 @@ const count = (description: string) => integer(description, { min: 1 }).optional
 const flags = z
   .object({
     family: choice(families as readonly [Family, ...Family[]], 'FAMILY', families.join(', ')),
-    size: choice(Object.keys(sizes) as [Size, ...Size[]], 'SIZE', 'a shape by name (below)').optional(),
+    size: choice(Object.keys(sizes) as [Size, ...Size[]], 'SIZE', 'a named shape (see Sizes)').optional(),
     tokenizer: directory('a directory with a tokenizer.json (`whetstone tokenizer train` makes one)'),
-    out: directory('directory to make; must not exist or be empty'),
-    seed: integer('of the random weights: the same seed gives the same model', { min: 0 }).default(0),
+    out: directory('output directory; must be empty or not exist'),
+    seed: integer('seed of the random weights: the same seed gives the same model', { min: 0 }).default(0),
     dtype: choice(['float32', 'bfloat16', 'float16'], 'DTYPE', 'float32, bfloat16 or float16').default('float32'),
-    hidden: count('instead of a size or on top of it, as those that follow: the width of the model'),
-    intermediate: count('the width inside the MLP'),
+    hidden: count('hidden size; this and the next flags replace or change --size'),
+    intermediate: count('intermediate size of the MLP'),
     layers: count('decoder layers'),
     heads: count('attention heads'),
-    kvHeads: count('heads of keys and values (default: as many as heads)'),
-    headDim: count('the width of a head (default: hidden / heads)'),
-    context: count('tokens of a sequence at most (default 2048)'),
-    tie: toggle('the output matrix is the embedding (default)'),
-    noTie: toggle('the output matrix is one of its own'),
+    kvHeads: count('key-value heads (default: same as heads)'),
+    headDim: count('size of a head (default: hidden / heads)'),
+    context: count('context length: most tokens of a sequence (default 2048)'),
+    tie: toggle('tie the output matrix to the embedding (default)'),
+    noTie: toggle('use a separate output matrix'),
   })
-  .refine(({ tie, noTie }) => !(tie && noTie), { error: '--tie and --no-tie exclude each other' })
+  .refine(({ tie, noTie }) => !(tie && noTie), { error: 'give --tie or --no-tie, not both' })
 
 export const help = `Usage: whetstone init --family FAMILY --size SIZE --tokenizer DIR --out DIR [options]
 
@@ -78,9 +78,9 @@ function shapeOf({ size, tie, noTie, ...given }: Settings): ModelShape {
     ...(tie || noTie ? { tied: tie === true } : {}),
   }
   const missing = (['hidden', 'intermediate', 'layers', 'heads'] as const).filter(field => shape[field] === undefined)
-  if (missing.length > 0) throw new UsageError(`expected --size, or else ${missing.map(flagName).join(', ')} too`)
+  if (missing.length > 0) throw new UsageError(`expected --size, or ${missing.map(flagName).join(', ')}`)
   const { hidden, heads } = shape as ModelShape
   if (shape.headDim === undefined && hidden % heads !== 0)
-    throw new UsageError(`--hidden ${hidden} is not a multiple of --heads ${heads}; say --head-dim`)
+    throw new UsageError(`--hidden ${hidden} is not a multiple of --heads ${heads}; give --head-dim`)
   return Object.assign({ kvHeads: heads, headDim: hidden / heads, context: 2048, tied: true }, shape as ModelShape)
 }

@@ -9,20 +9,20 @@ const groups = verbGroups.map(
     `${title}:\n${own.map(({ name, summary }) => `  ${name.padEnd(10)}  ${summary}`).join('\n')}`,
 )
 
-const help = `whetstone: train language models by rewards and preferences, on one machine
+const help = `whetstone: train language models with rewards and preferences, on one machine
 
 Usage: whetstone <verb> [options]
 
 ${groups.join('\n\n')}
 
-A model from nothing, trained and talked to:
+Make a model from scratch, train it and chat with it:
   whetstone tokenizer train --input corpus.txt --vocab-size 1024 --out tok
   whetstone init --family qwen2 --size 2m --tokenizer tok --out model
   whetstone sft --config sft.yaml   # model: model, data: rows.jsonl, output: runs/sft
   whetstone chat --model runs/sft/final_model
 
 \`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
-Pages on every task: docs/ of the package, docs/quick-start.md first.
+Documentation: docs/ in the package; start with docs/quick-start.md.
 `
 
 /** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */
@@ -32,7 +32,7 @@ export async function main(args: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof UsageError) {
       const verb = verbs.some(({ name }) => name === args[0]) ? ` ${args[0]}` : ''
-      console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists what there is.`)
+      console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists the options.`)
       return 2
     }
     console.error(`whetstone: ${explain(error)}`)
@@ -54,7 +54,7 @@ const otherVerbs: readonly (readonly [words: RegExp, here: string])[] = [
 function otherVerb(name: string): string | undefined {
   const word = name.toLowerCase()
   const here = otherVerbs.find(([words]) => words.test(word))?.[1].replace('NAME', word)
-  return here && `; it is ${here} here`
+  return here && `; use ${here}`
 }
 
 async function dispatch([name, ...rest]: string[]): Promise<number> {

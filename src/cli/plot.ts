@@ -11,14 +11,14 @@ const flags = z.object({
   out: file('.svg or .png').default('plot.svg'),
   metrics: text(
     'NAMES',
-    'what to draw, a panel each, with commas between; by default the main ones of what the runs train',
+    'metrics to draw, one panel each, separated by commas (default: the main metrics of the runs)',
   ).optional(),
 })
 
 export const help = `Usage: whetstone plot RUN... [--out FILE.svg|FILE.png] [--metrics NAMES]
 
-Draws curves of one or more runs into a picture: a panel for each metric, a colour for each run, the trend over the numbers
-themselves. A run may still be running. docs/metrics.md says what each metric is.
+Draws the metrics of one or more runs into a picture: one panel per metric, one colour per run, a smoothed line over the raw
+values. Runs in progress work too. docs/metrics.md explains the metrics.
 
 ${flagHelp(flags)}
 `
@@ -27,7 +27,7 @@ const encoders: Readonly<Record<string, typeof toPng | typeof toSvg>> = { '.svg'
 
 export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
-  if (positionals.length === 0) throw new UsageError('expected a run: the directory it is in')
+  if (positionals.length === 0) throw new UsageError('expected a run directory')
   const encode = encoders[extname(given.out).toLowerCase()]
   if (!encode) throw new UsageError(`--out: expected a file that ends in .svg or .png, got "${given.out}"`)
   const views = await Promise.all(positionals.map(readView))

@@ -8,9 +8,9 @@ import { interruptible } from './interrupt.js'
 
 export const help = `Usage: whetstone replay RUN
 
-Derives every training batch of a run again, from its journal and its data, without the model, and compares it with what was
-trained on. Exit code 0 where all of them are the same; 1, naming samples or rows, where one is not, or where something that was
-trained on could not be compared, such as an iteration that the journal has lost.
+Recomputes every training batch of a run from its journal and its data, without the model, and compares it with the batch that
+the run trained on. Exit code 0 if all are equal. Exit code 1 if one differs (the output names samples or rows), or if one could
+not be compared, such as an iteration that is missing in the journal.
 `
 
 /** What was compared, every difference that was found, and what could not be compared. */
@@ -32,7 +32,7 @@ export async function run(args: string[]): Promise<number> {
       if (differences.length > shownDifferences) report.line(`and ${differences.length - shownDifferences} more`)
       for (const line of notCompared) report.line(line)
       const isSame = differences.length + notCompared.length === 0
-      const outcome = isSame ? ', all as they were trained on' : ''
+      const outcome = isSame ? ', all equal to the training batches' : ''
       const rest = notCompared.length === 0 ? '' : '; not everything could be compared'
       console.log(`${directory}: ${compared}${outcome}${rest}`)
       return isSame ? 0 : 1
@@ -51,7 +51,7 @@ async function replay(directory: string, signal: AbortSignal): Promise<Replayed>
 async function replayRollouts(directory: string): Promise<Replayed> {
   const { iterations, samples, updates, mismatches, notCompared } = await replayRl(directory)
   return {
-    compared: `${iterations} iterations, ${samples} samples and ${updates} optimiser steps derived again`,
+    compared: `${iterations} iterations, ${samples} samples and ${updates} optimiser steps recomputed`,
     differences: mismatches,
     notCompared,
   }
@@ -61,9 +61,9 @@ async function replayRows(directory: string, signal: AbortSignal): Promise<Repla
   const { batches, rows, mismatches, notCompared, changedFiles } = await replaySupervised(directory, { signal })
   const place = (where: string | undefined): string => (where === undefined ? '' : ` (${where})`)
   return {
-    compared: `${batches} batches of ${rows} rows derived again`,
+    compared: `${batches} batches of ${rows} rows recomputed`,
     differences: [
-      ...changedFiles.map(path => `${path} is not what it was when the run was started`),
+      ...changedFiles.map(path => `${path} has changed since the run started`),
       ...mismatches.map(({ step, row, where, message }) => `step ${step}, row ${row}${place(where)}: ${message}`),
     ],
     notCompared,

@@ -9,13 +9,13 @@ import { readArguments, UsageError } from './flags.js'
 export const help = `Usage: whetstone runs [DIR...]
        whetstone runs compare RUN RUN
 
-Lists runs: what they train, how they stand, how far they are, their last reward, accuracy or loss, and when they last said
-something. A DIR is a run, or a directory with runs in it; without one it is the directory runs.
+Lists runs: command, status, step, last reward, accuracy or loss, and the time of the last log
+entry. DIR is a run directory or a directory of runs (default: runs).
 
-compare shows what two runs were asked to do differently, and the last value of every metric side by side.
+compare shows the options in which two runs differ, and the last value of every metric side by side.
 
-A run is running while its process lives, and then finished, stopped (by Ctrl-C, resumable), failed (it said why) or
-crashed (its process is gone; resumable).
+A run is running while its process is alive, then finished, stopped (by Ctrl-C, can be resumed), failed (with an error) or
+crashed (its process died; can be resumed).
 `
 
 export async function run(args: string[]): Promise<number> {
@@ -53,7 +53,7 @@ async function list(given: readonly string[]): Promise<number> {
 /** A run, with a word about lines of its logs that could not be read. */
 export async function readView(directory: string): Promise<RunView> {
   const view = await Run.read(directory)
-  for (const place of view.badLines) console.error(`whetstone: ${place} is damaged and left out`)
+  for (const place of view.badLines) console.error(`whetstone: ${place} is damaged and was skipped`)
   return view
 }
 
@@ -68,7 +68,7 @@ async function runsIn(directory: string): Promise<string[]> {
     const path = join(directory, name)
     if (await isRun(path)) found.push({ path, time: (await stat(join(path, 'logs')).catch(() => stat(path))).mtimeMs })
   }
-  if (found.length === 0) throw new InputError(`${directory} is no run and holds none`)
+  if (found.length === 0) throw new InputError(`${directory} is not a run and contains no runs`)
   return found.sort((a, b) => a.time - b.time).map(({ path }) => path)
 }
 

@@ -7,12 +7,12 @@ const names = Object.keys(configSchemas)
 
 export const help = `Usage: whetstone schema ${names.join('|')}
 
-Prints the JSON Schema of a training's config. An editor that is told where it is completes options and marks mistakes; in YAML
-by a first line such as
+Prints the JSON Schema of a config. With it an editor completes options and marks mistakes. In YAML, name the schema in the
+first line:
 
   # yaml-language-server: $schema=sft.schema.json
 
-and in JSON by an option "$schema".
+In JSON, add an option "$schema".
 `
 
 export async function run([name, ...rest]: string[]): Promise<number> {
@@ -21,7 +21,7 @@ export async function run([name, ...rest]: string[]): Promise<number> {
     throw new UsageError(
       name === undefined || schema
         ? `expected one of ${names.join(', ')}`
-        : `there is no config of "${name}"; expected one of ${names.join(', ')}${didYouMean(name, names)}`,
+        : `there is no config "${name}"; expected one of ${names.join(', ')}${didYouMean(name, names)}`,
     )
   process.stdout.write(`${JSON.stringify(configJsonSchema(schema, `whetstone ${name}`), undefined, 2)}\n`)
   return 0

@@ -81,7 +81,7 @@ async function encodePair(
     ids,
     wanted: () => {
       if (first.length === 0)
-        throw new InputError('prompt: no tokens, so that nothing comes before the first token of the response')
+        throw new InputError('prompt: no tokens; the first token of the response needs a token before it')
       return { ids, from: first.length, mask: undefined }
     },
   }
@@ -93,7 +93,7 @@ async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessa
     ids,
     wanted: () => {
       const from = assistantMask.indexOf(1, 1)
-      if (from < 0) throw new InputError('messages: none by the assistant')
+      if (from < 0) throw new InputError('messages: expected at least one message of the assistant')
       return { ids, from, mask: assistantMask.slice(from) }
     },
   }

@@ -9,63 +9,68 @@ import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle
 import { endSignal } from './interrupt.js'
 
 const isKey = /^[\x21-\x7e]+$/
-const expectedKey = 'expected a key of printable characters without spaces; an empty one would be no protection'
+const expectedKey = 'expected a key of printable characters without spaces, not empty'
 
 const flags = engineFlags.extend({
-  host: text('HOST', 'the address to listen at; 127.0.0.1: this machine alone', 'an address').default('127.0.0.1'),
-  port: integer('0: any that is free', { min: 0, max: 65535 }).default(8000),
+  host: text('HOST', 'address to listen on; 127.0.0.1: only this machine', 'an address').default('127.0.0.1'),
+  port: integer('port to listen on; 0: a free one', { min: 0, max: 65535 }).default(8000),
   apiKey: z
     .string()
     .regex(isKey, expectedKey)
     .meta({
       placeholder: 'KEY',
-      description: 'clients must send it as a bearer token; also by WHETSTONE_API_KEY, which other users cannot see',
+      description:
+        'API key that clients must send as a bearer token; better set WHETSTONE_API_KEY, which other users of the machine cannot see',
     })
     .optional(),
   allowHost: several(
     z
       .string()
-      .regex(/^[a-z0-9_.-]+$/i, 'expected a name without scheme and port')
+      .regex(/^[a-z0-9_.-]+$/i, 'expected a host name without scheme and port')
       .meta({
         placeholder: 'NAME',
-        description: 'a name clients may reach it by, besides localhost and addresses; several times for several',
+        description: 'host name that clients may use, besides localhost and addresses; repeat for more',
       }),
   ),
   allowOrigin: several(
     z
       .string()
-      .regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/\s]+\/?)$/i, 'expected https://chat.example or the like, or *')
+      .regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/\s]+\/?)$/i, 'expected an origin such as https://chat.example, or *')
       .meta({
         placeholder: 'ORIGIN',
-        description: 'a web origin whose pages may ask, as https://chat.example, or *; several times for several',
+        description: 'web origin that may send requests (CORS), such as https://chat.example, or *; repeat for more',
       }),
   ),
   chatTemplate: conversationTemplateFlag.meta({
-    description: "of chats: auto, the tokenizer's own; chatml or a file of Jinja, one in its place",
+    description: 'chat template: auto (the one of the tokenizer), chatml or a Jinja file',
   }),
-  servedModelName: text('NAME', "the model's name in requests (default: the directory's)", 'a name').optional(),
-  maxRequests: integer('requests answered at once; more get 429 (default 512)', { min: 1 }).optional(),
-  maxSamples: integer('choices of all requests generated at once; more get 429 (default 16384)', { min: 1 }).optional(),
-  maxBodyMb: integer('the largest body of a request (default 16)', { min: 1 }).optional(),
-  maxRequestMb: integer('what a request and its answer may take; more gets 400 (default 256)', { min: 1 }).optional(),
-  maxTotalMb: integer('what all requests may take at once; more get 429 (default 1024)', { min: 1 }).optional(),
+  servedModelName: text('NAME', 'name of the model in requests (default: name of the directory)', 'a name').optional(),
+  maxRequests: integer('most requests at the same time; more get status 429 (default 512)', { min: 1 }).optional(),
+  maxSamples: integer('most choices of all requests at the same time; more get status 429 (default 16384)', {
+    min: 1,
+  }).optional(),
+  maxBodyMb: integer('largest request body in MiB (default 16)', { min: 1 }).optional(),
+  maxRequestMb: integer('most memory of one request and its answer in MiB; more gets status 400 (default 256)', {
+    min: 1,
+  }).optional(),
+  maxTotalMb: integer('most memory of all requests in MiB; more get status 429 (default 1024)', { min: 1 }).optional(),
   logprobsMode: choice(
     logprobsModes,
     'MODE',
-    "raw_logprobs: of the model's own distribution; processed_logprobs: of the one tokens are drawn from",
+    'raw_logprobs: of the distribution of the model; processed_logprobs: of the distribution after temperature and filters',
   ).default('raw_logprobs'),
-  control: toggle('clients may pause it, put it to sleep, and have it read other weights; needs a key'),
-  weightsRoot: directory('with --control: the directory that weights and adapters are read from').optional(),
-  enableLora: toggle("with --control: adapters can be loaded; takes another copy of the layers' matrices"),
-  maxLoras: integer('with --enable-lora: adapters loaded at once (default 8)', { min: 1 }).optional(),
-  drainSeconds: integer('how long requests in flight may take after SIGTERM', { min: 0 }).default(30),
+  control: toggle('allow clients to pause the server, put it to sleep and load other weights; needs an API key'),
+  weightsRoot: directory('with --control: only read weights and adapters from this directory').optional(),
+  enableLora: toggle('with --control: allow LoRA adapters; needs memory for a second copy of the layer matrices'),
+  maxLoras: integer('with --enable-lora: most adapters loaded at the same time (default 8)', { min: 1 }).optional(),
+  drainSeconds: integer('seconds for requests in flight to finish after SIGTERM', { min: 0 }).default(30),
 })
 
 export const help = `Usage: whetstone serve --model DIR [options]
 
-Serves a model over HTTP, as OpenAI's API with vLLM's further fields: /v1/completions, /v1/chat/completions, /v1/models,
-/inference/v1/generate, /tokenize, /detokenize, /health, /metrics. Ctrl-C or SIGTERM lets the requests in flight end.
-With --control it is a rollout server: a training on another machine drives it by vLLM's control routes.
+Serves a model over HTTP with the OpenAI API and the extra fields of vLLM: /v1/completions, /v1/chat/completions, /v1/models,
+/inference/v1/generate, /tokenize, /detokenize, /health, /metrics. Ctrl-C or SIGTERM finishes the requests in flight, then stops.
+With --control it is a rollout server: a training on another machine controls it through the control routes of vLLM.
 
 ${flagHelp(flags)}
 `
@@ -111,9 +116,9 @@ export async function run(args: string[]): Promise<number> {
     })
     const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
     report.line(`${name} at http://${host.includes(':') ? `[${host}]` : host}:${server.port}/v1`)
-    if (open) report.line('Anyone who reaches this address can use it: --api-key asks for a key.')
+    if (open) report.line('Everyone who can reach this address can use it: set --api-key to require a key.')
     await endSignal()
-    report.line('Ending: requests in flight are answered first.')
+    report.line('Stopping: requests in flight are finished first.')
     await server.close({ graceMs: drainSeconds * 1000 })
     return 0
   } finally {
@@ -126,15 +131,13 @@ type Flags = Pick<z.output<typeof flags>, 'control' | 'weightsRoot' | 'enableLor
 /** Said before anything is loaded. */
 function checkControl({ control, weightsRoot, enableLora, maxLoras }: Flags, apiKey: string | undefined): void {
   if (control && apiKey === undefined)
-    throw new UsageError(
-      '--control needs a key (--api-key, or better WHETSTONE_API_KEY): it lets clients change what is served',
-    )
+    throw new UsageError('--control needs a key (WHETSTONE_API_KEY, or --api-key): clients can change the served model')
   const given = { weightsRoot, enableLora, maxLoras }
   for (const [name, value] of Object.entries(given))
-    if (value !== undefined && !control) throw new UsageError(`${flagName(name)} goes with --control`)
+    if (value !== undefined && !control) throw new UsageError(`${flagName(name)} needs --control`)
   if (enableLora && weightsRoot === undefined)
-    throw new UsageError('--enable-lora needs --weights-root, where adapters are read from')
-  if (maxLoras !== undefined && !enableLora) throw new UsageError('--max-loras goes with --enable-lora')
+    throw new UsageError('--enable-lora needs --weights-root, the directory of the adapters')
+  if (maxLoras !== undefined && !enableLora) throw new UsageError('--max-loras needs --enable-lora')
 }
 
 const controlOptions = ({ weightsRoot, maxLoras }: Flags, { weights }: OpenedEngine): ControlOptions => ({

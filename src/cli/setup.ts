@@ -6,13 +6,13 @@ import { interruptible } from './interrupt.js'
 
 export const help = `Usage: whetstone setup
 
-Finds or fetches libtorch and builds the bridge to it: what \`npm ci\` does, for package managers that skip install scripts
-and for after a change of compiler, driver or LIBTORCH. Does nothing that is already done.
+Finds or downloads libtorch and builds the bridge to it, as \`npm ci\` does. Use it if the package manager skips install scripts,
+or after a change of compiler, driver or LIBTORCH. Finished steps are skipped.
 
-  LIBTORCH          a libtorch 2.4 or newer to use (the directory with include/ and lib/)
+  LIBTORCH          directory of a libtorch 2.4 or newer (with include/ and lib/)
   CXX               the C++ compiler
-  WHETSTONE_CACHE   where a fetched libtorch is kept (~/.cache/whetstone)
-  WHETSTONE_CUDA    1 fetches CUDA even without a driver here, 0 never does
+  WHETSTONE_CACHE   directory for a downloaded libtorch (default ~/.cache/whetstone)
+  WHETSTONE_CUDA    1: download the CUDA version even without a driver; 0: never download it
 `
 
 export async function run(args: string[]): Promise<number> {
@@ -21,6 +21,6 @@ export async function run(args: string[]): Promise<number> {
   return interruptible({
     work: async signal => void (await setup({ root: packageRoot, env: process.env, report, signal })),
     onInterrupt: () =>
-      report.line('Setup was interrupted; nothing unfinished is left behind. `npx whetstone setup` starts it again.'),
+      report.line('Setup was interrupted and removed unfinished files. Run `npx whetstone setup` again.'),
   })
 }

@@ -4,22 +4,25 @@ import { MIN_VOCAB_SIZE, type TrainProgress, trainTokenizer } from '../text/inde
 import { directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
-const input = text('FILE', '.txt, .md or .jsonl (every string of every row); several, or given several times', 'a file')
+const input = text(
+  'FILE',
+  '.txt, .md or .jsonl file (every string of every row); several files are allowed, repeat works too',
+  'a file',
+)
 
 const flags = z.object({
   input: z.array(input, { error: 'expected at least one file' }).meta(input.meta()!),
-  vocabSize: integer(
-    `tokens in all, at least ${MIN_VOCAB_SIZE}; fewer come out when the text has no more pairs to merge`,
-    { min: MIN_VOCAB_SIZE },
-  ),
-  out: directory('directory to make; must not exist or be empty'),
-  minFrequency: integer('merge only pairs seen at least this often', { min: 1 }).default(2),
+  vocabSize: integer(`vocabulary size, at least ${MIN_VOCAB_SIZE}; smaller if the text has no more pairs to merge`, {
+    min: MIN_VOCAB_SIZE,
+  }),
+  out: directory('output directory; must be empty or not exist'),
+  minFrequency: integer('merge only pairs that occur at least this often', { min: 1 }).default(2),
 })
 
 export const help = `Usage: whetstone tokenizer train --input FILE... --vocab-size N --out DIR [--min-frequency N]
 
-Makes a small byte-level BPE tokenizer with chat tokens and a ChatML template: tokenizer.json, tokenizer_config.json and
-chat_template.jinja, which transformers' AutoTokenizer loads too.
+Trains a small byte-level BPE tokenizer with chat tokens and a ChatML template: tokenizer.json, tokenizer_config.json and
+chat_template.jinja. AutoTokenizer of transformers loads them too.
 
 ${flagHelp(flags)}
 `

@@ -2,16 +2,16 @@
 import { z } from 'zod'
 
 const sourceSchema = z.strictObject({
-  path: z.string().min(1).describe('a file, or a pattern: * and ? within a name, ** for folders, {a,b} for either'),
+  path: z.string().min(1).describe('a file or a glob pattern (*, ?, ** for folders, {a,b})'),
   weight: z
     .number()
     .positive()
     .optional()
-    .describe('how often an epoch visits its rows: 1 once each (the default), 2 twice, 0.5 every second one'),
+    .describe('how often an epoch uses each row: 1 once (default), 2 twice, 0.5 every second row'),
   columns: z
     .record(z.string(), z.string().min(1))
     .optional()
-    .describe('what its columns are called: our name to theirs, such as {prompt: question}; dots go into objects'),
+    .describe('column names: our name to the name in the file, such as {prompt: question}; dots select nested fields'),
 })
 
 /** A path, a source with its settings, or a list of both. */
@@ -26,39 +26,41 @@ export type DataSpec = z.output<typeof dataSchema>
 
 /** Beside `data` in every training config. */
 export const dataOptionsShape = {
-  validationData: dataSchema.optional().describe('held-out rows: files of their own'),
+  validationData: dataSchema.optional().describe('files of held-out rows'),
   validationShare: z
     .number()
     .min(0)
     .max(0.9)
     .default(0)
-    .describe("share of the rows that is held out, by a hash of each row, so that a row's side never changes"),
-  maxLength: z.int().min(2).optional().describe("tokens an example may have (default: the model's context)"),
+    .describe('share of rows to hold out; a hash of each row decides, so the choice never changes'),
+  maxLength: z.int().min(2).optional().describe('most tokens of an example (default: the context of the model)'),
   overlong: z
     .enum(['truncate', 'drop'])
     .optional()
     .describe(
-      'of longer examples: cut, or do without them, counted either way (default: truncate conversations, drop others)',
+      'what to do with longer examples: truncate or drop; the run counts both (default: truncate conversations, drop others)',
     ),
   promptTemplate: z
     .string()
     .refine(text => text.includes('{prompt}'), 'expected {prompt} somewhere in it')
     .optional()
-    .describe('text around a prompt, such as "Question: {prompt}"; other columns by their names, {{ and }} for braces'),
-  systemPrompt: z.string().min(1).optional().describe('the system message of conversations that have none'),
+    .describe(
+      'template of a prompt, such as "Question: {prompt}"; {name} inserts another column, {{ and }} are braces',
+    ),
+  systemPrompt: z.string().min(1).optional().describe('system message for conversations without one'),
   chatTemplate: z
     .string()
     .min(1)
     .default('auto')
     .describe(
-      "auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are; chatml, or a file of Jinja: a template in place of the tokenizer's own",
+      'auto: a text prompt becomes a user message if the tokenizer has a chat template; none: text prompts are used as written; chatml or a Jinja file: a template that replaces the one of the tokenizer',
     ),
   trainOn: z
     .enum(['assistant', 'all'])
     .default('assistant')
-    .describe("of conversations: the assistant's tokens alone, or all"),
-  maxBadRows: z.int().min(0).default(0).describe('rows that may be wrong; they are left out and listed'),
-  shuffle: z.boolean().default(true).describe('another order for each epoch; false: the order of the files'),
+    .describe('trained tokens of a conversation: those of the assistant, or all'),
+  maxBadRows: z.int().min(0).default(0).describe('most bad rows before the run stops; bad rows are skipped and listed'),
+  shuffle: z.boolean().default(true).describe('shuffle the rows for each epoch; false: keep the order of the files'),
 }
 
 export const dataOptionsSchema = z.object(dataOptionsShape)

@@ -14,40 +14,44 @@ const text = z.string().min(1)
 
 const evaluationShape = {
   model: text.describe('a Hugging Face model directory'),
-  adapter: text.optional().describe("a LoRA adapter of the model, in PEFT's format"),
-  reference: text.optional().describe('a model to compare with, on the same prompts'),
-  data: dataSchema.describe('files of prompts, or of conversations with answers'),
+  adapter: text.optional().describe('a LoRA adapter of the model in PEFT format'),
+  reference: text.optional().describe('a second model that answers the same prompts, for the win rate'),
+  data: dataSchema.describe('prompts, or conversations with answers'),
   reward: z
     .union([text, z.custom<RewardEngineOptions>(value => typeof value === 'object' && value !== null)])
     .optional()
-    .describe('a reward module, a description of sources, or the directory of a reward model'),
+    .describe('a reward module, a file that lists reward sources, or the directory of a reward model'),
   metrics: z
     .array(z.enum(evaluationMetrics))
     .min(1)
     .optional()
-    .describe('what has to be measured (default: whatever the data and the reward allow)'),
-  limit: z.int().min(1).optional().describe('rows, from the first on (default: all)'),
-  samples: z.int().min(1).default(1).describe('answers to each prompt: pass@k is of k up to that many'),
+    .describe('metrics to measure (default: all that the data and the reward allow)'),
+  limit: z.int().min(1).optional().describe('use only the first N rows (default: all)'),
+  samples: z.int().min(1).default(1).describe('answers per prompt; pass@k is measured for k up to this'),
   temperature: z
     .number()
     .min(0)
     .optional()
-    .describe('0: always the likeliest token (default: 0 for one answer, 1 for several)'),
-  maxNewTokens: z.int().min(1).default(256).describe('tokens of an answer at most'),
+    .describe('sampling temperature; 0: greedy decoding (default: 0 for one answer, 1 for several)'),
+  maxNewTokens: z.int().min(1).default(256).describe('most tokens of an answer'),
   correctAt: z
     .number()
     .optional()
-    .describe('rewards from here on are right answers (default: 1, and no accuracy where a reward is a model)'),
+    .describe('an answer with at least this reward is correct (default 1; with a reward model there is no accuracy)'),
   bleuTokenizer: z
     .enum(['auto', ...bleuTokenizers])
     .default('auto')
-    .describe("sacrebleu's tokenizer; auto: by the script of the references, 13a where words have spaces between them"),
+    .describe('tokenizer of sacrebleu; auto: from the script of the references, 13a if words are separated by spaces'),
   promptTemplate: dataOptionsShape.promptTemplate,
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,
   maxBadRows: dataOptionsShape.maxBadRows,
-  device: z.string().regex(devicePattern, expectedDevice).default('auto').describe('auto: the GPU where there is one'),
-  seed: z.int().default(0).describe('of the random numbers'),
+  device: z
+    .string()
+    .regex(devicePattern, expectedDevice)
+    .default('auto')
+    .describe('cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
+  seed: z.int().default(0).describe('seed of the random numbers'),
 }
 
 export const evaluationSchema = z

@@ -23,76 +23,78 @@ export const generationShape = {
     .number()
     .refine(isTemperature, 'expected 0, or a number from 0.000001 to 1000000')
     .default(1)
-    .describe('of sampling; 0 always takes the likeliest token'),
+    .describe('sampling temperature; 0: greedy decoding'),
   topP: z
     .number()
     .positive()
     .max(1)
     .default(1)
-    .describe('only the likeliest tokens that together have this probability'),
+    .describe('nucleus sampling: sample from the most likely tokens that together have this probability'),
   topK: z
     .union([z.literal(-1), z.int().min(1)])
     .default(-1)
-    .describe('only this many of the likeliest tokens; -1: all'),
-  maxNewTokens: z.int().min(1).default(1024).describe('tokens a response may have'),
-  minNewTokens: z.int().min(0).default(1).describe('tokens before which the end of sequence is not sampled'),
-  ignoreEos: z.boolean().default(false).describe("the model's own end-of-sequence tokens do not end a response"),
-  stop: z.array(z.string().min(1)).default([]).describe('texts that end a response; they stay part of it'),
+    .describe('sample from this many most likely tokens; -1: all'),
+  maxNewTokens: z.int().min(1).default(1024).describe('most tokens of a response'),
+  minNewTokens: z.int().min(0).default(1).describe('fewest tokens of a response: no end-of-sequence token before'),
+  ignoreEos: z.boolean().default(false).describe('do not stop at the end-of-sequence tokens of the model'),
+  stop: z.array(z.string().min(1)).default([]).describe('stop texts: a response ends with the first one it contains'),
   structured: structuredSchema
     .optional()
     .describe(
-      'form that responses are held to while they are sampled: { kind: regex, pattern }, { kind: json-schema, schema } or { kind: ebnf, grammar }; vLLM and SGLang only',
+      'structured output: { kind: regex, pattern }, { kind: json-schema, schema } or { kind: ebnf, grammar }; vLLM and SGLang only',
     ),
-  skipSpecialTokens: z.boolean().default(false).describe("leave special tokens out of an experience's texts"),
+  skipSpecialTokens: z.boolean().default(false).describe('remove special tokens from the texts of responses'),
   useFire: z.boolean().default(false).describe('sample the first token at firstTokenTemperature (FIRE)'),
   firstTokenTemperature: z
     .number()
     .min(1e-6)
     .max(1e6)
     .default(10)
-    .describe("the first token's temperature with useFire"),
+    .describe('temperature of the first token with useFire'),
 }
 
 export const experienceShape = {
   ...generationShape,
-  seed: z.int().default(0).describe('of sampling; a sample depends on it, its prompt id and its index alone'),
-  nSamplesPerPrompt: z.int().min(1).max(65_536).default(1).describe('samples of each prompt'),
+  seed: z.int().default(0).describe('sampling seed; a sample depends only on it, its prompt id and its index'),
+  nSamplesPerPrompt: z.int().min(1).max(65_536).default(1).describe('samples per prompt'),
   promptMaxLen: z
     .int()
     .min(1)
     .optional()
-    .describe("tokens a prompt may have (default: the model's context less maxNewTokens)"),
+    .describe('most tokens of a prompt (default: the context of the model minus maxNewTokens)'),
   promptTruncation: z
     .enum(['left', 'right', 'reject'])
     .default('left')
     .describe(
-      "of longer prompts: cut off the beginning of the user's text, its end, or do without them; what a chat template writes stays",
+      'what to do with longer prompts: left (cut the start of the user text), right (cut its end) or reject (skip the prompt); text of the chat template is never cut',
     ),
   microRolloutBatchSize: z
     .int()
     .min(1)
     .default(64)
-    .describe('sequences a scoring call holds; changes memory, no number'),
+    .describe('sequences per scoring call; affects memory use, not results'),
   packingSamples: z
     .boolean()
     .default(true)
-    .describe('score sequences one after another without padding; no number changes'),
+    .describe('pack sequences without padding for scoring; affects speed, not results'),
   ...advantageShape,
   dynamicSampling: z
     .boolean()
     .default(false)
-    .describe('replace groups whose rewards are all equal by fresh ones (DAPO)'),
-  maxResampleRounds: z.int().min(0).default(3).describe('rounds of fresh groups, at most'),
+    .describe('replace groups with equal rewards by groups of new prompts (DAPO)'),
+  maxResampleRounds: z.int().min(0).default(3).describe('most rounds of dynamicSampling per rollout'),
   highEntropyTokenRatio: z
     .number()
     .min(0)
     .max(1)
     .default(0)
-    .describe('train only this share of the tokens, those of highest entropy; 0: all'),
+    .describe('share of tokens, those of highest entropy, that have a policy loss; 0: all tokens'),
   enableEngineSleep: z
     .boolean()
     .default(false)
-    .describe('models take turns on the device: the engine sleeps while they score, and only one is there at a time'),
+    .describe(
+      'save device memory: only one model is on the device at a time, and the engine sleeps while models score and train',
+    ),
 }
 
 const schema = z.strictObject({
@@ -101,7 +103,7 @@ const schema = z.strictObject({
     .enum(['auto', 'none'])
     .default('auto')
     .describe(
-      'auto: text prompts are user turns where the tokenizer has a chat template; none: they are taken as they are',
+      'auto: a text prompt becomes a user message if the tokenizer has a chat template; none: text prompts are used as written',
     ),
 })
 

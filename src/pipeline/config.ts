@@ -24,91 +24,101 @@ export type PreferenceAlgorithm = (typeof preferenceAlgorithms)[number]
 const section = z.record(z.string(), z.unknown()).default({})
 
 const randomModelSchema = z.strictObject({
-  family: z.enum(families as readonly [Family, ...Family[]]).describe('of the decoder'),
-  size: z.enum(Object.keys(sizes) as [Size, ...Size[]]).describe('a shape by name, as `whetstone init` has them'),
-  seed: z.int().min(0).default(0).describe('of the random weights'),
+  family: z.enum(families as readonly [Family, ...Family[]]).describe('model family'),
+  size: z.enum(Object.keys(sizes) as [Size, ...Size[]]).describe('a named shape of `whetstone init`'),
+  seed: z.int().min(0).default(0).describe('seed of the random weights'),
 })
 
 export const pipelineShape = {
-  modelName: z.string().min(1).default('model').describe('what the model is called in logs'),
+  modelName: z.string().min(1).default('model').describe('name of the model in logs'),
   baseModel: z
     .union([path, randomModelSchema])
     .optional()
     .describe(
-      'where it all begins: a model directory; or {family, size, seed}, which asks for random weights and needs tokenizerPath',
+      'the model to start from: a model directory, or {family, size, seed} for random weights (needs tokenizerPath)',
     ),
   tokenizerPath: path
     .optional()
     .describe(
-      "a directory with a tokenizer.json (default: the base model's, which must be the same where both are given)",
+      'a directory with a tokenizer.json (default: the one of the base model; if both exist they must be equal)',
     ),
   chatTemplate: dataOptionsShape.chatTemplate.describe(
-    "of all stages, unless a section has its own: auto (the tokenizer's), none (text prompts are taken as they are), chatml or a file of Jinja",
+    'chat template of all stages; a section can override it: auto (the one of the tokenizer), none (text prompts are used as written), chatml or a Jinja file',
   ),
-  sftModel: path.optional().describe('a model in place of what the SFT stage would make; that stage is then left out'),
-  rewardModel: path
-    .optional()
-    .describe('a reward model in place of what the reward stage would make; that stage is then left out'),
+  sftModel: path.optional().describe('an existing SFT model; the SFT stage is skipped'),
+  rewardModel: path.optional().describe('an existing reward model; the reward stage is skipped'),
   device: z
     .string()
     .regex(devicePattern, expectedDevice)
     .default('auto')
-    .describe('where all stages run, unless a section has a device of its own; auto: a GPU where there is one'),
-  seed: z.int().min(0).default(0).describe('of everything that is drawn'),
+    .describe(
+      'device of all stages; a section can override it: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)',
+    ),
+  seed: z.int().min(0).default(0).describe('seed of all random numbers'),
 
-  sftDataPath: dataSchema.default('data/sft_data.jsonl').describe('conversations to learn from'),
-  sftEpochs: count.default(3).describe('how often every conversation is seen'),
-  sftLr: rate.default(5e-5).describe('the highest learning rate of SFT'),
-  sftBatchSize: count.default(32).describe('conversations of an optimiser step'),
+  sftDataPath: dataSchema.default('data/sft_data.jsonl').describe('conversations for SFT'),
+  sftEpochs: count.default(3).describe('passes over the conversations'),
+  sftLr: rate.default(5e-5).describe('peak learning rate of SFT'),
+  sftBatchSize: count.default(32).describe('conversations per optimiser step'),
 
-  rewardDataPath: dataSchema.default('data/preference_data.jsonl').describe('preferences: pairs of answers'),
-  rewardEpochs: count.default(5).describe('how often every pair is seen; by DPO and its kin too'),
-  rewardLr: rate.default(5e-5).describe('the highest learning rate of the reward model'),
-  rewardBatchSize: count.default(32).describe('pairs of an optimiser step; of DPO and its kin too'),
-  freezeRewardBackbone: z.boolean().default(false).describe("train the reward model's head alone"),
+  rewardDataPath: dataSchema.default('data/preference_data.jsonl').describe('preference data: pairs of answers'),
+  rewardEpochs: count.default(5).describe('passes over the pairs; also for dpo, cdpo, ipo and kto'),
+  rewardLr: rate.default(5e-5).describe('peak learning rate of the reward model'),
+  rewardBatchSize: count.default(32).describe('pairs per optimiser step; also for dpo, cdpo, ipo and kto'),
+  freezeRewardBackbone: z.boolean().default(false).describe('train only the head of the reward model'),
 
   algorithm: z
     .enum([...algorithms, ...preferenceAlgorithms])
     .default('ppo')
-    .describe('of the last stage: ppo, another by rewards such as grpo, or dpo, cdpo, ipo, kto without a reward model'),
-  ppoDataPath: dataSchema.default('data/ppo_prompts.jsonl').describe('prompts to answer'),
-  ppoIterations: count.default(1000).describe('rollouts with their updates'),
-  ppoLrPolicy: rate.default(1e-5).describe("the policy's highest learning rate, whatever the algorithm"),
-  ppoLrValue: rate.default(3e-4).describe("the critic's, where there is one"),
-  ppoBatchSize: count.default(32).describe('prompts of a rollout'),
+    .describe(
+      'algorithm of the last stage: ppo or another with rewards such as grpo; or dpo, cdpo, ipo, kto without a reward model',
+    ),
+  ppoDataPath: dataSchema.default('data/ppo_prompts.jsonl').describe('prompts of the last stage'),
+  ppoIterations: count.default(1000).describe('number of iterations; each is a rollout and its updates'),
+  ppoLrPolicy: rate.default(1e-5).describe('peak learning rate of the policy, for every algorithm'),
+  ppoLrValue: rate.default(3e-4).describe('peak learning rate of the critic, if the algorithm has one'),
+  ppoBatchSize: count.default(32).describe('prompts per rollout'),
   ppoMiniBatchSize: count
     .default(8)
-    .describe('samples of an optimiser step, at most the rollout (not ppo: the whole rollout unless given)'),
-  ppoEpochs: count.default(4).describe('passes over each rollout (not ppo: as the algorithm has it unless given)'),
+    .describe(
+      'samples per optimiser step, at most the whole rollout (default of algorithms other than ppo: the whole rollout)',
+    ),
+  ppoEpochs: count
+    .default(4)
+    .describe('passes over the samples of each rollout (default of algorithms other than ppo: their preset)'),
 
   maxLength: z
     .int()
     .min(2)
     .default(512)
-    .describe("tokens of a sequence in every stage, prompt and answer together (default: 512 or the model's context)"),
+    .describe(
+      'most tokens of a sequence (prompt and answer) in every stage (default: 512, or the context of the model if it is shorter)',
+    ),
   validationShare: z
     .number()
     .gt(0)
     .max(0.9)
     .default(0.05)
-    .describe('share of the rows of each stage that is held out; the best model is the one that is best on them'),
-  saveDir: path.default('rlhf_outputs').describe('where everything is written'),
+    .describe('share of the rows of each stage to hold out; they decide which model is the best one'),
+  saveDir: path.default('rlhf_outputs').describe('output directory'),
   saveInterval: count
     .default(100)
-    .describe('optimiser steps between checkpoints, and iterations between policies that stay (ppo/iteration_000100)'),
+    .describe('optimiser steps between checkpoints, and iterations between exported policies (ppo/iteration_000100)'),
   samplePrompts: z
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe('prompts answered before and after each stage (default: the first four held-out ones of the last stage)'),
+    .describe(
+      'prompts to answer before and after each stage (default: the first four held-out prompts of the last stage)',
+    ),
   logLevel: z
     .enum(['debug', 'info', 'warning', 'error'])
     .default('info')
     .describe('log verbosity of the terminal and of logs/pipeline.log'),
 
-  sft: section.describe('further options of SFT, such as optimizer: {schedule}; see docs/sft.md'),
-  reward: section.describe('further options of the reward model, such as margin; see docs/reward-model.md'),
-  ppo: section.describe('further options of the last stage, such as gamma and klController; see docs/pipeline.md'),
+  sft: section.describe('more options of SFT, such as optimizer: {schedule}; see docs/sft.md'),
+  reward: section.describe('more options of the reward model, such as margin; see docs/reward-model.md'),
+  ppo: section.describe('more options of the last stage, such as gamma and klController; see docs/pipeline.md'),
 }
 
 export const pipelineSchema = z.strictObject(pipelineShape)

@@ -211,7 +211,7 @@ export class RlhfPipeline {
   async #run(stages: readonly StageName[], options: RunOptions): Promise<StageResult[]> {
     const { resume = false, allowChange = [], signal = never } = options
     const { saveDir } = this.config
-    if (allowChange.length > 0 && !resume) throw new InputError('allowChange: goes with resume, and with nothing else')
+    if (allowChange.length > 0 && !resume) throw new InputError('allowChange: needs resume')
     checkAllowed(allowChange)
     await checkNewDirectory(saveDir).catch(error => refuse('saveDir', error))
     await makeDirectory(saveDir)
@@ -226,7 +226,8 @@ export class RlhfPipeline {
       if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
       await this.#keepConfig()
       const log = new PipelineLog(this.config, this.#report)
-      for (const name of this.unusedOptions) await log.write('warning', `${name}: no stage of this pipeline reads it`)
+      for (const name of this.unusedOptions)
+        await log.write('warning', `${name}: has no effect: no stage of this pipeline uses it`)
       const around = {
         ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
         ...{ resume, allowChange, signal, base: checked[0]!.resolved.config.model },

@@ -118,5 +118,5 @@ async function refuseToOverwrite(out: string): Promise<void> {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
     throw new TokenizerError(`${out}: expected a directory that is empty or does not exist yet`, { cause })
   }
-  throw new TokenizerError(`${out}: not empty; nothing is overwritten. Give another directory or remove this one.`)
+  throw new TokenizerError(`${out}: not empty. Give another directory or remove this one.`)
 }

@@ -52,7 +52,7 @@ test('errors of the file system that nothing attributed name the path', async ()
     'x: the process has too many open files; raise the limit (`ulimit -n`)',
   )
   expect(explain(refused('EWHAT', 'open', 'x'))).toBe('x: EWHAT: said by the system')
-  expect(explain(refused('EPIPE', 'write'))).toBe('the reader of the output has gone')
+  expect(explain(refused('EPIPE', 'write'))).toBe('the reader of the output closed it')
 })
 
 test.each([

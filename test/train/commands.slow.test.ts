@@ -78,7 +78,7 @@ test('--dry-run checks everything, prints every option with where it came from, 
   expect(stderr).toMatch(/^data: 40 rows in .*conversations\.jsonl \(messages 40\)$/m)
   expect(stderr).toMatch(/^ {2}\d+ examples to train on, \d+ held out$/m)
   expect(stderr).toMatch(/^ {2}the model +\d{2},\d{3} +0\.\d MB/m)
-  expect(stderr).toContain('Everything checks out.')
+  expect(stderr).toContain('All checks passed.')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^ {2}lr: 0\.01 +# --set$/m)
   expect(stdout).toMatch(/^ {2}schedule: cosine +# sft\.yaml$/m)

@@ -189,7 +189,7 @@ const cases: readonly Case[] = [
     [],
     [
       'config.yaml: output: run holds a run already',
-      'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
+      'Resume it with --resume, or choose another directory for the new run: --set output=DIR.',
     ],
   ],
   ['sft', { ...supervised, output: 'file' }, [], 'config.yaml: output: file: it is a file, and a directory is needed'],

@@ -10,34 +10,52 @@ const limit = z.number().min(0)
  * a larger config takes the fields over with `...advantageOptionsShape` and {@link advantageOptionProblems}.
  */
 export const advantageOptionsShape = {
-  advantageEstimator: z.enum(advantageEstimators).default('gae').describe('how advantages are estimated'),
-  nSamplesPerPrompt: z.int().min(1).optional().describe('samples every group must have (default: what most have)'),
+  advantageEstimator: z.enum(advantageEstimators).default('gae').describe('advantage estimator'),
+  nSamplesPerPrompt: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('samples per prompt; every group must have as many (default: the most frequent count)'),
   groupNormEps: z
     .number()
     .positive()
     .default(1e-9)
-    .describe('added to the standard deviation that group_norm, grpo and cpgd divide by'),
-  gamma: share.default(1).describe('discount per token'),
-  lambd: share.default(0.95).describe("GAE's lambda"),
+    .describe('epsilon added to the standard deviation that group_norm, grpo and cpgd divide by'),
+  gamma: share.default(1).describe('discount factor per token'),
+  lambd: share.default(0.95).describe('lambda of GAE'),
   klCoef: z
     .number()
     .min(0)
     .optional()
-    .describe('cost of KL in the rewards, 0 leaves it out (default 0.01 where there is a reference)'),
-  klEstimator: z.enum(klEstimators).optional().describe('k1, k2 or k3 (default k1, or k3 where KL is a loss)'),
-  useKlLoss: z.boolean().default(false).describe('KL is a loss in training, so the rewards leave it out'),
+    .describe(
+      'coefficient of KL in the rewards; 0: none (default 0.01 if the samples have reference log-probabilities)',
+    ),
+  klEstimator: z
+    .enum(klEstimators)
+    .optional()
+    .describe('per-token KL estimator: k1, k2 or k3 (default k1; k3 with useKlLoss)'),
+  useKlLoss: z.boolean().default(false).describe('add KL to the loss instead of the rewards'),
   overlongBuffer: z
     .boolean()
     .default(false)
-    .describe('take reward from responses that reach the last tokens they may have'),
-  overlongBufferLen: z.int().min(1).default(50).describe('how many tokens before maxNewTokens that begins'),
-  overlongBufferPenaltyFactor: limit.default(1).describe('what a response of maxNewTokens loses'),
-  maxNewTokens: z.int().min(1).optional().describe('tokens a response may have; the overlong buffer ends there'),
+    .describe('subtract a penalty from the reward of responses that end close to maxNewTokens'),
+  overlongBufferLen: z
+    .int()
+    .min(1)
+    .default(50)
+    .describe('length of the penalty zone in tokens: it starts this many tokens before maxNewTokens'),
+  overlongBufferPenaltyFactor: limit
+    .default(1)
+    .describe('penalty of a response with maxNewTokens tokens; it grows linearly over the zone'),
+  maxNewTokens: z.int().min(1).optional().describe('most tokens of a response; the overlong buffer ends there'),
   rewardRunningNorm: z.boolean().default(false).describe('divide shaped rewards by their running standard deviation'),
-  rewardRunningNormMinusMean: z.boolean().default(false).describe('and subtract their running mean before'),
-  rewardClip: limit.default(0).describe('clamp shaped rewards to plus or minus this; 0 does not'),
-  advantagesNorm: z.boolean().default(false).describe('bring the advantages of all tokens to mean 0 and deviation 1'),
-  advantageClip: limit.default(0).describe('clamp advantages to plus or minus this; 0 does not'),
+  rewardRunningNormMinusMean: z.boolean().default(false).describe('subtract the running mean of the rewards first'),
+  rewardClip: limit.default(0).describe('clip shaped rewards to plus or minus this; 0: no clipping'),
+  advantagesNorm: z
+    .boolean()
+    .default(false)
+    .describe('whiten advantages: mean 0 and standard deviation 1 over all tokens'),
+  advantageClip: limit.default(0).describe('clip advantages to plus or minus this; 0: no clipping'),
 }
 
 const plainSchema = z.strictObject(advantageOptionsShape)

@@ -7,12 +7,16 @@ const coef = z.number().min(0)
  * value, saved in a checkpoint as JSON.
  */
 export const klControllerSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('fixed'), coef: coef.default(0.01).describe('the coefficient, for the whole run') }),
+  z.strictObject({ kind: z.literal('fixed'), coef: coef.default(0.01).describe('KL coefficient of the whole run') }),
   z.strictObject({
     kind: z.literal('adaptive'),
-    coef: z.number().positive().default(0.01).describe('the coefficient of the first rollout, then of the next one'),
-    target: z.number().positive().describe('the measured KL to stay at'),
-    horizon: z.number().positive().default(10_000).describe('samples over which the coefficient may change by a fifth'),
+    coef: z.number().positive().default(0.01).describe('initial KL coefficient'),
+    target: z.number().positive().describe('target KL'),
+    horizon: z
+      .number()
+      .positive()
+      .default(10_000)
+      .describe('number of samples over which the coefficient changes by at most a fifth'),
   }),
 ])
 

@@ -33,12 +33,8 @@ export const aggregationShape = {
   aggregation: z
     .enum(aggregations)
     .default('seq-mean-token-mean')
-    .describe('how the losses of tokens become one number'),
-  maxNewTokens: z
-    .int()
-    .min(1)
-    .optional()
-    .describe('tokens a response may have; what seq-mean-token-sum-norm divides by'),
+    .describe('how token losses are aggregated to one number'),
+  maxNewTokens: z.int().min(1).optional().describe('most tokens of a response; seq-mean-token-sum-norm divides by it'),
 }
 
 interface AggregationOptions {

@@ -12,7 +12,7 @@ import { resolveOptions } from './options.js'
 
 export const klLossSchema = z
   .strictObject({
-    klEstimator: z.enum(klEstimators).default('k3').describe('how KL is estimated from the sampled token'),
+    klEstimator: z.enum(klEstimators).default('k3').describe('per-token KL estimator: k1, k2 or k3'),
     ...aggregationShape,
   })
   .superRefine(refineAggregation)

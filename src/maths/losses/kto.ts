@@ -5,9 +5,9 @@ import { sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
 
 export const ktoLossSchema = z.strictObject({
-  beta: z.number().positive().default(0.1).describe('how strongly the policy is held to the reference'),
-  desirableWeight: z.number().min(0).default(1).describe('what a desirable response counts'),
-  undesirableWeight: z.number().min(0).default(1).describe('what an undesirable response counts'),
+  beta: z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference'),
+  desirableWeight: z.number().min(0).default(1).describe('loss weight of desirable responses'),
+  undesirableWeight: z.number().min(0).default(1).describe('loss weight of undesirable responses'),
 })
 export type KtoLossOptions = z.input<typeof ktoLossSchema>
 

@@ -3,7 +3,7 @@ import { aggregationShape, refineAggregation } from './aggregation.js'
 
 const atLeastZero = z.number().min(0)
 const belowOne = (description: string) => z.number().min(0).max(1).default(0.2).describe(description)
-const clipHigh = atLeastZero.default(0.2).describe('ratios count up to 1 plus this')
+const clipHigh = atLeastZero.default(0.2).describe('upper clipping bound: the ratio is clipped to at most 1 + clipHigh')
 
 /** What all policy losses share: importance weights, the filter of tokens, aggregation. */
 const commonShape = {
@@ -12,17 +12,17 @@ const commonShape = {
     .positive()
     .nullable()
     .default(null)
-    .describe('weigh tokens by trainer to engine probability, at most this; null does not'),
+    .describe('weight each token by its trainer probability / engine probability, at most this; null: no weights'),
   highEntropyTokenRatio: z
     .number()
     .min(0)
     .max(1)
     .default(0)
-    .describe('policy loss of this share of the tokens only, those of highest entropy; 0 and 1: all'),
+    .describe('share of tokens, those of highest entropy, that have a policy loss; 0 and 1: all tokens'),
   ...aggregationShape,
 }
 
-const ratioClip = { clipLow: belowOne('ratios count down to 1 minus this'), clipHigh }
+const ratioClip = { clipLow: belowOne('lower clipping bound: the ratio is clipped to at least 1 - clipLow'), clipHigh }
 
 /** The options of each policy loss. The descriptions are the table of the docs. */
 export const policyShapes = {
@@ -33,20 +33,27 @@ export const policyShapes = {
       .gt(1)
       .nullable()
       .default(null)
-      .describe('where the advantage is negative, ratios count up to this; null: without bound'),
+      .describe('dual clip: largest ratio of tokens with a negative advantage; null: no dual clip'),
     ...commonShape,
   },
   gspo: { ...ratioClip, ...commonShape },
   gmpo: {
-    clipLow: atLeastZero.default(0.2).describe('log-ratios count down to minus this'),
-    clipHigh: atLeastZero.default(0.2).describe('log-ratios count up to this'),
+    clipLow: atLeastZero.default(0.2).describe('lower clipping bound: the log-ratio is clipped to at least -clipLow'),
+    clipHigh: atLeastZero.default(0.2).describe('upper clipping bound: the log-ratio is clipped to at most clipHigh'),
     ...commonShape,
   },
   cispo: { ...ratioClip, ...commonShape },
   cpg: {
-    clipLow: z.number().min(0).lt(1).default(0.2).describe('log-probabilities count down to a ratio of 1 minus this'),
-    clipHigh: atLeastZero.default(0.2).describe('log-probabilities count up to a ratio of 1 plus this'),
-    driftCoef: atLeastZero.default(0).describe('cost of moving away from the old policy'),
+    clipLow: z
+      .number()
+      .min(0)
+      .lt(1)
+      .default(0.2)
+      .describe('lower clipping bound: the log-probability is clipped where the ratio is 1 - clipLow'),
+    clipHigh: atLeastZero
+      .default(0.2)
+      .describe('upper clipping bound: the log-probability is clipped where the ratio is 1 + clipHigh'),
+    driftCoef: atLeastZero.default(0).describe('coefficient of the drift from the old policy'),
     ...commonShape,
   },
 } as const

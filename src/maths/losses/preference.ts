@@ -5,31 +5,24 @@ import type { PairTotals } from './reward-model.js'
 import { logSigmoid, sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
 
-const beta = z.number().positive().default(0.1).describe('how strongly the policy is held to the reference')
+const beta = z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference')
 
 /** The options of each loss on pairs. */
 export const preferenceSchemas = {
   dpo: z.strictObject({
     beta,
-    labelSmoothing: z
-      .number()
-      .min(0)
-      .lt(0.5)
-      .default(0)
-      .describe('share of the pairs whose labels are taken to be wrong'),
+    labelSmoothing: z.number().min(0).lt(0.5).default(0).describe('assumed share of pairs with a wrong label'),
   }),
   cdpo: z.strictObject({
     beta,
-    labelSmoothing: z.number().gt(0).lt(0.5).describe('share of the pairs whose labels are taken to be wrong, not 0'),
+    labelSmoothing: z.number().gt(0).lt(0.5).describe('assumed share of pairs with a wrong label, above 0'),
   }),
   ipo: z.strictObject({
     beta,
     ipoLogprobs: z
       .enum(['mean', 'sum'])
       .default('mean')
-      .describe(
-        "log-probability of a response: the mean over its tokens (as the method's authors and TRL do), or the sum",
-      ),
+      .describe('log-probability of a response: the mean over its tokens (as in the paper and in TRL), or the sum'),
   }),
 } as const
 

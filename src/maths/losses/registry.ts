@@ -76,11 +76,11 @@ const preference = <L extends PreferenceLossName>(loss: L, description: string) 
  * const { gradients } = losses.ppo.loss({ samples, totals: tokenTotals([2]), options: { clipHigh: 0.28 } })
  */
 export const losses = {
-  ppo: policy('ppo', 'clipped ratios of tokens', 'nothing'),
-  gspo: policy('gspo', 'the clipped ratio of a whole response', 'nothing'),
-  gmpo: policy('gmpo', 'the geometric mean of clipped token ratios', 'nothing'),
-  cispo: policy('cispo', 'clipped ratios as weights, every token with its gradient', 'ratio'),
-  cpg: policy('cpg', 'clipped log-probabilities, with drift (CPGD)', 'nothing'),
+  ppo: policy('ppo', 'clipped token ratios', 'nothing'),
+  gspo: policy('gspo', 'clipped ratio of the whole response', 'nothing'),
+  gmpo: policy('gmpo', 'geometric mean of clipped token ratios', 'nothing'),
+  cispo: policy('cispo', 'clipped ratios as weights; every token has a gradient', 'ratio'),
+  cpg: policy('cpg', 'clipped log-probabilities with a drift penalty (CPGD)', 'nothing'),
   kl: {
     kind: 'kl',
     description: 'KL to the reference',
@@ -97,24 +97,24 @@ export const losses = {
   },
   value: {
     kind: 'value',
-    description: "a critic's values and the returns",
+    description: 'clipped squared error of the values of a critic',
     heldConstant: 'nothing',
     options: valueLossSchema,
     loss: valueLoss,
   },
   'reward-model': {
     kind: 'reward-model',
-    description: 'ranking of pairs by their scores',
+    description: 'pairwise ranking by scores',
     heldConstant: 'nothing',
     options: rewardModelLossSchema,
     loss: rewardModelLoss,
   },
   dpo: preference('dpo', 'direct preference optimisation'),
-  cdpo: preference('cdpo', 'dpo with labels that may be wrong'),
+  cdpo: preference('cdpo', 'dpo for noisy labels'),
   ipo: preference('ipo', 'a fixed distance between the log-ratios of a pair'),
   kto: {
     kind: 'kto',
-    description: 'responses labelled one by one',
+    description: 'responses with a label each, not in pairs',
     heldConstant: 'nothing',
     options: ktoLossSchema,
     loss: ktoLoss,
@@ -128,7 +128,7 @@ export const losses = {
   },
   objective: {
     kind: 'objective',
-    description: 'a whole update: a policy loss with its options, and these',
+    description: 'the whole loss of an update: a policy loss with its options, KL, entropy and supervised mix-in',
     heldConstant: 'nothing',
     options: z.strictObject({
       loss: z.enum(policyLossNames).describe('the policy loss'),

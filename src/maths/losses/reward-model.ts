@@ -5,15 +5,19 @@ import { logSigmoid, sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
 
 export const rewardModelLossSchema = z.strictObject({
-  margin: z.number().min(0).default(0).describe('how far apart the scores of a pair should be'),
-  rankingWeight: z.number().min(0).default(1).describe('what the ranking term, which knows the margin, counts'),
+  margin: z.number().min(0).default(0).describe('wanted difference between the scores of a pair'),
+  rankingWeight: z.number().min(0).default(1).describe('weight of the ranking term, which uses the margin'),
   contrastiveWeight: z
     .number()
     .min(0)
     .default(0)
-    .describe('what the contrastive term, a choice between scores / temperature, counts'),
-  temperature: z.number().positive().default(1).describe('of the contrastive term'),
-  centerCoef: z.number().min(0).default(0).describe('cost of scores whose sum is far from 0'),
+    .describe('weight of the contrastive term: cross-entropy over scores / temperature'),
+  temperature: z.number().positive().default(1).describe('temperature of the contrastive term'),
+  centerCoef: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe('weight of the penalty (chosen + rejected)², which keeps scores near 0'),
 })
 export type RewardModelLossOptions = z.input<typeof rewardModelLossSchema>
 

@@ -18,7 +18,7 @@ export const valueLossSchema = z
       .positive()
       .nullable()
       .default(0.2)
-      .describe('values count as moved by at most this since the rollout; null: without bound'),
+      .describe('value clipping: the largest change of a value since the rollout; null: no clipping'),
     ...aggregationShape,
   })
   .superRefine(refineAggregation)

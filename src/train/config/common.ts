@@ -7,32 +7,32 @@ export const path = z.string().min(1)
 
 /** The optimiser of one model; a critic has its own. */
 export const optimizerShape = {
-  lr: z.number().positive().describe('the highest learning rate'),
+  lr: z.number().positive().describe('peak learning rate'),
   schedule: z
     .enum(['constant', 'linear', 'cosine'])
     .default('constant')
-    .describe('how the rate moves after warm-up: stays, or falls in a line or along a cosine to minLrRatio'),
-  warmupSteps: z.int().min(0).optional().describe('steps over which the rate rises from 0 (default: by warmupRatio)'),
-  warmupRatio: z.number().min(0).max(1).default(0).describe('the same as a share of all steps'),
-  minLrRatio: z.number().min(0).max(1).default(0).describe('where the rate ends, as a share of lr'),
+    .describe('learning rate after warm-up: constant, or linear or cosine decay to minLrRatio'),
+  warmupSteps: z.int().min(0).optional().describe('steps of linear warm-up from 0 (default: from warmupRatio)'),
+  warmupRatio: z.number().min(0).max(1).default(0).describe('steps of warm-up as a share of all steps'),
+  minLrRatio: z.number().min(0).max(1).default(0).describe('final learning rate as a share of lr'),
   betas: z
     .tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)])
     .default([0.9, 0.999])
-    .describe("AdamW's"),
-  eps: z.number().positive().default(1e-8).describe("AdamW's"),
-  weightDecay: z.number().min(0).default(0).describe("AdamW's; norms and biases do not decay"),
+    .describe('betas of AdamW'),
+  eps: z.number().positive().default(1e-8).describe('epsilon of AdamW'),
+  weightDecay: z.number().min(0).default(0).describe('weight decay of AdamW; norms and biases have none'),
   masters: z
     .enum(['dither', 'exact'])
     .default('dither')
     .describe(
-      'start of the float32 masters of 16-bit weights: dither starts each at a random place that rounds to its weight, so that small updates count from the first step on; exact starts it at the weight',
+      'initial float32 master weights of 16-bit weights. dither: a random value that rounds to the weight, so that small updates have an effect from the first step; exact: the weight',
     ),
   maxGradNorm: z
     .number()
     .positive()
     .nullable()
     .default(1)
-    .describe('gradients are scaled down to this norm; null does not'),
+    .describe('gradient clipping: the largest global norm; null: no clipping'),
 }
 
 /** The optimiser's schema with a trainer's own default rate. */
@@ -47,14 +47,14 @@ export const optimizerSchema = (lr: number) =>
 export type OptimizerConfig = z.output<ReturnType<typeof optimizerSchema>>
 
 export const loraSchema = z.strictObject({
-  rank: z.int().min(1).default(16).describe('of the two matrices'),
-  alpha: z.number().positive().default(32).describe('the adapter counts alpha / rank'),
-  dropout: z.number().min(0).lt(1).default(0).describe("of the adapter's input, while training"),
+  rank: z.int().min(1).default(16).describe('LoRA rank: the inner dimension of both adapter matrices'),
+  alpha: z.number().positive().default(32).describe('the adapter scale is alpha / rank'),
+  dropout: z.number().min(0).lt(1).default(0).describe('dropout of the adapter input during training'),
   targets: z
     .array(z.enum(projections as readonly [Projection, ...Projection[]]))
     .min(1)
     .default([...projections])
-    .describe('the projections that get one'),
+    .describe('the projections that get an adapter'),
 })
 export type LoraConfig = z.output<typeof loraSchema>
 
@@ -65,43 +65,45 @@ export const modelShape = {
     .string()
     .regex(devicePattern, expectedDevice)
     .default('auto')
-    .describe('where models run: cpu, cuda, cuda:N, or auto for a GPU where there is one'),
+    .describe('device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
   dtype: z
     .enum(['float32', 'bfloat16', 'float16'])
     .optional()
-    .describe('of the weights (default: float32 on the CPU, bfloat16 on a GPU, trained through float32 copies)'),
+    .describe('dtype of the weights (default: float32 on a CPU; bfloat16 on a GPU, with float32 master weights)'),
   residualDtype: z
     .literal('float32')
     .optional()
     .describe(
-      "float32: sums between bfloat16 layers keep all their bits, which halves the gap between engine and trainer and costs a few percent of speed (Hopper GPUs; default: the weights' own)",
+      'dtype of the residual stream; float32 with bfloat16 weights halves the difference between the log-probabilities of engine and trainer and costs a few percent of speed (Hopper GPUs only; default: dtype of the weights)',
     ),
-  lora: loraSchema.optional().describe('train an adapter and leave the weights as they are'),
-  adapter: path.optional().describe("go on with an adapter, in PEFT's format"),
+  lora: loraSchema.optional().describe('train a new LoRA adapter and freeze the weights of the model'),
+  adapter: path.optional().describe('directory of an existing LoRA adapter in PEFT format; training continues from it'),
   gradientCheckpointing: z
     .boolean()
     .default(false)
-    .describe("keep only each layer's input for the backward pass and compute the rest again: less memory, slower"),
+    .describe('keep only the input of each layer for the backward pass and recompute the rest: less memory, slower'),
   tokenBudget: z
     .int()
     .min(1)
     .optional()
-    .describe('tokens a forward pass holds; gradients add up over as many as a batch needs; changes memory, no result'),
+    .describe(
+      'most tokens of one forward pass; gradients accumulate over as many passes as a batch needs; affects memory use, not results',
+    ),
 }
 
 /** The run: where it is kept, what it draws its random numbers from, how often it saves. */
 export const runShape = {
-  output: path.describe('the run directory'),
-  seed: z.int().min(0).default(0).describe('of everything that is drawn'),
+  output: path.describe('run directory: logs, checkpoints and exported models'),
+  seed: z.int().min(0).default(0).describe('seed of all random numbers'),
   maxSteps: z.int().min(1).optional().describe('stop after this many optimiser steps'),
   saveSteps: z.int().min(1).default(100).describe('optimiser steps between checkpoints'),
-  keepCheckpoints: z.int().min(1).default(2).describe('how many of the latest checkpoints stay'),
+  keepCheckpoints: z.int().min(1).default(2).describe('number of latest checkpoints to keep'),
 }
 
 /** Everything that trains on the rows of a dataset, epoch by epoch. */
 export const epochShape = {
-  epochs: z.int().min(1).default(1).describe('how often every row is seen'),
-  batchSize: z.int().min(1).default(32).describe('rows of an optimiser step, whatever fits into memory at once'),
+  epochs: z.int().min(1).default(1).describe('passes over the data'),
+  batchSize: z.int().min(1).default(32).describe('rows per optimiser step; tokenBudget splits them to fit into memory'),
   evalSteps: z
     .int()
     .min(1)

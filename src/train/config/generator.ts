@@ -20,52 +20,64 @@ export const generatorSchema = z.strictObject({
   type: z
     .enum(engineTypes)
     .default('local')
-    .describe('what generates: the engine in this process, or servers of vLLM or SGLang'),
+    .describe('which engine generates: local (in this process), or servers of vLLM or SGLang'),
   urls: z
     .array(serverUrl)
     .min(1)
     .optional()
-    .describe('servers of the model, one or several alike (default: one is started here and stopped with the run)'),
-  apiKeyEnv: z.string().min(1).optional().describe("the environment variable that holds the servers' key"),
-  servedModelName: z.string().min(1).optional().describe("the model's name on the servers (default: their first)"),
+    .describe('URLs of servers that serve the model (default: the run starts one server and stops it at its end)'),
+  apiKeyEnv: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('name of the environment variable that holds the API key of the servers'),
+  servedModelName: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('name of the model on the servers (default: the first model they list)'),
   maxInFlight: z
     .int()
     .min(1)
     .optional()
     .describe(
-      'samples that generate at once: on each server (default 256), or in the local engine (default: on a GPU the whole rollout, from 256 up to 1024 as memory allows; on a CPU 128)',
+      'most samples that generate at the same time: per server (default 256), or in the local engine (default: on a GPU the whole rollout, between 256 and 1024 as memory allows; on a CPU 128)',
     ),
-  requestMinutes: z.number().positive().max(10_000).default(30).describe('a request that takes longer is given up'),
+  requestMinutes: z.number().positive().max(10_000).default(30).describe('minutes before a request is cancelled'),
   patienceMinutes: z
     .number()
     .positive()
     .default(10)
-    .describe('how long no server may be reachable before the run stops, to be resumed'),
+    .describe('minutes without any reachable server before the run stops (resume continues it)'),
   weights: z
     .enum(['auto', 'directory', 'adapter'])
     .default('auto')
-    .describe('how servers get the weights: a checkpoint, or the adapter alone (auto: the adapter where there is one)'),
+    .describe(
+      'what the run sends to servers: directory (a whole checkpoint), adapter (the LoRA adapter only), or auto (the adapter if the run trains one)',
+    ),
   weightsDirectory: path
     .optional()
-    .describe('where weights for the servers are written, which must see it (default: weights in the run directory)'),
+    .describe(
+      'directory where the run writes weights for the servers; the servers must be able to read it (default: weights in the run directory)',
+    ),
   serverWeightsDirectory: z
     .string()
     .min(1)
     .optional()
-    .describe('the same directory as the servers see it, where it is mounted elsewhere'),
+    .describe('path of weightsDirectory on the machines of the servers, if it differs'),
   tolerance: z
     .number()
     .positive()
     .optional()
     .describe(
-      "largest mean difference between the servers' and the trainer's log-probabilities (default: what rounding explains)",
+      'largest allowed mean difference between the log-probabilities of servers and trainer (default: what rounding explains)',
     ),
   command: z
     .string()
     .min(1)
     .optional()
-    .describe('the program of a server that the run starts (default: as on the PATH)'),
-  flags: z.array(z.string()).default([]).describe('further flags of a server that the run starts'),
+    .describe('program of the server that the run starts (default: the one on the PATH)'),
+  flags: z.array(z.string()).default([]).describe('more flags for the server that the run starts'),
 })
 
 export type GeneratorConfig = z.output<typeof generatorSchema>

@@ -36,7 +36,7 @@ const written = (value: unknown): string => (typeof value === 'string' ? value :
  * A table in Markdown.
  *
  * @example
- * console.log(optionTable(z.strictObject({ seed: z.int().default(0).describe('of everything that is drawn') })))
+ * console.log(optionTable(z.strictObject({ seed: z.int().default(0).describe('seed of all random numbers') })))
  */
 export function optionTable(schema: z.ZodObject): string {
   const rows = configOptions(schema).map(({ name, initial, description, required }) => [

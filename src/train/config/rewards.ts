@@ -7,13 +7,9 @@ export const rewardRunShape = {
     .min(0)
     .default(10)
     .describe(
-      'how long a reward server may give no answer, or a reward file load, before the run stops, to be resumed',
+      'minutes without an answer of a reward server, or of loading a reward file, before the run stops (resume continues it)',
     ),
-  rewardWorkers: z
-    .int()
-    .min(1)
-    .default(1)
-    .describe('processes of each reward file (.ts, .js); calls are divided among them'),
+  rewardWorkers: z.int().min(1).default(1).describe('processes per reward file (.ts, .js); they share the calls'),
 }
 
 /** How the rewards of a config are loaded. */

@@ -12,25 +12,25 @@ export const preferenceSchema = z
       .enum(['dpo', 'cdpo', 'ipo', 'kto'])
       .default('dpo')
       .describe(
-        'dpo; cdpo, where labels may be wrong; ipo, which does not overfit clear pairs; kto, for labelled answers',
+        'dpo; cdpo for pairs with noisy labels; ipo, which does not overfit clear pairs; kto for responses with a label each',
       ),
-    beta: z.number().positive().default(0.1).describe('how strongly the policy is held to the reference'),
+    beta: z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference'),
     labelSmoothing: z
       .number()
       .min(0)
       .lt(0.5)
       .optional()
-      .describe('dpo and cdpo: share of the pairs whose labels are taken to be wrong (default 0; cdpo needs one)'),
+      .describe('dpo and cdpo: assumed share of pairs with a wrong label (default 0; cdpo needs a value above 0)'),
     ipoLogprobs: z
       .enum(['mean', 'sum'])
       .optional()
       .describe(
-        "ipo: log-probability of an answer is the mean over its tokens, as the method's authors and TRL do, or the sum (default mean)",
+        'ipo: log-probability of a response as the mean over its tokens (as in the paper and in TRL) or as the sum (default mean)',
       ),
-    desirableWeight: weight.describe('kto: what a desirable answer counts (default 1)'),
-    undesirableWeight: weight.describe('kto: what an undesirable answer counts (default 1)'),
-    reference: path.optional().describe('the model that the policy is held to (default: the policy as it starts)'),
-    optimizer: optimizerSchema(1e-6).describe('learning rate and AdamW'),
+    desirableWeight: weight.describe('kto: loss weight of desirable responses (default 1)'),
+    undesirableWeight: weight.describe('kto: loss weight of undesirable responses (default 1)'),
+    reference: path.optional().describe('the reference model (default: the model before training)'),
+    optimizer: optimizerSchema(1e-6).describe('learning rate, schedule and AdamW options'),
   })
   .superRefine(refuseContradictions)
   .superRefine((config, context) => {

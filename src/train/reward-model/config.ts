@@ -7,10 +7,12 @@ import { refuseContradictions, supervisedShape } from '../supervised/config.js'
 export const rewardModelSchema = z
   .strictObject({
     ...supervisedShape,
-    model: supervisedShape.model.describe('a language model, which gets a new head, or a reward model that goes on'),
+    model: supervisedShape.model.describe(
+      'a language model (it gets a new reward head), or a reward model to train further',
+    ),
     ...rewardModelLossSchema.shape,
-    freezeBackbone: z.boolean().default(false).describe('train the head alone'),
-    optimizer: optimizerSchema(1e-5).describe('learning rate and AdamW'),
+    freezeBackbone: z.boolean().default(false).describe('train only the head'),
+    optimizer: optimizerSchema(1e-5).describe('learning rate, schedule and AdamW options'),
   })
   .superRefine(refuseContradictions)
   .superRefine(({ rankingWeight, contrastiveWeight }, context) => {

@@ -11,8 +11,8 @@ export const sftSchema = z
     packing: z
       .enum(['on', 'off'])
       .default('on')
-      .describe('on: rows of unequal length lie one after another without padding; changes speed, no result'),
-    optimizer: optimizerSchema(2e-5).describe('learning rate and AdamW'),
+      .describe('on: pack rows of unequal length without padding; affects speed, not results'),
+    optimizer: optimizerSchema(2e-5).describe('learning rate, schedule and AdamW options'),
   })
   .superRefine(refuseContradictions)
 

@@ -8,7 +8,7 @@ const { trainOn: _, ...rowOptionsShape } = dataOptionsShape
 
 export const supervisedShape = {
   ...modelShape,
-  data: dataSchema.describe('the rows to train on: a file or a pattern, a source with its settings, or a list of them'),
+  data: dataSchema.describe('training data: a file or a glob pattern, a source with settings, or a list of these'),
   ...rowOptionsShape,
   ...epochShape,
   ...runShape,
