@@ -42,7 +42,7 @@ export async function openDataset<K extends ExampleKind>(
 ): Promise<Dataset<K>> {
   const { validationData, validationShare, baseDirectory } = options
   if (validationData !== undefined && validationShare > 0)
-    throw new DataError('validationData and validationShare: held-out rows come from one of them; leave the other out')
+    throw new DataError('validationData and validationShare: give only one of them')
   const found = await findSourceFiles(spec, baseDirectory)
   const { checkPrompt } = options
   const settings = {
@@ -55,7 +55,7 @@ export async function openDataset<K extends ExampleKind>(
     if (validationData !== undefined) {
       const files = await findSourceFiles(validationData, baseDirectory)
       if (files.sources.some(({ weight }) => weight !== undefined))
-        throw new DataError('validationData: its rows are visited once each; leave weight out')
+        throw new DataError('validationData: weight has no meaning here (each row is used once); remove it')
       held = await RowStore.open(kind, files, { ...settings, heldOutShare: 0 })
       if (held.rows === 0) throw empty(held, 'validationData')
     }
@@ -69,7 +69,7 @@ export async function openDataset<K extends ExampleKind>(
     if (dataset.report.train === 0) throw empty(store, 'data')
     if (validationShare > 0 && store.heldOut.length === 0)
       throw new DataError(
-        `validationShare ${validationShare} of ${store.rows} rows is none; raise it, or give validationData`,
+        `validationShare: ${validationShare} of ${store.rows} rows is less than one row; raise it, or give validationData`,
       )
     return dataset
   } catch (error) {
@@ -83,7 +83,7 @@ function empty(store: RowStore<ExampleKind>, what: string): DataError {
   if (store.rows > 0)
     return new DataError(`${what}: all ${store.rows} rows of ${files} are held out; lower validationShare`)
   const skipped = Object.entries(store.skipped).map(([reason, count]) => `${count} ${reason}`)
-  return new DataError(`${what}: no rows in ${files}${skipped.length > 0 ? ` (left out: ${skipped.join(', ')})` : ''}`)
+  return new DataError(`${what}: no rows in ${files}${skipped.length > 0 ? ` (skipped: ${skipped.join(', ')})` : ''}`)
 }
 
 class OpenDataset<K extends ExampleKind> implements Dataset<K> {
@@ -188,7 +188,7 @@ function checkTemplate(tokenizer: Tokenizer, store: RowStore<ExampleKind>, optio
     options.systemPrompt !== undefined ? 'systemPrompt is set' : store.hasMessages ? 'the data has messages' : undefined
   if (why !== undefined)
     throw new DataError(
-      `${tokenizer.dir}: no chat template, and ${why}; give it one (chatTemplate: chatml, or a file of Jinja), or give the data as text`,
+      `${tokenizer.dir}: no chat template, and ${why}; set one (chatTemplate: chatml, or a Jinja file), or give the data as text`,
     )
 }
 

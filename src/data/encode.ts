@@ -76,8 +76,8 @@ async function encodeConversation(
   if (options.trainOn === 'all') mask.fill(1)
   mask[0] = 0
   if (mask.includes(1)) return { kind: 'example', example: { ids, mask, truncated }, truncated }
-  if (!truncated) return dropped('nothing-to-train', 'no token of it would be trained')
-  return dropped('overlong', `${whole.length} tokens, and none of the first ${maxLength} would be trained`)
+  if (!truncated) return dropped('nothing-to-train', 'it has no trained token')
+  return dropped('overlong', `${whole.length} tokens, and none of the first ${maxLength} is a trained token`)
 }
 
 async function maskedIds(row: ConversationRow, options: EncodeOptions): Promise<{ ids: Int32Array; mask: Uint8Array }> {
@@ -188,7 +188,7 @@ async function fitBefore(
 const dropped = (reason: string, message: string) => ({ kind: 'dropped' as const, reason, message })
 
 const tooLong = (length: number, maxLength: number) =>
-  dropped('overlong', `${length} tokens, more than the ${maxLength} of maxLength`)
+  dropped('overlong', `${length} tokens, more than maxLength (${maxLength})`)
 
 function joined(first: Int32Array, second: Int32Array): Int32Array {
   const whole = new Int32Array(first.length + second.length)

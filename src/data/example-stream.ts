@@ -43,7 +43,7 @@ export class Counts implements ExampleCounts {
 export function whyEmpty({ dropped, firstDropped }: ExampleCounts): string {
   const reasons = Object.entries(dropped).map(([reason, count]) => `${reason} ${count}`)
   const advice = dropped.overlong === undefined ? '' : '; raise maxLength, or shorten the rows'
-  return `every example is left out (${reasons.join(', ')}; the first: ${firstDropped})${advice}`
+  return `every example is skipped (${reasons.join(', ')}; the first: ${firstDropped})${advice}`
 }
 
 export class ShuffledStream<E> implements ExampleStream<E> {
@@ -67,7 +67,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
   seek({ epoch, position }: DataCursor): void {
     if (!Number.isInteger(epoch) || epoch < 0 || !Number.isInteger(position) || position < 0 || position >= this.size)
       throw new DataError(
-        `there is no place ${position} in epoch ${epoch} of this data, which has ${this.size} examples; it is not the data that the run began with`,
+        `epoch ${epoch} has no example ${position}: the data has ${this.size} examples; it has changed since the run started`,
       )
     this.#cursor = { epoch, position }
     this.#ahead = []

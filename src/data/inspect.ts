@@ -182,7 +182,7 @@ function likeliestKind(rows: readonly FirstRow[]): ExampleKind {
   if (fits[most]! > 0) return kinds[most]!
   const columns = isObject(rows[0]!.value) ? Object.keys(rows[0]!.value).join(', ') : ''
   throw new DataError(
-    `rows are of no kind that is known; the first has ${columns || 'no columns'}. Say which column is which (columns), such as prompt=question, or which kind it is (kind) to see what is wrong`,
+    `the kind of the rows is unknown; the first row has ${columns || 'no columns'}. Name the columns (columns), such as prompt=question, or set the kind (kind) to see what is wrong`,
   )
 }
 

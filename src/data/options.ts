@@ -42,7 +42,7 @@ export const dataOptionsShape = {
     ),
   promptTemplate: z
     .string()
-    .refine(text => text.includes('{prompt}'), 'expected {prompt} somewhere in it')
+    .refine(text => text.includes('{prompt}'), 'expected a text that contains {prompt}')
     .optional()
     .describe(
       'template of a prompt, such as "Question: {prompt}"; {name} inserts another column, {{ and }} are braces',

@@ -66,7 +66,7 @@ export async function readPrompts<Row = DataRow>(
     if (row.id !== undefined) {
       const first = ids.get(row.id)
       if (first !== undefined)
-        bad.add(where, `id: ${JSON.stringify(row.id)} is that of ${first} already; ids are unique`)
+        bad.add(where, `id: ${JSON.stringify(row.id)} is already the id of ${first}; ids must be unique`)
       ids.set(row.id, where)
     }
     const prompt = toPrompt(located, schema, options.columns ?? {})
@@ -114,13 +114,13 @@ function promptOf(fields: RowFields, { prompt: given }: PromptColumns): Read<str
     return {
       message:
         given === undefined
-          ? `no prompt: expected a column prompt, messages or input; say which of ${columns} it is`
+          ? `no prompt: expected a column prompt, messages or input; set columns to choose one of ${columns}`
           : `${given}: missing; the row has ${columns}`,
     }
   }
   const { column, value } = fields.textOrList(name)
   if (typeof value === 'string')
-    return value.trim() === '' ? { message: `${column}: empty; give it text, or leave the row out` } : { value }
+    return value.trim() === '' ? { message: `${column}: empty; add text, or remove the row` } : { value }
   if (Array.isArray(value) && value.length > 0 && value.every(isMessage)) return { value: readMessages(column, value) }
   return { message: `${column}: expected a text, or a list of messages with a role and a content` }
 }
@@ -128,8 +128,8 @@ function promptOf(fields: RowFields, { prompt: given }: PromptColumns): Read<str
 function labelOf(fields: RowFields, { label: given }: PromptColumns): Read<string | undefined> {
   const { column, value } = fields.find('label')
   if (value === undefined)
-    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its label` }
-  return typeof value === 'string' ? { value } : { message: `${column}: expected a text, the name of a recipe` }
+    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs a label` }
+  return typeof value === 'string' ? { value } : { message: `${column}: expected the name of a recipe as text` }
 }
 
 function referenceOf(
@@ -138,7 +138,7 @@ function referenceOf(
 ): Read<string | readonly string[] | undefined> {
   const { column, value } = fields.find('reference')
   if (value === undefined)
-    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs its reference` }
+    return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs a target` }
   const text = (one: unknown) => typeof one === 'string' || typeof one === 'number'
   if (text(value)) return { value: String(value) }
   if (Array.isArray(value) && value.every(text)) return { value: value.map(String) }

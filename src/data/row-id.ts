@@ -32,7 +32,7 @@ export function hashRow(row: DataRow): RowHash {
 function canonical(value: unknown, depth = 0): string {
   if (typeof value === 'string') return `s${value.length}:${value}`
   if (typeof value !== 'object' || value === null) return `${String(value)};`
-  if (depth === maxDepth) throw new RowProblem(`the row nests deeper than ${maxDepth} levels; no format does`)
+  if (depth === maxDepth) throw new RowProblem(`the row is nested deeper than ${maxDepth} levels`)
   if (Array.isArray(value)) return `[${value.map(one => canonical(one, depth + 1)).join('')}]`
   let text = '{'
   for (const key of Object.keys(value).sort()) {

@@ -105,7 +105,7 @@ export class RowStore<K extends ExampleKind> {
     const read = readRowAs(this.kind, located, options)
     const example = read.kind === 'row' ? read.examples[part] : undefined
     if (read.kind !== 'row' || example === undefined)
-      throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
+      throw new DataError(`${where}: the row has changed; do not change the file during the run`)
     const times = this.#repeats.get(row)
     const promptId = `${read.hash.hex}${times === undefined ? '' : `#${times}`}${part === 0 ? '' : `.${part}`}`
     return { row: example, where, promptId }
@@ -185,8 +185,8 @@ export class RowStore<K extends ExampleKind> {
     if (this.#bad.count <= maxBadRows) return
     throw this.#bad.error(
       maxBadRows === 0
-        ? 'Mend them, or set maxBadRows to leave up to so many out.'
-        : `More than the ${maxBadRows} of maxBadRows: mend them, or raise it.`,
+        ? 'Fix them, or set maxBadRows to skip up to that many.'
+        : `That is more than maxBadRows (${maxBadRows}): fix them, or raise it.`,
     )
   }
 

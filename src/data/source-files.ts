@@ -29,17 +29,17 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
     if (there?.isDirectory())
       throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`)
     if (there && !there.isFile())
-      throw new DataError(`${path} is a pipe or a device; its rows are read more than once: write them to a file first`)
+      throw new DataError(`${path} is a pipe or a device, and rows are read more than once: write them to a file first`)
     const literal = there !== undefined || !isPattern(path)
     const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
     if (found.length === 0)
       throw new DataError(
-        `${path}: no file has such a name${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`,
+        `${path}: no file matches${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`,
       )
     for (const file of found) {
       const first = files.find(other => other.path === file)
       if (first)
-        throw new DataError(`${first.shown} is given twice; give it once, with weight: 2 to visit its rows twice`)
+        throw new DataError(`${first.shown} is given twice; give it once, with weight: 2 to use its rows twice`)
       files.push({ path: file, shown: shownPath(file, baseDirectory), source })
     }
   }

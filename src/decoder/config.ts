@@ -126,7 +126,7 @@ function parseArchitecture(raw: Raw, file: string): { family: Family; head: Head
   ])
   if (name === undefined)
     throw new ModelError(
-      `${file}: there is no "architectures" to say what the weights are` +
+      `${file}: "architectures" is missing, so the kind of the model is unknown` +
         `${type == null ? '' : ` (model_type is ${shown(type)})`}; supported are ${supported.join(', ')}`,
     )
   for (const family of families) {
@@ -201,7 +201,7 @@ function refuseUnsupported(read: Fields, file: string, { slidingWindow, defaults
   const windowed = slides && typeof window === 'number'
   if (windowed && window < context)
     refuse(
-      `a sliding window (${window}) shorter than the context (${context}) is not supported; lower max_position_embeddings to use the model within it`,
+      `a sliding window (${window}) shorter than the context (${context}) is not supported; lower max_position_embeddings to the window to use the model`,
     )
   if (read.layer_types) {
     const other = read.layer_types.find(type => type !== 'full_attention')

@@ -55,7 +55,7 @@ export class LayerRopeTables {
     const bytes = positions * config.headDim * 4
     if (bytes > mostTableBytes)
       throw new RangeError(
-        `rotations of ${positions} positions take ${(bytes / 1e9).toFixed(1)} GB; give the engine a smaller maxLength`,
+        `rotary tables of ${positions} positions need ${(bytes / 1e9).toFixed(1)} GB; lower maxLength of the engine`,
       )
     this.rotating = unscoped(() => ropeTables(config, positions, device))
     this.still =

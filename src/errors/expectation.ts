@@ -8,7 +8,7 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   array: 'a list',
   tuple: 'a list',
-  object: 'options by name',
+  object: 'an object of options',
   record: 'values by name',
 }
 

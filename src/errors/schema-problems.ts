@@ -48,7 +48,7 @@ export function schemaProblems(
 function meant(key: string, known: readonly string[], otherWords: Readonly<Record<string, string>>): string {
   const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
   if (known.includes(camel)) return `; did you mean ${camel}?`
-  const here = (word: string): string => `; it is ${otherWords[word]} here`
+  const here = (word: string): string => `; use ${otherWords[word]}`
   if (Object.hasOwn(otherWords, camel)) return here(camel)
   const near = nearest(camel, [...known, ...Object.keys(otherWords)])
   if (near === undefined) return ''

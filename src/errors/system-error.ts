@@ -12,13 +12,13 @@ const common: Readonly<Record<string, string>> = {
   ENFILE: 'the machine has too many open files',
   EIO: 'the disk reports an error (EIO)',
   EROFS: 'the file system is read-only; choose another directory',
-  ENOSPC: 'the disk is full: no space left there (free some, or choose another directory)',
-  EDQUOT: 'your disk quota is used up: no space left there (free some, or choose another directory)',
+  ENOSPC: 'the disk is full: no space left (free some, or choose another directory)',
+  EDQUOT: 'your disk quota is used up: no space left (free some, or choose another directory)',
 }
 
 const reading: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or directory',
-  EISDIR: 'it is a directory, and a file is needed',
+  EISDIR: 'it is a directory; expected a file',
   EACCES: 'no permission to read it',
   EPERM: 'no permission to read it',
 }
@@ -26,8 +26,8 @@ const reading: Readonly<Record<string, string>> = {
 const writing: Readonly<Record<string, string>> = {
   ENOENT: 'its directory does not exist',
   EISDIR: 'a directory has that name',
-  EACCES: 'no permission to write there; choose another directory, or change its permissions',
-  EPERM: 'no permission to write there; choose another directory, or change its permissions',
+  EACCES: 'no permission to write; choose another directory, or change its permissions',
+  EPERM: 'no permission to write; choose another directory, or change its permissions',
   EPIPE: 'its reader has gone',
 }
 

@@ -40,7 +40,7 @@ export interface BleuOptions {
  */
 export function corpusBleu(corpus: readonly Compared[], options: BleuOptions = {}): Bleu {
   const { tokenizer: asked = 'auto', orders: counted = 'all' } = options
-  if (corpus.length === 0) throw new RangeError('BLEU of no texts: give at least one')
+  if (corpus.length === 0) throw new RangeError('BLEU: expected at least one text')
   const tokenizer = asked === 'auto' ? bleuTokenizerFor(corpus.flatMap(({ references }) => references)) : asked
   const correct = new Array<number>(orders).fill(0)
   const total = new Array<number>(orders).fill(0)

@@ -58,7 +58,7 @@ export const evaluationSchema = z
   .strictObject(evaluationShape)
   .refine(({ samples, temperature }) => samples === 1 || temperature !== 0, {
     path: ['temperature'],
-    error: 'at 0 all samples of a prompt are the same; raise it, or ask for one sample',
+    error: 'with temperature 0 all samples of a prompt are equal; raise it, or set samples to 1',
   })
 
 export type EvaluationConfig = z.output<typeof evaluationSchema>

@@ -8,7 +8,7 @@ export function passAtK({ total, correct, k }: { total: number; correct: number;
   if (!Number.isInteger(k) || k < 1 || k > total)
     throw new RangeError(`pass@${k} of ${total} answers: k should be from 1 to the number of answers`)
   if (!Number.isInteger(correct) || correct < 0 || correct > total)
-    throw new RangeError(`${correct} of ${total} answers cannot be right`)
+    throw new RangeError(`${correct} correct answers of ${total} is impossible`)
   let allWrong = 1
   // As a product: binomial coefficients of many answers are too large for a number.
   for (let i = 0; i < k; i++) allWrong *= Math.max(0, total - correct - i) / (total - i)

@@ -36,7 +36,7 @@ export function plotEvaluation({ evaluation, answers }: EvaluationResult): Drawi
     ...some('ROUGE-L', one => one.rougeL && 100 * one.rougeL.fmeasure),
   ]
   const panels: BarPanel[] = [
-    { title: 'perplexity', groups: some("of the assistant's tokens", one => one.perplexity?.value) },
+    { title: 'perplexity', groups: some('of the tokens of the assistant', one => one.perplexity?.value) },
     { title: 'share, with 95 % intervals', groups: shares },
     {
       title: 'rewards: share of the answers',

@@ -73,7 +73,7 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
     const measured = new Set(wanted.filter(metric => leftOut[metric] === undefined))
     if (measured.size === 0)
       throw new InputError(
-        `nothing can be measured:\n${Object.entries(leftOut)
+        `no metric can be measured:\n${Object.entries(leftOut)
           .map(([name, why]) => `${name}: ${why}`)
           .join('\n')}`,
       )
@@ -114,7 +114,7 @@ async function inspectModels({ model, adapter, reference, chatTemplate }: Evalua
     })
     if (tokenizer.vocabSize > vocabSize)
       throw new InputError(
-        `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; they do not belong together`,
+        `${one.name}: ${one.directory}: the tokenizer has ${tokenizer.vocabSize} tokens, the model only ${vocabSize}; use the tokenizer of the model`,
       )
     found.push({ ...one, context, vocabSize, tokenizer })
   }
@@ -214,14 +214,14 @@ function missing(
     noPrompts ??
     (prompts.some(({ references }) => references.length > 0)
       ? undefined
-      : 'no row has a reference: a column reference or completion, or messages that end with the assistant')
+      : 'no row has a target: a column reference or completion, or messages that end with the assistant')
   const why: Record<EvaluationMetric, string | undefined> = {
     perplexity: problems.conversations,
     reward: noReward,
     accuracy:
       noReward ??
       (rewards?.judge === 'model' && config.correctAt === undefined
-        ? 'scores of a model are not right or wrong; correctAt says from where on they are'
+        ? 'scores of a reward model are neither correct nor wrong; set correctAt to the lowest correct score'
         : undefined),
     winRate: noReward ?? (config.reference === undefined ? 'no reference model is given' : undefined),
     bleu: noTexts,

@@ -25,7 +25,7 @@ export async function readPrompts(
 function toPrompt(example: PromptExample): EvaluationPrompt {
   const { prompt, reference, row, where } = example
   const { asked, said } = typeof prompt === 'string' ? { asked: prompt, said: undefined } : beforeAnswer(prompt)
-  if (asked.length === 0) throw new InputError(`${where}: no prompt before what the assistant says`)
+  if (asked.length === 0) throw new InputError(`${where}: expected a prompt before the message of the assistant`)
   const column = answerColumns.map(name => row[name]).find(value => typeof value === 'string')
   const references = [reference ?? said ?? column ?? []].flat() as readonly string[]
   return { ...example, prompt: asked, references }

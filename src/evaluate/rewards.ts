@@ -38,11 +38,11 @@ export async function prepareRewards(
   if (typeof reward === 'object') return loadedRewards({ ...shared, ...reward })
   if (!existsSync(reward))
     throw new InputError(
-      `reward: ${reward}: there is no such file; expected a module that exports a reward, a description of sources, or a reward model's directory`,
+      `reward: ${reward}: there is no such file; expected a module that exports a reward, a file that lists reward sources, or the directory of a reward model`,
     )
   if (!(await stat(reward)).isDirectory()) return loadedRewards(await loadRewardOptions(reward, { ...shared, device }))
   if ((await readConfig(reward)).head !== 'score')
-    throw new InputError(`reward: ${reward} is a language model; a reward model has a score head`)
+    throw new InputError(`reward: ${reward} is a language model; expected a reward model (with a score head)`)
   await inspectModel(reward, { role: 'reward' })
   const own = await Tokenizer.load(reward)
   let opened: RewardComputationEngine | undefined

@@ -26,7 +26,7 @@ export function rougeL({ hypothesis, references }: Compared): Rouge {
 
 /** The mean over texts. */
 export function meanRougeL(corpus: readonly Compared[]): Rouge {
-  if (corpus.length === 0) throw new RangeError('ROUGE of no texts: give at least one')
+  if (corpus.length === 0) throw new RangeError('ROUGE: expected at least one text')
   const scores = corpus.map(rougeL)
   const mean = (name: keyof Rouge): number => scores.reduce((sum, one) => sum + one[name], 0) / scores.length
   return { precision: mean('precision'), recall: mean('recall'), fmeasure: mean('fmeasure') }

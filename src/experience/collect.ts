@@ -89,7 +89,7 @@ export class RewardsLostError extends WhetstoneError {
       `no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`,
       {
         remedy:
-          'Mend the reward, or its server. A run goes on with --resume (and --allow-change rewards, where a file of rewards was changed): it keeps the samples and asks for their rewards again.',
+          'Fix the reward or its server, then resume with --resume (and --allow-change rewards if a reward file changed): the run keeps the samples and computes their rewards again.',
       },
     )
   }
@@ -110,7 +110,7 @@ export function withoutStale(collected: Collected, oldest: PolicyVersion | undef
           sample: sample.sample,
           stage: 'generation',
           reason: 'stale',
-          message: `its group began with version ${age} of the policy, and ${oldest} is the oldest that may be trained on`,
+          message: `its group started with policy version ${age}, and the oldest allowed version is ${oldest}`,
         })
   }
   if (dropped.length === 0) return collected
@@ -244,7 +244,7 @@ export class Collector {
         else if (decision.kind === 'complete') one.state = 'whole'
         else {
           one.state = 'incomplete'
-          this.dropGroup(one, 'group-incomplete', `${decision.lost} of its samples were lost`)
+          this.dropGroup(one, 'group-incomplete', `${decision.lost} of its samples failed`)
         }
       }
       if (wanted.length === 0) return

@@ -15,7 +15,7 @@ const structuredSchema = z.discriminatedUnion('kind', [
 ])
 
 /** What an engine must be to hold responses to a form. */
-export const structuredNeeds = 'vLLM 0.11 or later can, and SGLang with a grammar backend'
+export const structuredNeeds = 'use vLLM 0.11 or later, or SGLang with a grammar backend'
 
 /** How responses are sampled; may also be given for one call. */
 export const generationShape = {
@@ -118,7 +118,7 @@ export type GenerationOptions = Partial<z.input<z.ZodObject<typeof generationSha
 export class ExperienceConfigError extends InputError {
   override readonly name = 'ExperienceConfigError'
   constructor(readonly problems: readonly string[]) {
-    super(problems.length === 1 ? problems[0]! : `the config cannot be used:\n  ${problems.join('\n  ')}`)
+    super(problems.length === 1 ? problems[0]! : `the config has mistakes:\n  ${problems.join('\n  ')}`)
   }
 }
 
@@ -133,7 +133,7 @@ const otherWords: Readonly<Record<string, string>> = {
     ].map(name => [name, name]),
   ),
   klCtl: 'klController',
-  strategy: 'the options of the maker, with a generator in place of its engine,',
+  strategy: 'the options of the maker, with a generator instead of an engine,',
   inferenceEngine: 'generator',
   maxTokens: 'maxNewTokens',
   minTokens: 'minNewTokens',
@@ -159,7 +159,7 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
   const problems = advantageOptionProblems(config).map(({ option, message }) => `${option}: ${message}`)
   if (config.advantageEstimator === 'gae' && !parts.critic)
     problems.push(
-      "advantageEstimator: gae needs a critic's values and none was given; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm, which need none",
+      'advantageEstimator: gae needs a critic; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm',
     )
   if (config.minNewTokens > config.maxNewTokens)
     problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
@@ -175,10 +175,10 @@ function equalSampleProblems(config: ExperienceConfig): string[] {
   if (!comparing) return []
   if (nSamplesPerPrompt === 1 && dynamicSampling)
     return [
-      'dynamicSampling: it drops prompts whose samples all earn the same, which is every prompt with one sample; set nSamplesPerPrompt to 2 or more, or leave it out',
+      'dynamicSampling: drops prompts with equal rewards, and with one sample per prompt that is every prompt; set nSamplesPerPrompt to 2 or more, or turn it off',
     ]
-  const compares = `all samples of a prompt are the same, and ${comparing} compares them`
-  if (topK === 1) return [`topK: at 1 ${compares}; raise it, or leave it out`]
-  if (temperature === 0 && !useFire) return [`temperature: at 0 ${compares}; raise it, as to 1`]
+  const compares = `all samples of a prompt are equal, and ${comparing} compares them`
+  if (topK === 1) return [`topK: with 1 ${compares}; raise it, or remove it`]
+  if (temperature === 0 && !useFire) return [`temperature: with 0 ${compares}; raise it, for example to 1`]
   return []
 }

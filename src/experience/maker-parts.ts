@@ -17,7 +17,7 @@ const parts: Readonly<Record<string, Part>> = {
   tokenizer: { method: 'encode', expected: 'a tokenizer, such as await Tokenizer.load(directory)', needed: 'always' },
   generator: {
     method: 'generate',
-    expected: 'what samples, such as new LocalEngine(actor, { tokenizer })',
+    expected: 'a generator, such as new LocalEngine(actor, { tokenizer })',
     needed: 'always',
   },
   critic: { method: 'score', expected: model('value'), needed: 'optional' },

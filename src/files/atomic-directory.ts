@@ -121,7 +121,7 @@ async function refuseForeign(target: string, replaces: (entry: string) => boolea
   if (foreign.length === 0) return
   const more = foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''
   throw new InputError(
-    `${target} holds ${foreign.slice(0, 3).join(', ')}${more}, which would be lost with it; give a directory of its own`,
+    `${target} contains ${foreign.slice(0, 3).join(', ')}${more}, and writing would delete it; choose another directory`,
   )
 }
 

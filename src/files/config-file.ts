@@ -42,7 +42,7 @@ async function readYaml(file: string): Promise<unknown> {
   } catch (cause) {
     // Too many aliases of aliases are a ReferenceError of the parser, too many brackets end its stack.
     if (cause instanceof ReferenceError)
-      throw new InputError(`${file}: its aliases stand for too much; write the values out`, { cause })
+      throw new InputError(`${file}: its YAML aliases expand to too much; write the values out`, { cause })
     if (cause instanceof RangeError) throw nestedTooDeeply(file, cause)
     throw cause
   }
@@ -78,5 +78,5 @@ function refuseEndless(file: string, value: unknown, depth = 0): void {
 }
 
 function nestedTooDeeply(file: string, cause?: unknown): InputError {
-  return new InputError(`${file}: nested more than ${deepest} levels deep, or a value that holds itself`, { cause })
+  return new InputError(`${file}: nested more than ${deepest} levels deep, or a value contains itself`, { cause })
 }

@@ -21,7 +21,7 @@ export async function makeDirectory(path: string): Promise<void> {
   const parent = dirname(resolve(path))
   if (parent !== resolve(path)) await makeDirectory(parent)
   if ((await make()) === 'no parent')
-    throw new InputError(`${path}: no directory can be made there; choose another place`)
+    throw new InputError(`${path}: cannot create a directory; choose another place`)
 }
 
 function isDirectory(path: string): Promise<boolean> {

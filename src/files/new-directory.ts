@@ -11,7 +11,7 @@ export async function checkNewDirectory(path: string): Promise<void> {
   const found = await nearest(resolve(path), path)
   const { type } = await statfs(found)
   if (found !== resolve(path) && kernelFileSystems.has(type))
-    throw new InputError(`${path}: no directory can be made there; choose another place`)
+    throw new InputError(`${path}: cannot create a directory; choose another place`)
   await access(found, constants.W_OK).catch((cause: NodeJS.ErrnoException) => {
     throw new InputError(`${path}: ${systemProblem(cause, 'write')}`, { cause })
   })

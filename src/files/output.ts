@@ -48,7 +48,7 @@ export async function openOutput(path: string, options: OutputOptions): Promise<
   for (const directory of options.directories) {
     const inside = await realpath(directory).catch(() => resolve(directory))
     if (target.startsWith(inside + sep))
-      throw new InputError(`${path} lies in ${directory}, which it has no place in; give the output another directory`)
+      throw new InputError(`${path} is inside the input directory ${directory}; choose another output`)
   }
   return {
     name: path,
@@ -88,7 +88,7 @@ function standardOutput(): Output {
   return {
     name,
     kind: 'stream',
-    interrupted: `What ${name} got is incomplete.`,
+    interrupted: `The output to ${name} is incomplete.`,
     async write(content) {
       const { stdout } = process
       // The error comes to the write that failed; without a listener it would also end the process.
@@ -115,7 +115,7 @@ function pathStream(path: string): Output {
   return {
     name: path,
     kind: 'stream',
-    interrupted: `What ${path} got is incomplete.`,
+    interrupted: `The output to ${path} is incomplete.`,
     async write(content, { signal }) {
       const handle = await openForReader(path, signal).catch(attribute)
       try {

@@ -31,7 +31,7 @@ export function rmsNormKernel(dtype: FusedDType, composed: Norms): Norms {
   const forWeight = (weight: Tensor): Norms => {
     if (weight.ref < 0)
       throw new ArgumentError(
-        'the weight of a norm must exist when it is recorded; capture it instead of passing it in',
+        'the weight of a norm must exist when the program is recorded; capture it instead of passing it in',
       )
     const { shape, dtype: given } = weight
     const [hidden] = shape

@@ -12,7 +12,7 @@ export async function choosePort(host: string, port: number | undefined): Promis
       const reason =
         error.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use`
-          : `${host}: cannot be listened at (${error.code})`
+          : `${host}: cannot listen on this address (${error.code})`
       reject(new LaunchError(reason, { cause: error }))
     })
     probe.listen({ host, port: port ?? 0, exclusive: true }, () => {

@@ -180,7 +180,7 @@ async function answers(url: string, headers: Record<string, string>): Promise<bo
 }
 
 const otherVersion = (type: EngineType): string =>
-  `This version has other flags than those a run needs. Start it by hand, and name it in generator.urls: docs/${type}.md has the flags and versions.`
+  `This version does not know the flags a run needs. Start the server by hand and name it in generator.urls; docs/${type}.md lists flags and versions.`
 
 const describe = ({ code, signal }: ServerExit): string => (signal === null ? `exit code ${code}` : signal)
 

@@ -48,7 +48,7 @@ const number = (field: string, test: (given: number) => boolean, expected: strin
 export function unknownTarget(name: unknown): string {
   const why =
     name === 'lm_head' || name === 'embed_tokens'
-      ? ': an adapter changes the projections inside layers, not the embedding or the output matrix'
+      ? ': adapters are only supported on the projections inside layers, not on the embedding or the output matrix'
       : ''
   return `target module ${shown(name)} is not supported${why}; supported are ${projections.join(', ')}`
 }

@@ -129,7 +129,7 @@ export class Adapter {
       }
       if (left.size > 0)
         throw new ModelError(
-          `${directory}: the adapter holds tensors that no target module takes: ${[...left].slice(0, 5).join(', ')}`,
+          `${directory}: the adapter has tensors that belong to no target module: ${[...left].slice(0, 5).join(', ')}`,
         )
     } catch (error) {
       for (const { a, b } of pairs.values()) {
@@ -204,7 +204,7 @@ export class Adapter {
 export async function inspectAdapter(directory: string): Promise<AdapterOptions> {
   await recoverDirectory(directory)
   const path = join(directory, configFile)
-  if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT's format`)
+  if (!existsSync(path)) throw new ModelError(`${directory} has no ${configFile}; expected an adapter in PEFT format`)
   return parseAdapterConfig(await readJson(path), path).options
 }
 

@@ -90,7 +90,7 @@ export class BatchRunner {
       throw new RangeError(`a temperature is positive, and it and its inverse are float32 numbers, got ${temperature}`)
     for (const [i, sequence] of sequences.entries()) {
       const ids = idsOf(sequence)
-      if (mediaOf(sequence).length > 0) throw new ModelError(`sequence ${i} has media, and this model takes text alone`)
+      if (mediaOf(sequence).length > 0) throw new ModelError(`sequence ${i} has media, and this model takes only text`)
       if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
       if (ids.length > context)
         throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)
@@ -126,7 +126,7 @@ export class BatchRunner {
   private adapts(adapter: 'on' | 'off'): boolean {
     const { merged } = this.weights
     if (merged && adapter === 'off')
-      throw new ModelError('the adapter was merged into the weights for good; they cannot score without it')
+      throw new ModelError('the adapter was merged into the weights permanently; cannot score without it')
     return this.weights.adapter !== undefined && !merged && adapter === 'on'
   }
 

@@ -61,8 +61,8 @@ export async function exportModel(
   if (!exportsOf(model.weights).includes(what))
     throw new ModelError(
       merged
-        ? `the adapter was merged into the weights for good: there is no ${what} to write, only what: 'model'`
-        : `this model has no adapter: there is no ${what} to write, only what: 'model'`,
+        ? `the adapter was merged into the weights permanently: cannot write what: '${what}', only what: 'model'`
+        : `this model has no adapter: cannot write what: '${what}', only what: 'model'`,
     )
   let sizes = { parameters: 0, bytes: 0 }
   await writeDirectoryAtomic(

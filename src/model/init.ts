@@ -145,11 +145,11 @@ export async function initModel(options: InitModelOptions): Promise<{ parameters
 async function refuseToOverwrite(directory: string): Promise<void> {
   const found = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
-    throw new ModelError(`${directory}: expected a directory that is empty or does not exist yet`, { cause: error })
+    throw new ModelError(`${directory}: expected an empty directory or a new path`, { cause: error })
   })
   if (found.length > 0)
     throw new ModelError(
-      `${directory} is not empty; nothing is overwritten. Give another directory or remove this one.`,
+      `${directory} is not empty. Give another directory or remove this one.`,
     )
 }
 

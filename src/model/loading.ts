@@ -113,7 +113,7 @@ async function readShape<R extends Role>(
   const config = await fitToCheckpoint(directory, await readConfig(directory))
   const role = wanted ?? ((config.head === 'language' ? 'language' : 'reward') as R)
   if (role === 'language' && config.head === 'score')
-    throw new ModelError(`${directory} holds a reward model, which has no logits`)
+    throw new ModelError(`${directory} is a reward model and has no logits; expected a language model`)
   return { config, role, weights: weightMap(config.decoder, headOf(role)) }
 }
 

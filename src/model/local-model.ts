@@ -219,7 +219,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.turns.pass('forwardBackward()', async () => {
       this.weights.refuseUnusable()
       if (this.weights.merged)
-        throw new ModelError('the adapter was merged into the weights for good; it cannot be trained any more')
+        throw new ModelError('the adapter was merged into the weights permanently and cannot be trained')
       const call = this.accumulation.begin(sequences, options)
       try {
         await this.backpropagate(call, lossGradient)
@@ -359,7 +359,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.turns.alone('saveState()', async () => {
       this.weights.refuseUnusable()
       if (!this.accumulation.empty)
-        throw new ModelError('gradients that wait for a step are not part of a state; step() or zeroGrad() first')
+        throw new ModelError('a saved state does not include pending gradients; call step() or zeroGrad() first')
       const { version, seed, weights, optimizer } = this
       const training = await this.training()
       await writeState(directory, {
@@ -382,7 +382,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
         optimizer: () => this.emptyOptimizer().state(),
       })
       try {
-        const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load a state again`
+        const failure = `loadState(${JSON.stringify(directory)}) failed part-way, and the weights are now a mix; load a state again`
         await this.weights.rewrite(() => state.read(), failure)
         if (!state.hasOptimizer) this.dropOptimizer()
         this.weights.version = state.version
@@ -399,7 +399,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private async training(): Promise<TrainingIdentity> {
     const { role, adapter, settings, weights } = this
     if (weights.merged)
-      throw new ModelError('the adapter was merged into the weights for good; there is nothing to train')
+      throw new ModelError('the adapter was merged into the weights permanently; there is nothing to train')
     const { initRange: _, ...decoder } = this.config.decoder
     return JSON.parse(
       JSON.stringify({
@@ -447,10 +447,10 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       const { weights, config } = this
       weights.refuseOffloaded()
       if (weights.adapter && !weights.merged)
-        throw new ModelError('an adapter is trained over these weights; they cannot be replaced under it')
+        throw new ModelError('these weights have an adapter in training and cannot be replaced')
       const checkpoint = await openReplacement(directory, { config, weights: weights.weightMap })
       try {
-        const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are half of each; load weights again`
+        const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are now a mix; load weights again`
         const target = ({ name }: Weight): Tensor => weights.tensors.get(name)!
         await weights.rewrite(() => fillWeights(checkpoint, weights.weightMap, target, options), failure)
         this.dropOptimizer()

@@ -121,7 +121,7 @@ async function ditherCopy(weight: Tensor, key: { seed: number; name: string }): 
   const [allFinite] = await finite!.data()
   finite!.dispose()
   try {
-    if (!allFinite) throw new ModelError(`${key.name} holds an infinity or NaN; such weights cannot be trained`)
+    if (!allFinite) throw new ModelError(`${key.name} contains infinity or NaN and cannot be trained`)
     await once(() => dither(cells!, drawn!, key))
     return drawn!
   } catch (error) {
@@ -142,7 +142,7 @@ async function openSources(sources: readonly string[]): Promise<Checkpoint[]> {
     for (const one of opened) await one.close()
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new ModelError(
-      `training starts from the checkpoint's own digits, and it cannot be opened any more (${why}). Keep it in place until the first step, or train with masters: exact.`,
+      `training reads the checkpoint again at the first step, and it cannot be opened (${why}). Keep it in place until then, or train with masters: exact.`,
       { cause },
     )
   }

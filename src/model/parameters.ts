@@ -73,7 +73,7 @@ export class Parameters {
 
   /** Whatever works with weights works with them where they are computed with. */
   refuseOffloaded(): void {
-    if (this.away) throw new ModelError('the weights are offloaded; reload() brings them back')
+    if (this.away) throw new ModelError('the weights are offloaded; call reload() first')
   }
 
   /** Weights that are elsewhere, or half another training's, are not computed with. */
@@ -176,7 +176,7 @@ export class Parameters {
     this.refuseUnusable()
     other.refuseUnusable()
     if (this.merged || other.merged)
-      throw new ModelError('an adapter is merged into the weights, which are no longer those it was trained with')
+      throw new ModelError('an adapter is merged into the weights, so they differ from the weights it was trained with')
     const theirs = new Map([...other.tensors, ...(other.adapter?.tensors() ?? [])])
     const mine = [...this.tensors, ...(this.adapter && other.adapter ? this.adapter.tensors() : [])]
     for (const [name, { shape }] of mine) {
@@ -207,7 +207,7 @@ export class Parameters {
             tensor.mul_(decay).add_(found.to(undefined, tensor.dtype), { alpha: 1 - decay })
           }
         }).then(() => {}),
-      'average() failed part-way, and the weights are neither; load a state again',
+      'average() failed part-way, and the weights are now a mix; load a state again',
     )
     this.version = other.version
   }
@@ -256,7 +256,7 @@ function deferredOf(config: DecoderConfig, { device, dtype, residualDtype }: Set
   const found = deferredOpsFor(config, { device, dtype })
   if (!found)
     throw new ModelError(
-      `residualDtype float32 beside ${dtype} weights on ${device}: there are kernels for bfloat16 on Hopper GPUs, and for families with norms before attention and MLP. Leave it out, or load the model in float32.`,
+      `residualDtype float32 beside ${dtype} weights on ${device}: supported only for bfloat16 on Hopper GPUs, and for families with norms before attention and MLP. Remove it, or load the model in float32.`,
     )
   return found
 }

@@ -22,7 +22,7 @@ export async function openReplacement(
   const theirs = await fitToCheckpoint(directory, hasConfig ? await readConfig(directory) : config)
   const differing = differences(architecture(theirs), architecture(config))
   if (differing.length > 0)
-    throw new ModelError(`${directory} holds another model than the one that is loaded: ${differing.join('; ')}`)
+    throw new ModelError(`${directory} is not the same model as the loaded one: ${differing.join('; ')}`)
   const checkpoint = await Checkpoint.open(directory)
   try {
     checkWeights(directory, checkpoint, weights, {

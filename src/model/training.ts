@@ -79,7 +79,7 @@ export class Accumulation<R extends Role> {
   refuseHalf(): void {
     if (this.failure)
       throw new ModelError(
-        'a forwardBackward since the last step failed, and what it left is half a batch; zeroGrad() drops it',
+        'a forwardBackward since the last step failed and left half a batch; call zeroGrad() to drop it',
         this.failure,
       )
   }

@@ -32,8 +32,8 @@ export async function baseModelDirectory(options: BaseModelOptions): Promise<str
     ? checkModel('loadBaseModel', await loadBaseModel({ config, ...context, tokenizer }))
     : baseModel
   if (given === undefined)
-    throw new InputError('baseModel: missing; where it all begins: a model directory, or {family, size, seed}', {
-      remedy: 'Give it in the config, as --set baseModel=DIR, or from code: runFullPipeline({ baseModel }).',
+    throw new InputError('baseModel: missing; expected the model to start from: a model directory, or {family, size, seed}', {
+      remedy: 'Set it in the config, with --set baseModel=DIR, or in code: runFullPipeline({ baseModel }).',
     })
   if (typeof given === 'string') {
     if (tokenizer === undefined) return given
@@ -60,8 +60,8 @@ export async function checkSameTokenizer(model: string, tokenizer: string): Prom
   const [own, other] = await Promise.all([model, tokenizer].map(tokenizerFingerprint))
   if (own !== undefined && own !== other)
     throw new InputError(
-      `tokenizerPath: ${tokenizer} is another tokenizer than that of the model in ${model}, so that token ids mean ` +
-        'something else to it; leave tokenizerPath out, or give the tokenizer that the model was made with',
+      `tokenizerPath: ${tokenizer} and ${model} have different tokenizers, so token ids have different ` +
+        'meanings; remove tokenizerPath, or give the tokenizer of the model',
     )
 }
 

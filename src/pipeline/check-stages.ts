@@ -93,8 +93,8 @@ function startOf(
   if (stage === 'sft' || stages.includes('sft')) return base!
   const model = givenOrMade(config, 'sft')
   if (!existsSync(model))
-    throw new InputError(`stage ${stage}: needs the model of the SFT stage, and ${model} is not there`, {
-      remedy: 'Run the stage sft too, or name a model to begin with: sftModel.',
+    throw new InputError(`stage ${stage}: needs the model of the SFT stage, and ${model} does not exist`, {
+      remedy: 'Run the stage sft too, or set sftModel to an existing model.',
     })
   return model
 }
@@ -103,9 +103,9 @@ function rewardModelOf(stages: readonly StageName[], config: PipelineConfig): st
   if (stages.includes('reward')) return undefined
   const model = givenOrMade(config, 'reward')
   if (!existsSync(model))
-    throw new InputError(`stage ppo: needs a reward model, and ${model} is not there`, {
+    throw new InputError(`stage ppo: needs a reward model, and ${model} does not exist`, {
       remedy:
-        'Run the stage reward too, name a reward model (rewardModel), or give rewards of your own (ppo: { rewards }).',
+        'Run the stage reward too, set rewardModel to an existing reward model, or give other rewards (ppo: { rewards }).',
     })
   return model
 }
@@ -140,7 +140,7 @@ async function checkScores(model: string, config: PipelineConfig): Promise<void>
   const { head } = await readConfig(model)
   if (head === 'score') return
   const option = config.rewardModel === undefined ? '' : 'rewardModel: '
-  throw new InputError(`${option}${model} is a language model; a reward model has a score head`)
+  throw new InputError(`${option}${model} is a language model; expected a reward model (with a score head)`)
 }
 
 /** What a stage will open. `rewards: own` are those of the pipeline's reward model, whose description is not written yet. */

@@ -159,7 +159,7 @@ const inSections = (option: string): string => `${option}, in the sections sft, 
 /** Options of the trainings have their places in the sections; those that the pipeline has itself are the same here. */
 const sectioned = Object.entries(commonWords).map(([name, here]) => [
   name,
-  /^(--|device\b)/.test(here) ? here : inSections(here.replace(/,.*/, '')),
+  /^(--|device\b)/.test(here) ? here : inSections(here.replace(/,.*| \(.*/, '')),
 ])
 
 /** Words of other systems. docs/migrating.md has them. */
@@ -222,7 +222,7 @@ function pipelineProblems({ baseModel, tokenizerPath }: PipelineConfig): string[
     problems.push('tokenizerPath: missing; a model of random weights needs a tokenizer: `whetstone tokenizer train`')
   if (tokenizerPath !== undefined && /\.(pkl|pickle|pt|bin)$/i.test(tokenizerPath))
     problems.push(
-      `tokenizerPath: ${tokenizerPath} is a pickle, which can run code and is never read; expected a directory with a ` +
+      `tokenizerPath: ${tokenizerPath} is a pickle; pickles can run code and are not supported; expected a directory with a ` +
         'tokenizer.json (save_pretrained writes one, `whetstone tokenizer train` makes one)',
     )
   return problems

@@ -64,7 +64,7 @@ export async function createRlhfPipeline(
   { report = silentReport, layers = [], ...extensions }: PipelineSettings = {},
 ): Promise<RlhfPipeline> {
   if (typeof config !== 'string' && (typeof config !== 'object' || config === null || Array.isArray(config)))
-    throw new InputError('config: expected options by name, or the path of a file of them')
+    throw new InputError('config: expected an object of options, or the path of a config file')
   checkExtensions({ ...extensions })
   const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: config }
   return new RlhfPipeline(resolvePipelineConfig([first, ...layers]), { report, extensions })
@@ -275,7 +275,7 @@ export class RlhfPipeline {
     const unknown = stages.find(name => !wanted.includes(name))
     if (unknown !== undefined || wanted.length === 0)
       throw new InputError(
-        `stages: ${unknown === undefined ? 'none is given' : `there is none of the name "${unknown}"`}; there are ${stageNames.join(', ')}`,
+        `stages: ${unknown === undefined ? 'expected at least one' : `there is no stage "${unknown}"`}; the stages are ${stageNames.join(', ')}`,
       )
     return wanted
   }
@@ -286,8 +286,8 @@ export class RlhfPipeline {
     for (const stage of stages)
       if (given[stage] !== undefined)
         throw new InputError(
-          `${stage}Model: ${given[stage]} takes the place of what the stage ${stage} would make, and that stage is to run`,
-          { remedy: `Leave out the stage ${stage}, or the option ${stage}Model.` },
+          `${stage}Model: ${given[stage]} replaces the result of the stage ${stage}, but that stage is selected to run`,
+          { remedy: `Remove the stage ${stage}, or the option ${stage}Model.` },
         )
   }
 
@@ -303,7 +303,7 @@ export class RlhfPipeline {
     const models = [stageModel(config, 'ppo'), givenOrMade(config, 'sft')]
     const found = models.find(model => existsSync(join(model, 'config.json')))
     if (found === undefined)
-      throw new InputError(`there is no model in ${config.saveDir} yet; run a stage, or say which model: {model: DIR}`)
+      throw new InputError(`there is no model in ${config.saveDir} yet; run a stage first, or give a model: {model: DIR}`)
     return found
   }
 }

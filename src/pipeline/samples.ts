@@ -40,11 +40,11 @@ export async function generateSamples(
   const opened = await openEngine(directory, { device: resolveDevice(device), chatTemplate, signal })
   const { engine, tokenizer } = opened
   try {
-    if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, so that no text can be generated`)
+    if (!tokenizer) throw new InputError(`${directory}: no tokenizer.json, and generating text needs one`)
     const limit = engine.maxLength - maxNewTokens
     if (limit < 1)
       throw new InputError(
-        `maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens that ${directory} takes`,
+        `maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens of ${directory}`,
       )
     // What cannot be cut that far is shown as it is refused.
     const fitted = await Promise.all(prompts.map(prompt => fitPrompt(prompt, { tokenizer, limit, side: 'left' })))

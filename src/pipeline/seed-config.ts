@@ -64,7 +64,7 @@ export function fromSeedConfig(file: string, values: RawConfig): RawConfig {
       unknown.map(name => `${file}: there is no option "${name}"${didYouMean(name, known)}`).join('\n'),
       {
         remedy:
-          'Options beside those of the original config need a config of our own names: docs/pipeline.md has them.',
+          'Other options need a config of `whetstone pipeline`: see docs/pipeline.md.',
       },
     )
   return Object.fromEntries(

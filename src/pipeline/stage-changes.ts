@@ -41,13 +41,13 @@ export function areAllowed(changes: readonly StageChange[], allowed: readonly st
 /** A stage that was begun with something else, where it was asked to go on. */
 export function changedError(directory: string, changes: readonly StageChange[]): InputError {
   const lines = changes.map(({ name, kind, from, to }) =>
-    kind === 'option' ? `\n  ${name}: was ${shown(from)}, is now ${shown(to)}` : `\n  ${name}: is not what it was`,
+    kind === 'option' ? `\n  ${name}: was ${shown(from)}, is now ${shown(to)}` : `\n  ${name}: has changed`,
   )
   const flags = [...new Set(changes.map(({ name }) => `--allow-change ${name}`))].join(' ')
-  return new InputError(`${directory}: what this stage was begun with has changed:${lines.join('')}`, {
+  return new InputError(`${directory}: options or inputs of this stage have changed since it started:${lines.join('')}`, {
     remedy:
-      `Undo the change, or go on with it by --resume ${flags} (allowChange). Without --resume the stage begins again, ` +
-      'and what there is moves to previous/.',
+      `Undo the change, or accept it: --resume ${flags} (allowChange). Without --resume the stage starts again, ` +
+      'and the old results move to previous/.',
   })
 }
 

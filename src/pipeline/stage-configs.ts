@@ -106,7 +106,7 @@ export function stageConfig(
   const fixed = fixedOptions(training, config, { model, output })
   const setHere = Object.keys(fixed).filter(name => Object.hasOwn(own, name))
   if (setHere.length > 0)
-    throw new InputError(setHere.map(name => `${stage}.${name}: is set by the pipeline; leave it out`).join('\n'))
+    throw new InputError(setHere.map(name => `${stage}.${name}: the pipeline sets it; remove it`).join('\n'))
   const defaults = training === 'rl' && config.algorithm === 'ppo' ? stageDefaults.ppo : stageDefaults[training]
   const layers: ConfigLayer[] = [
     { origin: 'pipeline', values: defaults },
@@ -233,7 +233,7 @@ function refuseTwice(stage: StageName, names: Names, { config, origins }: Resolv
   const problems = Object.entries(names)
     .filter(([name]) => !Object.hasOwn(shared, name))
     .filter(([name, path]) => isGiven(origins, name) && valueAt(config[stage], path) !== undefined)
-    .map(([name, path]) => `${stage}.${path}: is what ${name} sets too; give one of them`)
+    .map(([name, path]) => `${stage}.${path}: ${name} sets the same option; give only one of them`)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
 }
 

@@ -43,9 +43,9 @@ export async function readStageRecord(directory: string): Promise<StageRecord | 
   try {
     return recordSchema.parse(JSON.parse(text))
   } catch (cause) {
-    throw new WhetstoneError(`${path} is damaged, so that nobody knows what this stage was made from`, {
+    throw new WhetstoneError(`${path} is damaged: cannot verify the inputs of this stage`, {
       cause,
-      remedy: 'Move its directory away to run the stage again.',
+      remedy: 'Move its directory away and run the stage again.',
     })
   }
 }

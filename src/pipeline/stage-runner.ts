@@ -82,23 +82,23 @@ export async function runStage(
   const inputs = await stageInputs(resolved, { data, rewardModel, functions: stageFunctions(stage, extensions) })
   const state = await stageState(directory, model, inputs)
   if (state.kind === 'current') {
-    await log.write('info', `${stage}: done already, from the same config, data and models`)
+    await log.write('info', `${stage}: already done with the same config, data and models`)
     return result('skipped', state.record)
   }
   if (state.kind === 'unfinished' && !resume)
-    throw new InputError(`${directory}: this stage was begun and not finished`, {
-      remedy: 'Go on with it by --resume (resume: true), or move its directory away to begin again.',
+    throw new InputError(`${directory}: this stage was started and not finished`, {
+      remedy: 'Resume it with --resume (resume: true), or move its directory away to start again.',
     })
   const changes = state.kind === 'stale' ? stageChanges(stage, resolved.training, state.changed) : []
   const names = [...new Set(changes.map(({ name }) => name))].join(', ')
   const goesOn = state.kind === 'unfinished' || (state.kind === 'stale' && resume && areAllowed(changes, allowChange))
-  if (state.kind === 'stale' && goesOn) await log.write('warning', `${stage}: goes on with another ${names}`)
+  if (state.kind === 'stale' && goesOn) await log.write('warning', `${stage}: resumes with a changed ${names}`)
   else if (state.kind === 'stale') {
     // With another model to begin with, which an earlier stage may just have made, there is nothing to go on with.
     if (resume && state.status === 'started' && !changes.some(({ kind }) => kind === 'model'))
       throw changedError(directory, changes)
     const place = await setAside(directory)
-    await log.write('warning', `${stage}: ${names} changed; what there was is in ${place}`)
+    await log.write('warning', `${stage}: ${names} changed; the old results are in ${place}`)
   }
 
   // The training.
@@ -114,7 +114,7 @@ export async function runStage(
 
   if (job.step === 0)
     throw new InputError(`${directory}: the ${stage} stage trained nothing`, {
-      remedy: `${join(directory, 'logs/skipped.jsonl')} says why.`,
+      remedy: `The reasons are in ${join(directory, 'logs/skipped.jsonl')}.`,
     })
 
   // What it came to. A reward model says nothing itself: it is asked about what SFT says.
@@ -122,7 +122,7 @@ export async function runStage(
   const name = { sft: 'sft', reward: 'reward_model', ppo: config.algorithm }[stage]
   await samples.keep(name, speaker, { rewardModel: stage === 'reward' ? model : rewardModel, signal })
   const made = await directoryFingerprint(model)
-  if (made === undefined) throw new InputError(`${model}: the ${stage} stage ended without it`)
+  if (made === undefined) throw new InputError(`${model}: the ${stage} stage ended without writing it`)
   const { step, metrics, best } = job
   const record: StageRecord = { version: 1, status: 'finished', inputs, model: made, step, metrics: { ...metrics } }
   await writeStageRecord(directory, best ? { ...record, best } : record)

@@ -7,7 +7,7 @@ export function checkAnswers(source: string, count: number, answers: unknown): S
   if (!isList(answers))
     return all(fail('wrong-type', `expected a list of ${count} rewards, one per sample, got ${describe(answers)}`))
   if (answers.length !== count)
-    return all(fail('wrong-count', `${answers.length} rewards for ${count} samples; return exactly one for each`))
+    return all(fail('wrong-count', `${answers.length} rewards for ${count} samples; return exactly one per sample`))
   return Array.from(answers, answer => checkAnswer(answer, fail))
 }
 

@@ -136,7 +136,7 @@ function resolveGiven(options: GivenRewards): ResolvedRewards {
 function combinationOf(options: GivenRewards, sources: readonly RewardSource[]): Combination {
   const { rewardFn, rewardRecipe, weights } = options
   if (weights && (rewardFn || rewardRecipe))
-    throw new RewardConfigError(`weights and ${rewardFn ? 'rewardFn' : 'rewardRecipe'} exclude each other; give one`)
+    throw new RewardConfigError(`give weights or ${rewardFn ? 'rewardFn' : 'rewardRecipe'}, not both`)
   if (rewardFn) {
     // Sources stand in the places the given map says, and rules that only the recipe names after them.
     const labelMap = Object.fromEntries(sources.map(({ name }, i) => [name, i]))
@@ -149,7 +149,7 @@ function combinationOf(options: GivenRewards, sources: readonly RewardSource[]):
   }
   if (sources.length > 1)
     throw new RewardConfigError(
-      `${sources.length} reward sources (${sources.map(({ name }) => name).join(', ')}) need weights, a rewardRecipe, or a rewardFn that makes one reward of them`,
+      `${sources.length} reward sources (${sources.map(({ name }) => name).join(', ')}) need weights, a rewardRecipe, or a rewardFn that combines them to one reward`,
     )
   return { kind: 'weights', weights: new Map([[sources[0]!.name, 1]]) }
 }
@@ -185,7 +185,7 @@ function collectSources(options: GivenRewards): RewardSource[] {
     const mapped = places.get(place)
     if (name !== undefined && mapped !== undefined && name !== mapped)
       throw new RewardConfigError(
-        `rewardFnLabelMap: place ${place} is "${mapped}" there, and the source is called "${name}"`,
+        `rewardFnLabelMap: entry ${place} is "${mapped}", but the source is called "${name}"`,
       )
     return make(name ?? mapped ?? usual)
   })
@@ -209,7 +209,7 @@ function placesOf(labelMap: RewardFnLabelMap | undefined, count: number): Map<nu
   const entries = Object.keys(labelMap).length
   if (entries !== count || places.size !== count || [...places.keys()].some(place => place >= count))
     throw new RewardConfigError(
-      `rewardFnLabelMap: ${entries} names for ${count} reward sources; give each place from 0 to ${count - 1} one name`,
+      `rewardFnLabelMap: ${entries} names for ${count} reward sources; give one name for each index from 0 to ${count - 1}`,
     )
   return places
 }

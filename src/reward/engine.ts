@@ -105,7 +105,7 @@ export class RewardComputationEngine {
     if (reference !== undefined && reference.length > 0) return undefined
     const comparing = this.needs(label).find(({ queue }) => queue.source.needsReference)
     if (!comparing) return undefined
-    return `reward "${comparing.queue.source.name}" compares with a reference, and the row has none; add the column reference, or name the column that holds it`
+    return `reward "${comparing.queue.source.name}" needs a target, and the row has none; add the column reference, or name the column of the target`
   }
 
   /** The rewards of a batch. Rejects where it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */
@@ -279,8 +279,8 @@ function warnOfAbsence({ message }: AwayEvent): void {
 
 function warnOfBlocking({ source, blockedMs }: { source: string; blockedMs: number }): void {
   process.emitWarning(
-    `reward "${source}" held the event loop for ${Math.round(blockedMs)} ms in one call; nothing else runs meanwhile, ` +
-      'generation and other rewards included. Make it asynchronous, or move its work to a worker or a server.',
+    `reward "${source}" blocked the event loop for ${Math.round(blockedMs)} ms in one call; nothing else runs during that time, ` +
+      'also not generation or other rewards. Make it asynchronous, or move the work to a worker or a server.',
     { type: 'RewardWarning', code: 'REWARD_BLOCKS_EVENT_LOOP' },
   )
 }

@@ -43,7 +43,7 @@ export async function loadFile(
     optionNames.flatMap(name => (exports[name] === undefined ? [] : [[name, exports[name]]])),
   )
   if (Object.keys(options).length > 0) return resolved(options, tokenizer)
-  throw new RewardConfigError(`no reward in it: expected ${forms}`)
+  throw new RewardConfigError(`it exports no reward: expected ${forms}`)
 }
 
 /** This package is found from wherever the module lies, and it is this very one: its classes are known here. */
@@ -84,7 +84,7 @@ function recognise(value: unknown, tokenizer: string | undefined): LoadedFile | 
     const options = 'compute' in value ? (value as RewardComputationEngine).options : (value as RewardEngineOptions)
     return resolved(options, tokenizer)
   }
-  throw new RewardConfigError(`its default export is no reward: expected ${forms}`)
+  throw new RewardConfigError(`its default export is not a reward: expected ${forms}`)
 }
 
 function single(source: RewardSource): LoadedFile {

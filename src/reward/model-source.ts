@@ -150,5 +150,5 @@ async function scoreBatch(
 
 function lengthMessage(length: number, maxLength: number): string {
   if (length === 0) return 'no tokens to score'
-  return `${length} tokens, and the reward model takes ${maxLength}. Generate shorter responses, or raise maxLength.`
+  return `${length} tokens, and the reward model takes at most ${maxLength}. Generate shorter responses, or raise maxLength.`
 }

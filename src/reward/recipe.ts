@@ -42,7 +42,7 @@ export function checkNames(sources: readonly Named[]): void {
   const seen = new Set<string>()
   for (const { name } of sources) {
     if (seen.has(name))
-      throw new RewardConfigError(`two reward sources are called "${name}"; give each a name of its own`)
+      throw new RewardConfigError(`two reward sources are called "${name}"; names must be unique`)
     seen.add(name)
   }
 }
@@ -61,11 +61,11 @@ export function checkRecipe(recipe: RewardRecipe, sources: readonly Named[]): vo
         )
       if (source.kind !== kind)
         throw new RewardConfigError(`${where}: "${name}" is a ${source.kind}; write ["${source.kind}", "${name}", ...]`)
-      if (seen.has(name)) throw new RewardConfigError(`${where}: "${name}" is there twice; add the weights`)
+      if (seen.has(name)) throw new RewardConfigError(`${where}: "${name}" is given twice; add the weights`)
       seen.add(name)
     }
     if (entries.every(([, , weight]) => weight === 0))
-      throw new RewardConfigError(`rewardRecipe.${label}: every weight is 0, so that nothing would be computed`)
+      throw new RewardConfigError(`rewardRecipe.${label}: every weight is 0; give at least one weight above 0`)
   }
 }
 
@@ -80,9 +80,9 @@ export function checkWeights(weights: Readonly<Record<string, number>>, sources:
   }
   const missing = names.filter(name => weights[name] === undefined)
   if (missing.length > 0)
-    throw new RewardConfigError(`weights: none for ${missing.join(', ')}; give each source one (0 leaves it out)`)
+    throw new RewardConfigError(`weights: missing for ${missing.join(', ')}; give each source a weight (0: not used)`)
   if (names.every(name => weights[name] === 0))
-    throw new RewardConfigError('weights: every weight is 0, so that nothing would be computed')
+    throw new RewardConfigError('weights: every weight is 0; give at least one weight above 0')
 }
 
 /** The recipe's entries for a label; a label it does not have is an error, not a reward of 0. */
@@ -92,7 +92,7 @@ export function entriesFor(recipe: RewardRecipe, label: string | undefined): rea
   const labels = Object.keys(recipe)
   throw new RewardConfigError(
     label === undefined
-      ? `a sample has no label, and the reward recipe goes by labels: ${labels.join(', ')}`
+      ? `a sample has no label, and the reward recipe needs one of: ${labels.join(', ')}`
       : `no reward recipe for the label "${label}"${didYouMean(label, labels)} (there are recipes for: ${labels.join(', ')})`,
   )
 }

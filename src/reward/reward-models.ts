@@ -29,7 +29,7 @@ export function rewardModelsOf(
     refuseOtherRole(model.model, place)
     if (!model.tokenizer)
       throw new RewardConfigError(
-        `${place}: a model alone reads the ids of the policy's tokenizer, and there is none; give { model, tokenizer }`,
+        `${place}: a model without a tokenizer uses the tokenizer of the policy, and there is none; give { model, tokenizer }`,
       )
     return model as unknown as RewardModel
   }

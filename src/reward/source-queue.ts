@@ -277,7 +277,7 @@ class CallContext {
   }
 }
 
-const slower = (option: TimeLimit): string => `Give the reward a longer ${option}, or make it faster.`
+const slower = (option: TimeLimit): string => `Raise ${option}, or make the reward faster.`
 
 const abandoned = new SourceError('aborted', 'not wanted any more')
 
@@ -310,7 +310,7 @@ function timedOut(option: TimeLimit, limits: SourceLimits): SourceError {
 }
 
 function tooLate(option: TimeLimit, limits: SourceLimits): SourceError {
-  const message = `the answer came after ${seconds(limits[option]!)} (${option}); it is not used. ${slower(option)}`
+  const message = `the answer came after ${seconds(limits[option]!)} (${option}) and is not used. ${slower(option)}`
   return new SourceError('late', message)
 }
 

@@ -208,12 +208,12 @@ async function makeModel(
   const { head } = await readConfig(directory)
   // Loaded as a reward model it would get a random head, and its scores would mean nothing.
   if (head !== 'score')
-    throw new RewardConfigError(`reward "${name}": ${directory} is a language model; a reward model has a score head`)
+    throw new RewardConfigError(`reward "${name}": ${directory} is a language model; expected a reward model (with a score head)`)
   const tokenizer = await Tokenizer.load(directory)
   const place = await rewardModelPlace(spec, run)
   if (place.device !== 'cpu' && !cudaDevice(place.device))
     throw new RewardConfigError(
-      `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` shows what there is`,
+      `reward "${name}": device: there is no ${place.device}; \`whetstone doctor\` lists the devices`,
     )
   const model = await LocalModel.load(directory, { role: 'reward', ...place })
   const source = modelReward({
@@ -241,7 +241,7 @@ async function functionIn(file: string, options: LoadRewardsOptions): Promise<Re
   const { sources } = loaded.options
   if (loaded.form === 'source') return sources[0]!
   for (const source of sources) await source.close?.()
-  throw new RewardConfigError(`${file}: expected a reward as its default export; a file of sources is no source itself`)
+  throw new RewardConfigError(`${file}: expected a reward as its default export, not a list of sources`)
 }
 
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {

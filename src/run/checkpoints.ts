@@ -205,8 +205,8 @@ function decodeState(directory: string, text: string): StateBody | string {
   if (body?.schemaVersion !== undefined && body.schemaVersion !== version) return `${stateFile} is damaged`
   if (version > schemaVersion)
     throw new RunError(
-      `${directory} was written by a newer Whetstone (format ${version}, this one reads up to ${schemaVersion})`,
-      { remedy: `Use that version, or remove ${directory} to go on from the checkpoint before it.` },
+      `${directory} was written by a newer Whetstone (format ${version}; this version reads up to format ${schemaVersion})`,
+      { remedy: `Use that version, or remove ${directory} to resume from the previous checkpoint.` },
     )
   return body ?? `${stateFile} is damaged`
 }

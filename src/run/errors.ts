@@ -17,7 +17,7 @@ export class JournalError extends RunError {
   constructor(file: string, line: number, record: Readonly<Record<string, string | number>>, options?: ErrorOptions) {
     const named = Object.entries(record).map(([key, value]) => `${key} ${value}`)
     const who = named.length > 0 ? ` (${named.join(', ')})` : ''
-    super(`${file}:${line}: the checksum does not match: the record${who} is not the one that was written`, options)
+    super(`${file}:${line}: the checksum does not match: the record${who} has changed since it was written`, options)
     this.file = file
     this.line = line
     this.record = record

@@ -82,11 +82,11 @@ export async function readConfig(path: string): Promise<RunConfig | undefined> {
   if (typeof config?.schemaVersion !== 'number' || typeof config.command !== 'string')
     throw new RunError(
       `${path} is not the config of a run${config !== null && typeof config === 'object' && 'model_type' in config ? ', but of a model' : ''}`,
-      { remedy: 'A run needs a directory of its own.' },
+      { remedy: 'Choose another directory for the run.' },
     )
   if (!(config.schemaVersion <= schemaVersion))
     throw new RunError(
-      `${path} was written by a newer Whetstone (format ${config.schemaVersion}, this one reads up to ${schemaVersion})`,
+      `${path} was written by a newer Whetstone (format ${config.schemaVersion}; this version reads up to format ${schemaVersion})`,
       { remedy: 'Use that version, or start a new run.' },
     )
   return config
@@ -111,7 +111,7 @@ export function continuedConfig(
   const { directory } = options
   if (old.command !== identity.command)
     throw new RunError(`${directory} is a run of \`${old.command}\`, not of \`${identity.command}\``, {
-      remedy: 'Give this run a directory of its own.',
+      remedy: 'Choose another directory for this run.',
     })
   const changes = [
     ...configChanges(old.config, identity.config),
@@ -144,8 +144,8 @@ function isUnder(keys: readonly string[], { allow }: Change): boolean {
 function changedError(directory: string, refused: readonly Change[]): RunError {
   const lines = refused.map(({ key, from, to }) => `\n  ${key}: was ${shown(from)}, is now ${shown(to)}`)
   const flags = [...new Set(refused.map(({ allow }) => allow))].map(key => `--allow-change ${key}`).join(' ')
-  return new RunError(`${directory}: what it was started with has changed:${lines.join('')}`, {
-    remedy: `Undo the change, start a new run, or resume with ${flags} if the run may go on with it.`,
+  return new RunError(`${directory}: options or inputs of the run have changed:${lines.join('')}`, {
+    remedy: `Undo the change, start a new run, or accept the change: resume with ${flags}.`,
   })
 }
 

@@ -50,7 +50,7 @@ export async function takeLock(path: string): Promise<Lock> {
     if (isHeld(holder)) throw heldError(path, holder)
     await attributed(path, () => breakLock(path, holder))
   }
-  throw new RunError(`${path}: other processes are taking this run at the same moment; try again`)
+  throw new RunError(`${path}: other processes are locking this run at the same moment; try again`)
 }
 
 /** The holder a lock names, alive or not; undefined where there is no lock. */
@@ -61,7 +61,7 @@ export async function readLock(path: string): Promise<LockHolder | undefined> {
   })
   if (text === undefined) return undefined
   const holder = holderSchema.safeParse(parsed(text))
-  if (!holder.success) throw new RunError(`${path} is damaged; if no process uses the run, delete that file`)
+  if (!holder.success) throw new RunError(`${path} is damaged; if no process uses the run, delete this file`)
   return holder.data
 }
 
@@ -82,11 +82,11 @@ export function isHeld(holder: LockHolder): boolean {
 
 function heldError(path: string, { pid, host, machine, since }: LockHolder): RunError {
   return machine === machineMark
-    ? new RunError(`${path}: process ${pid} is using this run since ${since}`, {
-        remedy: 'Wait for it or stop it, or give this run a directory of its own.',
+    ? new RunError(`${path}: process ${pid} has been using this run since ${since}`, {
+        remedy: 'Wait for it, stop it, or choose another directory for this run.',
       })
     : new RunError(`${path}: process ${pid} on the machine ${host} took this run at ${since}`, {
-        remedy: `Whether it still runs cannot be seen from here. If it does not, delete ${path} and try again.`,
+        remedy: `This machine cannot see whether that process still runs. If it does not, delete ${path} and try again.`,
       })
 }
 

@@ -50,7 +50,7 @@ export interface RunView {
 export async function readRun(directory: string): Promise<RunView> {
   const paths = runPaths(directory)
   const config = await readConfig(paths.config)
-  if (!config) throw new RunError(`${directory} holds no run: there is no config.json in it`)
+  if (!config) throw new RunError(`${directory} is not a run: it has no config.json`)
   // The lock is read before the events: a run that ends in between has said so in them.
   const holder = await readLock(paths.lock)
   const owner = holder && isHeld(holder) ? holder : undefined

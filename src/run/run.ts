@@ -103,8 +103,8 @@ export class Run {
   static async create(directory: string, identity: RunIdentity, options: RunOptions = {}): Promise<Run> {
     return owning(directory, async lock => {
       if (await Run.isIn(directory))
-        throw new RunError(`${directory} holds a run already`, {
-          remedy: 'Go on with it by --resume, or give the new run a directory of its own.',
+        throw new RunError(`${directory} already has a run`, {
+          remedy: 'Resume it with --resume, or choose another directory for the new run.',
         })
       return Run.#begin(directory, identity, options, lock)
     })
@@ -145,13 +145,13 @@ export class Run {
       await rotateCheckpoints(paths.checkpoints, { newest: step, count, unusable })
       const logs = await RunLogs.open(paths.logs, { rewind: { offsets: latest?.logs ?? {} } })
       if (!latest && (await hasSaved(paths.logs))) {
-        const message = `${paths.checkpoints} holds no checkpoint: the run begins again from its first step.`
+        const message = `${paths.checkpoints} has no checkpoint: the run starts again from its first step.`
         logs.event('warning', { message })
         onWarning?.(message)
       }
       for (const { directory: at, reason } of passedOver) {
         logs.event('warning', { message: 'checkpoint passed over', directory: at, reason })
-        onWarning?.(`${at} is passed over: ${reason}. The run goes on from step ${step}.`)
+        onWarning?.(`${at} is skipped: ${reason}. The run resumes from step ${step}.`)
       }
       logs.event('resumed', {
         step,
@@ -168,8 +168,8 @@ export class Run {
     for (const folder of [paths.checkpoints, paths.journal]) {
       const [first] = await readdir(folder).catch(() => [])
       if (first !== undefined)
-        throw new RunError(`${folder} holds ${first}, but ${paths.config} is missing`, {
-          remedy: 'Put that file back to go on with the run, or give the new run a directory of its own.',
+        throw new RunError(`${folder} contains ${first}, but ${paths.config} is missing`, {
+          remedy: 'Restore that file to resume the run, or choose another directory for the new run.',
         })
     }
     await writeConfig(paths.config, newConfig(identity))
@@ -192,7 +192,7 @@ export class Run {
 
   /** Logs numbers of a step, or of an iteration where that is what a trainer counts. Names are those of {@link metricNames}. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
-    if (!Number.isSafeInteger(step) || step < 0) throw new RunError(`expected a step from 0 on, got ${step}`)
+    if (!Number.isSafeInteger(step) || step < 0) throw new RunError(`expected a step of at least 0, got ${step}`)
     for (const name of Object.keys(values))
       if (!isMetricName(name))
         throw new RunError(
@@ -321,10 +321,10 @@ async function hasSaved(logs: string): Promise<boolean> {
 
 function noneLeft(checkpoints: string, passedOver: readonly PassedOver[]): RunError {
   const reasons = passedOver.map(({ directory, reason }) => `\n  ${directory}: ${reason}`)
-  return new RunError(`${checkpoints} holds no checkpoint that the run can go on from:${reasons.join('')}`, {
+  return new RunError(`${checkpoints} has no checkpoint that can be resumed:${reasons.join('')}`, {
     remedy:
-      `Put back a copy of one of them, start a new run, or remove ${checkpoints} and resume: ` +
-      'the run then begins again from its first step.',
+      `Restore a copy of one of them, start a new run, or remove ${checkpoints} and resume: ` +
+      'then the run starts again from its first step.',
   })
 }
 

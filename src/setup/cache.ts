@@ -72,8 +72,8 @@ export async function requireSpace(folder: string, bytes: number, free: typeof f
   if (available >= bytes) return
   const gigabytes = (value: number) => `${(value / 1e9).toFixed(1)} GB`
   throw new SetupError(
-    `Not enough disk space: fetching libtorch needs ${gigabytes(bytes)} in ${folder}, and ${gigabytes(available)} are free.`,
-    'Free some space, or set WHETSTONE_CACHE to a directory on a disk that has room, and run `npx whetstone setup`.',
+    `Not enough disk space: downloading libtorch needs ${gigabytes(bytes)} in ${folder}, and ${gigabytes(available)} are free.`,
+    'Free some space, or set WHETSTONE_CACHE to a directory on a disk with enough space, and run `npx whetstone setup`.',
   )
 }
 

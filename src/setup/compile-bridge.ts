@@ -202,8 +202,8 @@ async function checkLoads(addon: string, { libtorch, env, signal }: CompileConte
   const complaint = result.kind === 'exited' ? (result.output.match(/Error: (.*)/)?.[1] ?? tail(result.output)) : ''
   throw new SetupError(
     `The bridge was compiled, but cannot be loaded: ${complaint || 'it crashed'}`,
-    `The libtorch in ${libtorch.path} may be incomplete, or need libraries this machine lacks. ` +
-      'Set LIBTORCH to another one, or unset it to have one fetched, and run `npx whetstone setup`.',
+    `The libtorch in ${libtorch.path} may be incomplete, or may need libraries that are missing on this machine. ` +
+      'Set LIBTORCH to another one, or unset it to download one, and run `npx whetstone setup`.',
   )
 }
 

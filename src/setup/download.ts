@@ -113,10 +113,10 @@ async function receive(options: DownloadOptions, part: string, before: number): 
     await pipeline(response, count, createWriteStream(part, { flags: resumed ? 'a' : 'w' }), { signal })
   } catch (error) {
     if (['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(errorCode(error) ?? '')) throw error
-    throw new LostConnection(`the connection broke off after ${received} bytes`, true, { cause: error })
+    throw new LostConnection(`the connection was lost after ${received} bytes`, true, { cause: error })
   }
   if (total !== undefined && received < total)
-    throw new LostConnection(`the connection broke off after ${received} of ${total} bytes`, true)
+    throw new LostConnection(`the connection was lost after ${received} of ${total} bytes`, true)
   if (total !== undefined && received > total) {
     await truncate(part, 0)
     throw new DownloadError(`${url} sent ${received} bytes where ${total} were announced`)

@@ -22,7 +22,7 @@ export function errorCode(error: unknown): string | undefined {
 export function diskFull(where: string, cause?: unknown): SetupError {
   return new SetupError(
     `The disk is full: ${where} could not be written.`,
-    'Free some space, or set WHETSTONE_CACHE to a directory on a disk that has room, and run `npx whetstone setup`.',
+    'Free some space, or set WHETSTONE_CACHE to a directory on a disk with enough space, and run `npx whetstone setup`.',
     { cause },
   )
 }
@@ -38,7 +38,7 @@ export function attributeDiskError(error: unknown, where: string): unknown {
     case 'EROFS':
       return new SetupError(
         `${where} cannot be written (${errorCode(error)}).`,
-        'Make it writable for this user, or set WHETSTONE_CACHE to a directory that is, and run `npx whetstone setup`.',
+        'Make it writable for this user, or set WHETSTONE_CACHE to a writable directory, and run `npx whetstone setup`.',
         { cause: error },
       )
     default:

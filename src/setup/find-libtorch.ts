@@ -30,7 +30,7 @@ export async function findLibtorch(context: SearchContext): Promise<FoundLibtorc
   const passed: string[] = []
   const pass = (reason: string) => {
     passed.push(reason)
-    report.line(`  passed over: ${reason}`)
+    report.line(`  skipped: ${reason}`)
   }
 
   const given = fromEnvironment(env)
@@ -61,7 +61,7 @@ export async function findLibtorch(context: SearchContext): Promise<FoundLibtorc
 
   const fetching: FetchContext = { ...context, cache }
   const onWait = ({ pid }: { pid: number }) =>
-    report.line(`  another setup (process ${pid}) is fetching libtorch; waiting for it`)
+    report.line(`  another setup (process ${pid}) is downloading libtorch; waiting for it`)
   return withLock(cache.lock, { signal, onWait }, async () => {
     const meanwhile = fromCache(usual, 'cache', 'another setup fetched it while this one waited')
     if (meanwhile) return meanwhile
@@ -78,21 +78,21 @@ export async function findLibtorch(context: SearchContext): Promise<FoundLibtorc
     let found: FoundLibtorch | undefined
     if (wish.cuda) {
       report.line(
-        `Fetching libtorch with CUDA: ${wish.why} (PyTorch's CPU archive is passed over for pip's CUDA wheel)`,
+        `Downloading libtorch with CUDA: ${wish.why} (the CUDA wheel of pip, not the CPU archive of PyTorch)`,
       )
       found =
         (await pip('cuda', `${wish.why}, and the torch wheel has CUDA`)) ??
-        fromCache(['cpu'], 'cache', 'CUDA could not be fetched, and this one was fetched earlier') ??
-        (await archive('CUDA could not be fetched, and this one does without'))
+        fromCache(['cpu'], 'cache', 'CUDA could not be downloaded, and this one was downloaded earlier') ??
+        (await archive('CUDA could not be downloaded, and this one needs no CUDA'))
     } else {
-      report.line(`Fetching libtorch for the CPU: ${wish.why}`)
+      report.line(`Downloading libtorch for the CPU: ${wish.why}`)
       found =
-        (await archive("nothing was installed, and PyTorch's CPU archive could be fetched")) ??
-        (await pip('cpu', 'nothing was installed, and pip could fetch the torch wheel'))
+        (await archive('none was installed, and the CPU archive of PyTorch could be downloaded')) ??
+        (await pip('cpu', 'none was installed, and pip could download the torch wheel'))
     }
     if (found) return found
     throw new SetupError(
-      `No libtorch was found, and none could be fetched:\n${passed.map(reason => `  - ${reason}`).join('\n')}`,
+      `No libtorch was found, and none could be downloaded:\n${passed.map(reason => `  - ${reason}`).join('\n')}`,
       'Connect to the network (pip needs its package index), or install Python and pip, or unpack a libtorch ' +
         `${oldestVersion} or newer by hand and set LIBTORCH to its directory; then run \`npx whetstone setup\`.`,
     )
@@ -107,7 +107,7 @@ function fromEnvironment(env: NodeJS.ProcessEnv): FoundLibtorch | undefined {
   const inspection = inspectLibtorch(!existsSync(join(named, 'lib')) && inner ? inner : named)
   if (inspection.kind === 'usable') return { ...inspection.libtorch, source: 'LIBTORCH', why: 'LIBTORCH names it' }
   throw new SetupError(
-    `LIBTORCH is set to ${env.LIBTORCH}, but that is no usable libtorch: ${inspection.reason}.`,
-    `Point it at a libtorch ${oldestVersion} or newer (the directory with include/ and lib/ in it), or unset it to have one fetched.`,
+    `LIBTORCH is set to ${env.LIBTORCH}, but that libtorch cannot be used: ${inspection.reason}.`,
+    `Set it to the directory of a libtorch ${oldestVersion} or newer (with include/ and lib/), or unset it to download one.`,
   )
 }

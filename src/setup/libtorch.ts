@@ -22,7 +22,7 @@ export function inspectLibtorch(path: string): Inspection {
     if (!existsSync(join(path, needed))) return { kind: 'unusable', reason: `there is no ${needed} in ${path}` }
   }
   const version = readVersion(path)
-  if (!version) return { kind: 'unusable', reason: `the version of ${path} cannot be told` }
+  if (!version) return { kind: 'unusable', reason: `the version of ${path} is unknown` }
   if (!atLeast(version, oldestVersion))
     return { kind: 'unusable', reason: `${path} is ${version}, and ${oldestVersion} or newer is needed` }
   return {

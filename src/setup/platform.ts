@@ -10,7 +10,7 @@ export function supportedPlatform(platform: string, arch: string): Platform {
   throw new SetupError(
     `Whetstone runs on Linux (x86-64 and arm64); this is ${name}.`,
     platform === 'win32'
-      ? 'Install it inside WSL 2, where it also finds the GPU.'
+      ? 'Install it inside WSL 2; GPUs work there too.'
       : 'Use a Linux machine, virtual machine or container.',
   )
 }

@@ -62,7 +62,7 @@ async function readDirectory(file: FileHandle): Promise<Directory> {
   let at = tail.length - 22
   while (at >= 0 && !(tail.readUInt32LE(at) === signatures.end && at + 22 + tail.readUInt16LE(at + 20) === tail.length))
     at--
-  if (at < 0) throw new BrokenArchiveError('it has no end record: it was cut short, or is no zip archive')
+  if (at < 0) throw new BrokenArchiveError('it has no end record: it is incomplete, or is not a zip archive')
 
   let count = tail.readUInt16LE(at + 10)
   let length = tail.readUInt32LE(at + 12)
@@ -87,13 +87,13 @@ function parseDirectory({ bytes, count }: Directory, fileSize: number): ZipEntry
   let at = 0
   for (let index = 0; index < count; index++) {
     if (at + 46 > bytes.length || bytes.readUInt32LE(at) !== signatures.central)
-      throw new BrokenArchiveError(`its directory breaks off after ${index} of ${count} entries`)
+      throw new BrokenArchiveError(`its directory ends after ${index} of ${count} entries`)
     const flags = bytes.readUInt16LE(at + 8)
     const method = bytes.readUInt16LE(at + 10)
     const nameEnd = at + 46 + bytes.readUInt16LE(at + 28)
     const extraEnd = nameEnd + bytes.readUInt16LE(at + 30)
     const next = extraEnd + bytes.readUInt16LE(at + 32)
-    if (next > bytes.length) throw new BrokenArchiveError(`its directory breaks off after ${index} of ${count} entries`)
+    if (next > bytes.length) throw new BrokenArchiveError(`its directory ends after ${index} of ${count} entries`)
     const name = bytes.toString('utf8', at + 46, nameEnd)
     const mode = bytes.readUInt32LE(at + 38) >>> 16
     const [size, compressedSize, offset] = wideFields(bytes.subarray(nameEnd, extraEnd), [
@@ -136,7 +136,7 @@ function wideFields(extra: Buffer, fields: Sizes): Sizes {
       let field = at + 4
       return fields.map(value => {
         if (value !== 0xffffffff) return value
-        if (field + 8 > Math.min(end, extra.length)) throw new BrokenArchiveError('a zip64 field is cut short')
+        if (field + 8 > Math.min(end, extra.length)) throw new BrokenArchiveError('a zip64 field is incomplete')
         field += 8
         return toNumber(extra.readBigUInt64LE(field - 8))
       }) as Sizes

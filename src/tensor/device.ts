@@ -88,7 +88,7 @@ export function requireDevice(
     : backend().cuda,
 ): Device {
   if (device === 'cpu') return device
-  const remedy = '`whetstone doctor` shows what there is; `auto` takes a GPU where there is one, and the CPU elsewhere.'
+  const remedy = '`whetstone doctor` lists the devices. Use `auto` for a GPU if the machine has one, else the CPU.'
   if (!available || devices.length === 0)
     throw new DeviceError(`there is no ${device} on this machine: libtorch finds no usable CUDA device`, { remedy })
   if (Math.max(0, parseDevice(device).index) >= devices.length)

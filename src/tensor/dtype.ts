@@ -35,7 +35,7 @@ const bytes: Record<DType, number> = {
 
 export function dtypeOf(code: number): DType {
   const name = names.get(code)
-  if (!name) throw new ArgumentError(`an element type this library does not handle (libtorch's number ${code})`)
+  if (!name) throw new ArgumentError(`an element type that is not supported (number ${code} of libtorch)`)
   return name
 }
 
@@ -122,6 +122,6 @@ export function dtypeOfArray(array: TypedArray): DType {
   if (array instanceof Int16Array) return 'int16'
   if (array instanceof Uint8Array) return 'uint8'
   if (array instanceof Uint16Array)
-    throw new ArgumentError('a Uint16Array holds the bits of float16 or bfloat16: say which with { dtype }')
+    throw new ArgumentError('a Uint16Array holds the bits of float16 or bfloat16: give { dtype }')
   throw new ArgumentError(`no dtype has the elements of this array (${Object.prototype.toString.call(array)})`)
 }

@@ -30,7 +30,7 @@ export class NonFiniteGradientError extends TensorError {
   constructor(readonly parameters: readonly string[]) {
     const more = parameters.length > 5 ? ` and ${parameters.length - 5} more` : ''
     super(
-      `the norm of the gradient is not finite in ${parameters.slice(0, 5).join(', ')}${more}; this step changed no weight`,
+      `the norm of the gradient is not finite in ${parameters.slice(0, 5).join(', ')}${more}; this step did not change the weights`,
     )
   }
 }
@@ -78,11 +78,11 @@ export function adamWRates(options: AdamWOptions): Rates {
     throw new RangeError(`${name} should be ${expected}, got ${String(value)}`)
   }
   const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(Math.fround(value))
-  if (!finite(lr) || lr < 0) refuse('lr', 'a number of 0 or more that float32 holds', lr)
+  if (!finite(lr) || lr < 0) refuse('lr', 'a number of at least 0 in the range of float32', lr)
   if (!finite(weightDecay) || weightDecay < 0)
-    refuse('weightDecay', 'a number of 0 or more that float32 holds', weightDecay)
-  if (!finite(lr * weightDecay)) refuse('lr times weightDecay', 'a number that float32 holds', lr * weightDecay)
-  if (!finite(eps) || !(Math.fround(eps) > 0)) refuse('eps', 'more than 0 and a number that float32 holds', eps)
+    refuse('weightDecay', 'a number of at least 0 in the range of float32', weightDecay)
+  if (!finite(lr * weightDecay)) refuse('lr times weightDecay', 'a number in the range of float32', lr * weightDecay)
+  if (!finite(eps) || !(Math.fround(eps) > 0)) refuse('eps', 'a number above 0 in the range of float32', eps)
   if (!Array.isArray(betas) || betas.length !== 2) refuse('betas', 'two numbers', betas)
   for (const [i, beta] of betas.entries())
     if (!finite(beta) || beta < 0 || Math.fround(beta) >= 1)
@@ -277,7 +277,7 @@ export class AdamW {
     const unknown = [...saved.keys()].filter(name => !mine.has(name))
     if (missing.length + unknown.length > 0) {
       throw new ArgumentError(
-        `the saved optimiser state is of another model: ${missing.length} missing (${missing[0] ?? '-'}), ${unknown.length} unknown (${unknown[0] ?? '-'})`,
+        `the saved optimiser state belongs to another model: ${missing.length} missing (${missing[0] ?? '-'}), ${unknown.length} unknown (${unknown[0] ?? '-'})`,
       )
     }
     scope(() =>

@@ -42,8 +42,8 @@ export function spansByPrefix(
 
 function notAPrefix(messageIndex: number, why: string, cause?: unknown): ChatTemplateError {
   return new ChatTemplateError(
-    `messages[${messageIndex}]: cannot tell which tokens the assistant wrote: the chat template has no generation tags, ` +
-      `and ${why}. Put {% generation %} ... {% endgeneration %} around what the assistant writes in the template.`,
+    `messages[${messageIndex}]: cannot find the tokens of the assistant: the chat template has no generation tags, ` +
+      `and ${why}. Put {% generation %} ... {% endgeneration %} around the text of the assistant in the template.`,
     { messageIndex, cause },
   )
 }

@@ -43,7 +43,7 @@ export function checkMessages(messages: readonly ChatMessage[], roles: ReadonlyS
     if (!roles.has(role)) {
       const known = [...standardRoles]
       fail(
-        `.role: "${role}" is no role of this chat template${didYouMean(role, known) || `; there are ${known.join(', ')}`}`,
+        `.role: "${role}" is not a role of this chat template${didYouMean(role, known) || `; there are ${known.join(', ')}`}`,
       )
     }
     if (Array.isArray(content)) {

@@ -21,7 +21,7 @@ export async function givenTemplate(name: string | undefined): Promise<GivenTemp
   if (name === 'chatml') return chatml
   const source = await readFile(name, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === 'ENOENT' ? 'there is no such file' : systemProblem(cause, 'read')
-    throw new ChatTemplateError(`chatTemplate: ${name}: ${why}; expected auto, none, chatml or a file of Jinja`, {
+    throw new ChatTemplateError(`chatTemplate: ${name}: ${why}; expected auto, none, chatml or a Jinja file`, {
       cause,
     })
   })
@@ -32,7 +32,7 @@ function chatml(tokenizer: Tokenizer, firstId: number | undefined): TemplateFile
   const hasEnd = tokenizer.idOf(END_TOKEN) !== undefined
   if (!hasEnd && !tokenizer.specialTokens.has('eos_token'))
     throw new ChatTemplateError(
-      `chatTemplate: ${tokenizer.dir} has neither ${END_TOKEN} nor an eos_token, so that chatml could not end a turn; give a file`,
+      `chatTemplate: ${tokenizer.dir} has neither ${END_TOKEN} nor an eos_token, and chatml needs one to end a turn; give a Jinja file`,
     )
   const addsBos = firstId !== undefined && firstId === tokenizer.bosId
   return { source: chatmlFor({ hasEnd, addsBos }), path: 'chatTemplate: chatml' }

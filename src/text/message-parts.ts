@@ -39,7 +39,7 @@ export function normalizeParts(messages: readonly ChatMessage[], options: PartOp
     const media = parts.findIndex(({ type }) => type !== 'text')
     if (media >= 0) {
       throw new ChatTemplateError(
-        `messages[${messageIndex}].content[${media}]: a part of type "${parts[media]!.type}": this chat template takes text alone`,
+        `messages[${messageIndex}].content[${media}]: a part of type "${parts[media]!.type}": this chat template takes only text`,
         { messageIndex },
       )
     }
@@ -59,7 +59,7 @@ function normalizePart(
     return part.type === 'text' ? part : { type: 'text', text }
   }
   if (!mediaTypes.includes(part.type)) {
-    fail(`a part of type "${part.type}": this model takes ${['text', ...mediaTypes].join(', ')} alone`)
+    fail(`a part of type "${part.type}": this model takes only ${['text', ...mediaTypes].join(', ')}`)
   }
   return part
 }

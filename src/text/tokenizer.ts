@@ -302,7 +302,7 @@ export class Tokenizer {
     const whole = this.renderChat([...prompt, ...answer], options)
     if (!whole.startsWith(before))
       throw new ChatTemplateError(
-        `messages[${prompt.length}]: the chat template's generation prompt is not how it begins this message, so an answer cannot be told from its prompt`,
+        `messages[${prompt.length}]: the generation prompt of the chat template differs from the start of this message, so prompt and answer cannot be separated`,
         { messageIndex: prompt.length },
       )
     const rest = whole.slice(before.length)

@@ -116,7 +116,7 @@ async function refuseToOverwrite(out: string): Promise<void> {
     if ((await readdir(out)).length === 0) return
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
-    throw new TokenizerError(`${out}: expected a directory that is empty or does not exist yet`, { cause })
+    throw new TokenizerError(`${out}: expected an empty directory or a new path`, { cause })
   }
   throw new TokenizerError(`${out}: not empty. Give another directory or remove this one.`)
 }

@@ -45,14 +45,14 @@ test('what lies on another device is shown with it, and not counted', () => {
 
 test('what does not fit is said, with what takes less', () => {
   expect(memoryLines(models, 24e9).at(-1)).toBe(
-    'That is more than there is. Less takes: a smaller tokenBudget, gradientCheckpointing, lora, enableEngineSleep.',
+    'The device has less memory. To save memory: a smaller tokenBudget, gradientCheckpointing, lora, enableEngineSleep.',
   )
 })
 
 test('where the device is on another machine, whether it fits is not known', () => {
   expect(memoryLines(models, undefined).slice(-2)).toEqual([
     '  together about 48.2 GB',
-    'There is no cuda on this machine: whether that fits is not known.',
+    'This machine has no cuda: cannot check whether the memory is enough.',
   ])
 })
 

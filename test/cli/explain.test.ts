@@ -40,7 +40,7 @@ test('errors of the file system that nothing attributed name the path', async ()
   symlinkSync(at('loop'), at('loop'))
   expect(explain(thrownBy(() => readFileSync(at('gone'))))).toBe(`${at('gone')}: there is no such file or directory`)
   // node leaves the path out here.
-  expect(explain(thrownBy(() => readFileSync(folder)))).toBe('it is a directory, and a file is needed')
+  expect(explain(thrownBy(() => readFileSync(folder)))).toBe('it is a directory; expected a file')
   expect(explain(thrownBy(() => readFileSync(at('file/x'))))).toBe(
     `${at('file/x')}: a part of the path is a file, not a directory`,
   )
@@ -57,10 +57,10 @@ test('errors of the file system that nothing attributed name the path', async ()
 
 test.each([
   ['EROFS', 'the file system is read-only; choose another directory'],
-  ['EACCES', 'no permission to write there; choose another directory, or change its permissions'],
-  ['EPERM', 'no permission to write there; choose another directory, or change its permissions'],
-  ['ENOSPC', 'the disk is full: no space left there (free some, or choose another directory)'],
-  ['EDQUOT', 'your disk quota is used up: no space left there (free some, or choose another directory)'],
+  ['EACCES', 'no permission to write; choose another directory, or change its permissions'],
+  ['EPERM', 'no permission to write; choose another directory, or change its permissions'],
+  ['ENOSPC', 'the disk is full: no space left (free some, or choose another directory)'],
+  ['EDQUOT', 'your disk quota is used up: no space left (free some, or choose another directory)'],
   ['ENOTDIR', 'a part of the path is a file, not a directory'],
   ['ENOENT', 'its directory does not exist'],
   ['ENAMETOOLONG', 'the name is too long for the file system'],
@@ -78,7 +78,7 @@ test('a NUL character in a path', () => {
 })
 
 test('out of memory says memory, and what to do', () => {
-  const advice = 'docs/out-of-memory.md says what each option saves.'
+  const advice = 'docs/out-of-memory.md explains each option.'
   const error = thrownBy(() =>
     Tensor.from(new Float32Array([1]))
       .expand([2 ** 40])

@@ -66,7 +66,7 @@ describe('misuse', () => {
     [['sft', 'sft.yaml'], 'unexpected "sft.yaml"; did you mean --config sft.yaml?'],
     [
       ['sft', '--config', 'sft.yaml', '--lr', '1'],
-      'there is no option --lr; options of the config are changed by --set, as --set lr=VALUE',
+      'there is no option --lr; to set an option of the config: --set lr=VALUE',
     ],
     [['grpo', '--config', 'a.yaml'], 'there is no verb "grpo"; it is rl, with the option algorithm: grpo here'],
     [['train'], 'there is no verb "train"; it is sft, reward train, rl or dpo here'],

@@ -277,7 +277,7 @@ describe('score', () => {
       '  line 6: response: expected a string',
       '  line 7: response: expected a string',
       expect.stringMatching(/^ {2}line 8: expected one of .*, got ids and prompt and response together$/),
-      '  line 9: messages: none by the assistant',
+      '  line 9: messages: expected at least one message of the assistant',
       expect.stringMatching(/^ {2}line 10: messages\[0\]\.role: expected a non-empty string/),
       expect.stringMatching(/^ {2}line 11: expected .*, got text$/),
       '  and 3 more',
@@ -286,7 +286,7 @@ describe('score', () => {
     const nothing = write('nothing.jsonl', [{ prompt: '', response: 'a' }])
     const raw = await score(tiny, nothing, 'nothing.out', '--chat-template', 'none')
     expect(raw.stderr).toContain(
-      'line 1: prompt: no tokens, so that nothing comes before the first token of the response',
+      'line 1: prompt: no tokens; the first token of the response needs a token before it',
     )
     expect(await score(tiny, missing, 'long.out')).toMatchObject({
       code: 1,

@@ -190,7 +190,7 @@ describe('bad rows', () => {
       '  bad.jsonl:5: text: expected a text, got the number 3',
       '  bad.jsonl:7: expected an object of columns, got a list',
       '  bad.jsonl:8: an empty line between rows; remove it',
-      'Mend them, or set maxBadRows to leave up to so many out.',
+      'Fix them, or set maxBadRows to skip up to that many.',
     ])
   })
 

@@ -304,7 +304,7 @@ describe('preferences', () => {
     [
       'no prompt in common',
       { chosen: [user, says('a')], rejected: [{ ...user, content: 'Ho' }, says('b')] },
-      'chosen and rejected: no prompt that both begin with',
+      'chosen and rejected: expected both to start with the same prompt',
     ],
     [
       'too few scores',

@@ -122,7 +122,7 @@ describe('an evaluation', () => {
   test("a reward model's scores are its own, and are neither right nor wrong", async () => {
     const { evaluation, answers } = await run({ reward: rewardModel, limit: 3 })
     expect(evaluation.leftOut.accuracy).toBe(
-      'scores of a model are not right or wrong; correctAt says from where on they are',
+      'scores of a reward model are neither correct nor wrong; set correctAt to the lowest correct score',
     )
     const judge = await LocalModel.load(rewardModel, { role: 'reward' })
     for (const [i, { prompt, response }] of answers.model.entries()) {

@@ -88,8 +88,8 @@ test.each([
 })
 
 test('no texts, and a text without a reference, are errors', () => {
-  expect(() => corpusBleu([])).toThrow('BLEU of no texts: give at least one')
+  expect(() => corpusBleu([])).toThrow('BLEU: expected at least one text')
   expect(() => corpusBleu([{ hypothesis: 'a', references: [] }])).toThrow('at least one reference')
-  expect(() => meanRougeL([])).toThrow('ROUGE of no texts: give at least one')
+  expect(() => meanRougeL([])).toThrow('ROUGE: expected at least one text')
   expect(() => rougeL({ hypothesis: 'a', references: [] })).toThrow('at least one reference')
 })

@@ -122,7 +122,7 @@ describe('whetstone experience', () => {
   test('where every sample is left out, it says why, with exit code 1 and no file', async () => {
     const { code, written } = await experience({ ...base, promptMaxLen: 1, promptTruncation: 'reject' })
     expect({ code, written }).toEqual({ code: 1, written: false })
-    expect(err).toMatch(/no experience was made: every sample was left out \(3 generation: prompt-too-long\)/)
+    expect(err).toMatch(/no experience was made: every sample was skipped \(3 generation: prompt-too-long\)/)
   })
 
   test('a critic, a reward model and a recipe, from JSON', async () => {

@@ -63,7 +63,7 @@ test.each([
 
 test.each(['folder.yaml', 'folder.ts'])('a directory of the name %s', async name => {
   mkdirSync(join(folder, name))
-  await expect(readConfigFile(join(folder, name))).rejects.toThrow('it is a directory, and a file is needed')
+  await expect(readConfigFile(join(folder, name))).rejects.toThrow('it is a directory; expected a file')
 })
 
 test('a name that no file can have', async () => {

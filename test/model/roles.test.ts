@@ -219,7 +219,7 @@ test('offload and reload bring back the same weights; scoring in between says wh
   const checksum = await model.checksum()
   await model.offload()
   expect(await model.checksum()).toBe(checksum)
-  await expect(model.score(given)).rejects.toThrow('the weights are offloaded; reload() brings them back')
+  await expect(model.score(given)).rejects.toThrow('the weights are offloaded; call reload() first')
   await model.reload()
   expect(await model.score(given)).toEqual(before)
   model.dispose()

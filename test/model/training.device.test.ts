@@ -63,7 +63,7 @@ describe.each([
     await moved.offload()
     expect(moved.offloaded).toBe(true)
     expect(await moved.checksum()).toBe(checksum)
-    await expect(moved.score(given)).rejects.toThrow('the weights are offloaded; reload() brings them back')
+    await expect(moved.score(given)).rejects.toThrow('the weights are offloaded; call reload() first')
     await expect(moved.step({ lr: 1e-2 })).rejects.toThrow('offloaded')
     await expect(moved.copyFrom(still)).rejects.toThrow('offloaded')
     await expect(still.copyFrom(moved)).rejects.toThrow('offloaded')

@@ -69,7 +69,7 @@ test('what cannot be listed is said', async () => {
   expect(err).toContain('none: there is no such directory')
   err = ''
   expect(await main(['runs', join(parent, 'model')])).toBe(1)
-  expect(err).toContain('model is no run and holds none')
+  expect(err).toContain('model is not a run and contains no runs')
   err = ''
   writeFileSync(join(parent, 'one/config.json'), '{')
   expect(await main(['runs', parent])).toBe(1)

@@ -59,8 +59,8 @@ test('a directory with a run is not started in again; one that lost its config.j
   const directory = temporaryDirectory()
   await (await Run.create(directory, identity())).close('stopped')
   await expect(Run.create(directory, identity())).rejects.toMatchObject({
-    message: `${directory} holds a run already`,
-    remedy: 'Go on with it by --resume, or give the new run a directory of its own.',
+    message: `${directory} already has a run`,
+    remedy: 'Resume it with --resume, or choose another directory for the new run.',
   })
   // The refusal let go of the lock.
   const run = await Run.resume(directory, identity())
@@ -123,7 +123,7 @@ test('a name without a description is refused, with the one that was meant', asy
     'there is no metric "reward/meam"; did you mean reward/mean?',
   )
   for (const step of [-1, 0.5, Number.NaN])
-    expect(() => run.metrics(step, {})).toThrow(`expected a step from 0 on, got ${step}`)
+    expect(() => run.metrics(step, {})).toThrow(`expected a step of at least 0, got ${step}`)
   expect(() => run.metrics(1, { 'drops/': 1 })).toThrow('there is no metric "drops/"')
   run.metrics(1, { 'drops/zero-variance': 1, 'seconds/generation': 2 })
   expect(new Set(metricNames.map(({ name }) => name)).size).toBe(metricNames.length)

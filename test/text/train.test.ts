@@ -281,7 +281,7 @@ describe('whetstone tokenizer', () => {
   ])('usage error: %j', async (args, message) => {
     expect(await call(...args)).toBe(2)
     expect(written.err).toContain(message)
-    expect(written.err).toContain('`whetstone tokenizer --help` lists what there is.')
+    expect(written.err).toContain('`whetstone tokenizer --help` lists the options.')
   })
 
   test('bad input is exit code 1, help is 0', async () => {

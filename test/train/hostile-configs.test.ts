@@ -23,7 +23,7 @@ type Verb = keyof typeof bases
 
 type Case = readonly [verb: Verb, change: object | string, message: string | readonly string[]]
 
-const noCuda = '`whetstone doctor` shows what there is; `auto` takes a GPU where there is one, and the CPU elsewhere.'
+const noCuda = '`whetstone doctor` lists the devices. Use `auto` for a GPU if the machine has one, else the CPU.'
 const float32 = 'expected a number that float32 holds (up to 3.4e38, and not closer to 0 than 1e-45)'
 const deep = 'nested more than 50 levels deep, or a value that holds itself'
 
@@ -80,7 +80,7 @@ const cases: readonly Case[] = [
   [
     'rl',
     { algorithm: 'ppo', iterations: 3, critic: { warmupIterations: 3 } },
-    'config.yaml: critic.warmupIterations: 3 of 3 iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations',
+    'config.yaml: critic.warmupIterations: 3 of 3 iterations train only the critic, so the policy would not learn; lower it, or raise iterations',
   ],
 
   [
@@ -98,7 +98,7 @@ const cases: readonly Case[] = [
         expect.stringMatching(
           /^config\.yaml: lora\.rank: the (model|policy) with an adapter of rank 1000000000 takes 3,712 GB for weights, gradients and optimiser state, and this machine has [\d.]+ GB$/,
         ),
-        'docs/out-of-memory.md says what each option saves.',
+        'docs/out-of-memory.md explains each option.',
       ],
     ],
   ),

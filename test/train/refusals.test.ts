@@ -43,7 +43,7 @@ describe('options', () => {
     ['dpo', { labelSmoothing: 0.5 }, /^dpo: labelSmoothing: .*<0.5/],
     ['dpo', { labelSmoothing: -0.1 }, /^dpo: labelSmoothing: /],
     ['cdpo', { labelSmoothing: 0 }, /^cdpo: labelSmoothing: .*>0/],
-    ['cdpo', { labelSmoothing: undefined }, /^cdpo: labelSmoothing: missing; share of the pairs/],
+    ['cdpo', { labelSmoothing: undefined }, /^cdpo: labelSmoothing: missing; assumed share of pairs/],
     ['ipo', { labelSmoothing: 0.1 }, /^ipo: there is no option "labelSmoothing"/],
     ['ipo', { ipoLogprobs: 'max' }, /^ipo: ipoLogprobs: .*"mean"/],
     ['kto', { undesirableWeight: -1 }, /^kto: undesirableWeight: /],

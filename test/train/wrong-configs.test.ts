@@ -162,7 +162,7 @@ const cases: readonly Case[] = [
     [
       'prompts.jsonl: a bad row',
       '  prompts.jsonl:1: no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has prompt: say with columns which is which',
-      'Mend them, or set maxBadRows to leave up to so many out.',
+      'Fix them, or set maxBadRows to skip up to that many.',
     ],
   ],
   ['sft', { ...supervised, data: 'empty.jsonl' }, [], 'config.yaml: data: no rows in empty.jsonl'],
@@ -173,7 +173,7 @@ const cases: readonly Case[] = [
     [
       'broken.jsonl: a bad row',
       '  broken.jsonl:2: not JSON (Unexpected end of JSON input)',
-      'Mend them, or set maxBadRows to leave up to so many out.',
+      'Fix them, or set maxBadRows to skip up to that many.',
     ],
   ],
   [
@@ -206,7 +206,7 @@ const cases: readonly Case[] = [
       flags,
       [
         'config.yaml: output: model/config.json is not the config of a run, but of a model',
-        'A run needs a directory of its own.',
+        'Choose another directory for the run.',
       ],
     ],
   ),
@@ -239,7 +239,7 @@ const cases: readonly Case[] = [
     [
       'rows.jsonl: a bad row',
       '  rows.jsonl:1: no preferences: expected prompt, chosen and rejected, or prompt, responses and rankings or scores; the row has prompt, completion: say with columns which is which',
-      'Mend them, or set maxBadRows to leave up to so many out.',
+      'Fix them, or set maxBadRows to skip up to that many.',
     ],
   ],
   ['dpo', { ...pairs, loss: 'dop' }, [], 'config.yaml: loss: expected one of dpo, cdpo, ipo, kto, got "dop"'],
@@ -267,7 +267,7 @@ const cases: readonly Case[] = [
     'rl',
     { ...rl, rewards: undefined },
     [],
-    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)',
+    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
   ],
   [
     'rl',
@@ -423,7 +423,7 @@ test.each([
   [['--allow-change'], "Option '--allow-change <value>' argument missing"],
 ])('a command line that is wrong is code 2: %j', async (flags, message) => {
   writeFileSync(at('config.yaml'), stringify(supervised))
-  const help = '`whetstone sft --help` lists what there is.'
+  const help = '`whetstone sft --help` lists the options.'
   expect(await said(['sft', '--config', at('config.yaml'), ...flags])).toEqual({
     code: 2,
     message: `whetstone: ${message}\n${help}\n`,

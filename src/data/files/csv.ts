@@ -85,7 +85,7 @@ export function csv(file: string, separator = ','): RowFormat {
       const cells = csvCells(text, separator)
       if (typeof cells === 'string') return { kind: 'bad', reason: 'csv', message: cells }
       if (cells.length !== header.length) {
-        const message = `${cells.length} cells, where the header has ${header.length} (${header.join(', ')}); quote cells with a "${separator}" in them`
+        const message = `${cells.length} cells, but the header has ${header.length} (${header.join(', ')}); quote cells that contain a "${separator}"`
         return { kind: 'bad', reason: 'csv', message }
       }
       return { kind: 'row', value: Object.fromEntries(header.map((name, i) => [name, cells[i]!])) }

@@ -58,7 +58,7 @@ export function jsonList(): RowFormat {
           return {
             kind: 'bad',
             reason: 'file',
-            message: 'expected a list of rows; for one row per line call the file .jsonl',
+            message: 'expected a list of rows; a file with one row per line must end in .jsonl',
           }
         element = element.slice(1)
       }

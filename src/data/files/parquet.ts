@@ -117,7 +117,7 @@ async function temporaryFile(shown: string): Promise<FileHandle> {
     }
   } catch (cause) {
     throw new DataError(
-      `${shown}: cannot be unpacked to ${cacheDirectory()} (${(cause as Error).message}); set WHETSTONE_CACHE to a folder with room for it`,
+      `${shown}: cannot be unpacked to ${cacheDirectory()} (${(cause as Error).message}); set WHETSTONE_CACHE to a directory with enough space`,
       { cause },
     )
   }

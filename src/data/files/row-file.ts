@@ -133,7 +133,7 @@ export class RowFile {
     const bytes = await this.#readAt(place.start, Buffer.allocUnsafe(place.length))
     const parsed = bytes.length === place.length ? this.#parse(bytes, place) : undefined
     if (parsed?.kind !== 'row')
-      throw new DataError(`${where}: not the row that was there; the file was changed while it is in use`)
+      throw new DataError(`${where}: the row has changed; do not change the file during the run`)
     return { value: parsed.value, where }
   }
 
@@ -144,7 +144,7 @@ export class RowFile {
   #look(raw: RawRow): ScannedRow | 'blank' | 'none' {
     const { bytes } = raw
     if (!bytes) {
-      const message = `${Math.ceil(raw.length / 1e6)} MB in one row, more than ${maxRowBytes / 2 ** 20} MiB; cut it, or leave it out`
+      const message = `${Math.ceil(raw.length / 1e6)} MB in one row, more than ${maxRowBytes / 2 ** 20} MiB; shorten it, or remove it`
       return this.#bad(raw, 'too-large', message)
     }
     let parsed: ParsedRow
@@ -227,7 +227,7 @@ function refuseCompressed(start: Uint8Array, path: string): void {
 }
 
 function compressed(path: string, { name, tool }: { name: string; tool: string }): DataError {
-  return new DataError(`${path}: compressed with ${name}, which is not read here; unpack it first (${tool})`)
+  return new DataError(`${path}: compressed with ${name}, which is not supported; unpack it first (${tool})`)
 }
 
 export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {

@@ -28,7 +28,7 @@ export function readConversation(fields: RowFields, options: PromptOptions): Fou
   }
   if (wants('text') && fields.has('text')) {
     const text = fields.text('text')
-    if (text.trim() === '') throw new RowProblem('text: empty; give it text, or leave the row out', 'empty')
+    if (text.trim() === '') throw new RowProblem('text: empty; add text, or remove the row', 'empty')
     return { format: 'text', examples: [{ form: 'text', text }] }
   }
   throw noFormat(fields, 'conversations', 'messages, conversations, prompt and completion, input and output, or text')
@@ -60,6 +60,6 @@ export function noFormat(fields: RowFields, kind: string, wanted: string): RowPr
     }
   }
   return new RowProblem(
-    `no ${kind}: expected ${wanted}; the row has ${columns.join(', ') || 'no columns'}: say with columns which is which`,
+    `no ${kind}: expected ${wanted}; the row has ${columns.join(', ') || 'no columns'}: set columns to name them`,
   )
 }

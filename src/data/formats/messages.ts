@@ -23,17 +23,17 @@ const roles: Readonly<Record<string, string>> = {
   function_response: 'tool',
 }
 
-const role = z.string({ error: 'expected who speaks, such as user or assistant' }).transform((name, context) => {
+const role = z.string({ error: 'expected a role, such as user or assistant' }).transform((name, context) => {
   const known = Object.hasOwn(roles, name) ? roles[name] : undefined
   if (known !== undefined) return known
   const names = ['system', 'user', 'assistant', 'tool']
-  const message = `"${name}" is no role${didYouMean(name, names) || `; there are ${names.join(', ')}`}`
+  const message = `"${name}" is not a role${didYouMean(name, names) || `; there are ${names.join(', ')}`}`
   context.addIssue({ code: 'custom', message, input: name })
   return z.NEVER
 })
 
 const text = z.string({ error: 'expected a text' })
-const part = z.looseObject({ type: z.string({ error: 'expected the type of a part, such as text' }) })
+const part = z.looseObject({ type: z.string({ error: 'expected the type of a content part, such as text' }) })
 
 const openAiMessage = z
   .looseObject({
@@ -76,9 +76,9 @@ export function messageText({ content }: ChatMessage): string {
 /** A conversation has to have something the assistant says. */
 export function needAssistant(column: string, messages: readonly ChatMessage[]): void {
   if (!messages.some(isAssistant))
-    throw new RowProblem(`${column}: no message of the assistant, so there is nothing to train on`, 'empty')
+    throw new RowProblem(`${column}: no message of the assistant, so there is no trained token`, 'empty')
   const said = messages.some(
     message => isAssistant(message) && (messageText(message).trim() !== '' || Array.isArray(message.tool_calls)),
   )
-  if (!said) throw new RowProblem(`${column}: the assistant says nothing; give it text, or leave the row out`, 'empty')
+  if (!said) throw new RowProblem(`${column}: the messages of the assistant are empty; add text, or remove the row`, 'empty')
 }

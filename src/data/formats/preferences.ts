@@ -26,7 +26,7 @@ export function readPreferences(fields: RowFields, options: PromptOptions): Foun
   if (fields.has('chosen') && fields.has('rejected')) {
     const { format, ...pair } = readPair(fields, options)
     if (isDeepStrictEqual(pair.chosen, pair.rejected))
-      throw new RowProblem('chosen and rejected are the same, so there is nothing to learn from them', 'same-answers')
+      throw new RowProblem('chosen and rejected are equal, so the row teaches nothing', 'same-answers')
     const margin = fields.has('margin') ? { margin: fields.number('margin') } : {}
     return { format, examples: [{ ...pair, ...margin }] }
   }
@@ -42,7 +42,7 @@ function readPair(fields: RowFields, options: PromptOptions): PreferenceRow & { 
   if (typeof chosen === 'string' && typeof rejected === 'string' && !fields.has('prompt') && !fields.has('messages')) {
     if (!isTranscript(chosen) || !isTranscript(rejected))
       throw new RowProblem(
-        'prompt: missing, and chosen is no transcript that has it ("\\n\\nHuman: ... \\n\\nAssistant: ...")',
+        'prompt: missing, and chosen is not a transcript that contains it ("\\n\\nHuman: ... \\n\\nAssistant: ...")',
       )
     return { format: 'transcripts', ...splitPair(readTranscript(chosen), readTranscript(rejected), fields, options) }
   }
@@ -68,10 +68,10 @@ function splitPair(
   while (shared < Math.min(chosen.length, rejected.length) && isDeepStrictEqual(chosen[shared], rejected[shared]))
     shared++
   if (shared === chosen.length && shared === rejected.length)
-    throw new RowProblem('chosen and rejected are the same, so there is nothing to learn from them', 'same-answers')
+    throw new RowProblem('chosen and rejected are equal, so the row teaches nothing', 'same-answers')
   // An answer begins with the assistant: where what the user says differs, or one has ended, so does the prompt before it.
   while (shared > 0 && !(isAssistantAt(chosen, shared) && isAssistantAt(rejected, shared))) shared--
-  if (shared === 0) throw new RowProblem('chosen and rejected: no prompt that both begin with')
+  if (shared === 0) throw new RowProblem('chosen and rejected: expected both to start with the same prompt')
   const prompt = dressPrompt(chosen.slice(0, shared), fields, options)
   return {
     prompt,
@@ -85,7 +85,7 @@ const isAssistantAt = (messages: readonly ChatMessage[], i: number): boolean =>
 
 function needWords(field: string, answer: readonly ChatMessage[]): readonly ChatMessage[] {
   if (!answer.some(({ content }) => typeof content !== 'string' || content.trim() !== ''))
-    throw new RowProblem(`${field}: the answer is empty; give it text, or leave the row out`, 'empty')
+    throw new RowProblem(`${field}: the answer is empty; add text, or remove the row`, 'empty')
   return answer
 }
 
@@ -97,7 +97,7 @@ function readRanked(fields: RowFields, options: PromptOptions): FoundRow<Prefere
   const found = fields.numbers(by)
   if (found.value.length !== answers.length)
     throw new RowProblem(
-      `${found.column}: ${found.value.length} of them for ${answers.length} ${column}; give one for each`,
+      `${found.column}: ${found.value.length} entries for ${answers.length} ${column}; give one for each`,
     )
   const prompt = readPrompt(fields, options)
   // A first rank is the best, and so is a high score.
@@ -110,6 +110,6 @@ function readRanked(fields: RowFields, options: PromptOptions): FoundRow<Prefere
       examples.push({ prompt, chosen: answers[better]!, rejected: answers[worse]! })
     }
   if (examples.length === 0)
-    throw new RowProblem(`${found.column}: no answer is better than another, so there is no pair`, 'same-answers')
+    throw new RowProblem(`${found.column}: all answers are equally good, so there is no pair`, 'same-answers')
   return { format: `prompt, ${column}, ${found.column}`, examples }
 }

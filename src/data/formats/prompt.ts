@@ -16,7 +16,7 @@ export interface PromptOptions {
 export function readPrompt(fields: RowFields, options: PromptOptions): Prompt {
   const { column, value } = fields.textOrList('prompt')
   if (typeof value !== 'string') return dressPrompt(readMessages(column, value), fields, options)
-  if (value.trim() === '') throw new RowProblem(`${column}: empty; give it text, or leave the row out`, 'empty')
+  if (value.trim() === '') throw new RowProblem(`${column}: empty; add text, or remove the row`, 'empty')
   // Alpaca's rows have what they are about in a column of its own.
   const about = column === 'instruction' && typeof fields.row.input === 'string' ? fields.row.input : ''
   return dressPrompt(about.trim() === '' ? value : `${value}\n\n${about}`, fields, options)
@@ -46,7 +46,7 @@ function fill(template: string, prompt: string, fields: RowFields): string {
     const value = lookUp(fields.row, name)
     if (value === undefined || value === null)
       throw new RowProblem(
-        `${name}: missing, and promptTemplate asks for it; double the braces of a text that is no column`,
+        `${name}: missing, and promptTemplate uses it; for literal braces write {{ and }}`,
       )
     return typeof value === 'string' ? value : JSON.stringify(value)
   })
@@ -60,7 +60,7 @@ export function readAnswer(fields: RowFields, name: 'completion' | 'chosen' | 'r
 
 export function checkAnswer(column: string, value: unknown): Answer {
   if (typeof value === 'string') {
-    if (value.trim() === '') throw new RowProblem(`${column}: empty; give it text, or leave the row out`, 'empty')
+    if (value.trim() === '') throw new RowProblem(`${column}: empty; add text, or remove the row`, 'empty')
     return value
   }
   // One message alone is as good as a list of one.

@@ -77,11 +77,11 @@ export function advantageOptionProblems(
       message: `${advantageEstimator} compares the samples of a prompt and needs at least 2; gae and reinforce work with 1`,
     })
   if (options.overlongBuffer && maxNewTokens === undefined)
-    problems.push({ option: 'maxNewTokens', message: 'overlongBuffer needs it: the buffer ends there' })
+    problems.push({ option: 'maxNewTokens', message: 'overlongBuffer needs it' })
   if (options.overlongBuffer && maxNewTokens !== undefined && overlongBufferLen > maxNewTokens)
     problems.push({
       option: 'overlongBufferLen',
-      message: `${overlongBufferLen} tokens before maxNewTokens (${maxNewTokens}) is before the first`,
+      message: `${overlongBufferLen} is more than maxNewTokens (${maxNewTokens})`,
     })
   if (options.rewardRunningNormMinusMean && !options.rewardRunningNorm)
     problems.push({ option: 'rewardRunningNormMinusMean', message: 'does nothing without rewardRunningNorm' })

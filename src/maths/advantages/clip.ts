@@ -6,7 +6,7 @@
  * clipInPlace(rewards, 2) // 2 were outside; rewards are now 0.5, 2, -2, 1
  */
 export function clipInPlace(values: Float64Array, limit: number): number {
-  if (!(limit >= 0)) throw new RangeError(`a limit to clip at is 0 (off) or more, not ${limit}`)
+  if (!(limit >= 0)) throw new RangeError(`a clipping limit is 0 (off) or more, got ${limit}`)
   if (limit === 0) return 0
   let clipped = 0
   for (let i = 0; i < values.length; i++) {

@@ -7,7 +7,7 @@
  */
 export function highEntropyMask(entropies: ArrayLike<number>, highEntropyTokenRatio: number): Uint8Array {
   if (!(highEntropyTokenRatio >= 0 && highEntropyTokenRatio <= 1))
-    throw new RangeError(`highEntropyTokenRatio is a share between 0 (off) and 1, not ${highEntropyTokenRatio}`)
+    throw new RangeError(`highEntropyTokenRatio is a share between 0 (off) and 1, got ${highEntropyTokenRatio}`)
   const length = entropies.length
   const mask = new Uint8Array(length)
   if (highEntropyTokenRatio === 0 || highEntropyTokenRatio === 1) return mask.fill(1)

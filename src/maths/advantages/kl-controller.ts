@@ -47,7 +47,7 @@ export function updateKlController(
   const factor = 1 + (error * nSteps) / controller.horizon
   if (!(factor > 0))
     throw new RangeError(
-      `a rollout of ${nSteps} samples would take the KL coefficient below 0; the horizon (${controller.horizon}) must be more than a fifth of it`,
+      `horizon: ${controller.horizon} is too small for a rollout of ${nSteps} samples; it must be more than a fifth of them`,
     )
   return { ...controller, coef: controller.coef * factor }
 }

@@ -54,8 +54,8 @@ function needsOf(samples: readonly RolloutSample[], options: ResolvedAdvantageOp
   if (samples.some(({ refLogprobs }) => refLogprobs)) {
     needs.logprobs = 'KL to the reference needs them'
     needs.refLogprobs = 'other samples have them'
-  } else if (klCoef && !useKlLoss) needs.refLogprobs = `klCoef ${klCoef} needs them; klCoef 0 leaves KL out`
-  if (estimatorTraits(estimator).values === 'needed') needs.values = `${estimator} needs a critic's values`
+  } else if (klCoef && !useKlLoss) needs.refLogprobs = `klCoef ${klCoef} needs them; with klCoef 0 there is no KL`
+  if (estimatorTraits(estimator).values === 'needed') needs.values = `${estimator} needs the values of a critic`
   if (isGroupEstimator(estimator)) needs.group = `${estimator} compares the samples of a group`
   return needs
 }
@@ -103,7 +103,7 @@ function groupProblems(samples: readonly RolloutSample[], options: ResolvedAdvan
       problems.push({
         sample: places[0]!,
         field: 'group',
-        message: `${one}, expected ${size} as ${nSamplesPerPrompt === undefined ? 'in the other groups' : 'nSamplesPerPrompt says'}; a group that lost samples is completed or left out whole`,
+        message: `${one}, expected ${size} as ${nSamplesPerPrompt === undefined ? 'in the other groups' : 'nSamplesPerPrompt says'}; complete the group, or remove all its samples`,
       })
   }
   return problems

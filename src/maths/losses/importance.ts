@@ -79,10 +79,10 @@ export function importanceProblems(sampler: {
   const filters = [topP < 1 && `topP is ${topP}`, topK > 0 && `topK is ${topK}`, minP > 0 && `minP is ${minP}`]
   const problems = filters
     .filter(filter => filter !== false)
-    .map(filter => `tisCap: needs sampling without filters, and ${filter}; leave out one of them`)
+    .map(filter => `tisCap: needs sampling without filters, and ${filter}; remove one of them`)
   if (!logprobs.includes('processed'))
     problems.push(
-      `tisCap: needs log-probabilities of the distribution that was sampled from (processed); this engine reports ${logprobs.length === 0 ? 'none' : logprobs.join(', ')}`,
+      `tisCap: needs log-probabilities of the sampling distribution (processed); this engine reports ${logprobs.length === 0 ? 'none' : logprobs.join(', ')}`,
     )
   return problems
 }

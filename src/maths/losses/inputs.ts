@@ -89,6 +89,6 @@ export function checkTotal(what: string, total: number, present: number): void {
     throw new RangeError(`totals: expected a number of ${what}, got ${total}`)
   if (present > total)
     throw new RangeError(
-      `totals are of the whole batch: ${total} ${what} cannot be, where these samples alone have ${present}`,
+      `totals: expected the totals of the whole batch, got ${total} ${what}, but these samples alone have ${present}`,
     )
 }

@@ -36,7 +36,7 @@ export interface KtoTotals {
  */
 export function ktoTotals(batch: { responses: number; mismatched: readonly ResponseLogprobs[] }): KtoTotals {
   const { responses, mismatched } = batch
-  if (mismatched.length === 0) throw new RangeError('kto: z0 is a mean over mismatched pairs, and there are none')
+  if (mismatched.length === 0) throw new RangeError('kto: z0 is a mean over mismatched pairs, and the batch has none')
   checkNumberInputs(mismatched, ['policy', 'ref'])
   const sum = mismatched.reduce((sum, { policy, ref }) => sum + (policy - ref), 0)
   return { responses, z0: Math.max(0, sum / mismatched.length) }

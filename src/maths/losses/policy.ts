@@ -222,7 +222,7 @@ function check(samples: readonly PolicySample[], totals: TokenTotals, options: R
   checkFlags(samples, 'lossMask', 'logprobs')
   if (isFilter(highEntropyTokenRatio) && samples.some(({ lossMask }) => lossMask))
     throw new RangeError(
-      `${options.loss}: samples have a lossMask, and highEntropyTokenRatio ${highEntropyTokenRatio} asks for another; leave out one`,
+      `${options.loss}: samples have a lossMask, and highEntropyTokenRatio ${highEntropyTokenRatio} makes another; remove one of them`,
     )
   checkTokenTotals(
     totals,

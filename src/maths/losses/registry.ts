@@ -111,7 +111,7 @@ export const losses = {
   },
   dpo: preference('dpo', 'direct preference optimisation'),
   cdpo: preference('cdpo', 'dpo for noisy labels'),
-  ipo: preference('ipo', 'a fixed distance between the log-ratios of a pair'),
+  ipo: preference('ipo', 'fixed distance between the log-ratios of a pair'),
   kto: {
     kind: 'kto',
     description: 'responses with a label each, not in pairs',

@@ -51,7 +51,7 @@ process.on('uncaughtException', error => {
 // Nothing is left that could go on: the file waits for something that never comes.
 process.on('beforeExit', () => {
   if (!loading) return
-  const message = 'its top-level await never ends: nothing is left that could end it'
+  const message = 'its top-level await never ends'
   process.send!({ kind: 'refused', error: { name: 'Error', message, stack: undefined } } satisfies FromChild, () =>
     process.exit(1),
   )

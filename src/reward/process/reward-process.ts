@@ -130,10 +130,10 @@ export class RewardProcess {
       }
       const onExit = (code: number | null, by: NodeJS.Signals | null): void => {
         const why = this.lastError ? `: ${this.lastError.message}` : ''
-        refuse(new RewardConfigError(`${file}: its process ended while it was loaded (${exitOf(code, by)})${why}`))
+        refuse(new RewardConfigError(`${file}: its process ended during loading (${exitOf(code, by)})${why}`))
       }
       const onError = (cause: Error): void =>
-        refuse(new RewardConfigError(`${file}: no process can be started for it: ${cause.message}`, { cause }))
+        refuse(new RewardConfigError(`${file}: cannot start a process for it: ${cause.message}`, { cause }))
       const onAbort = (): void => refuse(signal!.reason)
       const late = setTimeout(() => refuse(lateError(file, loadMs)), Math.min(loadMs, 2 ** 31 - 1))
       const long = setTimeout(() => {
@@ -212,7 +212,7 @@ export class RewardProcess {
     this.calls.clear()
     this.ids.clear()
     const why = this.lastError ? `: ${this.lastError.message}` : ''
-    const error = new SourceError('crashed', `the reward's process ended while it had the call (${how})${why}`)
+    const error = new SourceError('crashed', `the process of the reward ended during the call (${how})${why}`)
     this.options.onEnd(entries.filter(({ state }) => state === 'sent').map(({ call }) => call))
     for (const { call, state } of entries) if (state !== 'sent') call.reject(error)
   }
@@ -221,7 +221,7 @@ export class RewardProcess {
     if (this.told.has(error.message)) return
     this.told.add(error.message)
     process.emitWarning(
-      `${this.options.file}: an error that no call waits for: ${error.stack ?? error.message}. The reward goes on; handle the promise, or await it.`,
+      `${this.options.file}: unhandled error outside a call: ${error.stack ?? error.message}. The reward continues; await the promise, or handle its error.`,
       { type: 'RewardWarning', code: 'REWARD_STRAY_ERROR' },
     )
   }
@@ -255,6 +255,6 @@ function loadError(sent: SentError, file: string): Error {
 function lateError(file: string, loadMs: number): Error {
   const minutes = Number((loadMs / 60_000).toPrecision(3))
   return new RewardConfigError(
-    `${file}: not loaded within ${minutes} minutes (rewardPatienceMinutes): its top-level code blocks, or awaits what never comes`,
+    `${file}: not loaded within ${minutes} minutes (rewardPatienceMinutes): its top-level code blocks, or awaits a promise that never settles`,
   )
 }

@@ -21,7 +21,7 @@ export function length(options: LengthOptions = {}): RewardSource {
       `rule ${name}: expected 0 <= min <= max and falloff >= 0, got ${min}, ${max}, ${falloff}`,
     )
   if (min === 0 && max === Number.POSITIVE_INFINITY)
-    throw new RewardConfigError(`rule ${name}: give min, max or both; without them every length is right`)
+    throw new RewardConfigError(`rule ${name}: expected min, max or both`)
   return rule(name, input => {
     const size = measure[unit](input)
     const beyond = Math.max(min - size, size - max, 0)

@@ -12,7 +12,7 @@ export interface RuleOptions {
 export function referencesOf(rule: string, { reference }: RewardInput): readonly string[] {
   const list = typeof reference === 'string' ? [reference] : (reference ?? [])
   if (list.length === 0)
-    throw new SourceError('input', `the rule ${rule} compares with a reference, and the sample has none`)
+    throw new SourceError('input', `the rule ${rule} needs a target, and the sample has none`)
   return list
 }
 

@@ -53,7 +53,7 @@ export class Checkpoint implements AsyncDisposable {
           shards.set(shardName, shard)
         }
         if (!shard.has(tensor))
-          throw new SafetensorsError(`is not in ${shardName}, where the index puts it`, { file: path, tensor })
+          throw new SafetensorsError(`is not in ${shardName}, although the index lists it there`, { file: path, tensor })
         fileOf.set(tensor, shard)
       }
     } catch (error) {
@@ -135,7 +135,7 @@ async function readWeightMap(file: string): Promise<[string, string][]> {
   return Object.entries(weightMap).map(([tensor, shard]) => {
     if (typeof shard !== 'string' || !isPlainName(shard)) {
       throw new SafetensorsError(
-        `the index puts it in ${quote(shard)}, which is not the name of a file beside the index`,
+        `the index lists it in ${quote(shard)}, which is not a file name in the directory of the index`,
         {
           file,
           tensor,

@@ -53,7 +53,7 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
   checkFiles(plan)
   const unknown = plan.generation?.engine === 'here' ? engineDtypeProblem(device, dtype) : undefined
-  if (unknown) throw new InputError(`dtype: ${unknown}; choose one of them, or let a server generate`)
+  if (unknown) throw new InputError(`dtype: ${unknown}; set dtype to one of them, or generate with a server`)
   const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
   for (const use of plan.models) {
     const inspected = inspectModel(use.directory, { role: use.role })
@@ -153,13 +153,13 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
   }
   const sources = (option: string, spec: DataSpec | undefined): void => {
     for (const one of [spec ?? []].flat())
-      missing(option, typeof one === 'string' ? one : one.path, 'a file of rows, or a pattern of names')
+      missing(option, typeof one === 'string' ? one : one.path, 'a data file, or a glob pattern')
   }
   for (const { option, spec, options } of data) {
     sources(option, spec)
     sources('validationData', options.validationData)
   }
-  if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a description of sources')
+  if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a file that lists reward sources')
 }
 
 /** Ids mean the same in every model, and each of them has a place. */
@@ -167,14 +167,14 @@ async function checkVocabulary(use: PlannedUse, { decoder }: ModelConfig, tokeni
   if (tokenizer.vocabSize > decoder.vocabSize)
     throw new InputError(
       `${use.option}: ${use.directory} has a vocabulary of ${decoder.vocabSize}, and the tokenizer in ${tokenizer.dir} ` +
-        `has ${tokenizer.vocabSize} tokens; use the tokenizer that the model was made with`,
+        `has ${tokenizer.vocabSize} tokens; use the tokenizer of the model`,
     )
   if (use.directory === tokenizer.dir) return
   const [own, theirs] = await Promise.all([tokenizer.dir, use.directory].map(tokenizerFingerprint))
   if (theirs !== undefined && own !== theirs)
     throw new InputError(
-      `${use.option}: ${use.directory} has another tokenizer than ${tokenizer.dir}, so that token ids mean something ` +
-        'else to it; use a model of the same tokenizer',
+      `${use.option}: ${use.directory} and ${tokenizer.dir} have different tokenizers, so token ids have different ` +
+        'meanings; use a model with the same tokenizer',
     )
 }
 
@@ -183,7 +183,7 @@ function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; co
     const { context } = config.decoder
     const over = (option: string, tokens: number): InputError =>
       new InputError(
-        `${option}: ${tokens} tokens are more than ${use.name} takes (${use.directory}: a context of ${context}); lower ${option}`,
+        `${option}: ${tokens} tokens do not fit into the context of ${use.name} (${use.directory}: ${context} tokens); lower ${option}`,
       )
     if (plan.maxLength !== undefined && plan.maxLength > context) throw over('maxLength', plan.maxLength)
     if (plan.generation && plan.generation.maxNewTokens >= context)

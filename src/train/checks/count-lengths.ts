@@ -41,7 +41,7 @@ export async function countTooLong(dataset: Dataset<ExampleKind>, options: Count
     return { option: 'maxLength', limit, cut: rows.counts.truncated, leftOut: rows.counts.dropped.overlong ?? 0 }
   if (counts.leftOut > 0 && counts.leftOut >= rows.size)
     throw new DataError(
-      `data: all ${rows.size} prompts are longer than promptMaxLen (${limit} tokens) and are left out; raise promptMaxLen, lower maxNewTokens, or let prompts be cut (promptTruncation)`,
+      `data: all ${rows.size} prompts are longer than promptMaxLen (${limit} tokens) and are skipped; raise promptMaxLen, lower maxNewTokens, or cut prompts (promptTruncation)`,
     )
   return { option: 'promptMaxLen', limit, ...counts }
 }

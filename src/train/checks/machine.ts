@@ -48,7 +48,7 @@ function requireRoom(model: CheckedModel, checked: CheckedModels): void {
   throw new MachineError(
     `${option}: ${what} takes ${gigabytes(kept)} for ${use.trained === 'nothing' ? 'weights' : 'weights, gradients and optimiser state'}, and ${memory.device === 'cpu' ? 'this machine' : memory.device} has ${gigabytes(available)}`,
     checked,
-    { remedy: 'docs/out-of-memory.md says what each option saves.' },
+    { remedy: 'docs/out-of-memory.md explains each option.' },
   )
 }
 

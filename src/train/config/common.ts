@@ -41,7 +41,7 @@ export const optimizerSchema = (lr: number) =>
     .strictObject({ ...optimizerShape, lr: optimizerShape.lr.default(lr).describe(optimizerShape.lr.description!) })
     .refine(({ warmupSteps, warmupRatio }) => warmupSteps === undefined || warmupRatio === 0, {
       path: ['warmupRatio'],
-      error: 'warmupSteps says the same in steps; give one of the two',
+      error: 'give warmupSteps or warmupRatio, not both',
     })
     .prefault({})
 export type OptimizerConfig = z.output<ReturnType<typeof optimizerSchema>>

@@ -63,7 +63,7 @@ export function validationIdle(options: readonly string[]): IdleRule<HeldOut> {
     why: ({ validationData, validationShare }) =>
       where(
         validationData === undefined && validationShare === 0,
-        'nothing is held out; give validationData or validationShare',
+        'there is no validation data; give validationData or validationShare',
       ),
   }
 }
@@ -78,7 +78,7 @@ export const experienceIdle: readonly IdleRule<ExperienceOptionsUsed>[] = [
   {
     options: ['lambd'],
     why: ({ advantageEstimator: name }) =>
-      where(estimatorTraits(name).values === 'unused', `it is an option of gae, and the estimator is ${name}`),
+      where(estimatorTraits(name).values === 'unused', `only gae uses it, and advantageEstimator is ${name}`),
   },
   {
     options: ['gamma'],

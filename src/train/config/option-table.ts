@@ -59,6 +59,6 @@ export function configJsonSchema(schema: z.ZodObject, title: string): Record<str
     $schema,
     title,
     ...rest,
-    properties: { $schema: { type: 'string', description: 'where this schema is, for editors' }, ...properties },
+    properties: { $schema: { type: 'string', description: 'location of this schema, for editors' }, ...properties },
   }
 }

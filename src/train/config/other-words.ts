@@ -4,8 +4,8 @@
  */
 type Words = Readonly<Record<string, string>>
 
-const oneProcess = 'device, in one process: nothing is spread over several'
-const tokenizerOfModel = 'model, whose directory has the tokenizer'
+const oneProcess = 'device (a run is one process on one device)'
+const tokenizerOfModel = 'model (its directory has the tokenizer)'
 
 /** Options that every training has. */
 export const commonWords: Words = {
@@ -43,9 +43,9 @@ export const commonWords: Words = {
   inputTemplate: 'promptTemplate',
   numTrainEpochs: 'epochs',
   maxEpochs: 'epochs',
-  perDeviceTrainBatchSize: 'batchSize, rows of a whole optimiser step, with tokenBudget for memory',
+  perDeviceTrainBatchSize: 'batchSize (rows per optimiser step) and tokenBudget (for memory)',
   trainBatchSize: 'batchSize',
-  gradientAccumulationSteps: 'batchSize, rows of a whole optimiser step: gradients add up as memory needs it',
+  gradientAccumulationSteps: 'batchSize (rows per optimiser step; gradients accumulate as memory needs it)',
   microBatchSize: 'tokenBudget, in tokens',
   microTrainBatchSize: 'tokenBudget, in tokens',
   maxSeqLength: 'maxLength',
@@ -106,7 +106,7 @@ export const rlOtherWords: Words = {
   generateMaxLen: 'maxNewTokens',
   microTrainBatchSize: 'tokenBudget, in tokens',
   stepsPerGeneration: 'trainBatchSize, in samples',
-  generationBatchSize: 'rolloutBatchSize, in prompts of nSamplesPerPrompt samples each',
+  generationBatchSize: 'rolloutBatchSize, in prompts (each has nSamplesPerPrompt samples)',
   epsClip: 'clipLow and clipHigh',
   epsClipLowHigh: 'clipLow and clipHigh',
   epsilon: 'clipLow',
@@ -114,10 +114,10 @@ export const rlOtherWords: Words = {
   delta: 'dualClip',
   lossType: 'algorithm, or loss and aggregation',
   lossAggMode: 'aggregation',
-  importanceSamplingLevel: 'loss, which is gspo for whole sequences',
+  importanceSamplingLevel: 'loss (gspo: ratio of whole sequences)',
   useCpgLoss: 'loss: cpg',
   useGspo: 'loss: gspo',
-  scaleRewards: 'advantageEstimator, of which group_norm divides by the deviation of a group and dr_grpo does not',
+  scaleRewards: 'advantageEstimator (group_norm divides by the standard deviation of a group, dr_grpo does not)',
   normalizeAdvantages: 'advantagesNorm',
   rewardClipRange: 'rewardClip',
   topEntropyQuantile: 'highEntropyTokenRatio',
@@ -137,11 +137,11 @@ export const rlOtherWords: Words = {
   maxEpochs: 'updateEpochs',
   ppoEpochs: 'updateEpochs',
   promptData: 'data',
-  rewardFuncs: exporting('rewards, or a description of sources'),
-  rewardWeights: 'rewards: a description of sources, with weights',
-  rewardPretrain: 'rewards: a description of sources, with a model among them',
-  rewardModel: 'rewards: a description of sources, with a model among them',
-  remoteRmUrl: 'rewards: a description of sources, with a remote one among them',
+  rewardFuncs: exporting('rewards, or a file that lists reward sources'),
+  rewardWeights: 'rewards: a file that lists reward sources, with weights',
+  rewardPretrain: 'rewards: a file that lists reward sources, one of them a model',
+  rewardModel: 'rewards: a file that lists reward sources, one of them a model',
+  remoteRmUrl: 'rewards: a file that lists reward sources, one of them remote',
   rewardFn: exporting('rewardFn'),
   customRewardFunc: exporting('customRewardFunc, or a function of one sample'),
   rewardRecipe: exporting('rewardRecipe'),
@@ -152,8 +152,8 @@ export const rlOtherWords: Words = {
   evalSteps: 'evaluation: { every }',
   logCompletions: 'sampleEvery',
   batchSize: 'rolloutBatchSize, in prompts, or trainBatchSize, in samples',
-  perDeviceTrainBatchSize: 'rolloutBatchSize, in prompts of nSamplesPerPrompt samples each',
-  gradientAccumulationSteps: 'trainBatchSize, samples of a whole optimiser step',
+  perDeviceTrainBatchSize: 'rolloutBatchSize, in prompts (each has nSamplesPerPrompt samples)',
+  gradientAccumulationSteps: 'trainBatchSize (samples per optimiser step)',
   maxLength: 'promptMaxLen and maxNewTokens',
   maxSeqLength: 'promptMaxLen and maxNewTokens',
   maxSeqLen: 'promptMaxLen and maxNewTokens',

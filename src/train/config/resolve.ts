@@ -109,7 +109,7 @@ export function settingsLayer(settings: readonly string[]): ConfigLayer {
 
 /** What a config file says, as a layer; paths in it are relative to it. `$schema` is a word to editors. */
 export function fileLayer(file: string, read: unknown): ConfigLayer {
-  if (!isSection(read)) throw new InputError(`${file}: expected options by name, such as "model: DIR"`)
+  if (!isSection(read)) throw new InputError(`${file}: expected an object of options, such as "model: DIR"`)
   const { $schema: _, ...values } = read
   return { origin: file, values, directory: dirname(resolve(file)) }
 }
@@ -191,7 +191,7 @@ function valueProblems(config: RawConfig, { paths = [] }: ResolveOptions): strin
       return [`${path}: expected a path without NUL characters, got ${JSON.stringify(value)}`]
     if (typeof value === 'number' && !isFloat32(value))
       return [
-        `${path}: expected a number that float32 holds (up to 3.4e38, and not closer to 0 than 1e-45), got ${value}`,
+        `${path}: expected a number in the range of float32 (up to 3.4e38, and not closer to 0 than 1e-45), got ${value}`,
       ]
     return []
   }
@@ -256,7 +256,7 @@ function unfolded(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   const ofAnotherKind = (one: z.core.$ZodIssue): boolean => one.code === 'invalid_type' && one.path.length === 0
   const form = forms.find(issues => !issues.some(ofAnotherKind))
   if (form) return form.map(one => ({ ...one, path: [...path, ...one.path] })).flatMap(unfolded)
-  const words = { string: 'text', object: 'options by name', array: 'a list' } as Readonly<Record<string, string>>
+  const words = { string: 'text', object: 'an object of options', array: 'a list' } as Readonly<Record<string, string>>
   const kinds = forms.flatMap(issues => issues.flatMap(one => (one.code === 'invalid_type' ? [one.expected] : [])))
   return [{ code: 'custom', path, message: `expected ${kinds.map(kind => words[kind] ?? kind).join(' or ')}` }]
 }

@@ -36,16 +36,16 @@ export const preferenceSchema = z
   .superRefine((config, context) => {
     const refuse = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message })
     const { loss, labelSmoothing, ipoLogprobs, desirableWeight, undesirableWeight, batchSize } = config
-    if (loss === 'cdpo' && !labelSmoothing) refuse('labelSmoothing', 'cdpo needs a share above 0; dpo has none')
+    if (loss === 'cdpo' && !labelSmoothing) refuse('labelSmoothing', 'cdpo needs a value above 0; use dpo for no smoothing')
     if (labelSmoothing !== undefined && loss !== 'dpo' && loss !== 'cdpo')
-      refuse('labelSmoothing', `is an option of dpo and cdpo, not of ${loss}`)
-    if (ipoLogprobs !== undefined && loss !== 'ipo') refuse('ipoLogprobs', `is an option of ipo, not of ${loss}`)
+      refuse('labelSmoothing', `only for dpo and cdpo, and loss is ${loss}`)
+    if (ipoLogprobs !== undefined && loss !== 'ipo') refuse('ipoLogprobs', `only for ipo, and loss is ${loss}`)
     if (desirableWeight !== undefined && loss !== 'kto')
-      refuse('desirableWeight', `is an option of kto, not of ${loss}`)
+      refuse('desirableWeight', `only for kto, and loss is ${loss}`)
     if (undesirableWeight !== undefined && loss !== 'kto')
-      refuse('undesirableWeight', `is an option of kto, not of ${loss}`)
+      refuse('undesirableWeight', `only for kto, and loss is ${loss}`)
     if (loss === 'kto' && batchSize < 2)
-      refuse('batchSize', 'kto compares answers with those under other prompts of the batch: at least 2')
+      refuse('batchSize', 'kto compares answers of different prompts in a batch and needs at least 2')
   })
 
 export type PreferenceConfig = z.output<typeof preferenceSchema>

@@ -127,7 +127,7 @@ async function openReference(
   }
   if (config.lora) return scoring(policy, 'off', () => {})
   if (step === 0) return scoring(policy, 'on', () => {})
-  const start = await loadTrained(config.model, { ...settings, what: 'the policy as it started' }, job)
+  const start = await loadTrained(config.model, { ...settings, what: 'the policy before training' }, job)
   return scoring(start, 'on', () => start.dispose())
 }
 

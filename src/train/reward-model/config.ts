@@ -20,7 +20,7 @@ export const rewardModelSchema = z
       context.addIssue({
         code: 'custom',
         path: ['rankingWeight'],
-        message: 'with contrastiveWeight 0 too, no term of the loss prefers one answer; raise one of the two',
+        message: 'rankingWeight and contrastiveWeight are both 0, so the loss prefers no answer; raise one of them',
       })
   })
 

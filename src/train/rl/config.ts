@@ -188,29 +188,29 @@ export function rlProblems(config: RlConfig): string[] {
   attempt(() => resolveExperienceConfig(experienceOptionsOf(config), { critic: true }))
   attempt(() => resolveObjectiveOptions(objectiveOptionsOf(config, { klCoef: config.klController.coef })))
   if (config.tisCap !== undefined) problems.push(...importanceProblems({ ...config, logprobs: ['processed'] }))
-  if (lora && adapter !== undefined) problems.push('adapter: lora makes a new adapter; give one of the two')
+  if (lora && adapter !== undefined) problems.push('adapter: adapter continues an existing adapter and lora makes a new one; give only one of them')
   if (reference === 'adapter-off' && !lora && adapter === undefined)
-    problems.push('reference: adapter-off needs lora or adapter; initial is the model before training')
+    problems.push('reference: adapter-off needs lora or adapter; use initial for the model before training')
   if (config.useKlLoss && reference === 'none')
-    problems.push('reference: useKlLoss measures KL to a reference, and there is none')
+    problems.push('reference: useKlLoss needs a reference, and reference is none')
   if (reference === 'none' && !config.useKlLoss && config.klController.coef > 0)
-    problems.push('reference: KL costs something (klController) and is measured to a reference; set its coef to 0')
+    problems.push('reference: klController.coef is above 0 and needs a reference; set it to 0, or give a reference')
   if (critic && advantageEstimator !== 'gae')
-    problems.push(`critic: ${advantageEstimator} uses no critic; leave it out, or choose the estimator gae`)
+    problems.push(`critic: ${advantageEstimator} uses no critic; remove it, or set advantageEstimator to gae`)
   problems.push(...generatorProblems(config))
   const { evaluation } = config
   if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)
     problems.push(
-      'evaluation.nSamplesPerPrompt: at evaluation.temperature 0 all samples of a prompt are the same; raise the temperature, or ask for one sample',
+      'evaluation.nSamplesPerPrompt: with evaluation.temperature 0 all samples of a prompt are equal; raise the temperature, or set it to 1',
     )
   const samples = rolloutBatchSize * config.nSamplesPerPrompt
   if (samples > mostSamples)
     problems.push(
-      `rolloutBatchSize: ${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples} samples of a rollout, and ${mostSamples} are the most`,
+      `rolloutBatchSize: ${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples} samples per rollout; the most is ${mostSamples}`,
     )
   if (trainBatchSize !== undefined && trainBatchSize > samples)
     problems.push(
-      `trainBatchSize: ${trainBatchSize} is more than a rollout has (${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples})`,
+      `trainBatchSize: ${trainBatchSize} is more than the samples of a rollout (${rolloutBatchSize} prompts x ${config.nSamplesPerPrompt} samples = ${samples})`,
     )
   return problems
 }
@@ -220,26 +220,26 @@ function generatorProblems(config: RlConfig): string[] {
   const { type } = generator
   const problems = generatorOptionProblems(generator)
   if (generator.weights === 'adapter' && !lora && adapter === undefined)
-    problems.push('generator.weights: adapter needs lora or adapter; this run trains all weights')
+    problems.push('generator.weights: adapter needs lora or adapter, and this run trains all weights')
   if (type === 'vllm' && config.useFire && config.firstTokenTemperature > 2 && config.topK <= 0)
     problems.push(
-      'useFire: vLLM samples at temperatures up to 2; a hotter first token is drawn here from the likeliest: set topK, as to 16',
+      'useFire: vLLM only takes temperatures up to 2. For a higher firstTokenTemperature the run samples the first token itself and needs topK: set it, for example to 16',
     )
   const form = config.structured?.kind
   if (form !== undefined && type === 'local')
-    problems.push(`structured: the local engine cannot hold responses to ${form}; ${structuredNeeds}`)
+    problems.push(`structured: the local engine does not support ${form}; ${structuredNeeds}`)
   if (form !== undefined && type === 'vllm' && config.useFire && config.firstTokenTemperature > 2)
     problems.push(
-      'structured: a first token hotter than 2 is drawn here, and cannot be held to a form; lower firstTokenTemperature',
+      'structured: does not work with a firstTokenTemperature above 2; lower it',
     )
   if (form !== undefined && config.tisCap !== undefined)
-    problems.push('tisCap: needs sampling without filters, and structured filters every token; leave out one of them')
+    problems.push('tisCap: needs sampling without filters, and structured filters every token; remove one of them')
   if (maxStaleness > 0 && type === 'local')
-    problems.push('maxStaleness: the local engine samples from the very weights that are trained; it needs servers')
+    problems.push('maxStaleness: needs servers; the local engine always samples from the weights in training')
   if (maxStaleness > 0 && config.tisCap === undefined)
-    problems.push('maxStaleness: samples of an older policy are weighed by tisCap; set it, as to 2')
+    problems.push('maxStaleness: needs tisCap to weight samples of an older policy; set it, for example to 2')
   if (maxStaleness > 0 && config.enableEngineSleep)
-    problems.push('maxStaleness: an engine that sleeps while models train cannot generate meanwhile')
+    problems.push('maxStaleness: cannot be combined with enableEngineSleep: a sleeping engine does not generate')
   return problems
 }
 

@@ -82,12 +82,12 @@ export function checkGap(inputs: CheckedGap): void {
   const limit = gapFactor * Math.max(agreement.limit, explainedDifference(dtype, all))
   if (gap.mean <= limit) return
   throw new OtherWeightsError(
-    `iteration ${iteration + 1}: the servers' log-probabilities of their own samples differ from the trainer's by ` +
-      `${gap.mean.toPrecision(2)} (gap/mean over ${gap.tokens} tokens); the proof of the weights differed by ` +
-      `${agreement.difference.toPrecision(2)}, and at most ${limit.toPrecision(2)} is accepted. Other weights made these samples.`,
+    `iteration ${iteration + 1}: log-probabilities of servers and trainer for the same samples differ by ` +
+      `${gap.mean.toPrecision(2)} (gap/mean over ${gap.tokens} tokens). The check after the weight update differed by ` +
+      `${agreement.difference.toPrecision(2)}, and the limit is ${limit.toPrecision(2)}. Other weights made these samples.`,
     {
       remedy:
-        'The samples of this iteration were removed, and nothing was trained on them. See that every server serves `model`, and that nothing else changes its weights; then go on with --resume. generator.tolerance sets another limit.',
+        'The run removed the samples of this iteration and did not train on them. Check that every server serves `model` and that nothing else changes its weights, then resume with --resume. generator.tolerance changes the limit.',
     },
   )
 }

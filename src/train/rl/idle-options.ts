@@ -9,15 +9,15 @@ export const rlIdle: readonly IdleRule<RlConfig>[] = [
   optimizerIdle('critic.optimizer', config => config.critic?.optimizer),
   {
     options: ['epochs'],
-    why: ({ iterations }) => (iterations === undefined ? undefined : 'iterations says how many there are'),
+    why: ({ iterations }) => (iterations === undefined ? undefined : 'iterations is set'),
   },
   {
     options: ['useKlLoss', 'klEstimator'],
-    why: config => (referenceOf(config) === 'none' ? 'klController.coef is 0, so that KL is not measured' : undefined),
+    why: config => (referenceOf(config) === 'none' ? 'klController.coef is 0, so KL is not measured' : undefined),
   },
   {
     options: ['targetKl'],
     why: config =>
-      updatesPerIteration(config) === 1 ? 'an iteration has one optimiser step, and no later one to stop' : undefined,
+      updatesPerIteration(config) === 1 ? 'an iteration has only one optimiser step' : undefined,
   },
 ]

@@ -106,7 +106,7 @@ export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, '
     const { warmupIterations = 0 } = config.critic ?? {}
     if (warmupIterations >= iterations)
       throw new InputError(
-        `critic.warmupIterations: ${warmupIterations} of ${iterations} iterations train the critic alone, so that the policy would learn nothing; lower it, or raise iterations`,
+        `critic.warmupIterations: ${warmupIterations} of ${iterations} iterations train only the critic, so the policy would not learn; lower it, or raise iterations`,
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = promptLimit(config, context)
@@ -132,7 +132,7 @@ function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void
   for (const { use, config } of others)
     if (use.role !== 'reward' && config.decoder.vocabSize !== vocabSize)
       throw new InputError(
-        `${use.option}: ${use.directory} has ${config.decoder.vocabSize} tokens, the model that is trained ${vocabSize}; both must read the same ids`,
+        `${use.option}: ${use.directory} has a vocabulary of ${config.decoder.vocabSize} tokens, and the trained model has ${vocabSize}; they must be equal`,
       )
 }
 
@@ -192,7 +192,7 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
   if (device !== 'cpu')
-    progress.note('The first iteration on a GPU also makes its CUDA graphs, which takes about ten seconds.')
+    progress.note('The first iteration on a GPU also records CUDA graphs; this takes about ten seconds.')
   try {
     const result = await trainRl({
       config,
@@ -288,7 +288,7 @@ async function loadParts(
     const promptMaxLen = Math.min(config.promptMaxLen, promptLimit(job.config, generator.maxLength))
     if (promptMaxLen < 1)
       throw new InputError(
-        `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens that the servers take`,
+        `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens of the servers`,
       )
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),

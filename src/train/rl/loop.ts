@@ -108,7 +108,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (lost)
         await save().catch(cause => {
           const why = cause instanceof Error ? cause.message : String(cause)
-          warn(`the state could not be saved (${why}); a resumed run goes on from the checkpoint before`)
+          warn(`the state could not be saved (${why}); a resumed run continues from the previous checkpoint`)
         })
       throw error
     }
@@ -327,15 +327,15 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   /** A rollout that teaches nothing costs time and changes no weight: a person should know. */
   function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
     const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
-    warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl has each`)
+    warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl lists them`)
   }
 
   /** In every iteration in the run's log, and once to the person who watches. */
   function warnOfLongPrompts({ info: { promptsCut, promptsLeftOut } }: ExperienceBatch, iteration: number): void {
     if (promptsCut + promptsLeftOut === 0) return
-    const message = `iteration ${iteration + 1}: prompts longer than promptMaxLen (${maker.config.promptMaxLen} tokens): ${promptsCut} cut, ${promptsLeftOut} left out`
+    const message = `iteration ${iteration + 1}: prompts longer than promptMaxLen (${maker.config.promptMaxLen} tokens): ${promptsCut} cut, ${promptsLeftOut} skipped`
     run.event('warning', { message })
-    if (!longPromptsTold) progress.note(`${message}; prompts/cut and prompts/left_out count them from here on`)
+    if (!longPromptsTold) progress.note(`${message}; the metrics prompts/cut and prompts/left_out count them`)
     longPromptsTold = true
   }
 

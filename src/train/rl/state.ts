@@ -71,7 +71,7 @@ async function lostSamples(
     const found = await IterationJournal.open(journal, iteration)
     const hasAll = found.rollout?.samples.every(key => found.outcome(key) !== undefined)
     if (hasAll && found.updates.length >= updates) return undefined
-    return `the journal of iteration ${iteration}, which it is in the middle of, has lost records`
+    return `it is in the middle of iteration ${iteration}, and the journal of that iteration lacks records`
   } catch (error) {
     if (error instanceof JournalError) return error.message
     throw error

@@ -72,7 +72,7 @@ function writtenAs({ actor, generator, weights }: WeightSyncOptions): 'model' | 
   const { weights: ways } = generator.capabilities
   const adapter = actor.capabilities.exports.includes('adapter') && ways.includes('adapter')
   if (weights === 'adapter' && !adapter)
-    throw new InputError('generator.weights: the servers were not started to load adapters', {
+    throw new InputError('generator.weights: the servers cannot load adapters', {
       remedy:
         'Start them with LoRA enabled (`whetstone engine start --lora-rank N`), or set generator.weights to directory.',
     })

@@ -14,7 +14,7 @@ export class ChangeWatch {
     const sum = this.recent.reduce((all, one) => all + one, 0)
     if (this.recent.length < window || sum >= lowest) return undefined
     this.warned = true
-    return `the last ${window} optimiser steps changed ${percent(sum)} of the 16-bit weights, so the model stays what it was: the learning rate is too small for this dtype, or masters is exact (docs/precision.md)`
+    return `the last ${window} optimiser steps changed only ${percent(sum)} of the 16-bit weights, so the model hardly changes: the learning rate is too small for this dtype, or masters is exact (docs/precision.md)`
   }
 }
 

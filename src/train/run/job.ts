@@ -66,7 +66,7 @@ export interface JobResult {
 function divergedError(error: NonFiniteGradientError): TrainingError {
   return new TrainingError(error.message, {
     cause: error,
-    remedy: 'A lower learning rate, a smaller lora.alpha or a smaller maxGradNorm may help.',
+    remedy: 'Try a lower learning rate, a smaller lora.alpha or a smaller maxGradNorm.',
   })
 }
 

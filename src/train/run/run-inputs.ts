@@ -22,7 +22,7 @@ export interface InputOptions {
 export async function runInputs({ models, rewards, chatTemplate, report, signal }: InputOptions): Promise<RunInputs> {
   const inputs: Record<string, Record<string, string>> = {}
   const known = new Map<string, Promise<string>>()
-  const shown = report.transfer('reading what the run is made from')
+  const shown = report.transfer('reading the inputs of the run')
   let bytes = 0
   const add = async (option: string, name: string, path: string): Promise<void> => {
     signal.throwIfAborted()

@@ -38,9 +38,9 @@ export function refuseContradictions(
 ): void {
   const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
   if (config.lora !== undefined && config.adapter !== undefined)
-    refuse('adapter', 'goes on with an adapter, and lora makes a new one; give one of them')
+    refuse('adapter', 'adapter continues an existing adapter and lora makes a new one; give only one of them')
   if (config.freezeBackbone === true && (config.lora !== undefined || config.adapter !== undefined))
-    refuse('freezeBackbone', 'trains the head alone, which leaves no place for an adapter')
+    refuse('freezeBackbone', 'trains only the head and cannot be combined with an adapter')
 }
 
 /**

@@ -13,14 +13,14 @@ export const rewardModelIdle: readonly IdleRule<RewardModelConfig>[] = [
   {
     options: ['temperature'],
     why: ({ contrastiveWeight }) =>
-      contrastiveWeight === 0 ? 'it is of the contrastive term, and contrastiveWeight is 0' : undefined,
+      contrastiveWeight === 0 ? 'only the contrastive term uses it, and contrastiveWeight is 0' : undefined,
   },
   {
     options: ['margin'],
-    why: ({ rankingWeight }) => (rankingWeight === 0 ? 'it is of the ranking term, and rankingWeight is 0' : undefined),
+    why: ({ rankingWeight }) => (rankingWeight === 0 ? 'only the ranking term uses it, and rankingWeight is 0' : undefined),
   },
   {
     options: ['gradientCheckpointing'],
-    why: ({ freezeBackbone }) => (freezeBackbone ? 'with freezeBackbone no layer is gone back through' : undefined),
+    why: ({ freezeBackbone }) => (freezeBackbone ? 'with freezeBackbone the layers have no backward pass' : undefined),
   },
 ]
