@@ -20,8 +20,7 @@ export async function makeDirectory(path: string): Promise<void> {
   if ((await make()) === 'made') return
   const parent = dirname(resolve(path))
   if (parent !== resolve(path)) await makeDirectory(parent)
-  if ((await make()) === 'no parent')
-    throw new InputError(`${path}: cannot create a directory; choose another place`)
+  if ((await make()) === 'no parent') throw new InputError(`${path}: cannot create a directory; choose another place`)
 }
 
 function isDirectory(path: string): Promise<boolean> {

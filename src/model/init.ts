@@ -147,10 +147,7 @@ async function refuseToOverwrite(directory: string): Promise<void> {
     if (error.code === 'ENOENT') return []
     throw new ModelError(`${directory}: expected an empty directory or a new path`, { cause: error })
   })
-  if (found.length > 0)
-    throw new ModelError(
-      `${directory} is not empty. Give another directory or remove this one.`,
-    )
+  if (found.length > 0) throw new ModelError(`${directory} is not empty. Give another directory or remove this one.`)
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): void {

@@ -32,9 +32,12 @@ export async function baseModelDirectory(options: BaseModelOptions): Promise<str
     ? checkModel('loadBaseModel', await loadBaseModel({ config, ...context, tokenizer }))
     : baseModel
   if (given === undefined)
-    throw new InputError('baseModel: missing; expected the model to start from: a model directory, or {family, size, seed}', {
-      remedy: 'Set it in the config, with --set baseModel=DIR, or in code: runFullPipeline({ baseModel }).',
-    })
+    throw new InputError(
+      'baseModel: missing; expected the model to start from: a model directory, or {family, size, seed}',
+      {
+        remedy: 'Set it in the config, with --set baseModel=DIR, or in code: runFullPipeline({ baseModel }).',
+      },
+    )
   if (typeof given === 'string') {
     if (tokenizer === undefined) return given
     if (loadTokenizer === undefined) {

@@ -303,7 +303,9 @@ export class RlhfPipeline {
     const models = [stageModel(config, 'ppo'), givenOrMade(config, 'sft')]
     const found = models.find(model => existsSync(join(model, 'config.json')))
     if (found === undefined)
-      throw new InputError(`there is no model in ${config.saveDir} yet; run a stage first, or give a model: {model: DIR}`)
+      throw new InputError(
+        `there is no model in ${config.saveDir} yet; run a stage first, or give a model: {model: DIR}`,
+      )
     return found
   }
 }

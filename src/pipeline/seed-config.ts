@@ -63,8 +63,7 @@ export function fromSeedConfig(file: string, values: RawConfig): RawConfig {
     throw new InputError(
       unknown.map(name => `${file}: there is no option "${name}"${didYouMean(name, known)}`).join('\n'),
       {
-        remedy:
-          'Other options need a config of `whetstone pipeline`: see docs/pipeline.md.',
+        remedy: 'Other options need a config of `whetstone pipeline`: see docs/pipeline.md.',
       },
     )
   return Object.fromEntries(

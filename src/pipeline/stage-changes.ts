@@ -44,11 +44,14 @@ export function changedError(directory: string, changes: readonly StageChange[])
     kind === 'option' ? `\n  ${name}: was ${shown(from)}, is now ${shown(to)}` : `\n  ${name}: has changed`,
   )
   const flags = [...new Set(changes.map(({ name }) => `--allow-change ${name}`))].join(' ')
-  return new InputError(`${directory}: options or inputs of this stage have changed since it started:${lines.join('')}`, {
-    remedy:
-      `Undo the change, or accept it: --resume ${flags} (allowChange). Without --resume the stage starts again, ` +
-      'and the old results move to previous/.',
-  })
+  return new InputError(
+    `${directory}: options or inputs of this stage have changed since it started:${lines.join('')}`,
+    {
+      remedy:
+        `Undo the change, or accept it: --resume ${flags} (allowChange). Without --resume the stage starts again, ` +
+        'and the old results move to previous/.',
+    },
+  )
 }
 
 const shown = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value))

@@ -184,9 +184,7 @@ function collectSources(options: GivenRewards): RewardSource[] {
   return makers.map(({ name, usual, make }, place) => {
     const mapped = places.get(place)
     if (name !== undefined && mapped !== undefined && name !== mapped)
-      throw new RewardConfigError(
-        `rewardFnLabelMap: entry ${place} is "${mapped}", but the source is called "${name}"`,
-      )
+      throw new RewardConfigError(`rewardFnLabelMap: entry ${place} is "${mapped}", but the source is called "${name}"`)
     return make(name ?? mapped ?? usual)
   })
 }

@@ -38,7 +38,9 @@ export async function loadRewardOptions(file: string, options: LoadRewardsOption
   const shared = options.tokenizer ? { tokenizer: options.tokenizer } : {}
   if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...shared }
   if (!/\.[cm]?[jt]s$/i.test(file))
-    throw new RewardConfigError(`${file}: expected a module (.ts, .js, .mjs) or a file that lists reward sources (.yaml, .json)`)
+    throw new RewardConfigError(
+      `${file}: expected a module (.ts, .js, .mjs) or a file that lists reward sources (.yaml, .json)`,
+    )
   const loaded = await openRewardFile(path, fileOptionsOf(options))
   return { ...shared, ...loaded.options }
 }

@@ -41,8 +41,7 @@ interface Named {
 export function checkNames(sources: readonly Named[]): void {
   const seen = new Set<string>()
   for (const { name } of sources) {
-    if (seen.has(name))
-      throw new RewardConfigError(`two reward sources are called "${name}"; names must be unique`)
+    if (seen.has(name)) throw new RewardConfigError(`two reward sources are called "${name}"; names must be unique`)
     seen.add(name)
   }
 }

@@ -208,7 +208,9 @@ async function makeModel(
   const { head } = await readConfig(directory)
   // Loaded as a reward model it would get a random head, and its scores would mean nothing.
   if (head !== 'score')
-    throw new RewardConfigError(`reward "${name}": ${directory} is a language model; expected a reward model (with a score head)`)
+    throw new RewardConfigError(
+      `reward "${name}": ${directory} is a language model; expected a reward model (with a score head)`,
+    )
   const tokenizer = await Tokenizer.load(directory)
   const place = await rewardModelPlace(spec, run)
   if (place.device !== 'cpu' && !cudaDevice(place.device))

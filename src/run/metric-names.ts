@@ -57,11 +57,7 @@ export const metricNames: readonly MetricName[] = [
   ),
   metric('policy/importance_mean', '', 'mean importance weight between trainer and engine, after truncation'),
   metric('policy/importance_truncated', 'share', 'response tokens whose importance weight was truncated'),
-  metric(
-    'policy/tokens_kept',
-    'share',
-    'share of response tokens in the policy loss, with highEntropyTokenRatio',
-  ),
+  metric('policy/tokens_kept', 'share', 'share of response tokens in the policy loss, with highEntropyTokenRatio'),
   metric('advantage/mean', '', 'mean advantage over response tokens'),
   metric('advantage/std', '', 'its standard deviation'),
   metric('value/loss', '', 'loss of the critic'),
@@ -73,7 +69,11 @@ export const metricNames: readonly MetricName[] = [
     'share of the variance of the returns that the critic explains: 1 all, 0 none, below 0 worse than a constant',
   ),
 
-  metric('preference/margin', '', 'mean difference between the implicit rewards of the chosen and the rejected response'),
+  metric(
+    'preference/margin',
+    '',
+    'mean difference between the implicit rewards of the chosen and the rejected response',
+  ),
   metric('preference/accuracy', 'share', 'pairs of which the chosen response has the higher implicit reward'),
   metric('preference/chosen_reward', '', 'mean implicit reward of chosen (desirable) responses'),
   metric('preference/rejected_reward', '', 'mean implicit reward of rejected (undesirable) responses'),
@@ -99,7 +99,11 @@ export const metricNames: readonly MetricName[] = [
   metric('length/prompt', 'tokens', 'mean length of prompts'),
   metric('length/truncated', 'share', 'responses that ended at the length limit'),
   metric('prompts/cut', 'prompts', 'prompts of the iteration that were cut to `promptMaxLen`'),
-  metric('prompts/left_out', 'prompts', 'prompts of the iteration that were skipped because they are longer than `promptMaxLen`'),
+  metric(
+    'prompts/left_out',
+    'prompts',
+    'prompts of the iteration that were skipped because they are longer than `promptMaxLen`',
+  ),
   metric('groups/zero_variance', 'share', 'groups whose samples all have the same reward and therefore no advantage'),
   metric('groups/rounds', '', 'sampling rounds that dynamic sampling needed'),
   metric('samples/trained', 'samples', 'samples the iteration trained on'),

@@ -77,9 +77,7 @@ export async function findLibtorch(context: SearchContext): Promise<FoundLibtorc
 
     let found: FoundLibtorch | undefined
     if (wish.cuda) {
-      report.line(
-        `Downloading libtorch with CUDA: ${wish.why} (the CUDA wheel of pip, not the CPU archive of PyTorch)`,
-      )
+      report.line(`Downloading libtorch with CUDA: ${wish.why} (the CUDA wheel of pip, not the CPU archive of PyTorch)`)
       found =
         (await pip('cuda', `${wish.why}, and the torch wheel has CUDA`)) ??
         fromCache(['cpu'], 'cache', 'CUDA could not be downloaded, and this one was downloaded earlier') ??

@@ -68,8 +68,8 @@ describe('misuse', () => {
       ['sft', '--config', 'sft.yaml', '--lr', '1'],
       'there is no option --lr; to set an option of the config: --set lr=VALUE',
     ],
-    [['grpo', '--config', 'a.yaml'], 'there is no verb "grpo"; it is rl, with the option algorithm: grpo here'],
-    [['train'], 'there is no verb "train"; it is sft, reward train, rl or dpo here'],
+    [['grpo', '--config', 'a.yaml'], 'there is no verb "grpo"; use rl, with the option algorithm: grpo'],
+    [['train'], 'there is no verb "train"; use sft, reward train, rl or dpo'],
   ])('%s', async (args, message) => {
     expect(await main(args)).toBe(2)
     expect(`${err}\n`).toContain(message)

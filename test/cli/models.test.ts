@@ -103,7 +103,7 @@ describe('init', () => {
     const before = readFileSync(path('tiny/config.json'), 'utf8')
     expect(await run([...args, 'tiny'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('tiny is not empty; nothing is overwritten'),
+      stderr: expect.stringContaining('tiny is not empty. Give another directory'),
     })
     expect(readFileSync(path('tiny/config.json'), 'utf8')).toBe(before)
     expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([])
@@ -147,7 +147,7 @@ describe('init', () => {
     [['--family', 'qwen2', '--size', '2m', '--tokenizer', 'x'], '--out: expected a directory'],
     [
       ['--family', 'qwen2', '--hidden', '64', '--tokenizer', 'x', '--out', 'y'],
-      'expected --size, or else --intermediate, --layers, --heads too',
+      'expected --size, or --intermediate, --layers, --heads',
     ],
     [
       ['--family', 'qwen2', '--size', '2m', '--layers', 'six', '--tokenizer', 'x', '--out', 'y'],
@@ -285,9 +285,7 @@ describe('score', () => {
     expect(readFileSync(path('bad.out'), 'utf8')).toBe('what was there before')
     const nothing = write('nothing.jsonl', [{ prompt: '', response: 'a' }])
     const raw = await score(tiny, nothing, 'nothing.out', '--chat-template', 'none')
-    expect(raw.stderr).toContain(
-      'line 1: prompt: no tokens; the first token of the response needs a token before it',
-    )
+    expect(raw.stderr).toContain('line 1: prompt: no tokens; the first token of the response needs a token before it')
     expect(await score(tiny, missing, 'long.out')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("line 1: 513 tokens, and the model's context is 512"),
@@ -388,7 +386,7 @@ test('a chat template that is wrong is named by its file, an unknown role by its
   const ran = await score(tiny)
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain(
-    'line 2: messages[0].role: "asistant" is no role of this chat template; did you mean assistant?',
+    'line 2: messages[0].role: "asistant" is not a role of this chat template; did you mean assistant?',
   )
 })
 

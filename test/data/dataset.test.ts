@@ -93,7 +93,7 @@ describe('files of a dataset', () => {
       .update(readFileSync(join(folder, 'many/a.jsonl')))
       .digest('hex')
     expect(one.fingerprints[join(folder, 'many/a.jsonl')]).toBe(sha)
-    await expect(open('conversations', 'many/*.csv')).rejects.toThrow(/many\/\*\.csv: no file has such a name/)
+    await expect(open('conversations', 'many/*.csv')).rejects.toThrow(/many\/\*\.csv: no file matches/)
     await expect(open('conversations', ['many/a.jsonl', 'many/*.jsonl'])).rejects.toThrow(/a\.jsonl is given twice/)
     await expect(open('conversations', 'none.jsonl')).rejects.toThrow('none.jsonl: there is no such file')
     await expect(open('conversations', 'many')).rejects.toThrow(
@@ -186,7 +186,7 @@ describe('bad rows', () => {
       'bad.jsonl: 6 bad rows',
       expect.stringMatching(/^ {2}bad\.jsonl:2: not JSON/),
       expect.stringMatching(/^ {2}bad\.jsonl:3: no conversations: expected messages, .* the row has txt: say with/),
-      '  bad.jsonl:4: text: empty; give it text, or leave the row out',
+      '  bad.jsonl:4: text: empty; add text, or remove the row',
       '  bad.jsonl:5: text: expected a text, got the number 3',
       '  bad.jsonl:7: expected an object of columns, got a list',
       '  bad.jsonl:8: an empty line between rows; remove it',

@@ -89,7 +89,7 @@ describe('CSV', () => {
       ],
       wheres: ['odd.csv:2', 'odd.csv:3', 'odd.csv:7'],
       bad: [
-        'odd.csv:5: 3 cells, where the header has 2 (name, size); quote cells with a "," in them',
+        'odd.csv:5: 3 cells, but the header has 2 (name, size); quote cells that contain a ","',
         'odd.csv:6: cell 1: text after a closing quote; double the quotes inside a cell',
       ],
     })
@@ -118,7 +118,7 @@ describe('a JSON list', () => {
   it.each([
     ['[{"a":1}', /not JSON \(the list does not end\)/],
     ['[{"a":1}] x', /not JSON \(text after the list\)/],
-    ['{"a":1}', /expected a list of rows; for one row per line/],
+    ['{"a":1}', /expected a list of rows; a file with one row per line/],
     ['"a"', /expected a list of rows/],
   ])('%s is refused', async (text, message) => {
     write('wrong.json', text)
@@ -152,14 +152,14 @@ describe('files from elsewhere', () => {
     const wheres = (await epochOf(dataset.train(tokenizer))).map(({ where }) => where)
     expect(wheres.sort()).toEqual(['huge.jsonl:1', 'huge.jsonl:3'])
     await expect(open('conversations', 'huge.jsonl')).rejects.toThrow(
-      'huge.jsonl:2: 101 MB in one row, more than 16 MiB; cut it, or leave it out',
+      'huge.jsonl:2: 101 MB in one row, more than 16 MiB; shorten it, or remove it',
     )
   })
 
   it('that are compressed, cut short or no text are refused with what to do', async () => {
     write('packed.jsonl', gzipSync('{"text":"a"}\n').subarray(0, 20))
     await expect(open('conversations', 'packed.jsonl')).rejects.toThrow(
-      'packed.jsonl: compressed with gzip, which is not read here; unpack it first (gunzip)',
+      'packed.jsonl: compressed with gzip, which is not supported; unpack it first (gunzip)',
     )
     write('packed.jsonl.gz', gzipSync('{"text":"a"}\n'))
     await expect(open('conversations', 'packed.jsonl.gz')).rejects.toThrow(
@@ -187,7 +187,7 @@ describe('files from elsewhere', () => {
     const deep = `{"text":"a","x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
     write('deep.jsonl', `{"text":"fine"}\n${deep}\n`)
     await expect(open('conversations', 'deep.jsonl')).rejects.toThrow(
-      'deep.jsonl:2: the row nests deeper than 200 levels',
+      'deep.jsonl:2: the row is nested deeper than 200 levels',
     )
   })
 
@@ -195,7 +195,7 @@ describe('files from elsewhere', () => {
     jsonl('changing.jsonl', [{ text: 'first' }, { text: 'second' }])
     const stream = (await open('conversations', 'changing.jsonl', { shuffle: false })).train(tokenizer)
     write('changing.jsonl', '{"text":"fi')
-    await expect(stream.take(2)).rejects.toThrow('changing.jsonl:1: not the row that was there; the file was changed')
+    await expect(stream.take(2)).rejects.toThrow('changing.jsonl:1: the row has changed')
     expect(stream.cursor).toEqual({ epoch: 0, position: 0 })
     jsonl('changing.jsonl', [{ text: 'first' }, { text: 'second' }])
     expect(await stream.take(2)).toHaveLength(2)

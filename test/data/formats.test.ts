@@ -100,7 +100,7 @@ describe('conversations', () => {
     const missing = examplesOf('conversations', [{ prompt: 'Hi', completion: 'Yo' }], {
       promptTemplate: '{prompt}{nix}',
     })
-    await expect(missing).rejects.toThrow(/nix: missing, and promptTemplate asks for it/)
+    await expect(missing).rejects.toThrow(/nix: missing, and promptTemplate uses it/)
   })
 
   it('that are too long are cut at their end or dropped, counted and told', async () => {
@@ -122,12 +122,10 @@ describe('conversations', () => {
     expect(await epochOf(stream)).toHaveLength(1)
     expect(await epochOf(stream)).toHaveLength(1)
     expect(stream.counts).toMatchObject({ truncated: 0, dropped: { overlong: 2 } })
-    expect(skipped).toEqual([
-      expect.stringMatching(/^long\.jsonl:1 overlong: \d+ tokens, more than the 20 of maxLength$/),
-    ])
+    expect(skipped).toEqual([expect.stringMatching(/^long\.jsonl:1 overlong: \d+ tokens, more than maxLength \(20\)$/)])
     const none = (await open('conversations', path, { maxLength: 4 })).train(tokenizer)
     await expect(none.take(1)).rejects.toThrow(
-      /data: every example is left out \(overlong 2; the first: \d+ tokens, .*\d+.*\); raise maxLength/,
+      /data: every example is skipped \(overlong 2; the first: \d+ tokens, .*\d+.*\); raise maxLength/,
     )
   })
 
@@ -138,7 +136,7 @@ describe('conversations', () => {
     [
       'a misspelt role',
       { messages: [{ role: 'asistant', content: 'x' }] },
-      'messages.0.role: "asistant" is no role; did you mean assistant?',
+      'messages.0.role: "asistant" is not a role; did you mean assistant?',
     ],
     [
       'a number for a content',
@@ -154,15 +152,15 @@ describe('conversations', () => {
     [
       'nothing the assistant says',
       { messages: [messages[0]] },
-      'messages: no message of the assistant, so there is nothing to train on',
+      'messages: no message of the assistant, so there is no trained token',
     ],
     [
       'an empty answer',
       { messages: [messages[0], { role: 'assistant', content: ' ' }] },
-      'messages: the assistant says nothing; give it text, or leave the row out',
+      'messages: the messages of the assistant are empty; add text, or remove the row',
     ],
-    ['an empty prompt', { prompt: ' ', completion: 'Yo' }, 'prompt: empty; give it text, or leave the row out'],
-    ['an empty completion', { prompt: 'Hi', completion: '' }, 'completion: empty; give it text, or leave the row out'],
+    ['an empty prompt', { prompt: ' ', completion: 'Yo' }, 'prompt: empty; add text, or remove the row'],
+    ['an empty completion', { prompt: 'Hi', completion: '' }, 'completion: empty; add text, or remove the row'],
     [
       'a number for a completion',
       { prompt: 'Hi', completion: 4 },
@@ -171,7 +169,7 @@ describe('conversations', () => {
     [
       'the columns of another kind',
       { chosen: 'a', rejected: 'b' },
-      'no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has chosen, rejected: say with columns which is which',
+      'no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has chosen, rejected: set columns to name them',
     ],
   ])('with %s are refused', async (_, row, message) => {
     await expect(examplesOf('conversations', [row])).rejects.toThrow(`.jsonl:1: ${message}`)
@@ -198,7 +196,7 @@ describe('conversations', () => {
     const path = jsonl('messages.jsonl', [{ messages }])
     const dataset = await open('conversations', path)
     expect(() => dataset.train(plainTokenizer)).toThrow(
-      /no chat template, and the data has messages; give it one \(chatTemplate: chatml/,
+      /no chat template, and the data has messages; set one \(chatTemplate: chatml/,
     )
     const texts = await open('conversations', jsonl('texts.jsonl', [{ prompt: 'ab', completion: 'ba' }]))
     const [example] = await texts.train(plainTokenizer).take(1)
@@ -309,7 +307,7 @@ describe('preferences', () => {
     [
       'too few scores',
       { prompt: 'p', responses: ['a', 'b'], scores: [1] },
-      'scores: 1 of them for 2 responses; give one for each',
+      'scores: 1 entries for 2 responses; give one for each',
     ],
     [
       'a score that is none',

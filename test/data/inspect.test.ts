@@ -45,7 +45,7 @@ describe('inspecting a file', () => {
     const text = describeInspection(inCharacters, markerFor({}))
     expect(text).toContain('all.jsonl: 6 rows')
     expect(text).toContain('formats   q, a (6)')
-    expect(text).toContain('  all.jsonl:2: a: empty; give it text, or leave the row out')
+    expect(text).toContain('  all.jsonl:2: a: empty; add text, or remove the row')
     expect(text).toContain('user: What\\x1b[2J?\n[Yes.]')
     expect(text).not.toContain('\u001b')
     const inTokens = await inspect(path, { tokenizer, maxLength: 40 }, columns)
@@ -83,7 +83,7 @@ describe('inspecting a file', () => {
 
   it('says so where rows are of no kind', async () => {
     await expect(inspect(jsonl('none.jsonl', [{ question: 'a', answer: 'b' }]))).rejects.toThrow(
-      /no kind that is known; the first has question, answer/,
+      /kind of the rows is unknown; the first row has question, answer/,
     )
   })
 })
@@ -131,7 +131,7 @@ describe('whetstone data inspect', () => {
     [['inspect'], /expected a file to inspect/],
     [['inspect', 'a.jsonl', '--kind', 'promts'], /did you mean prompts\?/],
     [['inspect', 'a.jsonl', '--columns', 'prompt'], /--columns: expected such as prompt=question, got "prompt"/],
-    [['inspect', 'a.jsonl', '--prompt-template', 'x'], /promptTemplate: expected \{prompt\} somewhere in it/],
+    [['inspect', 'a.jsonl', '--prompt-template', 'x'], /promptTemplate: expected a text that contains \{prompt\}/],
   ])('%j is a misuse', async (args, message) => {
     let err = ''
     vi.spyOn(console, 'error').mockImplementation(text => {

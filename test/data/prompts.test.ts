@@ -98,13 +98,13 @@ describe('prompt files', () => {
       'F: 9 bad rows',
       expect.stringMatching(/^ {2}F:2: not JSON/),
       '  F:3: expected an object of columns, got a list',
-      '  F:4: prompt: empty; give it text, or leave the row out',
+      '  F:4: prompt: empty; add text, or remove the row',
       '  F:5: prompt: expected a text, or a list of messages with a role and a content',
       '  F:6: answer: missing (its columns are: prompt); add it to the row, or make it optional in the schema',
       '  F:7: answer: missing; did you mean answr?; add it to the row, or make it optional in the schema',
       '  F:8: answer: expected string, received number; change the row or the schema',
       '  F:9: an empty line between rows; remove it',
-      '  F:10: no prompt: expected a column prompt, messages or input; say which of answer it is',
+      '  F:10: no prompt: expected a column prompt, messages or input; set columns to choose one of answer',
     ])
   })
 
@@ -117,7 +117,7 @@ describe('prompt files', () => {
     ['no .json file', () => join(folder, 'none.json'), /there is no such file/],
     ['bytes that are no text', () => file(Buffer.from([0x22, 0xff, 0x22])), /:1: expected UTF-8 text/],
     ['an id twice', () => lines({ id: 1, prompt: 'a' }, { id: 1, prompt: 'b' }), /id: 1 is that of .*:1 already/],
-    ['a label that is no text', () => lines({ prompt: 'a', label: 3 }), /label: expected a text, the name of a recipe/],
+    ['a label that is no text', () => lines({ prompt: 'a', label: 3 }), /label: expected the name of a recipe as text/],
     [
       'a reference that is no text',
       () => lines({ prompt: 'a', reference: {} }),
@@ -132,8 +132,8 @@ describe('prompt files', () => {
     const path = lines({ prompt: 'a' })
     for (const [columns, message] of [
       [{ prompt: 'question' }, /question: missing; the row has prompt/],
-      [{ label: 'kind' }, /kind: missing; every row needs its label/],
-      [{ reference: 'answer' }, /answer: missing; every row needs its reference/],
+      [{ label: 'kind' }, /kind: missing; every row needs a label/],
+      [{ reference: 'answer' }, /answer: missing; every row needs a target/],
     ] as const)
       await expect(readPrompts(path, { columns })).rejects.toThrow(message)
   })

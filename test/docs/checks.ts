@@ -231,7 +231,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
         '$ npx whetstone runs',
         except({ 'tensorboard --logdir runs': 'a program of another project; test/run reads the files' }),
       ],
-      ['runs/a: what it was started with has changed:', output],
+      ['runs/a: options or inputs of the run have changed:', output],
       ["import { Run } from 'whetstone/run'", compile],
     ],
   },

@@ -88,9 +88,9 @@ describe('a misuse', () => {
   test.each([
     [['--plot', 'x.gif'], '--plot: expected a file that ends in .svg or .png, got "x.gif"'],
     [['--metrics', 'blue'], '--metrics: there is no "blue"; did you mean bleu?'],
-    [['--samples', '2', '--temperature', '0'], '--temperature: at 0 all samples of a prompt are the same'],
+    [['--samples', '2', '--temperature', '0'], '--temperature: with temperature 0 all samples of a prompt are equal'],
     [['--device', 'gpu'], '--device: expected auto, cpu, cuda or cuda:N'],
-    [['--prompt-template', 'no place'], '--prompt-template: expected {prompt} somewhere in it'],
+    [['--prompt-template', 'no place'], '--prompt-template: expected a text that contains {prompt}'],
     [['--columns', 'prompt'], '--columns: expected names such as prompt=question,reference=answer'],
     [['--bleu-tokenizer', 'intl'], '--bleu-tokenizer: expected one of auto, 13a, zh, char, got "intl"'],
     [['--refrence', 'x'], 'did you mean --reference'],
@@ -101,7 +101,7 @@ describe('a misuse', () => {
 
   test('an output in the model directory, or over the data, is refused before anything is done', async () => {
     expect(await evaluate('--out', `${model}/config.json`)).toBe(1)
-    expect(err).toContain('which it has no place in')
+    expect(err).toContain('is inside the input directory')
     expect(await evaluate('--out', data)).toBe(1)
     expect(err).toContain('is also the input')
   })

@@ -53,7 +53,7 @@ describe('an evaluation', () => {
     expect(evaluation.settings).toMatchObject({ samples: 1, temperature: 0, seed: 0, maxNewTokens: 10 })
   })
 
-  test("perplexity is that of the assistant's tokens, computed here once more", async () => {
+  test('perplexity is that of the tokens of the assistant, computed here once more', async () => {
     const { evaluation } = await run({ metrics: ['perplexity'] })
     const scorer = await LocalModel.load(model, { role: 'language' })
     let [sum, tokens] = [0, 0]
@@ -277,7 +277,11 @@ describe('what is wrong is said before a model is loaded', () => {
     ['no reward file', { reward: 'nowhere.ts' }, /reward: nowhere\.ts: there is no such file/],
     ['no reference', { reference: 'nowhere' }, /reference: .*nowhere/],
     ['too many tokens', { maxNewTokens: 96 }, /maxNewTokens: 96 leaves no room for a prompt in a context of 96/],
-    ['samples alike', { samples: 2, temperature: 0 }, /temperature: at 0 all samples of a prompt are the same/],
+    [
+      'samples alike',
+      { samples: 2, temperature: 0 },
+      /temperature: with temperature 0 all samples of a prompt are equal/,
+    ],
     ['a misspelt option', { max_new_tokens: 3 }, /there is no option "max_new_tokens"; did you mean maxNewTokens\?/],
     ['no adapter', { adapter: 'nowhere' }, /adapter: .*nowhere/],
     ['no such device', { device: 'cuda:99' }, /device: there is no cuda:99/],
@@ -297,8 +301,12 @@ describe('what is wrong is said before a model is loaded', () => {
   })
 
   test('a language model is no judge, and a reward model gives no answers', async () => {
-    await refused({ reward: other }).toThrow(/reward: .* is a language model; a reward model has a score head/)
-    await refused({ model: rewardModel }).toThrow(/model: .* holds a reward model, which has no logits/)
+    await refused({ reward: other }).toThrow(
+      /reward: .* is a language model; expected a reward model \(with a score head\)/,
+    )
+    await refused({ model: rewardModel }).toThrow(
+      /model: .* is a reward model and has no logits; expected a language model/,
+    )
   })
 
   test('bad rows are listed, and rows for nothing at all are an error', async () => {

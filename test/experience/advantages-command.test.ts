@@ -155,7 +155,7 @@ describe('bad lines are named before anything is written', () => {
       ['rloo'],
       'line 1: refLogprobs: the field is called ref_logprobs',
     ],
-    ['gae without values', pair, ['gae'], "line 1: values: missing; gae needs a critic's values"],
+    ['gae without values', pair, ['gae'], 'line 1: values: missing; gae needs the values of a critic'],
     [
       'values of another length',
       pair.map(row => ({ ...row, values: [1, 2] })),

@@ -24,7 +24,7 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
   const reinforce: AdvantageOptions = { advantageEstimator: 'reinforce' }
   const tokens = { logprobs: [-1, -1], refLogprobs: [-1, -1] }
   const cases: [string, readonly RolloutSample[], AdvantageOptions, string][] = [
-    ['gae without values', pair, gae, "sample 0: values: missing; gae needs a critic's values"],
+    ['gae without values', pair, gae, 'sample 0: values: missing; gae needs the values of a critic'],
     [
       'values of another length',
       [{ reward: 1, length: 2, values: [1] }],
@@ -46,7 +46,7 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
         ...[1, 2, 3].map(reward => ({ group: 7, reward, length: 1 })),
       ],
       rloo,
-      'sample 4: group: 7 has 3 samples, expected 2 as in the other groups; a group that lost samples is completed or left out whole',
+      'sample 4: group: 7 has 3 samples, expected 2 as in the other groups; complete the group, or remove all its samples',
     ],
     [
       'a group that is smaller than the only other',
@@ -64,7 +64,7 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
       'a coefficient without a reference',
       pair,
       { ...rloo, klCoef: 0.1 },
-      'sample 0: refLogprobs: missing; klCoef 0.1 needs them; klCoef 0 leaves KL out',
+      'sample 0: refLogprobs: missing; klCoef 0.1 needs them; with klCoef 0 there is no KL',
     ],
     [
       'a reference for some',

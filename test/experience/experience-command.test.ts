@@ -183,7 +183,7 @@ describe('whetstone experience', () => {
     [{ ...base, nSamplesPerPrompt: 1 }, /needs at least 2/],
     [{ ...base, advantageEstimator: 'grop' }, /advantageEstimator/],
     [{ ...base, output: 'none/x.jsonl' }, /none\/x\.jsonl: its directory does not exist/],
-    ['- a\n- b\n', /expected options by name/],
+    ['- a\n- b\n', /expected an object of options/],
   ])('wrong: %j', async (config, message) => {
     const clean = typeof config === 'string' ? config : JSON.parse(JSON.stringify(config))
     const { code, written } = await experience(clean, ['--dry-run'])

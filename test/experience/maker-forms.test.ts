@@ -81,7 +81,11 @@ describe('what cannot be taken is said', () => {
     ['a language model', { ...reward, rewardModel: { good: actor } }, /rewardModel\.good: .* its role is language/],
     ['no reward', { ...reward, rewardModel: null }, /no reward: give a source/],
     ['several models alone', { ...reward, rewardModel: [rm1, rm2] }, /need weights, a rewardRecipe, or a rewardFn/],
-    ['a form', { ...all, structured: { kind: 'regex', pattern: '[0-9]+' } }, /structured: this generator cannot hold/],
+    [
+      'a form',
+      { ...all, structured: { kind: 'regex', pattern: '[0-9]+' } },
+      /structured: this generator does not support/,
+    ],
     ['another form', { ...all, structured: { kind: 'xml' } }, /structured/],
   ])('%s', (_, options, message) => {
     expect(() => new FastExperienceMaker(options as FastExperienceMakerOptions)).toThrow(message)

@@ -55,7 +55,7 @@ test('a failure leaves the old directory and nothing else', async () => {
   }
   await expect(writeDirectoryAtomic(target, full, all)).rejects.toThrow(FileWriteError)
   await expect(writeDirectoryAtomic(target, full, all)).rejects.toThrow(
-    `cannot write ${target}: the disk is full: no space left there`,
+    `cannot write ${target}: the disk is full: no space left`,
   )
   expect(contents(target)).toEqual(['old', 'old', 'old'])
   expect(readdirSync(parent)).toEqual(['model'])
@@ -68,7 +68,7 @@ test('what is not ours to replace is named, before and after filling; so is a na
   writeFileSync(join(target, 'thesis.md'), 'mine')
   const ours = { replaces: (name: string) => ['a', 'b', 'more'].includes(name) }
   await expect(writeDirectoryAtomic(target, filling('new'), ours)).rejects.toThrow(
-    `${target} holds thesis.md, which would be lost with it; give a directory of its own`,
+    `${target} contains thesis.md, and writing would delete it; choose another directory`,
   )
   rmSync(join(target, 'thesis.md'))
   const meanwhile = async (at: string) => {

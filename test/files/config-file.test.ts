@@ -40,19 +40,19 @@ for (const [i, name] of [...'bcdefghi'].entries())
   bomb.push(`${name}: &${name} [${Array(9).fill(`*${'abcdefghi'[i]}`).join(', ')}]`)
 
 test.each([
-  ['bomb.yaml', bomb.join('\n'), 'its aliases stand for too much; write the values out'],
-  ['itself.yaml', 'model: &a [*a]\n', 'nested more than 50 levels deep, or a value that holds itself'],
+  ['bomb.yaml', bomb.join('\n'), 'its YAML aliases expand to too much; write the values out'],
+  ['itself.yaml', 'model: &a [*a]\n', 'nested more than 50 levels deep, or a value contains itself'],
   [
     'section.yaml',
     'optimizer: &a { lr: 1, more: *a }\n',
-    'nested more than 50 levels deep, or a value that holds itself',
+    'nested more than 50 levels deep, or a value contains itself',
   ],
-  ['deep.yaml', '['.repeat(30_000), 'nested more than 50 levels deep, or a value that holds itself'],
-  ['deep.json', `${'['.repeat(60)}${']'.repeat(60)}`, 'nested more than 50 levels deep, or a value that holds itself'],
+  ['deep.yaml', '['.repeat(30_000), 'nested more than 50 levels deep, or a value contains itself'],
+  ['deep.json', `${'['.repeat(60)}${']'.repeat(60)}`, 'nested more than 50 levels deep, or a value contains itself'],
   [
     'itself.ts',
     'const config: Record<string, unknown> = {}\nconfig.optimizer = config\nexport default config\n',
-    'nested more than 50 levels deep, or a value that holds itself',
+    'nested more than 50 levels deep, or a value contains itself',
   ],
 ])('%s ends with a message', async (name, text, message) => {
   const file = write(name, text)

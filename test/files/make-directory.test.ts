@@ -22,6 +22,6 @@ test('a file in its place, or on the way, is an error', async () => {
 
 test.runIf(process.platform === 'linux')('where the system refuses every directory, it ends', async () => {
   await expect(makeDirectory('/proc/whetstone/a/b')).rejects.toThrow(
-    '/proc/whetstone: no directory can be made there; choose another place',
+    '/proc/whetstone: cannot create a directory; choose another place',
   )
 })

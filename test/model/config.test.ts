@@ -50,7 +50,7 @@ describe('a field that would change the numbers and is not implemented is refuse
         'Qwen3ForSequenceClassification, SmolLM3ForCausalLM, SmolLM3ForSequenceClassification',
     )
     expect(() => parseConfig({ model_type: 'gemma' }, 'config.json')).toThrow(
-      'config.json: there is no "architectures" to say what the weights are (model_type is "gemma"); supported are Llama',
+      'config.json: "architectures" is missing, so the kind of the model is unknown (model_type is "gemma"); supported are Llama',
     )
     expect(() => parse('qwen2', { architectures: [] })).toThrow('there is no "architectures"')
   })

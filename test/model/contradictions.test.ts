@@ -207,7 +207,7 @@ describe('sizes', () => {
       const opened = LocalModel.load(path, { role: 'language' })
       if (field === 'max_position_embeddings') {
         const model = (await opened) as LocalModel<'language'>
-        expect(() => new LocalEngine(model)).toThrow('give the engine a smaller maxLength')
+        expect(() => new LocalEngine(model)).toThrow('lower maxLength of the engine')
         await new LocalEngine(model, { maxLength: 100 }).close()
         model.dispose()
       } else await expect(opened).rejects.toThrow('the weights do not fit config.json')

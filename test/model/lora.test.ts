@@ -51,8 +51,8 @@ describe.each(families)('%s', family => {
     expect(await model.checksum()).not.toBe(checksum)
     for (const [i, row] of (await logprobs(model)).entries()) expectClose(row, trained[i]!, 1e-5)
     await expect(model.score(given, { adapter: 'off' })).rejects.toThrow('they cannot score without it')
-    await expect(train(model)).rejects.toThrow('it cannot be trained any more')
-    await expect(base.copyFrom(model)).rejects.toThrow('no longer those it was trained with')
+    await expect(train(model)).rejects.toThrow('permanently and cannot be trained')
+    await expect(base.copyFrom(model)).rejects.toThrow('so they differ from the weights it was trained with')
     // A merged model saved is a model of its own.
     await model.export(temporary(`merged-${family}`), { what: 'model' })
     const merged = await LocalModel.load(temporary(`merged-${family}`), { role: 'language' })
@@ -220,14 +220,14 @@ describe("PEFT's format", () => {
     [{ target_modules: '.*proj' }, 'target_modules should be a list of module names, got ".*proj"'],
     [
       { target_modules: ['lm_head'] },
-      'target module "lm_head" is not supported: an adapter changes the projections inside layers, not the embedding or the output matrix; supported are q_proj',
+      'target module "lm_head" is not supported: adapters are only supported on the projections inside layers, not on the embedding or the output matrix; supported are q_proj',
     ],
     [{ target_modules: ['mlp'] }, 'target module "mlp" is not supported; supported are q_proj'],
     [{ r: 'four' }, 'r should be a positive integer, got "four"'],
     [{ lora_alpha: '8' }, 'lora_alpha should be a number, got "8"'],
     [{ lora_dropout: 1 }, 'lora_dropout should be a number in [0, 1), got 1'],
     [{ r: 3 }, /lora_A\.weight is \[4, 176\], expected \[3, 176\]/],
-    [{ target_modules: ['q_proj'] }, 'the adapter holds tensors that no target module takes'],
+    [{ target_modules: ['q_proj'] }, 'the adapter has tensors that belong to no target module'],
     [
       { target_modules: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] },
       'the adapter has no',

@@ -133,7 +133,7 @@ test('a weight that is not finite is refused before the first step', async () =>
   const model = await create('language')
   await model.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => 1) })))
   noGrad(() => model.parts.weights.get('model.norm.weight')!.fill_(Number.POSITIVE_INFINITY))
-  await expect(model.step({ lr: 1e-3 })).rejects.toThrow('model.norm.weight holds an infinity or NaN')
+  await expect(model.step({ lr: 1e-3 })).rejects.toThrow('model.norm.weight contains infinity or NaN')
   model.dispose()
 })
 

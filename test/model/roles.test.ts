@@ -88,7 +88,7 @@ test('a critic is saved in the layout of a reward model and comes back', async (
   const reward = await LocalModel.load(temporary('critic'))
   expect(reward.role).toBe('reward')
   await expect(LocalModel.load(temporary('critic'), { role: 'language' })).rejects.toThrow(
-    'holds a reward model, which has no logits',
+    'is a reward model and has no logits',
   )
   await expect((critic as unknown as LocalModel<'language'>).nextLogits(given)).rejects.toThrow('has no logits')
   for (const model of [critic, back, reward]) model.dispose()

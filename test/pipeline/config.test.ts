@@ -110,7 +110,7 @@ test('a section has the last word, and its own device; an option under both name
   })
   expect((await resolved({ reward: { device: 'cuda:1' } }, 'sft')).config.device).toBe('cpu')
   await expect(resolved({ sft: { optimizer: { lr: 1 } } }, 'sft')).rejects.toThrow(
-    'sft.optimizer.lr: is what sftLr sets too; give one of them',
+    'sft.optimizer.lr: sftLr sets the same option; give only one of them',
   )
 })
 

@@ -36,7 +36,7 @@ test('options of a later stage are checked before an earlier one begins', async 
   await refused({ ppo: { gama: 0.9 } }, /there is no option "gama"; did you mean gamma\?/)
   await refused({ reward: { margin: -1 } }, /config: reward: margin/)
   await refused({ ppo: { maxNewTokens: 64 } }, /ppo.maxNewTokens: 64 leaves no room for a prompt/)
-  await refused({ ppo: { output: 'x' } }, /ppo.output: is set by the pipeline/)
+  await refused({ ppo: { output: 'x' } }, /ppo.output: the pipeline sets it/)
 })
 
 test('an option of another algorithm says whose options the section takes, and where it came from', async () => {
@@ -58,7 +58,9 @@ test('rewards of a later stage are loaded before an earlier one begins', async (
 
 test('what is no config, and no stage, is said to be none', async () => {
   for (const config of [undefined, null, 3, []])
-    await expect(createRlhfPipeline(config as unknown as string)).rejects.toThrow(/^config: expected options by name/)
+    await expect(createRlhfPipeline(config as unknown as string)).rejects.toThrow(
+      /^config: expected an object of options/,
+    )
   const pipeline = await pipelineOf()
   const stages = ['sft', 'rm'] as unknown as ['sft']
   await expect(pipeline.runFullPipeline({ stages })).rejects.toThrow('stages: there is none of the name "rm"')
@@ -77,7 +79,7 @@ test('a stage alone says what it needs and how to get it', async () => {
   await expect(pipeline.runRewardTraining()).rejects.toThrow(/stage reward: needs the model of the SFT stage/)
   await expect(pipeline.runPpoTraining({ sftModel: base })).rejects.toThrow(/stage ppo: needs a reward model/)
   await expect(pipeline.runPpoTraining({ sftModel: base, rewardModel: base })).rejects.toThrow(
-    /rewardModel: .* is a language model; a reward model has a score head/,
+    /rewardModel: .* is a language model; expected a reward model \(with a score head\)/,
   )
   expect(existsSync(pipeline.config.saveDir)).toBe(false)
 })
@@ -107,7 +109,7 @@ test("a tokenizer that is not the base model's is refused", async () => {
 test('a stage is not run beside a model that takes its place', async () => {
   const pipeline = await pipelineOf({ sftModel: base })
   await expect(pipeline.runFullPipeline({ stages: ['sft', 'ppo'] })).rejects.toThrow(/^sftModel: .* takes the place/)
-  await expect(pipeline.runSft()).rejects.toMatchObject({ remedy: 'Leave out the stage sft, or the option sftModel.' })
+  await expect(pipeline.runSft()).rejects.toMatchObject({ remedy: 'Remove the stage sft, or the option sftModel.' })
 })
 
 test('a tokenizer is held against a model that no stage made, too', async () => {

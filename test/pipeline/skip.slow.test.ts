@@ -89,7 +89,7 @@ test('a resume with another option is refused before work starts, and goes on wi
 
   const changed = await pipelineOf({ ...given, sftEpochs: 5 })
   await expect(changed.runFullPipeline({ resume: true })).rejects.toMatchObject({
-    message: `${directory}: what this stage was begun with has changed:\n  sftEpochs: was 4, is now 5`,
+    message: `${directory}: options or inputs of this stage have changed since it started:\n  sftEpochs: was 4, is now 5`,
     remedy: expect.stringContaining('--resume --allow-change sftEpochs'),
   })
   expect(filesOf(directory)).toEqual(before)
@@ -107,7 +107,7 @@ test('a resume with another option is refused before work starts, and goes on wi
   expect((await longer.runSft()).outcome).toBe('skipped')
   const log = readFileSync(join(given.saveDir!, 'logs/pipeline.log'), 'utf8')
   expect(log).toMatch(/ DEBUG sft: options \{.*"epochs":5/)
-  expect(log).toContain('WARNING sft: goes on with another sftEpochs')
+  expect(log).toContain('WARNING sft: resumes with a changed sftEpochs')
 })
 
 test('a stopped stage is an error without resume, and goes on with it', async () => {
@@ -118,7 +118,7 @@ test('a stopped stage is an error without resume, and goes on with it', async ()
   expect(stopped).toMatchObject({ outcome: 'stopped', stages: [{ stage: 'sft', outcome: 'stopped' }] })
   const again = await pipelineOf(given)
   await expect(again.runFullPipeline()).rejects.toThrow(
-    `${join(given.saveDir!, 'sft')}: this stage was begun and not finished`,
+    `${join(given.saveDir!, 'sft')}: this stage was started and not finished`,
   )
   expect(readFileSync(join(given.saveDir!, 'logs/pipeline.log'), 'utf8')).toMatch(/ ERROR sft: .*not finished/)
   // As if it had been killed before there were samples.

@@ -92,7 +92,7 @@ worst rows
     I believe it is #### 4
 
 failures  input 1
-  F:4: right: input: the rule right compares with a reference, and the sample has none
+  F:4: right: input: the rule right needs a target, and the sample has none
 `,
     )
     const lines = readFileSync(output, 'utf8')

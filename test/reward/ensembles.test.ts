@@ -128,7 +128,7 @@ describe('recipes', () => {
           ['rule', 'exact', 2],
         ],
       },
-      /"exact" is there twice; add the weights/,
+      /"exact" is given twice; add the weights/,
     ],
     ['nothing but zeros', { x: [['rule', 'exact', 0]] }, /rewardRecipe\.x: every weight is 0/],
     ['an empty list', { x: [] }, /rewardRecipe\.x: expected at least one \[type, name, weight\]/],
@@ -391,12 +391,12 @@ describe('options', () => {
     [
       'a label map with a place twice',
       { rewardModel: [modelOf(1), modelOf(2)], rewardFn: () => ({ rewards: [] }), rewardFnLabelMap: { a: 0, b: 0 } },
-      /each place from 0 to 1 one name/,
+      /one name for each index from 0 to 1/,
     ],
     [
       'a label map that calls a source otherwise',
       { sources: [one('a', 1)], rewardFn: () => ({ rewards: [] }), rewardFnLabelMap: { b: 0 } },
-      /place 0 is "b" there, and the source is called "a"/,
+      /entry 0 is "b", but the source is called "a"/,
     ],
   ])('%s is an error before anything runs', (_, options, message) => {
     expect(() => new RewardComputationEngine(options)).toThrow(message)

@@ -178,7 +178,7 @@ describe('functions', () => {
       return 1
     }
     await engineOf(sampleReward(block, { name: 'greedy' })).compute([sample('x')])
-    expect(emitted.mock.calls[0]?.[0]).toMatch(/reward "greedy" held the event loop for \d+ ms/)
+    expect(emitted.mock.calls[0]?.[0]).toMatch(/reward "greedy" blocked the event loop for \d+ ms/)
     emitted.mockRestore()
   })
 

@@ -437,10 +437,10 @@ it('a timeout names the option that ended it', async () => {
     return (outcome as { message: string }).message
   }
   const one = await message({ timeoutMs: 50, deadlineMs: 60_000, retries: 0 })
-  expect(one).toMatch(/no answer within 0\.05 s \(timeoutMs\)\. Give the reward a longer timeoutMs/)
+  expect(one).toMatch(/no answer within 0\.05 s \(timeoutMs\)\. Raise timeoutMs/)
   expect(one).not.toContain('deadlineMs')
   const all = await message({ timeoutMs: 60_000, deadlineMs: 50, retries: 0 })
-  expect(all).toMatch(/no answer within 0\.05 s \(deadlineMs\)\. Give the reward a longer deadlineMs/)
+  expect(all).toMatch(/no answer within 0\.05 s \(deadlineMs\)\. Raise deadlineMs/)
 })
 
 describe('secrets', () => {

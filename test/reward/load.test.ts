@@ -81,12 +81,17 @@ describe('modules', () => {
   })
 
   it.each<[string, string, string, RegExp]>([
-    ['nothing', 'a.ts', 'export const x = 1', /no reward in it: expected a default export/],
-    ['a number', 'a.ts', 'export default 1', /its default export is no reward/],
+    ['nothing', 'a.ts', 'export const x = 1', /it exports no reward: expected a default export/],
+    ['a number', 'a.ts', 'export default 1', /its default export is not a reward/],
     ['a mistake', 'a.ts', 'export default (', /a\.ts: /],
     ['an exception', 'a.ts', 'throw new Error("at load")', /at load/],
     ['options that cannot work', 'a.ts', 'export const weights = { a: 1 }', /no reward source "a"|no reward: give/],
-    ['another ending', 'a.py', 'def reward(): pass', /expected a module \(\.ts, \.js, \.mjs\) or a description/],
+    [
+      'another ending',
+      'a.py',
+      'def reward(): pass',
+      /expected a module \(\.ts, \.js, \.mjs\) or a file that lists reward sources/,
+    ],
   ])('with %s are refused', async (_, name, source, message) => {
     await expect(loadRewards(file(name, source))).rejects.toThrow(message)
   })
@@ -141,7 +146,7 @@ onRewardFailure: drop
     const spec = (path: string) => file('m.yaml', `sources: { rm: { type: model, path: '${path}', batchTokens: 64 } }`)
     expect(await rewards(spec('rm'), [sample('Ho', { messages })])).toEqual([wanted!.score])
     await expect(loadRewards(spec(tiny.directory))).rejects.toThrow(
-      /is a language model; a reward model has a score head/,
+      /is a language model; expected a reward model \(with a score head\)/,
     )
   })
 
@@ -168,7 +173,7 @@ onRewardFailure: drop
     [
       'a rule whose options cannot work',
       'sources: { a: { type: rule, rule: length } }',
-      /rule a: give min, max or both/,
+      /rule a: expected min, max or both/,
     ],
     ['an unknown dialect', 'sources: { a: { type: remote, url: "http://x", dialect: nope } }', /sources\.a\.dialect/],
     [

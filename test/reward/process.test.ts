@@ -68,7 +68,7 @@ export default ({ sample }) => {
   return ++calls
 }`)
   const found = await results(engine, samples(8))
-  expect(found[3]).toMatch(/^crashed: the reward's process ended while it had the call \(exit code 7\)/)
+  expect(found[3]).toMatch(/^crashed: the process of the reward ended during the call \(exit code 7\)/)
   // The process that was started again begins anew, with the samples that the other had not got to.
   expect(found.toSpliced(3, 1)).toEqual([1, 2, 3, 1, 2, 3, 4])
 })
@@ -177,7 +177,7 @@ it.each<[string, string, RegExp]>([
     'await new Promise(r => setTimeout(r, 1e8))',
     /not loaded within 0\.01 minutes/,
   ],
-  ['process.exit at the top', 'process.exit(3)', /its process ended while it was loaded \(exit code 3\)/],
+  ['process.exit at the top', 'process.exit(3)', /its process ended during loading \(exit code 3\)/],
   ['an exception', `throw new Error('at load')`, /reward\.mjs: at load \(\d+-reward\.mjs:1\)/],
 ])('a file with %s is refused', async (_, content, message) => {
   const patienceMinutes = /0\\\.01/.test(message.source) ? 0.01 : 1

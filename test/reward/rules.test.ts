@@ -220,7 +220,7 @@ describe('length', () => {
     expect(await score(length({ max: 2 }), 'abc', { responseIds: Int32Array.of(1, 2) })).toBe(1)
     expect(await score(length({ max: 2 }), '')).toBe(1)
     expect(await score(length({ max: 2 }), 'abc')).toBe('input')
-    expect(() => length()).toThrow(/give min, max or both/)
+    expect(() => length()).toThrow(/expected min, max or both/)
     expect(() => length({ min: 3, max: 2 })).toThrow(/0 <= min <= max/)
   })
 })

@@ -105,7 +105,7 @@ test('a request in flight goes on with the new weights, from a border on that it
 test('what does not fit is refused, by name, and the old weights go on', async () => {
   await opened(async ({ engine, weights, model }) => {
     const before = await model.checksum()
-    await expect(weights.reload(directory('llama'))).rejects.toThrow(/another model than the one that is loaded: /)
+    await expect(weights.reload(directory('llama'))).rejects.toThrow(/is not the same model as the loaded one: /)
     await expect(weights.reload(join(folder, 'nowhere'))).rejects.toThrow('does not exist')
     const cut = join(folder, 'cut')
     const source = await loadModel()

@@ -134,5 +134,5 @@ test.each([
 
 test('a directory without a run cannot be drawn', async () => {
   expect(await main(['plot', temporaryDirectory()])).toBe(1)
-  expect(err).toContain('holds no run: there is no config.json in it')
+  expect(err).toContain('is not a run: it has no config.json')
 })

@@ -313,17 +313,15 @@ test('without a whole checkpoint a run does not start over by itself', async () 
   const checkpoints = join(directory, 'checkpoints')
   for (const step of ['000001', '000002']) flipBit(join(checkpoints, step, 'w'), 0)
   await expect(Run.resume(directory, identity())).rejects.toMatchObject({
-    message: expect.stringMatching(
-      /holds no checkpoint that the run can go on from:\n.*000002: w is damaged.*\n.*000001: w/,
-    ),
-    remedy: expect.stringContaining(`remove ${checkpoints} and resume: the run then begins again from its first step.`),
+    message: expect.stringMatching(/has no checkpoint that can be resumed:\n.*000002: w is damaged.*\n.*000001: w/),
+    remedy: expect.stringContaining(`remove ${checkpoints} and resume: then the run starts again from its first step.`),
   })
   expect(stepsOf(directory)).toEqual([1])
   // The lock is free again; whoever removes them has chosen, and is told.
   rmSync(checkpoints, { recursive: true })
   const notes: string[] = []
   const again = await Run.resume(directory, identity(), { onWarning: note => notes.push(note) })
-  expect(notes).toEqual([`${checkpoints} holds no checkpoint: the run begins again from its first step.`])
+  expect(notes).toEqual([`${checkpoints} has no checkpoint: the run starts again from its first step.`])
   expect(await again.latest()).toBeUndefined()
   await again.close('stopped')
   expect(eventsOf(directory).findLast(({ kind }) => kind === 'warning')).toMatchObject({ message: notes[0] })
@@ -341,7 +339,7 @@ test('what a newer version wrote is refused, not passed over', async () => {
   const sum = createHash('sha256').update(body).digest('hex')
   writeFileSync(state, `{"schemaVersion":2,"sha256":"${sum}","body":${body}}\n`)
   await expect(Run.resume(directory, identity())).rejects.toMatchObject({
-    message: `${join(directory, 'checkpoints/000001')} was written by a newer Whetstone (format 2, this one reads up to 1)`,
+    message: `${join(directory, 'checkpoints/000001')} was written by a newer Whetstone (format 2; this version reads up to format 1)`,
   })
   const config = join(directory, 'config.json')
   writeFileSync(config, readFileSync(config, 'utf8').replace('"schemaVersion": 1', '"schemaVersion": 9'))
@@ -390,14 +388,14 @@ test('a changed config or dataset is refused with every change, unless it is har
     { fingerprints: { 'x.jsonl': 'bb', 'y.jsonl': 'cc' } },
   )
   await expect(Run.resume(directory, after, { harmless: ['out'] })).rejects.toMatchObject({
-    message: `${directory}: what it was started with has changed:
+    message: `${directory}: options or inputs of the run have changed:
   lr.value: was 0.001, is now 0.002
   data: was ["x.jsonl"], is now ["x.jsonl","y.jsonl"]
   extra: was not there, is now 1
   dataset x.jsonl: was "aa", is now "bb"
   dataset y.jsonl: was not there, is now "cc"`,
     remedy:
-      'Undo the change, start a new run, or resume with --allow-change lr.value --allow-change data --allow-change extra --allow-change dataset if the run may go on with it.',
+      'Undo the change, start a new run, or accept the change: resume with --allow-change lr.value --allow-change data --allow-change extra --allow-change dataset.',
   })
   // A key allows what is below it, but not a longer name.
   await expect(
@@ -459,7 +457,7 @@ test('how a run stands is seen without touching it', async () => {
   expect((await Run.read(directory)).status).toBe('failed')
   await (await Run.resume(directory, identity())).close('finished')
   expect((await Run.read(directory)).status).toBe('finished')
-  await expect(Run.read(join(directory, 'logs'))).rejects.toThrow('holds no run: there is no config.json in it')
+  await expect(Run.read(join(directory, 'logs'))).rejects.toThrow('is not a run: it has no config.json')
 })
 
 test('a bad line of a log is left out, and nothing else is', async () => {

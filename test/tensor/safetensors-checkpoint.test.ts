@@ -208,7 +208,7 @@ describe('Checkpoint.open', () => {
     expect(error).toBeInstanceOf(SafetensorsError)
     expect(error).toMatchObject({
       tensor: 'b',
-      message: expect.stringMatching(/not the name of a file beside the index/),
+      message: expect.stringMatching(/not a file name in the directory of the index/),
     })
   })
 

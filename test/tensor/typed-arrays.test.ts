@@ -98,7 +98,7 @@ describe('nested arrays', () => {
       [new Array(2), /made of numbers, got undefined/],
       [cyclic, /more than 64 levels/],
       [undefined, /made of numbers, got undefined/],
-      [new Uint16Array(2), /say which with \{ dtype \}/],
+      [new Uint16Array(2), /give \{ dtype \}/],
       [new BigUint64Array(2), /no dtype has the elements/],
       [new DataView(new ArrayBuffer(4)), /no dtype has the elements/],
     ]

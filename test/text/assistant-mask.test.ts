@@ -86,7 +86,7 @@ describe('without generation tags', () => {
     [
       'drops what it showed before',
       `{% for m in messages %}{% if not loop.last or m.role == 'user' %}{{ m.role }}:{{ m.content[:1] }};{% else %}{{ m.role }}:{{ m.content }};{% endif %}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}`,
-      'messages[1]: cannot tell which tokens the assistant wrote',
+      'messages[1]: cannot find the tokens of the assistant',
       'differently once others follow',
     ],
     [

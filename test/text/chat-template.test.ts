@@ -165,10 +165,10 @@ describe('content in parts', () => {
     const content = [parts[0]!, { type: 'input_audio', input_audio: {} }]
     for (const template of [chatml, goesThroughParts])
       expect(() => template.render([user('a'), { role: 'user', content }])).toThrow(
-        'messages[1].content[1]: a part of type "input_audio": this model takes text alone',
+        'messages[1].content[1]: a part of type "input_audio": this model takes only text',
       )
     const image = [{ role: 'user', content: [{ type: 'image' }] }]
-    expect(() => chatml.render(image, { mediaTypes: ['image'] })).toThrow('this chat template takes text alone')
+    expect(() => chatml.render(image, { mediaTypes: ['image'] })).toThrow('this chat template takes only text')
     expect(() => chatml.render([{ role: 'user', content: [{ type: 'text' }] }])).toThrow('expected a string "text"')
   })
 })

@@ -236,7 +236,7 @@ describe('trainTokenizer', () => {
     )
     await expect(trainTokenizer({ files, vocabSize: 300, out: files[0]! })).rejects.toThrow('expected a directory')
     await expect(trainTokenizer({ files, vocabSize: 300, out: dirname(files[0]!) })).rejects.toThrow(
-      'nothing is overwritten',
+      'not empty. Give another directory',
     )
     await mkdir(out)
     expect((await trainTokenizer({ files, vocabSize: 300, out })).dir).toBe(out)

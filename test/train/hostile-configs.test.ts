@@ -24,8 +24,8 @@ type Verb = keyof typeof bases
 type Case = readonly [verb: Verb, change: object | string, message: string | readonly string[]]
 
 const noCuda = '`whetstone doctor` lists the devices. Use `auto` for a GPU if the machine has one, else the CPU.'
-const float32 = 'expected a number that float32 holds (up to 3.4e38, and not closer to 0 than 1e-45)'
-const deep = 'nested more than 50 levels deep, or a value that holds itself'
+const float32 = 'expected a number in the range of float32 (up to 3.4e38, and not closer to 0 than 1e-45)'
+const deep = 'nested more than 50 levels deep, or a value contains itself'
 
 const cases: readonly Case[] = [
   // Numbers that no training can use.
@@ -69,13 +69,13 @@ const cases: readonly Case[] = [
   [
     'rl',
     { rolloutBatchSize: 1e6, nSamplesPerPrompt: 1e4 },
-    'config.yaml: rolloutBatchSize: 1000000 prompts x 10000 samples = 10000000000 samples of a rollout, and 10000000 are the most',
+    'config.yaml: rolloutBatchSize: 1000000 prompts x 10000 samples = 10000000000 samples per rollout; the most is 10000000',
   ],
 
   [
     'reward train',
     { rankingWeight: 0 },
-    'config.yaml: rankingWeight: with contrastiveWeight 0 too, no term of the loss prefers one answer; raise one of the two',
+    'config.yaml: rankingWeight: rankingWeight and contrastiveWeight are both 0, so the loss prefers no answer; raise one of them',
   ],
   [
     'rl',
@@ -86,7 +86,7 @@ const cases: readonly Case[] = [
   [
     'rl',
     { promptMaxLen: 1000 },
-    'config.yaml: promptMaxLen: 1000 tokens are more than the policy takes (model: a context of 64); lower promptMaxLen',
+    'config.yaml: promptMaxLen: 1000 tokens do not fit into the context of the policy (model: 64 tokens); lower promptMaxLen',
   ],
 
   // More than this machine has.
@@ -141,28 +141,28 @@ const cases: readonly Case[] = [
   [
     'sft',
     { data: 'long.jsonl' },
-    'config.yaml: data: every example is left out (overlong 1; the first: N tokens, and none of the first 64 would be trained); raise maxLength, or shorten the rows',
+    'config.yaml: data: every example is skipped (overlong 1; the first: N tokens, and none of the first 64 is a trained token); raise maxLength, or shorten the rows',
   ],
   [
     'reward train',
     { data: 'long-pairs.jsonl' },
-    'config.yaml: data: every example is left out (overlong 1; the first: N tokens, more than the 64 of maxLength); raise maxLength, or shorten the rows',
+    'config.yaml: data: every example is skipped (overlong 1; the first: N tokens, more than maxLength (64)); raise maxLength, or shorten the rows',
   ],
   [
     'sft',
     { validationData: 'long.jsonl' },
-    'validation: every example is left out (overlong 1; the first: N tokens, and none of the first 64 would be trained); raise maxLength, or shorten the rows',
+    'validation: every example is skipped (overlong 1; the first: N tokens, and none of the first 64 is a trained token); raise maxLength, or shorten the rows',
   ],
   [
     'rl',
     { ptx: { data: 'long.jsonl' } },
-    'config.yaml: ptx.data: every example is left out (overlong 1; the first: N tokens, and none of the first 64 would be trained); raise maxLength, or shorten the rows',
+    'config.yaml: ptx.data: every example is skipped (overlong 1; the first: N tokens, and none of the first 64 is a trained token); raise maxLength, or shorten the rows',
   ],
 
   [
     'rl',
     { ptx: { data: 'gone.jsonl' } },
-    'config.yaml: ptx.data: gone.jsonl: there is no such file; expected a file of rows, or a pattern of names',
+    'config.yaml: ptx.data: gone.jsonl: there is no such file; expected a data file, or a glob pattern',
   ],
 
   // Files for directories, directories for files, and paths that lead nowhere.
@@ -175,12 +175,12 @@ const cases: readonly Case[] = [
   [
     'sft',
     { model: 'config-directory' },
-    'config.yaml: model: config-directory/config.json cannot be read: it is a directory, and a file is needed',
+    'config.yaml: model: config-directory/config.json cannot be read: it is a directory; expected a file',
   ],
   [
     'sft',
     { model: 'tokenizer-directory' },
-    'config.yaml: model: tokenizer-directory/tokenizer.json: it is a directory, and a file is needed',
+    'config.yaml: model: tokenizer-directory/tokenizer.json: it is a directory; expected a file',
   ],
   [
     'sft',
@@ -188,7 +188,7 @@ const cases: readonly Case[] = [
     'config.yaml: model: weights-directory/model.safetensors: cannot be opened: it is not a regular file',
   ],
   ['sft', { data: 'folder.jsonl' }, 'folder.jsonl is a directory; give its files, such as folder.jsonl/*.jsonl'],
-  ['sft', { data: 'pipe' }, 'pipe is a pipe or a device; its rows are read more than once: write them to a file first'],
+  ['sft', { data: 'pipe' }, 'pipe is a pipe or a device, and rows are read more than once: write them to a file first'],
   ['sft', { output: 'file/x' }, 'config.yaml: output: file/x: a part of the path is a file, not a directory'],
   ['sft', { output: 'loop' }, 'config.yaml: output: loop: a symbolic link leads back to itself'],
   [
@@ -218,7 +218,7 @@ const cases: readonly Case[] = [
   [
     'experience',
     { advantageEstimator: 'gae' },
-    "config.yaml: advantageEstimator: gae needs a critic's values and none was given; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm, which need none",
+    'config.yaml: advantageEstimator: gae needs a critic; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm',
   ],
   [
     'experience',
@@ -232,14 +232,14 @@ const cases: readonly Case[] = [
   [
     'experience',
     { maxNewTokens: 64 },
-    'config.yaml: maxNewTokens: 64 tokens are more than the actor takes (model: a context of 64); lower maxNewTokens',
+    'config.yaml: maxNewTokens: 64 tokens do not fit into the context of the actor (model: 64 tokens); lower maxNewTokens',
   ],
   ...(['sft', 'pipeline', 'experience'] as const).flatMap((verb): Case[] => [
-    [verb, 'folder.yaml', 'folder.yaml: it is a directory, and a file is needed'],
-    [verb, 'folder.ts', 'folder.ts: it is a directory, and a file is needed'],
+    [verb, 'folder.yaml', 'folder.yaml: it is a directory; expected a file'],
+    [verb, 'folder.ts', 'folder.ts: it is a directory; expected a file'],
     [verb, 'file/x.yaml', 'file/x.yaml: a part of the path is a file, not a directory'],
     // YAML that unfolds without end.
-    [verb, 'bomb.yaml', 'bomb.yaml: its aliases stand for too much; write the values out'],
+    [verb, 'bomb.yaml', 'bomb.yaml: its YAML aliases expand to too much; write the values out'],
     [verb, 'itself.yaml', `itself.yaml: ${deep}`],
   ]),
 

@@ -26,18 +26,18 @@ const rl = (values: object): string[] => idleOptions(resolveRlConfig(file({ ...p
 test('trainings on rows', () => {
   expect(sft({})).toEqual([])
   expect(sft({ evalSteps: 5, optimizer: { minLrRatio: 0.1 } })).toEqual([
-    'a.yaml: evalSteps has no effect: nothing is held out; give validationData or validationShare',
+    'a.yaml: evalSteps has no effect: there is no validation data; give validationData or validationShare',
     'a.yaml: optimizer.minLrRatio has no effect: optimizer.schedule is constant',
   ])
   expect(sft({ evalSteps: 5, validationShare: 0.1, optimizer: { minLrRatio: 0.1, schedule: 'cosine' } })).toEqual([])
   expect(reward({ temperature: 2, rankingWeight: 1 })).toEqual([
-    'a.yaml: temperature has no effect: it is of the contrastive term, and contrastiveWeight is 0',
+    'a.yaml: temperature has no effect: only the contrastive term uses it, and contrastiveWeight is 0',
   ])
   expect(reward({ margin: 1, rankingWeight: 0, contrastiveWeight: 1, temperature: 2 })).toEqual([
-    'a.yaml: margin has no effect: it is of the ranking term, and rankingWeight is 0',
+    'a.yaml: margin has no effect: only the ranking term uses it, and rankingWeight is 0',
   ])
   expect(reward({ freezeBackbone: true, gradientCheckpointing: true })).toEqual([
-    'a.yaml: gradientCheckpointing has no effect: with freezeBackbone no layer is gone back through',
+    'a.yaml: gradientCheckpointing has no effect: with freezeBackbone the layers have no backward pass',
   ])
 })
 
@@ -49,14 +49,14 @@ test('reinforcement learning', () => {
     ...{ evaluation: { every: 2 }, targetKl: 0.1, klController: { kind: 'fixed', coef: 0 }, klEstimator: 'k1' },
   })
   expect(said).toEqual([
-    'a.yaml: lambd has no effect: it is an option of gae, and the estimator is group_norm',
+    'a.yaml: lambd has no effect: only gae uses it, and advantageEstimator is group_norm',
     'a.yaml: firstTokenTemperature has no effect: useFire is off',
     'a.yaml: overlongBufferLen has no effect: overlongBuffer is off',
     'a.yaml: maxResampleRounds has no effect: dynamicSampling is off',
-    'a.yaml: evaluation has no effect: nothing is held out; give validationData or validationShare',
-    'a.yaml: epochs has no effect: iterations says how many there are',
-    'a.yaml: klEstimator has no effect: klController.coef is 0, so that KL is not measured',
-    'a.yaml: targetKl has no effect: an iteration has one optimiser step, and no later one to stop',
+    'a.yaml: evaluation has no effect: there is no validation data; give validationData or validationShare',
+    'a.yaml: epochs has no effect: iterations is set',
+    'a.yaml: klEstimator has no effect: klController.coef is 0, so KL is not measured',
+    'a.yaml: targetKl has no effect: an iteration has only one optimiser step',
   ])
   expect(
     rl({

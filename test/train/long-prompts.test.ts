@@ -116,7 +116,7 @@ describe('experience', () => {
   test('no room for a prompt is refused', async () => {
     const path = config({ ...options, output: fresh('out.jsonl'), maxNewTokens: 64 })
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(1)
-    expect(said).toMatch(/maxNewTokens: 64 tokens are more than the actor takes/)
+    expect(said).toMatch(/maxNewTokens: 64 tokens do not fit into the context of the actor/)
   })
 })
 
@@ -143,7 +143,7 @@ describe('trainings on rows', () => {
     const output = fresh('run')
     const path = sft({ output, data: jsonl('rows', [conversation(60), conversation(70)]), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(1)
-    expect(said).toMatch(/data: every example is left out \(overlong 2; .*raise maxLength/s)
+    expect(said).toMatch(/data: every example is skipped \(overlong 2; .*raise maxLength/s)
     expect(existsSync(output)).toBe(false)
   })
 })

@@ -169,7 +169,7 @@ describe('numbers', () => {
   it('totals of less than the samples of the call', () => {
     const of = (totals: { sequences: number; tokens: number }) => () =>
       policyLoss({ samples: [good, good], totals, options: { loss: 'ppo' } })
-    expect(of({ sequences: 1, tokens: 4 })).toThrow(/1 sequences cannot be, where these samples alone have 2/)
+    expect(of({ sequences: 1, tokens: 4 })).toThrow(/got 1 sequences, but these samples alone have 2/)
     expect(of({ sequences: 2, tokens: 3 })).toThrow(/3 tokens cannot be/)
     expect(of({ sequences: 2, tokens: Number.NaN })).toThrow(/expected a number of tokens, got NaN/)
     const ptx = [{ logprobs: [-1], mask: [1] }]

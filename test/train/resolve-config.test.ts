@@ -73,7 +73,7 @@ test('a section that takes the place of another value takes its origin along', (
 
 describe('what is wrong, with the layer it came from', () => {
   test.each([
-    [{ data: 5 }, 'data: expected text or options by name or a list, got 5'],
+    [{ data: 5 }, 'data: expected text or an object of options or a list, got 5'],
     [{ data: [] }, 'data: expected at least 1 entry, got []'],
     [{ data: { weight: 1 } }, 'data.path: missing; a file'],
     [{ data: { path: 'x', wieght: 2 } }, 'there is no option "data.wieght"; did you mean weight?'],
@@ -89,7 +89,7 @@ describe('what is wrong, with the layer it came from', () => {
     [{ dtype: 'bfloat' }, 'dtype: expected one of float32, bfloat16, float16, got "bfloat"; did you mean bfloat16?'],
     [{ device: 'gpu' }, 'device: expected auto, cpu, cuda or cuda:N, got "gpu"'],
     [{ seed: 1.5 }, 'seed: expected an integer, got 1.5'],
-    [{ lora: true }, 'lora: expected options by name, got true'],
+    [{ lora: true }, 'lora: expected an object of options, got true'],
     [{ model: '' }, 'model: expected some text, got ""'],
     [{ gradientCheckpointing: 'yes' }, 'gradientCheckpointing: expected true or false, got "yes"'],
   ])('%j', (wrong, message) => {

@@ -80,5 +80,6 @@ export function needAssistant(column: string, messages: readonly ChatMessage[]):
   const said = messages.some(
     message => isAssistant(message) && (messageText(message).trim() !== '' || Array.isArray(message.tool_calls)),
   )
-  if (!said) throw new RowProblem(`${column}: the messages of the assistant are empty; add text, or remove the row`, 'empty')
+  if (!said)
+    throw new RowProblem(`${column}: the messages of the assistant are empty; add text, or remove the row`, 'empty')
 }

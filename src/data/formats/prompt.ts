@@ -45,9 +45,7 @@ function fill(template: string, prompt: string, fields: RowFields): string {
     if (name === 'prompt') return prompt
     const value = lookUp(fields.row, name)
     if (value === undefined || value === null)
-      throw new RowProblem(
-        `${name}: missing, and promptTemplate uses it; for literal braces write {{ and }}`,
-      )
+      throw new RowProblem(`${name}: missing, and promptTemplate uses it; for literal braces write {{ and }}`)
     return typeof value === 'string' ? value : JSON.stringify(value)
   })
 }

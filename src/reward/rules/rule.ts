@@ -11,8 +11,7 @@ export interface RuleOptions {
 /** The references of a sample. Without one there is nothing to compare with, which is a failure and not a wrong answer. */
 export function referencesOf(rule: string, { reference }: RewardInput): readonly string[] {
   const list = typeof reference === 'string' ? [reference] : (reference ?? [])
-  if (list.length === 0)
-    throw new SourceError('input', `the rule ${rule} needs a target, and the sample has none`)
+  if (list.length === 0) throw new SourceError('input', `the rule ${rule} needs a target, and the sample has none`)
   return list
 }
 

@@ -53,7 +53,10 @@ export class Checkpoint implements AsyncDisposable {
           shards.set(shardName, shard)
         }
         if (!shard.has(tensor))
-          throw new SafetensorsError(`is not in ${shardName}, although the index lists it there`, { file: path, tensor })
+          throw new SafetensorsError(`is not in ${shardName}, although the index lists it there`, {
+            file: path,
+            tensor,
+          })
         fileOf.set(tensor, shard)
       }
     } catch (error) {

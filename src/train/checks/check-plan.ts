@@ -159,7 +159,8 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
     sources(option, spec)
     sources('validationData', options.validationData)
   }
-  if (rewards !== undefined) missing('rewards', rewards, 'a module that exports a reward, or a file that lists reward sources')
+  if (rewards !== undefined)
+    missing('rewards', rewards, 'a module that exports a reward, or a file that lists reward sources')
 }
 
 /** Ids mean the same in every model, and each of them has a place. */

@@ -36,12 +36,12 @@ export const preferenceSchema = z
   .superRefine((config, context) => {
     const refuse = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message })
     const { loss, labelSmoothing, ipoLogprobs, desirableWeight, undesirableWeight, batchSize } = config
-    if (loss === 'cdpo' && !labelSmoothing) refuse('labelSmoothing', 'cdpo needs a value above 0; use dpo for no smoothing')
+    if (loss === 'cdpo' && !labelSmoothing)
+      refuse('labelSmoothing', 'cdpo needs a value above 0; use dpo for no smoothing')
     if (labelSmoothing !== undefined && loss !== 'dpo' && loss !== 'cdpo')
       refuse('labelSmoothing', `only for dpo and cdpo, and loss is ${loss}`)
     if (ipoLogprobs !== undefined && loss !== 'ipo') refuse('ipoLogprobs', `only for ipo, and loss is ${loss}`)
-    if (desirableWeight !== undefined && loss !== 'kto')
-      refuse('desirableWeight', `only for kto, and loss is ${loss}`)
+    if (desirableWeight !== undefined && loss !== 'kto') refuse('desirableWeight', `only for kto, and loss is ${loss}`)
     if (undesirableWeight !== undefined && loss !== 'kto')
       refuse('undesirableWeight', `only for kto, and loss is ${loss}`)
     if (loss === 'kto' && batchSize < 2)

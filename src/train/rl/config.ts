@@ -188,7 +188,8 @@ export function rlProblems(config: RlConfig): string[] {
   attempt(() => resolveExperienceConfig(experienceOptionsOf(config), { critic: true }))
   attempt(() => resolveObjectiveOptions(objectiveOptionsOf(config, { klCoef: config.klController.coef })))
   if (config.tisCap !== undefined) problems.push(...importanceProblems({ ...config, logprobs: ['processed'] }))
-  if (lora && adapter !== undefined) problems.push('adapter: adapter continues an existing adapter and lora makes a new one; give only one of them')
+  if (lora && adapter !== undefined)
+    problems.push('adapter: adapter continues an existing adapter and lora makes a new one; give only one of them')
   if (reference === 'adapter-off' && !lora && adapter === undefined)
     problems.push('reference: adapter-off needs lora or adapter; use initial for the model before training')
   if (config.useKlLoss && reference === 'none')
@@ -229,9 +230,7 @@ function generatorProblems(config: RlConfig): string[] {
   if (form !== undefined && type === 'local')
     problems.push(`structured: the local engine does not support ${form}; ${structuredNeeds}`)
   if (form !== undefined && type === 'vllm' && config.useFire && config.firstTokenTemperature > 2)
-    problems.push(
-      'structured: does not work with a firstTokenTemperature above 2; lower it',
-    )
+    problems.push('structured: does not work with a firstTokenTemperature above 2; lower it')
   if (form !== undefined && config.tisCap !== undefined)
     problems.push('tisCap: needs sampling without filters, and structured filters every token; remove one of them')
   if (maxStaleness > 0 && type === 'local')

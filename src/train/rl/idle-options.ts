@@ -17,7 +17,6 @@ export const rlIdle: readonly IdleRule<RlConfig>[] = [
   },
   {
     options: ['targetKl'],
-    why: config =>
-      updatesPerIteration(config) === 1 ? 'an iteration has only one optimiser step' : undefined,
+    why: config => (updatesPerIteration(config) === 1 ? 'an iteration has only one optimiser step' : undefined),
   },
 ]

@@ -17,7 +17,8 @@ export const rewardModelIdle: readonly IdleRule<RewardModelConfig>[] = [
   },
   {
     options: ['margin'],
-    why: ({ rankingWeight }) => (rankingWeight === 0 ? 'only the ranking term uses it, and rankingWeight is 0' : undefined),
+    why: ({ rankingWeight }) =>
+      rankingWeight === 0 ? 'only the ranking term uses it, and rankingWeight is 0' : undefined,
   },
   {
     options: ['gradientCheckpointing'],

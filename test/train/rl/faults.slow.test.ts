@@ -145,7 +145,7 @@ test('what was left out is logged once, however often the run is interrupted', a
 })
 
 test('a run directory is not started twice', async () => {
-  await expect(start({ ...base, output: whole })).rejects.toThrow(/holds a run already/)
+  await expect(start({ ...base, output: whole })).rejects.toThrow(/already has a run/)
 })
 
 /** One number of one journalled sample, changed, with a checksum that fits. */
@@ -182,7 +182,7 @@ test('a replay needs no model, and names the sample of which a number was change
     })
     const { mismatches } = await replayRl(output)
     expect(mismatches[0]).toBe(
-      `iteration 1: ${name}: its tokens, reward, log-probabilities or values are not those that were trained on`,
+      `iteration 1: ${name}: tokens, reward, log-probabilities or values differ from the training`,
     )
   } finally {
     await rename(`${model}-away`, model)

@@ -135,7 +135,7 @@ test.each<[LogprobMeaning, Readonly<Record<string, unknown>>, 'taken' | 'refused
 ])('tisCap with %s log-probabilities under %j is %s', (meaning, sampling, expected) => {
   const check = (): void => checkImportance(config({ tisCap: 2, ...sampling }), engine(meaning))
   if (expected === 'taken') expect(check).not.toThrow()
-  else expect(check).toThrow(/needs log-probabilities of the distribution that was sampled from \(processed\)/)
+  else expect(check).toThrow(/needs log-probabilities of the sampling distribution \(processed\)/)
   expect(() => checkImportance(config(sampling), engine(meaning))).not.toThrow()
 })
 

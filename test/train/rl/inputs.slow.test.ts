@@ -81,7 +81,9 @@ test.each(changes)('%s changed: refused with old and new, and allowed by name', 
   try {
     await expect(start({ ...base, output }, { resume: true })).rejects.toMatchObject({
       message: expect.stringMatching(
-        new RegExp(`what it was started with has changed:\n  ${option} ${file}: was "${old}", is now "[0-9a-f]{64}"$`),
+        new RegExp(
+          `options or inputs of the run have changed:\n  ${option} ${file}: was "${old}", is now "[0-9a-f]{64}"$`,
+        ),
       ),
       remedy: expect.stringContaining(`--allow-change ${option} if`),
     })

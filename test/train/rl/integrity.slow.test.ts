@@ -87,7 +87,7 @@ test('a journal that lost the end of the iteration that was begun: the iteration
     await writeFile(join(output, 'journal', file!), `${lines.slice(0, cut).join('\n')}\n`)
     await expectSameEnd(output)
     const events = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
-    expect(events).toContain('the journal of iteration 1, which it is in the middle of, has lost records')
+    expect(events).toContain('it is in the middle of iteration 1, and the journal of that iteration lacks records')
     await rm(output, { recursive: true })
   }
 })
@@ -99,7 +99,7 @@ test('a journal that lost its end, and no checkpoint of before: refused', async 
     if (name !== kept) await rm(join(output, 'checkpoints', name), { recursive: true })
   await rm(join(output, 'journal'), { recursive: true })
   await expect(start({ ...base, output }, { resume: true })).rejects.toThrow(
-    /holds no checkpoint that the run can go on from:\n.*the journal of iteration 1/,
+    /has no checkpoint that can be resumed:\n.*in the middle of iteration 1/,
   )
 })
 
@@ -116,7 +116,7 @@ const losses: readonly [string, (run: string) => Promise<void>, object][] = [
   [
     'the last iteration',
     run => rm(journalOf(run, 2)),
-    { iterations: 2, notCompared: ['iteration 2: not compared, the journal has lost its batch'] },
+    { iterations: 2, notCompared: ['iteration 2: not compared, its batch is missing in the journal'] },
   ],
   [
     'one in the middle',
@@ -124,8 +124,8 @@ const losses: readonly [string, (run: string) => Promise<void>, object][] = [
     {
       iterations: 1,
       notCompared: [
-        'iteration 1: not compared, the journal has lost its batch',
-        'iteration 2: not compared, as what follows rests on iteration 1',
+        'iteration 1: not compared, its batch is missing in the journal',
+        'iteration 2: not compared, because they depend on iteration 1',
       ],
     },
   ],
@@ -135,20 +135,20 @@ const losses: readonly [string, (run: string) => Promise<void>, object][] = [
     {
       iterations: 0,
       notCompared: [
-        'iteration 0: not compared, the journal has lost its batch',
-        'iterations 1 to 2: not compared, as what follows rests on iteration 0',
+        'iteration 0: not compared, its batch is missing in the journal',
+        'iterations 1 to 2: not compared, because they depend on iteration 0',
       ],
     },
   ],
   [
     'an optimiser step',
     run => cutBefore(journalOf(run, 2), 'update'),
-    { iterations: 3, updates: 11, notCompared: ['iteration 2: the journal has lost 1 of its 4 optimiser steps'] },
+    { iterations: 3, updates: 11, notCompared: ['iteration 2: 1 of its 4 optimiser steps are missing in the journal'] },
   ],
   [
     'the last record',
     run => cutBefore(journalOf(run, 2), 'end'),
-    { iterations: 3, notCompared: ['iteration 2: the journal has lost its end'] },
+    { iterations: 3, notCompared: ['iteration 2: its end is missing in the journal'] },
   ],
   [
     'its end, and the run its checkpoints and metrics',
@@ -170,6 +170,6 @@ test('a replay of a run in the middle of an iteration compares what was trained'
   expect(await replayRl(run)).toMatchObject({ iterations: 2, updates: 5, mismatches: [], notCompared: [] })
   await cutBefore(journalOf(run, 1), 'update')
   expect(await replayRl(run)).toMatchObject({
-    notCompared: ['iteration 1: the journal has lost 1 of its 1 optimiser steps'],
+    notCompared: ['iteration 1: 1 of its 1 optimiser steps are missing in the journal'],
   })
 })

@@ -197,7 +197,7 @@ test('a server whose weights cannot be changed, or whose log-probabilities canno
     )
     const more = { tisCap: 2, temperature: 0.7 }
     await expect(trainThrough({ model, generator: generatorAt(changeable), more })).rejects.toThrow(
-      /tisCap: needs log-probabilities of the distribution that was sampled from \(processed\); this engine reports raw/,
+      /tisCap: needs log-probabilities of the sampling distribution \(processed\); this engine reports raw/,
     )
   } finally {
     for (const server of [fixed, changeable]) await server.close({ graceMs: 0 })

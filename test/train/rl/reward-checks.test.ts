@@ -25,7 +25,7 @@ rewardRecipe:
 const wrong: [string, object, RegExp][] = [
   ['a label without a recipe', { prompt: 'x', label: 'code' }, /:300: no reward recipe for the label "code"/],
   ['no label', { prompt: 'x' }, /:300: a sample has no label/],
-  ['no reference', { prompt: 'x', label: 'maths' }, /:300: reward "right" compares with a reference.*row has none/],
+  ['no reference', { prompt: 'x', label: 'maths' }, /:300: reward "right" needs a target.*row has none/],
 ]
 
 test.each(wrong)('a row late in the data with %s is refused before anything is made', async (_, row, message) => {
@@ -46,7 +46,7 @@ test.each(wrong)('a row late in the data with %s is refused before anything is m
 test('validation data is checked as well', async () => {
   const data = rows(many(4, i => ({ prompt: `p${i}`, label: 'chat' })))
   const options = quickly({ model, data, validationData: rows([{ prompt: 'x', label: 'maths' }]), rewards: byLabel })
-  await expect(start({ ...options, output: fresh('run') })).rejects.toThrow(/compares with a reference/)
+  await expect(start({ ...options, output: fresh('run') })).rejects.toThrow(/needs a target/)
 })
 
 test("a reward's metrics reach metrics.jsonl and samples.jsonl", async () => {

@@ -46,7 +46,7 @@ describe('rows at the end of an epoch that are dropped', () => {
 
   test('of validation data, all of them, are an error rather than a mean of nothing', async () => {
     const config = configOf({ data: jsonl(rows(3)), validationData: jsonl([long]) })
-    await expect(runSft(jobOf(config))).rejects.toThrow('validation: every example is left out')
+    await expect(runSft(jobOf(config))).rejects.toThrow('validation: every example is skipped')
   })
 })
 
