@@ -133,7 +133,7 @@ const otherWords: Readonly<Record<string, string>> = {
     ].map(name => [name, name]),
   ),
   klCtl: 'klController',
-  strategy: 'the options of the maker, with a generator instead of an engine,',
+  strategy: 'the options of the maker, with a generator instead of an engine',
   inferenceEngine: 'generator',
   maxTokens: 'maxNewTokens',
   minTokens: 'minNewTokens',

@@ -211,7 +211,7 @@ function sectionWords(): Record<string, string> {
     const found = options.flatMap(one => (one.names.includes(name) ? [one.section] : []))
     return `${found.length === 1 ? 'section' : 'sections'} ${list.format(found)}`
   }
-  return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)},`]))
+  return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)}`]))
 }
 
 const otherWords = { ...sectionWords(), ...pipelineOtherWords }

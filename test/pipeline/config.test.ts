@@ -63,9 +63,9 @@ test('an option of a training beside its section says where it belongs', async (
   const wrong = { maxBadRows: 3, gama: 1, packing: 'on' } as unknown as PipelineOptions
   const error: Error = await createRlhfPipeline(wrong).catch(found => found)
   expect(error.message.split('\n')).toEqual([
-    'config: there is no option "maxBadRows"; it is maxBadRows, in the sections sft, reward and ppo, here',
-    'config: there is no option "gama"; it is ppo: { gamma } here',
-    'config: there is no option "packing"; it is packing, in the section sft, here',
+    'config: there is no option "maxBadRows"; use maxBadRows, in the sections sft, reward and ppo',
+    'config: there is no option "gama"; use ppo: { gamma }',
+    'config: there is no option "packing"; use packing, in the section sft',
   ])
 })
 

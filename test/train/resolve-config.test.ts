@@ -82,7 +82,7 @@ describe('what is wrong, with the layer it came from', () => {
     [{ optimizer: { lr: -1 } }, 'optimizer.lr: expected a number above 0, got -1'],
     [{ optimizer: { betas: [0.1, 0.2, 0.3] } }, 'optimizer.betas: expected at most 2 entries, got [0.1,0.2,0.3]'],
     [{ optimizer: { weight_decay: 1 } }, 'there is no option "optimizer.weight_decay"; did you mean weightDecay?'],
-    [{ learning_rate: 1 }, 'there is no option "learning_rate"; it is optimizer: { lr } here'],
+    [{ learning_rate: 1 }, 'there is no option "learning_rate"; use optimizer: { lr }'],
     [{ keepCheckpoints: 0 }, 'keepCheckpoints: expected a number of at least 1, got 0'],
     [{ klController: { kind: 'x' } }, 'klController.kind: expected one of fixed, adaptive, got "x"'],
     [{ klController: { kind: 'fixed', coef: 'x' } }, 'klController.coef: expected a number, got "x"'],

@@ -31,13 +31,13 @@ const cases: readonly Case[] = [
     'sft',
     { ...supervised, lerning_rate: 1 },
     [],
-    'config.yaml: there is no option "lerning_rate"; it is optimizer: { lr } here',
+    'config.yaml: there is no option "lerning_rate"; use optimizer: { lr }',
   ],
   [
     'sft',
     { ...supervised, learning_rate: 1e-5 },
     [],
-    'config.yaml: there is no option "learning_rate"; it is optimizer: { lr } here',
+    'config.yaml: there is no option "learning_rate"; use optimizer: { lr }',
   ],
   [
     'sft',
@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
     'sft',
     { ...supervised, optimizer: { learningRate: 1 } },
     [],
-    'config.yaml: there is no option "optimizer.learningRate"; it is optimizer: { lr } here',
+    'config.yaml: there is no option "optimizer.learningRate"; use optimizer: { lr }',
   ],
   [
     'sft',
@@ -409,7 +409,7 @@ const cases: readonly Case[] = [
     [],
     'config.yaml: evaluation.nSamplesPerPrompt: at evaluation.temperature 0 all samples of a prompt are the same; raise the temperature, or ask for one sample',
   ],
-  ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; it is updateEpochs here'],
+  ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; use updateEpochs'],
 ]
 
 test.each(cases)('%s %j %j', async (verb, values, flags, message) => {
