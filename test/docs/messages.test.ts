@@ -12,9 +12,9 @@ const source = ['rollout', 'train', 'launch', 'experience', 'maths', 'serve']
   )
   .join('\n')
 
-/** The quoted messages in the first column of the table of what goes wrong. */
+/** The quoted messages in the first column of the troubleshooting table. */
 function quoted(page: string): string[] {
-  const [, section = ''] = pageText(page).split('## What goes wrong')
+  const [, section = ''] = pageText(page).split('## Troubleshooting')
   const cells = [...section.matchAll(/^\| (.*?) +\|/gm)].map(([, cell]) => cell!)
   // A message is a phrase: names of options and paths alone are none.
   return cells.flatMap(cell => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!)).filter(text => / /.test(text))
