@@ -315,7 +315,7 @@ describe('what is wrong is said before a model is loaded', () => {
     const { evaluation } = await run({ data: bad, maxBadRows: 2 })
     expect(evaluation.model.answers!.prompts).toBe(1)
     await refused({ data: jsonl([{ other: 1 }]) }).toThrow(
-      /rows\.jsonl:1: no prompt: .*\nMend them.*\nAs conversations: .*:1: no conversations: /,
+      /rows\.jsonl:1: no prompt: .*\nFix them.*\nAs conversations: .*:1: no conversations: /,
     )
   })
 })

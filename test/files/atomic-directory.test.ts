@@ -75,7 +75,7 @@ test('what is not ours to replace is named, before and after filling; so is a na
     await filling('new')(at)
     writeFileSync(join(target, 'thesis.md'), 'mine')
   }
-  await expect(writeDirectoryAtomic(target, meanwhile, ours)).rejects.toThrow('holds thesis.md')
+  await expect(writeDirectoryAtomic(target, meanwhile, ours)).rejects.toThrow('contains thesis.md')
   expect(contents(target)).toEqual(['old', 'old', 'old'])
   await expect(writeDirectoryAtomic('', filling('new'))).rejects.toThrow('expected the name of a directory')
   writeFileSync(join(parent, 'file'), '')

@@ -65,8 +65,8 @@ describe('a file', () => {
     ['is a directory', () => folder, {}],
     ['its directory does not exist', () => at('no/where'), {}],
     ['is also the input', () => at('link'), { inputs: ['file'] }],
-    ['lies in', () => at('model/out'), { directories: ['model'] }],
-    ['lies in', () => at('shortcut/deep/out'), { directories: ['model'] }],
+    ['is inside the input directory', () => at('model/out'), { directories: ['model'] }],
+    ['is inside the input directory', () => at('shortcut/deep/out'), { directories: ['model'] }],
     ['leads back to itself', () => at('loop'), {}],
   ])('%s: refused', async (message, path, options) => {
     writeFileSync(at('file'), 'old')

@@ -174,7 +174,7 @@ describe('whetstone engine start', () => {
     await child.waitFor(/urls:/)
     const { code, stderr } = await child.kill('SIGINT')
     expect(code).toBe(130)
-    expect(stderr).toMatch(/tiny at http:\/\/127\.0\.0\.1:\d+, its log in /)
+    expect(stderr).toMatch(/tiny at http:\/\/127\.0\.0\.1:\d+, log in /)
     expect(stderr).toMatch(/generator:\n {4}type: vllm\n {4}urls: \[http:\/\/127\.0\.0\.1:\d+\]/)
     expect(logged(log, 'arguments')).toContain('"--max-model-len","64","--seed","5"]')
     expect(isAlive(worker(log))).toBe(false)

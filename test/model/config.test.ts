@@ -52,7 +52,7 @@ describe('a field that would change the numbers and is not implemented is refuse
     expect(() => parseConfig({ model_type: 'gemma' }, 'config.json')).toThrow(
       'config.json: "architectures" is missing, so the kind of the model is unknown (model_type is "gemma"); supported are Llama',
     )
-    expect(() => parse('qwen2', { architectures: [] })).toThrow('there is no "architectures"')
+    expect(() => parse('qwen2', { architectures: [] })).toThrow('"architectures" is missing')
   })
 })
 

@@ -234,7 +234,9 @@ describe('trainTokenizer', () => {
     await expect(trainTokenizer({ files, vocabSize: 300, out: parent, minFrequency: 0 })).rejects.toThrow(
       'minFrequency',
     )
-    await expect(trainTokenizer({ files, vocabSize: 300, out: files[0]! })).rejects.toThrow('expected a directory')
+    await expect(trainTokenizer({ files, vocabSize: 300, out: files[0]! })).rejects.toThrow(
+      'expected an empty directory',
+    )
     await expect(trainTokenizer({ files, vocabSize: 300, out: dirname(files[0]!) })).rejects.toThrow(
       'not empty. Give another directory',
     )

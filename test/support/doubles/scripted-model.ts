@@ -87,7 +87,7 @@ export class ScriptedModel<R extends m.Role> implements m.TokenModel<R> {
   }
 
   async saveState(directory: string): Promise<void> {
-    refuse(!this.away && this.gradient !== undefined, 'step() or zeroGrad() first')
+    refuse(!this.away && this.gradient !== undefined, 'call step() or zeroGrad() first')
     await this.export(directory, { what: 'model' })
   }
 
