@@ -22,27 +22,35 @@ const path = z.string().min(1)
 
 export const experienceFileShape = {
   model: path.describe('the actor: a Hugging Face model directory'),
-  adapter: path.optional().describe("a LoRA adapter of the actor, in PEFT's format"),
+  adapter: path.optional().describe('a LoRA adapter of the actor in PEFT format'),
   reference: path
     .optional()
-    .describe('the model KL is measured to: a directory, or adapter-off for the actor without its adapter'),
+    .describe(
+      'the reference: the model that KL is measured to. A directory, or adapter-off (the actor without its adapter)',
+    ),
   critic: path.optional().describe('the critic, for gae: a directory'),
   device: z
     .string()
     .regex(devicePattern, expectedDevice)
     .default('auto')
-    .describe('where models run: cpu, cuda, cuda:N, or auto for a GPU where there is one'),
+    .describe('device of all models: cpu, cuda, cuda:N, or auto (a GPU if the machine has one)'),
   prompts: path.describe('a file of prompts: JSONL or JSON'),
-  promptColumn: z.string().optional().describe('its column of prompts (default: prompt, messages or input)'),
-  labelColumn: z.string().optional().describe('its column of labels (default: label)'),
-  referenceColumn: z.string().optional().describe('its column of references (default: reference, or ground_truth)'),
+  promptColumn: z.string().optional().describe('column of the prompts (default: prompt, messages or input)'),
+  labelColumn: z.string().optional().describe('column of the labels (default: label)'),
+  referenceColumn: z.string().optional().describe('column of the targets (default: reference, or ground_truth)'),
   chatTemplate: dataOptionsShape.chatTemplate,
-  rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
+  rewards: path.describe(
+    'a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
+  ),
   ...rewardRunShape,
-  output: path.describe('a file for the experiences, one line of JSON each'),
-  rolloutBatchSize: z.int().min(1).default(128).describe('prompts of a batch; advantages are normalised over it'),
-  generator: generatorSchema.prefault({}).describe('what generates: type local, vllm or sglang, and urls of servers'),
-  klController: klControllerSchema.optional().describe('fixed (coef), or adaptive (coef, target, horizon)'),
+  output: path.describe('file for the experiences, one line of JSON each'),
+  rolloutBatchSize: z.int().min(1).default(128).describe('prompts per batch; advantages are normalised over a batch'),
+  generator: generatorSchema
+    .prefault({})
+    .describe('the engine that generates: type local, vllm or sglang, and urls of servers'),
+  klController: klControllerSchema
+    .optional()
+    .describe('coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon)'),
 }
 
 const schema = z.strictObject({ ...experienceFileShape, ...experienceShape })

@@ -10,32 +10,32 @@ import { interruptible } from './interrupt.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
 
 const flags = modelFlags.extend({
-  input: file('a line of JSON for each sequence'),
-  output: file('a line of JSON for each line of the input; - streams to standard output'),
+  input: file('input file: one line of JSON per sequence'),
+  output: file('output file: one line of JSON per input line; - streams to standard output'),
   chatTemplate: promptTemplateFlag,
   packing: choice(
     ['on', 'off'],
     'on|off',
-    'lay sequences of unequal length one after another, or pad them; the numbers are the same',
+    'pack sequences without padding, or pad them; the results are the same',
   ).default('on'),
 })
 
 export const help = `Usage: whetstone score --model DIR --input FILE.jsonl --output FILE.jsonl [options]
 
-Computes what a model gives to token sequences. A line of the input is one of
+Computes log-probabilities, entropies or reward scores of token sequences. A line of the input is one of
 
   {"ids":[...]}                          every token but the first
-  {"prompt":"...","response":"..."}      the response's tokens
-  {"messages":[...]}                     the assistant's tokens, by the tokenizer's chat template
+  {"prompt":"...","response":"..."}      the tokens of the response
+  {"messages":[...]}                     the tokens of the assistant, rendered by the chat template
 
 and the same line of the output {"logprobs":[...],"entropies":[...]}, one number per token, or {"score":x} where the model
-is a reward model, which reads the whole sequence. A prompt is a user's turn where there is a chat template, else a text with
-the special tokens the tokenizer adds. Prompt and response are encoded one by one and joined as ids. A reward model also reads
-the end of the turn, as it did when it was trained.
+model is a reward model. A prompt is a user message if the tokenizer has a chat template, else plain text with its special
+tokens. Prompt and response are encoded separately and joined as ids. A reward model also reads
+the end-of-turn token, as in its training.
 
 ${flagHelp(flags)}
 
-Bad lines are listed with their numbers before the model is loaded. A file appears when it is complete.
+Bad lines are listed with their numbers before the model is loaded. The output file appears when it is complete.
 `
 
 /** Lines are scored this many tokens or lines at a time: enough to make good batches of, little to hold in memory. */

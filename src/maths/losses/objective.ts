@@ -9,9 +9,9 @@ import { type PolicyLossName, policyShapes, type ResolvedPolicyOptions } from '.
 
 /** What an update adds to its policy loss. */
 export const objectiveShape = {
-  klCoef: z.number().min(0).default(0).describe('cost of KL to the reference as a loss; 0 leaves it out'),
-  klEstimator: z.enum(klEstimators).default('k3').describe('how KL is estimated from the sampled token'),
-  entropyCoef: z.number().min(0).default(0).describe('what entropy is worth'),
+  klCoef: z.number().min(0).default(0).describe('coefficient of the KL loss; 0: no KL loss'),
+  klEstimator: z.enum(klEstimators).default('k3').describe('per-token KL estimator: k1, k2 or k3'),
+  entropyCoef: z.number().min(0).default(0).describe('coefficient of the entropy bonus'),
 }
 
 const objectiveSchemas = {

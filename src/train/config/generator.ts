@@ -11,7 +11,7 @@ const serverUrl = z
   // Configs are copied into run directories and shown to people.
   .refine(
     text => !URL.canParse(text) || (new URL(text).username === '' && new URL(text).password === ''),
-    'a user and a password do not belong in a config; apiKeyEnv names the variable that holds a key',
+    'a URL must not contain a user or a password; put the key into an environment variable and name it in apiKeyEnv',
   )
 
 const engineTypes = ['local', 'vllm', 'sglang'] as const
@@ -91,15 +91,19 @@ export function generatorOptionProblems(generator: GeneratorConfig): string[] {
     const { maxInFlight: _, ...forServers } = options
     for (const [name, value] of Object.entries(forServers))
       if (JSON.stringify(value) !== JSON.stringify(usual[name]))
-        problems.push(`generator.${name}: is for servers, and generator.type is local`)
+        problems.push(`generator.${name}: only for servers, and generator.type is local`)
   } else if (generator.urls) {
     const hosts = generator.urls.map(url => new URL(url).href)
     const twice = hosts.findIndex((host, i) => hosts.indexOf(host) < i)
     if (twice >= 0) problems.push(`generator.urls: server ${twice + 1} is named twice`)
-    if (generator.command !== undefined) problems.push('generator.command: is for a server that the run starts itself')
-    if (generator.flags.length > 0) problems.push('generator.flags: are for a server that the run starts itself')
+    if (generator.command !== undefined)
+      problems.push('generator.command: only for a server that the run starts; remove it or urls')
+    if (generator.flags.length > 0)
+      problems.push('generator.flags: only for a server that the run starts; remove them or urls')
   }
   if (generator.serverWeightsDirectory !== undefined && generator.weightsDirectory === undefined)
-    problems.push('generator.serverWeightsDirectory: says how servers see generator.weightsDirectory; give that too')
+    problems.push(
+      'generator.serverWeightsDirectory: needs generator.weightsDirectory, the same directory on this machine',
+    )
   return problems
 }

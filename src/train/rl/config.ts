@@ -31,23 +31,21 @@ const { validationData, validationShare, promptTemplate, systemPrompt, chatTempl
   dataOptionsShape
 
 const criticSchema = z.strictObject({
-  model: path
-    .optional()
-    .describe('where it starts from (default: the model that is trained, with a new head of zeros)'),
-  optimizer: optimizerSchema(1e-5).describe("the critic's own"),
+  model: path.optional().describe('initial critic (default: the trained model with a new value head of zeros)'),
+  optimizer: optimizerSchema(1e-5).describe('optimiser of the critic'),
   valueClip: z
     .number()
     .positive()
     .nullable()
     .default(0.2)
-    .describe('values count as moved by at most this since the rollout; null: without bound'),
-  warmupIterations: z.int().min(0).default(0).describe('iterations that train the critic alone, at the beginning'),
+    .describe('value clipping: the largest change of a value since the rollout; null: no clipping'),
+  warmupIterations: z.int().min(0).default(0).describe('iterations at the start that train only the critic'),
 })
 
 const ptxSchema = z.strictObject({
-  data: dataSchema.describe('conversations or texts, as for supervised fine-tuning'),
-  coef: z.number().positive().default(0.1).describe('what their loss counts'),
-  batchSize: z.int().min(1).default(16).describe('rows of an optimiser step'),
+  data: dataSchema.describe('supervised data: conversations or texts, as for SFT'),
+  coef: z.number().positive().default(0.1).describe('weight of the supervised loss'),
+  batchSize: z.int().min(1).default(16).describe('rows per optimiser step'),
   maxLength: dataOptionsShape.maxLength,
 })
 
@@ -56,17 +54,20 @@ const evaluationSchema = z.strictObject({
     .int()
     .min(1)
     .default(10)
-    .describe('iterations between evaluations; there is one at the start and one at the end'),
-  temperature: generationShape.temperature.default(0).describe('of its sampling; 0 always takes the likeliest token'),
-  nSamplesPerPrompt: z.int().min(1).default(1).describe('samples of each held-out prompt'),
-  maxPrompts: z.int().min(1).default(256).describe('of the held-out prompts, the first so many'),
+    .describe('iterations between evaluations; the run also evaluates at its start and its end'),
+  temperature: generationShape.temperature.default(0).describe('sampling temperature; 0: greedy decoding'),
+  nSamplesPerPrompt: z.int().min(1).default(1).describe('samples per held-out prompt'),
+  maxPrompts: z.int().min(1).default(256).describe('most held-out prompts to use: the first ones'),
 })
 
 export const rlShape = {
-  algorithm: z.enum(algorithms).default('grpo').describe('a preset: what it sets is printed, and may be set otherwise'),
+  algorithm: z
+    .enum(algorithms)
+    .default('grpo')
+    .describe('preset of options; the run prints the options it sets, and the config can override them'),
   ...modelShape,
   ...runShape,
-  data: dataSchema.describe('prompts: files, or sources with weights'),
+  data: dataSchema.describe('prompts: a file or a glob pattern, a source with settings, or a list of these'),
   validationData,
   validationShare,
   promptTemplate,
@@ -74,67 +75,91 @@ export const rlShape = {
   chatTemplate,
   maxBadRows,
   shuffle,
-  rewards: path.describe('a module that exports a reward (.ts, .js), or a description of sources (.yaml, .json)'),
+  rewards: path.describe(
+    'a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
+  ),
   ...rewardRunShape,
   reference: path
     .optional()
     .describe(
-      'the model KL is measured to: a directory, initial (the model before training), adapter-off (a LoRA model without its adapter) or none (default: initial where KL costs something)',
+      'the reference: the model that KL is measured to. A directory, initial (the model before training), adapter-off (the LoRA model without its adapter) or none (default: initial if the KL coefficient is above 0)',
     ),
-  iterations: z.int().min(1).optional().describe('rollouts with their updates (default: by epochs)'),
-  epochs: z.int().min(1).default(1).describe('how often every prompt is visited, where iterations are not given'),
+  iterations: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('number of iterations; each is a rollout and its updates (default: from epochs)'),
+  epochs: z.int().min(1).default(1).describe('passes over the prompts; not used if iterations is set'),
   rolloutBatchSize: z
     .int()
     .min(1)
     .max(2 ** 20)
     .default(32)
-    .describe('prompts of a rollout'),
-  trainBatchSize: z.int().min(1).optional().describe('samples of an optimiser step (default: the whole rollout)'),
-  updateEpochs: z.int().min(1).default(1).describe('passes over each rollout'),
+    .describe('prompts per rollout'),
+  trainBatchSize: z.int().min(1).optional().describe('samples per optimiser step (default: the whole rollout)'),
+  updateEpochs: z.int().min(1).default(1).describe('passes over the samples of each rollout'),
   ...experienceOptions,
-  generator: generatorSchema.prefault({}).describe('what generates the samples'),
+  generator: generatorSchema.prefault({}).describe('the engine that generates the samples'),
   maxStaleness: z
     .int()
     .min(0)
     .default(0)
     .describe(
-      'iterations that a rollout may be begun before its turn, while earlier ones are trained on; older samples are dropped. Needs servers and tisCap',
+      'how many iterations ahead a rollout may start while earlier ones train; the run drops older samples. Needs servers and tisCap',
     ),
   klController: klControllerSchema
     .default({ kind: 'fixed', coef: 0.01 })
-    .describe('what KL to the reference costs: fixed (coef), or adaptive (coef, target, horizon)'),
+    .describe('coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon)'),
   loss: z.enum(policyLossNames).default('ppo').describe('the policy loss'),
-  clipLow: z.number().min(0).optional().describe('how far ratios count downwards (default 0.2)'),
-  clipHigh: z.number().min(0).optional().describe('how far ratios count upwards (default 0.2)'),
-  dualClip: z.number().gt(1).optional().describe('where the advantage is negative, ratios count up to this (ppo)'),
-  driftCoef: z.number().min(0).optional().describe('cost of moving away from the old policy (cpg)'),
+  clipLow: z
+    .number()
+    .min(0)
+    .optional()
+    .describe('lower clipping bound: the ratio is clipped to at least 1 - clipLow (default 0.2)'),
+  clipHigh: z
+    .number()
+    .min(0)
+    .optional()
+    .describe('upper clipping bound: the ratio is clipped to at most 1 + clipHigh (default 0.2)'),
+  dualClip: z.number().gt(1).optional().describe('dual clip: largest ratio of tokens with a negative advantage (ppo)'),
+  driftCoef: z.number().min(0).optional().describe('coefficient of the drift from the old policy (cpg)'),
   tisCap: z
     .number()
     .positive()
     .optional()
-    .describe('truncated importance sampling: weigh tokens by trainer to engine probability, at most this'),
+    .describe(
+      'truncated importance sampling: weight each token by its trainer probability / engine probability, at most this',
+    ),
   aggregation: z
     .enum(aggregations)
     .default('seq-mean-token-mean')
-    .describe('how the losses of tokens become one number'),
-  entropyCoef: z.number().min(0).default(0).describe('what entropy is worth'),
+    .describe('how token losses are aggregated to one number'),
+  entropyCoef: z.number().min(0).default(0).describe('coefficient of the entropy bonus'),
   targetKl: z
     .number()
     .positive()
     .optional()
-    .describe('stop the updates of an iteration when the policy has moved this far from the one that sampled'),
-  optimizer: optimizerSchema(1e-6).describe("the policy's"),
-  critic: criticSchema.optional().describe('the critic, which gae needs (default there: all defaults)'),
-  ptx: ptxSchema.optional().describe('supervised data mixed into every update'),
+    .describe(
+      'stop the updates of an iteration when the KL between the new policy and the sampling policy is above this',
+    ),
+  optimizer: optimizerSchema(1e-6).describe('optimiser of the policy'),
+  critic: criticSchema.optional().describe('options of the critic, which gae needs'),
+  ptx: ptxSchema.optional().describe('supervised data that every update also trains on'),
   emaDecay: z
     .number()
     .gt(0)
     .lt(1)
     .optional()
-    .describe('keep a moving average of the policy, exported as ema_model: share of the old average at each step'),
-  evaluation: evaluationSchema.prefault({}).describe('on held-out prompts: validationData or validationShare'),
-  exportEvery: z.int().min(1).optional().describe('iterations between exports, iteration_000100 and so on; they stay'),
-  sampleEvery: z.int().min(1).default(10).describe('iterations between samples whose texts are logged'),
+    .describe('decay of an exponential moving average of the policy weights; the run exports it as ema_model'),
+  evaluation: evaluationSchema
+    .prefault({})
+    .describe('evaluation on held-out prompts (validationData or validationShare)'),
+  exportEvery: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('iterations between exports of the policy (iteration_000100, ...); the run keeps all of them'),
+  sampleEvery: z.int().min(1).default(10).describe('iterations between logged samples'),
 }
 
 export const rlSchema = z.strictObject(rlShape)
