@@ -479,11 +479,11 @@ describe('the config is checked before anything runs', () => {
     [{ init_kl_coef: 0.1 }, /klController/],
     [{ initial_model: {} }, /there is no option "initial_model"; use initialModel/],
     [{ remote_rm_url: 'http://rm' }, /use remoteRmUrl/],
-    [{ strategy: {} }, /it is the options of the maker, with a generator instead of an engine, here/],
+    [{ strategy: {} }, /use the options of the maker, with a generator instead of an engine/],
     [{ max_tokens: 5 }, /use maxNewTokens/],
     [{ temperature: 'hot' }, /temperature: expected number/],
     [{ temperature: -1 }, /temperature/],
-    [{ ...compared, temperature: 0 }, /temperature: at 0 all samples of a prompt are equal, and rloo compares them/],
+    [{ ...compared, temperature: 0 }, /temperature: with 0 all samples of a prompt are equal, and rloo compares them/],
     [{ ...compared, topK: 1, useFire: true }, /topK: with 1 all samples of a prompt are equal/],
     [{ dynamicSampling: true }, /dynamicSampling: .* set nSamplesPerPrompt to 2 or more/],
     [{ dynamicSampling: true, nSamplesPerPrompt: 2, temperature: 0 }, /temperature: .* dynamicSampling compares them/],
@@ -507,7 +507,7 @@ describe('the config is checked before anything runs', () => {
 
   test('samples that are all the same: for an evaluation, with FIRE, or where none are compared', async () => {
     const maker = await makeMaker(compared)
-    await expect(maker.makeExperienceList(prompts, { temperature: 0 })).rejects.toThrow('temperature: at 0')
+    await expect(maker.makeExperienceList(prompts, { temperature: 0 })).rejects.toThrow('temperature: with 0')
     const { groups } = await maker.generateSamples(prompts, { temperature: 0, purpose: 'evaluation' })
     expect(groups.length).toBe(prompts.length)
     await makeMaker({ ...compared, temperature: 0, useFire: true })

@@ -93,7 +93,7 @@ test('a resume with another option is refused before work starts, and goes on wi
     remedy: expect.stringContaining('--resume --allow-change sftEpochs'),
   })
   expect(filesOf(directory)).toEqual(before)
-  await expect(changed.runSft({ allowChange: ['sftEpochs'] })).rejects.toThrow('allowChange: goes with resume')
+  await expect(changed.runSft({ allowChange: ['sftEpochs'] })).rejects.toThrow('allowChange: needs resume')
   await expect(changed.runSft({ resume: true, allowChange: ['sftEpoch'] })).rejects.toThrow('did you mean sftEpochs?')
 
   // Where and how fast is never a reason to stop.

@@ -160,7 +160,7 @@ describe('numbers', () => {
     expect(of(good, { klCoef: 0.1 })).toThrow(/sample 0: refLogprobs: missing/)
     expect(of(good, { entropyCoef: 0.1 })).toThrow(/sample 0: entropies: missing/)
     expect(of({ ...good, lossMask: [1, 0], entropies: [1, 2] }, { highEntropyTokenRatio: 0.5 })).toThrow(
-      /lossMask, and highEntropyTokenRatio 0.5 asks for another/,
+      /lossMask, and highEntropyTokenRatio 0.5 makes another/,
     )
     const values = { values: [1, 1], returns: [1, 1] }
     expect(() => valueLoss({ samples: [values], totals, options: {} })).toThrow(/sample 0: oldValues: missing/)
@@ -170,7 +170,7 @@ describe('numbers', () => {
     const of = (totals: { sequences: number; tokens: number }) => () =>
       policyLoss({ samples: [good, good], totals, options: { loss: 'ppo' } })
     expect(of({ sequences: 1, tokens: 4 })).toThrow(/got 1 sequences, but these samples alone have 2/)
-    expect(of({ sequences: 2, tokens: 3 })).toThrow(/3 tokens cannot be/)
+    expect(of({ sequences: 2, tokens: 3 })).toThrow(/got 3 tokens, but these/)
     expect(of({ sequences: 2, tokens: Number.NaN })).toThrow(/expected a number of tokens, got NaN/)
     const ptx = [{ logprobs: [-1], mask: [1] }]
     expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/0 trained tokens cannot be/)

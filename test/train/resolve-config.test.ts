@@ -62,7 +62,7 @@ test('a layer that gives one of two alternatives replaces the other one of the l
   expect(again.config.optimizer).toMatchObject({ warmupRatio: 0.2 })
   expect(again.config.optimizer.warmupSteps).toBeUndefined()
   const both = settingsLayer(['optimizer.warmupSteps=5', 'optimizer.warmupRatio=0.2'])
-  expect(() => resolveConfig(schema, [below, both])).toThrow('--set: optimizer.warmupRatio: warmupSteps says the same')
+  expect(() => resolveConfig(schema, [below, both])).toThrow('--set: optimizer.warmupRatio: give warmupSteps or warmupRatio')
 })
 
 test('a section that takes the place of another value takes its origin along', () => {
@@ -102,7 +102,7 @@ describe('what is wrong, with the layer it came from', () => {
     expect(() => resolveConfig(schema, layers)).toThrow(
       new InputError(
         [
-          'sft.yaml: output: missing; the run directory',
+          'sft.yaml: output: missing; run directory: logs, checkpoints and exported models',
           'sft.yaml: seed: expected a number, got "x"',
           '--set: saveSteps: expected a number of at least 1, got 0',
           'sft.yaml: data: missing; the rows',

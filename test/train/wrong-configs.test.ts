@@ -296,7 +296,7 @@ const cases: readonly Case[] = [
     'rl',
     { ...rl, generator: { type: 'vllm', urls: ['http://me:secret@10.0.0.7:8000'] } },
     [],
-    'config.yaml: generator.urls.0: expected a URL without user and password; put a key into an environment variable and name it in apiKeyEnv',
+    'config.yaml: generator.urls.0: a URL must not contain a user or a password; put the key into an environment variable and name it in apiKeyEnv',
   ],
   [
     'rl',
