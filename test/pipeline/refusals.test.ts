@@ -108,7 +108,9 @@ test("a tokenizer that is not the base model's is refused", async () => {
 
 test('a stage is not run beside a model that takes its place', async () => {
   const pipeline = await pipelineOf({ sftModel: base })
-  await expect(pipeline.runFullPipeline({ stages: ['sft', 'ppo'] })).rejects.toThrow(/^sftModel: .* replaces the result/)
+  await expect(pipeline.runFullPipeline({ stages: ['sft', 'ppo'] })).rejects.toThrow(
+    /^sftModel: .* replaces the result/,
+  )
   await expect(pipeline.runSft()).rejects.toMatchObject({ remedy: 'Remove the stage sft, or the option sftModel.' })
 })
 

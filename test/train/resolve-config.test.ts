@@ -62,7 +62,9 @@ test('a layer that gives one of two alternatives replaces the other one of the l
   expect(again.config.optimizer).toMatchObject({ warmupRatio: 0.2 })
   expect(again.config.optimizer.warmupSteps).toBeUndefined()
   const both = settingsLayer(['optimizer.warmupSteps=5', 'optimizer.warmupRatio=0.2'])
-  expect(() => resolveConfig(schema, [below, both])).toThrow('--set: optimizer.warmupRatio: give warmupSteps or warmupRatio')
+  expect(() => resolveConfig(schema, [below, both])).toThrow(
+    '--set: optimizer.warmupRatio: give warmupSteps or warmupRatio',
+  )
 })
 
 test('a section that takes the place of another value takes its origin along', () => {
