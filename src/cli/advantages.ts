@@ -16,17 +16,17 @@ import { interruptible } from './interrupt.js'
 
 export const help = `Usage: whetstone advantages --input FILE.jsonl --output FILE.jsonl --estimator NAME [options]
 
-Derives advantages from saved samples again: with another estimator, another KL, other clipping. A line of the input is one sample,
+Recomputes advantages from saved samples, with another estimator, KL or clipping. A line of the input is one sample
 
   {"prompt_id":0, "reward":1.5, "logprobs":[...], "ref_logprobs":[...], "values":[...]}
 
-with one number per response token, and the same line of the output {"advantages":[...],"returns":[...]}. All lines are one rollout.
+with one number per response token. The same line of the output is {"advantages":[...],"returns":[...]}. All lines are one rollout.
 "prompt_id" tells the samples of one prompt from those of another and is needed by the estimators that compare them; "ref_logprobs" are
-needed where KL costs something, "values" by gae.
+needed if the KL coefficient is above 0. gae needs "values".
 
 ${advantageHelp}
 
-Bad lines are listed with their numbers before anything is written. A file appears when it is complete;
+Bad lines are listed with their numbers before anything is written. The output file appears when it is complete;
 --output - streams to standard output.
 `
 

@@ -18,41 +18,39 @@ const flags = z.object({
   set: settings(),
   stages: text(
     'NAMES',
-    `which to run, with commas between: ${stageNames.join(', ')}, which is the last one whatever its algorithm (default: all)`,
+    `stages to run, separated by commas: ${stageNames.join(', ')} (default: all); ppo is the last stage for every algorithm`,
   ).optional(),
-  resume: toggle('go on with a stage that was begun and not finished'),
-  allowChange: several(
-    'KEY',
-    'an option that a resumed stage may have otherwise, such as ppoIterations; several times for several',
+  resume: toggle('continue a stage that was started and not finished'),
+  allowChange: several('KEY', 'allow a resumed stage to change this option, such as ppoIterations; repeat for more'),
+  dryRun: toggle(
+    'check config, data and models of every stage, estimate the memory, print the resolved options, and stop',
   ),
-  dryRun: toggle('check config, data and models of every stage, estimate the memory, print the options, and stop'),
 })
 
 export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES]
                           [--resume [--allow-change KEY ...]] [--dry-run]
 
-Supervised fine-tuning, a reward model and PPO, one after another, each on what the one before made. What all of them need is
-checked before the first begins. A stage that is done, from the same config, data and models, is skipped; one that was made from
-anything else is run again, and what there was is moved to previous/. With --resume, one that was begun goes on from its last
-checkpoint; where an option of it changed since, only if --allow-change names that option.
+Runs supervised fine-tuning, a reward model and PPO, one after another; each stage starts from the result of the one before. All
+inputs are checked before the first stage starts. A finished stage with the same config, data and models is skipped. If any of
+them changed, the stage runs again, and its old results move to previous/. With --resume, a started stage continues from its last
+checkpoint; if an option changed since, --allow-change must name that option.
 
-The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+The config is YAML, JSON, or the default export of a TypeScript module. Paths in it are relative to the file. The shortest config:
 
 ${configs.pipeline!.example.replaceAll(/^/gm, '  ')}
 
 ${flagHelp(flags)}
 
-Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+Ctrl-C finishes the current optimiser step, saves a checkpoint and prints how to resume. A second Ctrl-C stops at once.
 
-Options of the config, dots for sections (docs/pipeline.md explains them, \`whetstone schema pipeline\` prints them for editors):
+Options of the config, with dots for sections (docs/pipeline.md explains them; \`whetstone schema pipeline\` prints a JSON Schema):
 
 ${optionHelp(pipelineSchema)}
 `
 
 export async function run(args: string[]): Promise<number> {
   const { config, set = [], resume = false, allowChange = [], dryRun = false, ...given } = readFlags(args, flags)
-  if (allowChange.length > 0 && !resume)
-    throw new UsageError('--allow-change: goes with --resume, and with nothing else')
+  if (allowChange.length > 0 && !resume) throw new UsageError('--allow-change needs --resume')
   const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
   const report = reportFor(process.env)
   const pipeline = await createRlhfPipeline(config, { report, layers: [setLayer(set)] })
@@ -69,7 +67,7 @@ export async function run(args: string[]): Promise<number> {
     onInterrupt: () =>
       report.line(
         existsSync(join(saveDir, 'config.json')) && !dryRun
-          ? `Interrupted. What was trained is saved in ${saveDir}; to go on with it:\n  ${resumeLine('pipeline', args)}`
+          ? `Interrupted. The training is saved in ${saveDir}. To resume:\n  ${resumeLine('pipeline', args)}`
           : 'Interrupted. Nothing was written.',
       ),
   })
@@ -81,7 +79,7 @@ function stagesOf(names: string): StageName[] {
     const found = stageNames.find(stage => stage === name)
     if (!found)
       throw new UsageError(
-        `--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; there are ${stageNames.join(', ')}, which is the last one whatever its algorithm`}`,
+        `--stages: there is no stage "${name}"${didYouMean(name, stageNames) || `; the stages are ${stageNames.join(', ')} (ppo is the last stage for every algorithm)`}`,
       )
     return found
   })
@@ -95,7 +93,7 @@ async function dry(
     .check({ ...(stages ? { stages } : {}), signal })
     .catch(error => showMachine(error, report))
   process.stdout.write(`${resolvedConfig(pipeline.config as RawConfig, pipeline.origins)}\n`)
-  for (const name of pipeline.unusedOptions) report.line(`${name}: no stage of this pipeline reads it`)
+  for (const name of pipeline.unusedOptions) report.line(`${name}: has no effect: no stage of this pipeline uses it`)
   for (const { stage, resolved, models, data } of checked) {
     process.stdout.write(`\n# stage ${stage}\n${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
     report.line(`\nstage ${stage}`)

@@ -11,30 +11,32 @@ import { rewardReport } from './reward-report.js'
 const column = (description: string) => text('COLUMN', description, 'the name of a column').optional()
 
 const flags = z.object({
-  reward: file('a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json)'),
+  reward: file('a module (.ts, .js, .mjs) that exports a reward, or a file that lists reward sources (.yaml, .json)'),
   input: file('samples, as JSONL or a JSON list'),
-  prompt: column('the column of the prompt, where it is called otherwise'),
-  label: column('the column of the label, where it is called otherwise'),
-  reference: column('the column of the reference, where it is called otherwise'),
-  output: file("write each sample's reward, components and metrics, or its failure, as a line of JSON").optional(),
+  prompt: column('column of the prompt, if it has another name'),
+  label: column('column of the label, if it has another name'),
+  reference: column('column of the reference, if it has another name'),
+  output: file(
+    'output file: reward, components and metrics of each sample, or its failure, one line of JSON each',
+  ).optional(),
   device: deviceFlag.meta({
-    description: 'where reward models run whose description says nothing: cpu, cuda, cuda:N or auto',
+    description: 'device of reward models without a device of their own: cpu, cuda, cuda:N or auto',
   }),
-  worst: integer('how many of the worst rows are shown', { min: 0, max: 999_999 }).default(5),
+  worst: integer('number of worst rows to show', { min: 0, max: 999_999 }).default(5),
 })
 
 export const help = `Usage: whetstone reward test --reward FILE --input FILE.jsonl [options]
 
-Runs a reward over saved samples and shows how its numbers lie, the worst rows, and what failed. A line of the input is
+Runs a reward on saved samples and shows the distribution of the rewards, the worst rows and the failures. A line of the input is
 
   {"prompt":"...","response":"...","label":"...","reference":"...", further columns}
 
-where prompt may be a list of messages, and label, reference and every further column are there if the reward needs them;
+prompt may be a list of messages. label, reference and other columns are only needed if the reward uses them.
 prompt_ids, response_ids, response_raw, finish_reason, prompt_id and sample are known too.
 
 ${flagHelp(flags)}
 
-Exit code 0 where every sample has a reward, 1 where one has none.
+Exit code 0 if every sample has a reward, else 1.
 `
 
 type Settings = z.output<typeof flags>

@@ -33,9 +33,9 @@ import type { Verb } from './verbs.js'
 const flags = z.object({
   config: file('the config'),
   set: settings(),
-  dryRun: toggle('check config, data and models, estimate the memory, print the options in force, and stop'),
-  resume: toggle('go on with the run in the output directory'),
-  allowChange: several('KEY', 'an option that a resumed run may have otherwise; several times for several'),
+  dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
+  resume: toggle('resume the run in the output directory'),
+  allowChange: several('KEY', 'allow a resumed run to change this option; repeat for more'),
 })
 type Settings = z.output<typeof flags>
 
@@ -112,10 +112,10 @@ export async function attributed<T>(origins: Readonly<Record<string, string>>, w
 
 function interruptedLine(output: string, verb: string, args: readonly string[]): string {
   if (args.includes('--dry-run') || !existsSync(join(output, 'config.json'))) return 'Interrupted. Nothing was written.'
-  return `Interrupted. What was trained is saved in ${output}; to go on with it:\n  ${resumeLine(verb, args)}`
+  return `Interrupted. The training is saved in ${output}. To resume:\n  ${resumeLine(verb, args)}`
 }
 
-export const stopping = 'Finishing this step, then saving. Ctrl-C again stops at once; what was not saved is then lost.'
+export const stopping = 'Finishing this step, then saving. A second Ctrl-C stops at once and loses unsaved work.'
 
 /**
  * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
@@ -124,10 +124,10 @@ export const stopping = 'Finishing this step, then saving. Ctrl-C again stops at
 async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<void> {
   await checkNewDirectory(output).catch(error => refuse('output', error))
   const holdsRun = await Run.isIn(output).catch(error => refuse('output', error))
-  if (intent === 'resume' && !holdsRun) report.line(`${output} holds no run yet: it starts from the beginning.`)
+  if (intent === 'resume' && !holdsRun) report.line(`${output} has no run yet: starting a new run.`)
   if (intent === 'start' && holdsRun)
-    throw new InputError(`output: ${output} holds a run already`, {
-      remedy: 'Go on with it by --resume, or give the new run a directory of its own: --set output=DIR.',
+    throw new InputError(`output: ${output} already has a run`, {
+      remedy: 'Resume it with --resume, or choose another directory for the new run: --set output=DIR.',
     })
 }
 
@@ -146,11 +146,11 @@ export function showMachine(error: unknown, report: Report): never {
 async function afterwards(training: Training, { directory, best, step }: JobResult): Promise<string[]> {
   const final = join(directory, 'final_model')
   const isThere = await stat(final).catch(() => undefined)
-  if (step === 0) return [`Nothing was trained: ${join(directory, 'logs/skipped.jsonl')} says why.`]
+  if (step === 0) return [`Nothing was trained. The reasons are in ${join(directory, 'logs/skipped.jsonl')}.`]
   return [
     ...(isThere ? [`${final}: the model after ${step} steps`] : []),
     ...(best
-      ? [`${join(directory, 'best_model')}: the best, of step ${best.step} (${best.metric} ${shown(best.value)})`]
+      ? [`${join(directory, 'best_model')}: the best model, of step ${best.step} (${best.metric} ${shown(best.value)})`]
       : []),
     ...(isThere ? training.next(final).map(line => `  ${line}`) : []),
   ]
@@ -171,15 +171,15 @@ function helpOf({ verb, about, example, schema }: Training): string {
 
 ${about}
 
-The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
+The config is YAML, JSON, or the default export of a TypeScript module. Paths in it are relative to the file. The shortest config:
 
 ${example.replaceAll(/^/gm, '  ')}
 
 ${flagHelp(flags)}
 
-Ctrl-C finishes the current optimiser step, saves and says how to go on; a second one stops at once.
+Ctrl-C finishes the current optimiser step, saves a checkpoint and prints how to resume. A second Ctrl-C stops at once.
 
-Options of the config, dots for sections (docs/training.md explains them, \`whetstone schema\` prints them for editors):
+Options of the config, with dots for sections (docs/training.md explains them; \`whetstone schema\` prints a JSON Schema):
 
 ${optionHelp(schema)}
 `

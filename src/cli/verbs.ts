@@ -33,13 +33,17 @@ export const verbGroups: readonly VerbGroup[] = [
     verbs: [
       {
         name: 'doctor',
-        summary: 'check that this installation computes, and on what',
+        summary: 'check the installation and its devices',
         load: () => import('./doctor.js'),
       },
-      { name: 'setup', summary: 'find or fetch libtorch and build the bridge to it', load: () => import('./setup.js') },
+      {
+        name: 'setup',
+        summary: 'find or download libtorch and build the bridge to it',
+        load: () => import('./setup.js'),
+      },
       {
         name: 'demo',
-        summary: 'SFT, a reward model, PPO and GRPO from nothing',
+        summary: 'SFT, a reward model, PPO and GRPO from scratch',
         load: () => import('./demo.js'),
       },
     ],
@@ -50,15 +54,19 @@ export const verbGroups: readonly VerbGroup[] = [
       { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
       { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
       { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
-      { name: 'score', summary: "compute a model's log-probabilities of a file", load: () => import('./score.js') },
+      {
+        name: 'score',
+        summary: 'compute log-probabilities or reward scores of a file',
+        load: () => import('./score.js'),
+      },
       {
         name: 'experience',
-        summary: 'sample, reward and compare responses to prompts',
+        summary: 'sample responses, score them and compute advantages',
         load: () => import('./experience.js'),
       },
       {
         name: 'advantages',
-        summary: 'derive advantages from saved samples again',
+        summary: 'recompute advantages from saved samples',
         load: () => import('./advantages.js'),
       },
     ],
@@ -68,7 +76,7 @@ export const verbGroups: readonly VerbGroup[] = [
     verbs: [
       { name: 'sft', summary: 'fine-tune a model on conversations', load: training('sft') },
       { name: 'reward', summary: 'train a reward model, or test a reward', load: () => import('./reward.js') },
-      { name: 'rl', summary: 'train a model by rewards: PPO, GRPO and their kin', load: training('rl') },
+      { name: 'rl', summary: 'train a model with rewards: PPO, GRPO and others', load: training('rl') },
       { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: training('preference') },
       {
         name: 'pipeline',
@@ -77,16 +85,16 @@ export const verbGroups: readonly VerbGroup[] = [
       },
       {
         name: 'export',
-        summary: "write the model of a run's newest checkpoint",
+        summary: 'write the model of the newest checkpoint of a run',
         load: () => import('./export.js'),
       },
-      { name: 'schema', summary: "print a config's JSON Schema, for editors", load: () => import('./schema.js') },
+      { name: 'schema', summary: 'print the JSON Schema of a config, for editors', load: () => import('./schema.js') },
     ],
   },
   {
     title: 'Look',
     verbs: [
-      { name: 'data', summary: 'show what a file of training data holds', load: () => import('./data.js') },
+      { name: 'data', summary: 'show the contents of a data file', load: () => import('./data.js') },
       { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
       { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },
       {
@@ -96,7 +104,7 @@ export const verbGroups: readonly VerbGroup[] = [
       },
       {
         name: 'replay',
-        summary: "derive a run's batches again, and compare them",
+        summary: 'recompute the batches of a run and compare them',
         load: () => import('./replay.js'),
       },
     ],
@@ -104,8 +112,8 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Serve',
     verbs: [
-      { name: 'chat', summary: 'talk to a model', load: () => import('./chat.js') },
-      { name: 'serve', summary: "serve a model over OpenAI's API", load: () => import('./serve.js') },
+      { name: 'chat', summary: 'chat with a model', load: () => import('./chat.js') },
+      { name: 'serve', summary: 'serve a model with the OpenAI API', load: () => import('./serve.js') },
       { name: 'engine', summary: 'start a vLLM or SGLang server for a run', load: () => import('./engine.js') },
     ],
   },

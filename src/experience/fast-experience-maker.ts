@@ -216,7 +216,7 @@ export class FastExperienceMaker {
 
   private checkOldLogprobs({ oldLogprobs }: Pick<MakeOptions, 'oldLogprobs'>): void {
     if (oldLogprobs === 'skip' && this.klCoef > 0 && !this.config.useKlLoss)
-      throw new RangeError("oldLogprobs: KL is part of the rewards, and needs the actor's log-probabilities")
+      throw new RangeError('oldLogprobs: KL in the rewards needs the log-probabilities of the actor; set it to score')
   }
 
   /** What actor, reference and critic say of samples. */
@@ -449,29 +449,29 @@ export class FastExperienceMaker {
     const { config } = this
     const problems: string[] = []
     if (initialModel === 'adapter-off' && !actor.capabilities.adapterOff)
-      problems.push('initialModel: adapter-off needs an actor with an adapter, and this one has none; give a model')
+      problems.push('initialModel: adapter-off needs an actor with an adapter, and this actor has none; give a model')
     if (initialModel === undefined && klController !== undefined && klController.coef !== 0)
-      problems.push('klController: KL is measured to a reference, and there is none; give initialModel')
+      problems.push('klController: KL needs a reference; give initialModel')
     if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
-      problems.push('highEntropyTokenRatio: this actor gives no entropies')
+      problems.push('highEntropyTokenRatio: this actor computes no entropies')
     const form = config.structured?.kind
     if (form !== undefined && !generator.capabilities.structured.includes(form))
-      problems.push(`structured: this generator cannot hold responses to ${form}; ${structuredNeeds}`)
+      problems.push(`structured: this generator does not support ${form}; ${structuredNeeds}`)
     if (config.stop.length > 0 && !generator.capabilities.text)
-      problems.push('stop: this generator has no tokenizer, which stop strings need')
+      problems.push('stop: stop texts need a tokenizer, and this generator has none')
     if (config.enableEngineSleep && !generator.capabilities.sleep)
       problems.push('enableEngineSleep: this generator cannot sleep')
     if (promptLimit(config, generator.maxLength) < 1) problems.push(noRoom(config, generator))
     else if (config.promptMaxLen !== undefined && config.promptMaxLen >= generator.maxLength)
       problems.push(
-        `promptMaxLen: ${config.promptMaxLen} leaves no token to generate; the engine's sequences have ${generator.maxLength} at most`,
+        `promptMaxLen: ${config.promptMaxLen} leaves no room for a response; sequences of the engine have at most ${generator.maxLength} tokens`,
       )
     if (problems.length > 0) throw new ExperienceConfigError(problems)
   }
 }
 
 const noRoom = ({ maxNewTokens }: ExperienceConfig, { maxLength }: Generator): string =>
-  `maxNewTokens: ${maxNewTokens} leaves no room for a prompt; the engine's sequences have ${maxLength} tokens at most. Lower it, or set promptMaxLen`
+  `maxNewTokens: ${maxNewTokens} leaves no room for a prompt; sequences of the engine have at most ${maxLength} tokens. Lower it, or set promptMaxLen`
 
 const noSeconds: StageSeconds = {
   encoding: 0,

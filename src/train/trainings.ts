@@ -70,8 +70,8 @@ function resolving<C extends SupervisedConfig>(schema: z.ZodObject, given: Resol
 const sft: Training<SftConfig> = {
   name: 'sft',
   verb: 'sft',
-  about: `Supervised fine-tuning: the model learns to answer as the assistant does in conversations, prompts with completions,
-or texts. The best checkpoint is the one of lowest perplexity on validation data.`,
+  about: `Supervised fine-tuning on conversations, prompts with completions,
+or texts. The best checkpoint has the lowest perplexity on validation data.`,
   example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
   ...resolving<SftConfig>(sftSchema),
   idle: supervisedIdle,
@@ -83,24 +83,21 @@ or texts. The best checkpoint is the one of lowest perplexity on validation data
 const reward: Training<RewardModelConfig> = {
   name: 'reward',
   verb: 'reward train',
-  about: `Trains a reward model on pairs of answers: of two, the better one gets the higher score. The best checkpoint is the one
-that ranks most held-out pairs rightly.`,
+  about: `Trains a reward model on pairs of answers: the better answer gets the higher score. The best checkpoint
+ranks the most held-out pairs correctly.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
   ...resolving<RewardModelConfig>(rewardModelSchema, { otherWords: rewardOtherWords }),
   idle: rewardModelIdle,
   plan: config => planRows(config, { kind: 'preferences', role: 'reward' }),
   run: runRewardModel,
-  next: model => [
-    'to reward samples with it, in a file of rewards:',
-    `sources: { quality: { type: model, path: ${model} } }`,
-  ],
+  next: model => ['to use it as a reward, in a reward file:', `sources: { quality: { type: model, path: ${model} } }`],
 }
 
 const preference: Training<PreferenceConfig> = {
   name: 'preference',
   verb: 'dpo',
-  about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers that are
-labelled one by one. What the reference says of them is computed once, before the first step.`,
+  about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers
+with a label each. The reference scores all answers once, before the first step.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
   ...resolving<PreferenceConfig>(preferenceSchema, { paths: preferencePaths, otherWords: preferenceOtherWords }),
   idle: supervisedIdle,
@@ -112,8 +109,8 @@ labelled one by one. What the reference says of them is computed once, before th
 const rl: Training<RlConfig> = {
   name: 'rl',
   verb: 'rl',
-  about: `Reinforcement learning: the model answers prompts, rewards say how well, and it learns to do better. \`algorithm\` is a preset
-(${algorithms.join(', ')}); what it sets is printed, and the config may set it otherwise.`,
+  about: `Reinforcement learning: the model answers prompts, rewards score the answers, and the model learns from them. \`algorithm\` is a preset
+(${algorithms.join(', ')}); the run prints the options it sets, and the config can override them.`,
   example: 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: runs/rl',
   schema: rlSchema,
   options: { paths: rlPaths, words: rlWords, otherWords: rlOtherWords },

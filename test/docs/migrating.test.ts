@@ -80,7 +80,7 @@ test('each of them is refused with the name of ours, in camelCase and in snake_c
     if (name in configSchemas[kind]!.shape) continue
     for (const key of [name, snake(name)])
       expect(() => configs[kind]!.resolve([fileLayer('a.yaml', { [key]: 1 })]), `${kind}: ${key}`).toThrow(
-        `a.yaml: there is no option "${key}"; it is ${here} here`,
+        `a.yaml: there is no option "${key}"; use ${here}`,
       )
   }
 })

@@ -135,7 +135,7 @@ test.each([1, 2, 3])('a changed byte in line %i is named, with what the record s
   expect(error).toBeInstanceOf(JournalError)
   expect(error).toMatchObject({ file, line, record: { kind: 'sample', promptId: 'p3', sample: line } })
   expect((error as Error).message).toBe(
-    `${file}:${line}: the checksum does not match: the record (kind sample, promptId p3, sample ${line}) is not the one that was written`,
+    `${file}:${line}: the checksum does not match: the record (kind sample, promptId p3, sample ${line}) has changed since it was written`,
   )
   // Nothing is written behind damage.
   await expect(new Journal(directory).append(12, sample(4))).rejects.toThrow(JournalError)

@@ -19,11 +19,11 @@ test('two processes cannot own one run; when the first ends, or is killed, the n
   await expect(Run.resume(directory, identity())).rejects.toMatchObject({
     name: 'RunError',
     message: expect.stringContaining(
-      `${join(directory, 'lock')}: process ${first.process.pid} is using this run since 20`,
+      `${join(directory, 'lock')}: process ${first.process.pid} has been using this run since 20`,
     ),
   })
   expect((await Run.read(directory)).status).toBe('running')
-  expect(await holder(directory).said).toContain(`process ${first.process.pid} is using this run`)
+  expect(await holder(directory).said).toContain(`process ${first.process.pid} has been using this run`)
   await first.kill()
   expect(existsSync(join(directory, 'lock'))).toBe(true)
   expect((await Run.read(directory)).status).toBe('crashed')
@@ -51,7 +51,7 @@ test('of many processes that find the lock of a dead one at once, one gets it', 
 test('one process cannot open a run twice either', async () => {
   const directory = temporaryDirectory()
   const run = await Run.create(directory, identity())
-  await expect(Run.resume(directory, identity())).rejects.toThrow(`process ${process.pid} is using this run`)
+  await expect(Run.resume(directory, identity())).rejects.toThrow(`process ${process.pid} has been using this run`)
   await run.close('stopped')
 })
 
@@ -91,13 +91,13 @@ test('a lock of another machine is respected, and the message says how to remove
   writeFileSync(lock, JSON.stringify(other))
   await expect(Run.resume(directory, identity())).rejects.toMatchObject({
     message: `${lock}: process 7 on the machine node-7 took this run at 2026-01-01T00:00:00.000Z`,
-    remedy: `Whether it still runs cannot be seen from here. If it does not, delete ${lock} and try again.`,
+    remedy: `This machine cannot see whether that process still runs. If it does not, delete ${lock} and try again.`,
   })
   expect((await Run.read(directory)).status).toBe('running')
   for (const text of ['{"tok', '', 'null', '{}', '[]', '7', JSON.stringify({ ...other, pid: 'x' })]) {
     writeFileSync(lock, text)
     await expect(Run.resume(directory, identity()), text).rejects.toThrow(
-      `${lock} is damaged; if no process uses the run, delete that file`,
+      `${lock} is damaged; if no process uses the run, delete this file`,
     )
   }
 })

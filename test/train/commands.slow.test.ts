@@ -105,8 +105,8 @@ test('sft trains, says where the model is, and can be replayed; Ctrl-C and --res
   const args = ['sft', '--config', 'sft.yaml', '--set', 'output=runs/stopped']
   const { stopped, line } = await interrupted(args, 'sft 1/')
   expect(stopped.code).toBe(130)
-  expect(stopped.stderr).toContain('Finishing this step, then saving. Ctrl-C again stops at once')
-  expect(stopped.stderr).toContain(`What was trained is saved in ${at('runs/stopped')}`)
+  expect(stopped.stderr).toContain('Finishing this step, then saving. A second Ctrl-C stops at once')
+  expect(stopped.stderr).toContain(`The training is saved in ${at('runs/stopped')}`)
   expect(existsSync(at('runs/stopped/final_model'))).toBe(false)
   const resumed = await run(line)
   expect(resumed.code, resumed.stderr).toBe(0)
@@ -115,7 +115,7 @@ test('sft trains, says where the model is, and can be replayed; Ctrl-C and --res
 
   const replayed = await run(['replay', 'runs/stopped'])
   expect(replayed.stdout).toMatch(
-    /^runs\/stopped: \d+ batches of \d+ rows derived again, all as they were trained on\n$/,
+    /^runs\/stopped: \d+ batches of \d+ rows recomputed, all equal to the training batches\n$/,
   )
   expect(replayed.code).toBe(0)
 })
@@ -124,10 +124,10 @@ test('a run that is there is not begun again, and one that is not there is begun
   const again = await run(['sft', '--config', 'sft.yaml'])
   expect(again).toMatchObject({ code: 1, stdout: '' })
   expect(again.stderr).toContain(
-    `whetstone: sft.yaml: output: ${at('runs/sft')} holds a run already\nGo on with it by --resume`,
+    `whetstone: sft.yaml: output: ${at('runs/sft')} already has a run\nResume it with --resume`,
   )
   const none = await run(['sft', '--config', 'sft.yaml', '--set', 'output=runs/none', '--resume'])
-  expect(none.stderr).toContain(`${at('runs/none')} holds no run yet: it starts from the beginning.`)
+  expect(none.stderr).toContain(`${at('runs/none')} has no run yet: starting a new run.`)
   expect(none.code).toBe(0)
   expect(existsSync(at('runs/none/final_model/model.safetensors'))).toBe(true)
   const changed = await run(['sft', '--config', 'sft.yaml', '--resume', '--set', 'batchSize=4'])
@@ -166,7 +166,7 @@ test('rl trains by it, stops, goes on to the same weights, and is replayed witho
 
   const replayed = await run(['replay', 'runs/rl2'])
   expect(replayed.stdout).toBe(
-    'runs/rl2: 12 iterations, 192 samples and 12 optimiser steps derived again, all as they were trained on\n',
+    'runs/rl2: 12 iterations, 192 samples and 12 optimiser steps recomputed, all equal to the training batches\n',
   )
   expect(replayed.code).toBe(0)
 })
@@ -185,7 +185,7 @@ test('replay exits with 1 and names what is not as it was: a row, a sample', asy
     rows.filter(Boolean).map((row, i) => ({ ...JSON.parse(row), ...(i === 7 ? { chosen: 'another' } : {}) })),
   )
   const changed = await run(['replay', 'runs/dpo'])
-  expect(changed.stderr).toContain(`${at('preferences.jsonl')} is not what it was when the run was started`)
+  expect(changed.stderr).toContain(`${at('preferences.jsonl')} has changed since the run started`)
   expect(changed.stderr).toMatch(/^step \d+, row \S+ \(.*preferences\.jsonl:8\): /m)
   expect(changed.code).toBe(1)
 
@@ -206,7 +206,7 @@ test('replay exits with 1 and names what is not as it was: a row, a sample', asy
 test('replay exits with 1 where something that was trained on was not compared', async () => {
   rmSync(at('runs/rl2/journal'), { recursive: true })
   const rollouts = await run(['replay', 'runs/rl2'])
-  expect(rollouts.stderr).toContain('iteration 0: not compared, the journal has lost its batch')
+  expect(rollouts.stderr).toContain('iteration 0: not compared, its batch is missing in the journal')
   expect(rollouts.stdout).toContain('0 iterations, 0 samples and 0 optimiser steps')
   expect(rollouts.stdout).toContain('not everything could be compared')
   expect(rollouts.code).toBe(1)
@@ -267,7 +267,7 @@ test('schema prints what editors complete with', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ title: 'whetstone rl', additionalProperties: false })
   const wrong = await run(['schema', 'rll'])
   expect(wrong.stderr).toContain(
-    'there is no config of "rll"; expected one of sft, reward, rl, dpo, pipeline; did you mean rl?',
+    'there is no config "rll"; expected one of sft, reward, rl, dpo, pipeline; did you mean rl?',
   )
   expect(wrong.code).toBe(2)
 })

@@ -68,7 +68,7 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
     // All that follows rests on what was learned here.
     if (iteration + 1 < trained.iterations)
       notCompared.push(
-        `${span('iteration', iteration + 1, trained.iterations - 1)}: not compared, as what follows rests on iteration ${iteration}`,
+        `${span('iteration', iteration + 1, trained.iterations - 1)}: not compared, because they depend on iteration ${iteration}`,
       )
     break
   }
@@ -131,7 +131,13 @@ async function replayIteration(options: {
   const { rollout, prompts, updates, end } = recorded
   if (!rollout && expected === 0) return undefined
   if (!rollout)
-    return { samples: 0, updates: 0, done: 0, mismatches: [], lost: 'not compared, the journal has lost its batch' }
+    return {
+      samples: 0,
+      updates: 0,
+      done: 0,
+      mismatches: [],
+      lost: 'not compared, its batch is missing in the journal',
+    }
   const mismatches: string[] = []
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
@@ -149,7 +155,7 @@ async function replayIteration(options: {
     },
   )
   if (experiences.length !== rollout.samples.length)
-    differs(`${rollout.samples.length} samples were trained on, the journal gives ${experiences.length}`)
+    differs(`the run trained on ${rollout.samples.length} samples, and the journal gives ${experiences.length}`)
   for (const [place, one] of experiences.entries()) {
     const { promptId, sample } = one
     const name = `prompt ${promptId}, sample ${sample}`
@@ -159,15 +165,15 @@ async function replayIteration(options: {
     if (before.promptId !== promptId || before.sample !== sample)
       differs(`${name}: prompt ${before.promptId}, sample ${before.sample} was trained on in its place`)
     else if (before.given !== given)
-      differs(`${name}: its tokens, reward, log-probabilities or values are not those that were trained on`)
-    else if (before.derived !== derived) differs(`${name}: its advantages are not those that were trained on`)
+      differs(`${name}: tokens, reward, log-probabilities or values differ from the training`)
+    else if (before.derived !== derived) differs(`${name}: advantages differ from the training`)
   }
 
   const plan = iterationPlan(config, { iteration, samples: experiences.length })
   for (const [place, { step, model, epoch, places }] of updates.entries()) {
     const planned = plan[place]
     if (planned?.model !== model || planned.epoch !== epoch || planned.places.join() !== places.join())
-      differs(`optimiser step ${step}: the samples of its batch are not those of the plan`)
+      differs(`optimiser step ${step}: the samples of its batch differ from the plan`)
   }
   if (end?.measuredKl) maker.observeKl(end.measuredKl)
   const stopped = updates.at(-1)?.outcome === 'stopped'
@@ -175,9 +181,9 @@ async function replayIteration(options: {
   const missing = wanted - updates.length
   const lost =
     missing > 0
-      ? `the journal has lost ${missing} of its ${wanted} optimiser steps`
+      ? `${missing} of its ${wanted} optimiser steps are missing in the journal`
       : expected === 'whole' && !end
-        ? 'the journal has lost its end'
+        ? 'its end is missing in the journal'
         : undefined
   const done = updates.filter(({ outcome }) => outcome === 'done').length
   return { samples: experiences.length, updates: updates.length, done, mismatches, lost }

@@ -112,7 +112,7 @@ function refuseAnother(before: RolloutRecord['samples'], now: RolloutRecord['sam
     place < 0
       ? `${before.length} samples became ${now.length}`
       : `prompt ${now[place]!.promptId}, sample ${now[place]!.sample} differs`
-  throw new RunError(`iteration ${iteration}: the journal does not give the batch that was trained on: ${which}`, {
-    remedy: '`whetstone replay` shows all that differs. Go on from an earlier checkpoint, or start a new run.',
+  throw new RunError(`iteration ${iteration}: the journal does not give the batch of the training: ${which}`, {
+    remedy: '`whetstone replay` shows all differences. Resume from an earlier checkpoint, or start a new run.',
   })
 }

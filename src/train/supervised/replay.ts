@@ -77,7 +77,7 @@ export async function replaySupervised(
               ? `the dataset has row ${found.promptId} in its place`
               : exampleDigest(kind, found) === record.digests[i]
                 ? undefined
-                : 'its tokens or labels are not those that were trained on'
+                : 'its tokens or labels differ from the ones of the training'
         if (message !== undefined)
           mismatches.push({ step: record.step, row, ...(found ? { where: found.where } : {}), message })
       }
@@ -132,7 +132,7 @@ function rowsOf({ directory, config: { command, config } }: RunView): {
   const training: Training = trainings[command]
   const parsed = training.schema.safeParse(config)
   if (!parsed.success)
-    throw new TrainingError(`${directory}: its config is not one that this version knows: ${parsed.error.message}`)
+    throw new TrainingError(`${directory}: this version cannot read its config: ${parsed.error.message}`)
   const read = parsed.data as TrainingConfigs[typeof command]
   const { models, data } = training.plan(read)
   return { kind: data[0]!.kind as SupervisedKind, role: models[0].role, config: read }
