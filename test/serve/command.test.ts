@@ -40,7 +40,7 @@ test('serve: answers, and on SIGTERM ends what is in flight before it goes', asy
   expect(status).toBe(200)
   expect(body.choices.every((choice: { finish_reason: string }) => choice.finish_reason === 'length')).toBe(true)
   expect(await ended).toMatchObject({ code: 0 })
-  expect(printed.stderr).toContain('requests in flight are answered first')
+  expect(printed.stderr).toContain('requests in flight are finished first')
 })
 
 test('serve: a port in use is a misuse that says so', async () => {
@@ -58,14 +58,14 @@ test('serve: a key that was given but is empty is a misuse, before anything is l
   vi.stubEnv('WHETSTONE_API_KEY', '')
   expect(await serve()).toMatchObject(misuse('WHETSTONE_API_KEY: expected a key'))
   vi.unstubAllEnvs()
-  expect(await serve('--allow-host', 'http://a.example')).toMatchObject(misuse('--allow-host: expected a name'))
+  expect(await serve('--allow-host', 'http://a.example')).toMatchObject(misuse('--allow-host: expected a host name'))
 })
 
 test.each([
   [['--control'], '--control needs a key'],
-  [['--weights-root', '.'], '--weights-root goes with --control'],
+  [['--weights-root', '.'], '--weights-root needs --control'],
   [['--control', '--api-key', 'k', '--enable-lora'], '--enable-lora needs --weights-root'],
-  [['--control', '--api-key', 'k', '--max-loras', '2'], '--max-loras goes with --enable-lora'],
+  [['--control', '--api-key', 'k', '--max-loras', '2'], '--max-loras needs --enable-lora'],
   [['--logprobs-mode', 'raw_logits'], '--logprobs-mode: expected raw_logprobs or processed_logprobs'],
 ])('serve %j, without a key or with half of its flags, is a misuse', async (flags, words) => {
   expect(await serve(...flags)).toMatchObject(misuse(words))
