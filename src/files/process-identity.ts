@@ -1,16 +1,14 @@
-/** Telling processes and machines apart in what they leave on a disk: names of temporary files, locks. */
+/** Identifies processes and machines in what they leave on a disk: names of temporary files, locks. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** A mark of this machine: machines that share a disk do not know each other's processes. */
+/** A mark of this machine: machines that share a disk do not see each other's processes. */
 export const machineMark: string = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 
 /**
- * When a process started, in the kernel's ticks since boot: with its number it tells a process from a later one that was
- * given the same number. Undefined when there is no such process, or no way to know. One that has ended and that its parent
- * has not asked about (as under a container's first process, often for good) is none. (As in setup, which runs before what this
- * room imports is installed.)
+ * When a process started, in the kernel's ticks since boot: tells a process from a later one with the same number. Undefined where there
+ * is no such process, or the system does not tell. A zombie (in containers often for good) is no process.
  */
 export function processStart(pid: number): string | undefined {
   try {

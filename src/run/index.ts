@@ -2,6 +2,7 @@
  * The run directory: what a training run was asked to do, what it did, and how to go on after any interruption. Knows nothing of
  * models or training.
  */
+export type { LockHolder } from '../files/index.js'
 export type { Checkpoint } from './checkpoints.js'
 export { JournalError, RunError } from './errors.js'
 export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
@@ -15,7 +16,7 @@ export {
 } from './identity.js'
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
-export { type Lock, type LockHolder, takeLock } from './lock.js'
+export { takeLock } from './lock.js'
 export type { SkippedRecord } from './logs.js'
 export { headline, mainMetrics } from './main-metrics.js'
 export { isMetricName, type MetricName, metricNames } from './metric-names.js'

@@ -1,13 +1,13 @@
 /** A run directory as others see it: lists of runs, plots, replays, a dashboard. Nothing is locked or written. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isHeld, type LockHolder, readLock } from '../files/index.js'
 import { type Checkpoint, checkpointSteps, newestCheckpoint } from './checkpoints.js'
 import { RunError } from './errors.js'
 import type { Json } from './exact-json.js'
 import { type RunConfig, readConfig } from './identity.js'
 import { Journal } from './journal.js'
 import { type JsonLines, type JsonObject, readJsonLines } from './json-lines.js'
-import { isHeld, type LockHolder, readLock } from './lock.js'
 import { logFiles, runPaths } from './paths.js'
 
 /** `crashed`: its process is gone without having said how it ended. */

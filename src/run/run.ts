@@ -1,7 +1,14 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { didYouMean } from '../errors/index.js'
-import { leftoverOf, makeDirectory, recoverDirectory, syncDirectory } from '../files/index.js'
+import {
+  type Lock,
+  leftoverOf,
+  makeDirectory,
+  recoverDirectory,
+  removeDeadClaims,
+  syncDirectory,
+} from '../files/index.js'
 import { attributed } from './append-file.js'
 import {
   type Checkpoint,
@@ -27,7 +34,7 @@ import {
 } from './identity.js'
 import { Journal } from './journal.js'
 import { readJsonLines } from './json-lines.js'
-import { type Lock, removeDeadClaims, takeLock } from './lock.js'
+import { takeLock } from './lock.js'
 import { RunLogs, type SkippedRecord } from './logs.js'
 import { isMetricName, metricNames } from './metric-names.js'
 import { logFiles, runPaths } from './paths.js'

@@ -4,6 +4,7 @@ import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
+import { processStart } from '../files/index.js'
 import type { Report } from '../progress/index.js'
 import type { BridgeRecord } from './bridge-record.js'
 import { bridgePaths, readBridgeRecord } from './bridge-record.js'
@@ -11,7 +12,6 @@ import type { Compiler } from './compiler.js'
 import { attributeDiskError, diskFull, SetupError } from './errors.js'
 import type { FoundLibtorch } from './find-libtorch.js'
 import { nvidiaFolders } from './libtorch.js'
-import { startTime } from './lock.js'
 import { runProcess, tail } from './process.js'
 
 export interface CompileContext {
@@ -212,7 +212,7 @@ async function inScratch(folder: string, work: (scratch: string) => Promise<void
   await mkdir(folder, { recursive: true })
   for (const name of readdirSync(folder)) {
     const pid = name.match(/^\.making-(\d+)$/)?.[1]
-    if (pid && startTime(Number(pid)) === undefined) await rm(join(folder, name), { recursive: true, force: true })
+    if (pid && processStart(Number(pid)) === undefined) await rm(join(folder, name), { recursive: true, force: true })
   }
   const scratch = join(folder, `.making-${process.pid}`)
   await mkdir(scratch)

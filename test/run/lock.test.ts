@@ -97,7 +97,7 @@ test('a lock of another machine is respected, and the message says how to remove
   for (const text of ['{"tok', '', 'null', '{}', '[]', '7', JSON.stringify({ ...other, pid: 'x' })]) {
     writeFileSync(lock, text)
     await expect(Run.resume(directory, identity()), text).rejects.toThrow(
-      `${lock} is damaged; if no process uses the run, delete this file`,
+      `${lock} is damaged; delete this file if no process uses it`,
     )
   }
 })

@@ -2,13 +2,22 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { startTime, withLock } from '../../src/setup/lock.js'
+import { machineMark, processStart } from '../../src/files/index.js'
+import { withLock } from '../../src/setup/lock.js'
 import { runChild } from '../support/child.js'
 import { compiled } from '../support/compiled.js'
 import { temporaryFolder } from '../support/setup.js'
 
 const signal = new AbortController().signal
-const nobody = { token: 'dead', pid: 4_194_303, startedAt: '1', host: hostname() }
+const nobody = {
+  token: 'dead',
+  pid: 4_194_303,
+  start: '1',
+  boot: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+  machine: machineMark,
+  host: hostname(),
+  since: '2026-01-01T00:00:00.000Z',
+}
 
 function take<T>(path: string, work: () => Promise<T>, onWait = () => {}) {
   return withLock(path, { signal, onWait, pollMs: 5, timeoutMs: 200 }, work)
@@ -20,7 +29,7 @@ describe('one process', () => {
     await take(path, async () => {
       expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
         pid: process.pid,
-        startedAt: startTime(process.pid),
+        start: processStart(process.pid),
       })
     })
     await expect(take(path, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
@@ -39,8 +48,8 @@ describe('one process', () => {
 
   test('a living holder, and one on another machine, are waited for; in the end with a word', async () => {
     const path = join(temporaryFolder(), 'lock')
-    const living = { ...nobody, pid: process.pid, startedAt: startTime(process.pid) }
-    for (const holder of [living, { ...nobody, host: 'elsewhere' }]) {
+    const living = { ...nobody, pid: process.pid, start: processStart(process.pid) }
+    for (const holder of [living, { ...nobody, machine: 'deadbeef', host: 'elsewhere' }]) {
       writeFileSync(path, JSON.stringify(holder))
       let waits = 0
       await expect(
