@@ -21,12 +21,12 @@ export const arrows = {
   model: ['errors', 'files', 'sequence', 'tensor', 'kernels', 'decoder'],
   text: ['errors', 'files'],
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
-  serve: ['errors', 'model', 'text', 'rollout'],
+  serve: ['errors', 'http', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'text'],
   reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'reward', 'maths'],
   run: ['errors', 'files'],
-  launch: ['errors'],
+  launch: ['errors', 'http'],
   train: [
     'errors',
     'files',
@@ -65,6 +65,7 @@ export const arrows = {
   cli: [
     'errors',
     'files',
+    'http',
     'progress',
     'tensor',
     'model',

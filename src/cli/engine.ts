@@ -1,10 +1,9 @@
 import { z } from 'zod'
+import { isApiKey } from '../http/index.js'
 import { isLoopback, type StartEngineOptions, type StartedEngine, startEngine } from '../launch/index.js'
 import { reportFor } from '../progress/index.js'
 import { choice, directory, file, flagHelp, integer, number, readFlags, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
-
-const isKey = /^[\x21-\x7e]+$/
 
 const flags = z.object({
   type: choice(['vllm', 'sglang'], 'TYPE', 'vllm or sglang'),
@@ -48,7 +47,7 @@ export async function run(args: string[]): Promise<number> {
   const { own, further } = splitAtDashes(actionFirst(args))
   const { log, readyMinutes, device, sleep, type, model, host, ...rest } = readFlags(own, flags)
   const apiKey = process.env.WHETSTONE_API_KEY || undefined
-  if (apiKey !== undefined && !isKey.test(apiKey))
+  if (apiKey !== undefined && !isApiKey(apiKey))
     throw new UsageError('WHETSTONE_API_KEY: expected printable characters without spaces')
   const report = reportFor(process.env)
   return interruptible({

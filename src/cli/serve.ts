@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { z } from 'zod'
+import { isApiKey } from '../http/index.js'
 import { reportFor } from '../progress/index.js'
 import { type OpenedEngine, openEngine } from '../rollout/index.js'
 import { type ControlOptions, logprobsModes, ModelServer } from '../serve/index.js'
@@ -8,7 +9,6 @@ import { engineFlags, engineOptions, several, usableDevice } from './engine-flag
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
 import { endSignal } from './interrupt.js'
 
-const isKey = /^[\x21-\x7e]+$/
 const expectedKey = 'expected a key of printable characters without spaces, not empty'
 
 const flags = engineFlags.extend({
@@ -16,7 +16,7 @@ const flags = engineFlags.extend({
   port: integer('port to listen on; 0: a free one', { min: 0, max: 65535 }).default(8000),
   apiKey: z
     .string()
-    .regex(isKey, expectedKey)
+    .refine(isApiKey, expectedKey)
     .meta({
       placeholder: 'KEY',
       description:
@@ -78,7 +78,7 @@ ${flagHelp(flags)}
 export async function run(args: string[]): Promise<number> {
   const { host, port, drainSeconds, allowHost, allowOrigin, ...values } = readFlags(args, flags)
   const apiKey = values.apiKey ?? process.env.WHETSTONE_API_KEY
-  if (apiKey !== undefined && !isKey.test(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
+  if (apiKey !== undefined && !isApiKey(apiKey)) throw new UsageError(`WHETSTONE_API_KEY: ${expectedKey}`)
   checkControl(values, apiKey)
   usableDevice(values.device)
   const limits = {

@@ -1,5 +1,3 @@
-/** What clients of HTTP servers have in common: addresses, secrets, waiting. */
-export { redactor } from './redact.js'
-export { parseRetryAfter } from './retry-after.js'
-export { isApiKey, parseServerUrl, type ServerUrl, shownUrl } from './server-url.js'
+/** What clients of HTTP servers share: addresses, secrets that are not shown, waiting. */
+export { isApiKey, parseRetryAfter, parseServerUrl, redactor, type ServerUrl, shownUrl } from './client.js'
 export { tlsProblem } from './tls-problem.js'

@@ -1,6 +1,9 @@
+/** Finds the programs of servers on this machine, and their versions. */
+import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { access, open, stat } from 'node:fs/promises'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { LaunchError } from './errors.js'
 import type { EngineType } from './invocation.js'
 
@@ -12,7 +15,7 @@ interface Program {
   readonly remedy: string
 }
 
-/** How each server is called, and how to get it. */
+/** How each server is started and installed. */
 export const programs: Readonly<Record<EngineType, Program>> = {
   vllm: {
     label: 'vLLM',
@@ -32,7 +35,7 @@ export const programs: Readonly<Record<EngineType, Program>> = {
   },
 }
 
-/** A program and its first arguments, the program as a path. */
+/** The path of a program, and its first arguments. */
 export type Command = readonly [program: string, ...args: string[]]
 
 export async function findCommand(options: {
@@ -70,7 +73,37 @@ async function isProgram(path: string): Promise<boolean> {
   }
 }
 
-/** Programs of a virtual environment find each other by the PATH, also where nobody activated it. */
+/** Programs of a virtual environment find each other by the PATH, also where it is not activated. */
 export function pathWith([program]: Command, env: NodeJS.ProcessEnv): string {
   return [dirname(program), env.PATH].filter(Boolean).join(delimiter)
+}
+
+const longestLine = 256
+const timeout = 20_000
+
+/**
+ * The version of the Python package that a program belongs to, without starting the program: that takes servers many seconds. Undefined
+ * where the program is no Python script, or the package is not found.
+ */
+export async function installedVersion(program: string, name: string): Promise<string | undefined> {
+  const python = await interpreterOf(program)
+  if (python === undefined) return undefined
+  const script = 'import sys; from importlib.metadata import version; print(version(sys.argv[1]))'
+  try {
+    const { stdout } = await promisify(execFile)(python, ['-c', script, name], { timeout })
+    return stdout.trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function interpreterOf(program: string): Promise<string | undefined> {
+  const file = await open(program).catch(() => undefined)
+  if (!file) return undefined
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(longestLine) })
+    return /^#!\s*(\/\S*python[\d.]*)\s*$/m.exec(buffer.toString('utf8', 0, bytesRead).split('\n')[0]!)?.[1]
+  } finally {
+    await file.close()
+  }
 }

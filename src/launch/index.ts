@@ -1,7 +1,6 @@
-/** Starting servers that are installed on this machine, and ending them with whoever started them. */
+/** Starts servers that are installed on this machine, and ends them with this process. */
 export { LaunchError } from './errors.js'
-export { findCommand } from './find-command.js'
-export { installedVersion } from './installed-version.js'
+export { findCommand, installedVersion } from './find-command.js'
 export type { EngineType } from './invocation.js'
 export { isLoopback } from './invocation.js'
 export type { ServerExit } from './server-process.js'

@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises'
 import { stripVTControlCharacters } from 'node:util'
+import { redactor } from '../http/index.js'
 
 const keep = 64 * 1024
 
-/** The last lines of a log; none where it cannot be read. Colours and lines redrawn in place are left out. */
+/** The last lines of a log; none where it cannot be read. Without colours and redrawn lines. */
 export async function lastLines(path: string, count: number): Promise<string[]> {
   const handle = await open(path, 'r').catch(() => undefined)
   if (handle === undefined) return []
@@ -27,22 +28,17 @@ const plain = (line: string): string =>
     .replace(/\p{Cc}/gu, '')
     .trimEnd()
 
-/** Shorter ones would take ordinary words out of a log; nobody's key is that short. */
-const shortestSecret = 4
-
-/**
- * Writes asterisks over a secret, wherever a log has it: SGLang prints all it was started with, its key too. Whoever still writes
- * to the log appends.
- */
+/** Overwrites a secret in a log, byte by byte: the server still appends to the file. SGLang prints its options, the key included. */
 export async function hideInLog(path: string, secret: string | undefined): Promise<void> {
-  if (secret === undefined || secret.length < shortestSecret) return
+  if (secret === undefined) return
   const handle = await open(path, 'r+').catch(() => undefined)
   if (handle === undefined) return
   try {
-    const log = await handle.readFile()
-    const hidden = Buffer.alloc(Buffer.byteLength(secret), '*')
-    for (let at = log.indexOf(secret); at >= 0; at = log.indexOf(secret, at + hidden.length))
-      await handle.write(hidden, 0, hidden.length, at)
+    // Latin-1: one character for each byte.
+    const hide = redactor([Buffer.from(secret).toString('latin1')], bytes => '*'.repeat(bytes.length))
+    const log = await handle.readFile('latin1')
+    const hidden = hide(log)
+    if (hidden !== log) await handle.write(hidden, 0, 'latin1')
   } finally {
     await handle.close()
   }

@@ -1,6 +1,6 @@
 /**
- * A server in a process group of its own. It ends with us, however we end: a guardian waits for a pipe of ours to close,
- * which no crash of ours can prevent.
+ * Runs a server in a process group of its own. The server ends with this process, also when this process crashes: a guardian process
+ * waits until a pipe from this process closes.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
@@ -16,17 +16,17 @@ export interface ServerProcess {
   readonly pid: number
   /** Resolves when the server and everything it started are gone. */
   readonly exited: Promise<ServerExit>
-  /** Asks it to end, and ends it after a while. */
+  /** Asks it to end, and kills it after a while. */
   stop(): Promise<void>
 }
 
-/** How long a server that was asked to end may take; SGLang answers its requests first. With us gone, nobody waits for them. */
+/** How long a server may take to end; SGLang answers its requests first. Shorter where this process is gone. */
 const graceMs = 20_000
 const orphanGraceSeconds = 5
 
 /**
- * Reads a line that never comes: at the end of the pipe its writer is gone. A line means that the group has ended. $1 is the
- * server's number, $2 the seconds it has, $3 its scratch directory.
+ * Reads from the pipe: a line means that the server has ended, the end of the pipe that this process is gone. $1 is the server's process
+ * number, $2 the seconds it has to end, $3 its scratch directory.
  */
 const guardian = `
 read -r over && exit 0
@@ -41,9 +41,9 @@ export function startProcess(options: {
   command: Command
   args: readonly string[]
   env: NodeJS.ProcessEnv
-  /** An open file that gets all it prints. */
+  /** An open file that gets its output. */
   log: number
-  /** Its own directory for what it leaves behind; removed with it. */
+  /** Its directory for temporary files; removed with it. */
   scratch: string
 }): Promise<ServerProcess> {
   const { command, args, env, log, scratch } = options
@@ -57,7 +57,7 @@ export function startProcess(options: {
         detached: true,
         stdio: ['pipe', 'ignore', 'ignore'],
       })
-      // Without it only a crash of ours leaves something behind.
+      // Without the guardian, only a crash of this process leaves the server behind.
       watch.on('error', () => {})
       watch.stdin.on('error', () => {})
       watch.unref()
@@ -70,19 +70,19 @@ export function startProcess(options: {
   })
 }
 
-/** A process that has just been killed may still write there; what stays then is among temporary files. */
+/** A process that was just killed may still write there; then the directory stays. */
 export async function removeScratch(scratch: string): Promise<void> {
   await rm(scratch, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
 }
 
-/** What a server that died leaves in its group is ended too: engines and schedulers with all their memory. */
+/** Also ends the processes that a dead server leaves in its group: engines and schedulers hold much memory. */
 async function whenGone(child: ChildProcess, then: () => Promise<void>): Promise<ServerExit> {
   const exit = await new Promise<ServerExit>(resolve => {
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
   const group = -child.pid!
   send(group, 'SIGKILL')
-  // Until the last one is gone; bounded, for where nobody asks after orphans that ended, they count as there.
+  // Until the last one is gone. Bounded: in some containers ended orphans stay as zombies.
   for (let waited = 0; waited < 500 && send(group, 0); waited += 25) await delay(25)
   await then()
   return exit
@@ -95,7 +95,7 @@ async function stop(pid: number, exited: Promise<ServerExit>): Promise<void> {
   clearTimeout(late)
 }
 
-/** Whether there was anyone to send it to. */
+/** Returns whether such a process exists. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)

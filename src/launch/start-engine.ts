@@ -1,4 +1,5 @@
 import { mkdtemp, open, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,61 +8,60 @@ import { LaunchError } from './errors.js'
 import { type Command, findCommand, pathWith, programs } from './find-command.js'
 import { type EngineSettings, type EngineType, engineInvocation, readyPath } from './invocation.js'
 import { hideInLog, lastLines } from './log-tail.js'
-import { choosePort } from './port.js'
 import { removeScratch, type ServerExit, type ServerProcess, startProcess } from './server-process.js'
 
 export interface StartEngineOptions extends Partial<Omit<EngineSettings, 'type' | 'model'>> {
   type: EngineType
   /** A Hugging Face model directory. */
   model: string
-  /** What requests call the model. Default: the directory's name. */
+  /** The model's name in requests. Default: the directory's name. */
   name?: string
-  /** Default 127.0.0.1: whoever reaches the server can change its weights. */
+  /** Default 127.0.0.1: every client that reaches the server can change its weights. */
   host?: string
-  /** Default: any that is free. */
+  /** Default: any free port. */
   port?: number
   /**
    * The program and its first arguments. Default: `vllm` or `python3 -m sglang.launch_server` of the PATH, or what
    * `WHETSTONE_VLLM` or `WHETSTONE_SGLANG_PYTHON` names.
    */
   command?: readonly string[]
-  /** Requests must send it as a bearer token. Other users of the machine do not see it. */
+  /** Requests must send it as a bearer token. Other users of the machine cannot see it. */
   apiKey?: string
   /** Further variables of the server's environment. */
   env?: Readonly<Record<string, string>>
-  /** How long it may take to become ready. Default 10 minutes. */
+  /** How long the start may take. Default 10 minutes. */
   readyTimeoutMs?: number
-  /** What the server prints. Default: a file in the system's directory for temporary ones. */
+  /** Gets what the server prints. Default: a temporary file. */
   logFile?: string
   onProgress?: (progress: EngineProgress) => void
-  /** Ends the start, and what was started. */
+  /** Stops the start and the server. */
   signal?: AbortSignal
 }
 
 export interface EngineProgress {
   readonly seconds: number
-  /** What the server printed last. */
+  /** The last line that the server printed. */
   readonly lastLine: string
 }
 
 export interface StartedEngine {
   readonly type: EngineType
   readonly url: string
-  /** What requests call the model. */
+  /** The model's name in requests. */
   readonly model: string
   readonly pid: number
   readonly logFile: string
-  /** Resolves when the server is gone, whoever ended it. */
+  /** Resolves when the server has ended. */
   readonly exited: Promise<ServerExit>
-  /** Asks it to end, and kills it after 20 seconds. */
+  /** Asks the server to end, and kills it after 20 seconds. */
   stop(): Promise<void>
 }
 
 const pollMs = 250
 
 /**
- * Starts a server that is installed on this machine with what a trainer needs of it, and waits until it takes requests. It ends
- * with this process, also with a crash of it.
+ * Starts a server that is installed on this machine with the options that a trainer needs, and waits until it takes requests. The server
+ * ends with this process, also when this process crashes.
  *
  * @example
  * async function withServer(model: string): Promise<void> {
@@ -97,6 +97,23 @@ async function modelDirectory(given: string): Promise<string> {
   return model
 }
 
+/** The given port, or any free one. Throws where another process listens at it: that process would be taken for the server. */
+async function choosePort(host: string, port: number | undefined): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      const reason =
+        error.code === 'EADDRINUSE' ? `port ${port} of ${host} is in use` : `cannot listen on ${host} (${error.code})`
+      reject(new LaunchError(reason, { cause: error }))
+    })
+    probe.listen({ host, port: port ?? 0, exclusive: true }, () => {
+      const address = probe.address()
+      const chosen = typeof address === 'object' && address !== null ? address.port : (port ?? 0)
+      probe.close(() => resolve(chosen))
+    })
+  })
+}
+
 async function launch(
   options: StartEngineOptions & EngineSettings & { command: Command; inherited: NodeJS.ProcessEnv; logFile: string },
 ): Promise<ServerProcess> {
@@ -113,7 +130,7 @@ async function launch(
       env: {
         ...inherited,
         ...invocation.env,
-        // Sockets and the like, of which SGLang leaves some behind.
+        // SGLang leaves sockets behind.
         TMPDIR: scratch,
         PATH: pathWith(command, inherited),
         ...(type === 'vllm' && apiKey !== undefined ? { VLLM_API_KEY: apiKey } : {}),
@@ -130,7 +147,7 @@ async function launch(
   }
 }
 
-/** SGLang takes its key from arguments, which every user of the machine can see, or from a file, which only ours can. */
+/** SGLang reads its key from arguments, which every user of the machine can see, or from a file. */
 async function keyFile(scratch: string, apiKey: string | undefined): Promise<string[]> {
   if (apiKey === undefined) return []
   const path = join(scratch, 'key.yaml')

@@ -6,6 +6,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
+import { isApiKey } from '../http/index.js'
 import { ApiError } from './errors.js'
 
 export interface AccessOptions {
@@ -22,7 +23,7 @@ export class Access {
   private readonly origins: ReadonlySet<string>
 
   constructor({ apiKey, hosts, origins }: AccessOptions) {
-    if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    if (apiKey !== undefined && !isApiKey(apiKey))
       throw new RangeError('an API key is one or more printable ASCII characters without spaces')
     this.key = apiKey === undefined ? undefined : digest(apiKey)
     this.hosts = new Set(hosts.map(host => host.toLowerCase()))
