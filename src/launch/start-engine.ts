@@ -103,7 +103,9 @@ async function choosePort(host: string, port: number | undefined): Promise<numbe
     const probe = createServer()
     probe.once('error', (error: NodeJS.ErrnoException) => {
       const reason =
-        error.code === 'EADDRINUSE' ? `port ${port} of ${host} is in use` : `cannot listen on ${host} (${error.code})`
+        error.code === 'EADDRINUSE'
+          ? `port ${port} of ${host} is in use`
+          : `${host}: cannot listen on this address (${error.code})`
       reject(new LaunchError(reason, { cause: error }))
     })
     probe.listen({ host, port: port ?? 0, exclusive: true }, () => {
