@@ -88,7 +88,7 @@ export const arrows = {
 }
 
 /** Folders of formulas: what reads files, clocks or networks comes in as an argument. */
-export const pure = ['experience', 'train/losses']
+export const pure = ['experience', 'maths']
 
 /**
  * Everything that is wrong with a tree of rooms, as `file:line: what, and what to do`.

@@ -9,8 +9,8 @@ import {
 } from '../maths/index.js'
 import { flagName, UsageError } from './flags.js'
 
-/** The options of the config as flags: every one but the estimator, which has a shorter name here. */
-const { advantageEstimator: _, ...shape } = advantageOptionsShape
+/** The options of the config as flags: every one but the estimator, which has a shorter name and is one of ours here. */
+const { advantageEstimator: _, estimatorOptions: __, ...shape } = advantageOptionsShape
 const names = Object.keys(shape) as (keyof typeof shape)[]
 const isSwitch = (name: keyof typeof shape) => shape[name].safeParse(true).success
 const isNumber = (name: keyof typeof shape) => shape[name].safeParse(1).success

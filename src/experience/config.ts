@@ -1,7 +1,7 @@
 /** The options of experience generation: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { InputError, schemaProblems } from '../errors/index.js'
-import { advantageOptionProblems, advantageOptionsShape, isGroupEstimator } from '../maths/index.js'
+import { advantageOptionProblems, advantageOptionsShape, comparesSamples, estimatorOf } from '../maths/index.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
 
@@ -157,9 +157,10 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
   if (!result.success) throw new ExperienceConfigError(schemaProblems(result.error, { known, otherWords }))
   const config = result.data
   const problems = advantageOptionProblems(config).map(({ option, message }) => `${option}: ${message}`)
-  if (config.advantageEstimator === 'gae' && !parts.critic)
+  const estimator = estimatorOf(config.advantageEstimator)
+  if (estimator.values === 'needed' && !parts.critic)
     problems.push(
-      'advantageEstimator: gae needs a critic; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm',
+      `advantageEstimator: ${estimator.name} needs a critic; give critic, or choose reinforce, rloo, reinforce_baseline or group_norm`,
     )
   if (config.minNewTokens > config.maxNewTokens)
     problems.push(`minNewTokens: ${config.minNewTokens} is more than maxNewTokens (${config.maxNewTokens})`)
@@ -171,7 +172,8 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
 /** Samples of a prompt that are all the same have equal rewards, and nothing is learned by comparing them. */
 function equalSampleProblems(config: ExperienceConfig): string[] {
   const { advantageEstimator, dynamicSampling, nSamplesPerPrompt, temperature, topK, useFire } = config
-  const comparing = isGroupEstimator(advantageEstimator) ? advantageEstimator : dynamicSampling && 'dynamicSampling'
+  const estimator = estimatorOf(advantageEstimator)
+  const comparing = comparesSamples(estimator) ? estimator.name : dynamicSampling && 'dynamicSampling'
   if (!comparing) return []
   if (nSamplesPerPrompt === 1 && dynamicSampling)
     return [

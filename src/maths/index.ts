@@ -16,15 +16,16 @@ export {
   type ResolvedAdvantageOptions,
   resolveAdvantageOptions,
 } from './advantages/advantage-options.js'
-export {
-  advantagesAndReturns,
-  clipAdvantagesInPlace,
-  discountedReturns,
-  gaeAdvantages,
-  type TokenAdvantages,
-  whitenInPlace,
-} from './advantages/advantages.js'
+export { clipAdvantagesInPlace, whitenInPlace } from './advantages/advantages.js'
 export { clipInPlace } from './advantages/clip.js'
+export {
+  defineEstimator,
+  discountedReturns,
+  type EstimatorDefinition,
+  type EstimatorInput,
+  isEstimator,
+  type TokenAdvantages,
+} from './advantages/define-estimator.js'
 export {
   type AdvantageInfo,
   type DerivedRollout,
@@ -33,12 +34,14 @@ export {
   deriveAdvantages,
 } from './advantages/derive-advantages.js'
 export { highEntropyMask } from './advantages/entropy-filter.js'
+export { gaeAdvantages } from './advantages/estimators/gae.js'
 export {
   type AdvantageEstimator,
   advantageEstimators,
+  comparesSamples,
   estimatorHints,
-  estimatorTraits,
-  isGroupEstimator,
+  estimatorOf,
+  estimators,
 } from './advantages/estimators.js'
 export { type Group, type GroupKey, groupsOf } from './advantages/groups.js'
 export { type KlEstimator, klEstimators, meanKl, tokenKl } from './advantages/kl.js'
@@ -48,7 +51,7 @@ export {
   restoreKlController,
   updateKlController,
 } from './advantages/kl-controller.js'
-export { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './advantages/moments.js'
+export { allEqual, type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './advantages/moments.js'
 export { RolloutError, type RolloutSample, rolloutProblems, type SampleProblem } from './advantages/rollout-samples.js'
 export {
   addToRunningMoments,
@@ -60,7 +63,6 @@ export {
   updateRunningMoments,
 } from './advantages/running-moments.js'
 export {
-  allEqual,
   configuredOverlongPenalty,
   type OverlongOptions,
   overlongPenalty,
@@ -76,18 +78,38 @@ export {
   tokenStatistics,
 } from './advantages/statistics.js'
 export { tokenRewards } from './advantages/token-rewards.js'
+export {
+  type Definition,
+  define,
+  definitionOption,
+  described,
+  isDefinition,
+  isDefinitionPath,
+  ownOptions,
+} from './definition.js'
 export { type Aggregation, aggregations, type TokenTotals, tokenTotals } from './losses/aggregation.js'
+export {
+  defineLoss,
+  isLoss,
+  type LabelledLossDefinition,
+  type LabelledResponse,
+  type LossDefinition,
+  type PairLogprobs,
+  type PairTerm,
+  type PolicyLossDefinition,
+  type PreferenceLossDefinition,
+  type RewardModelLossDefinition,
+} from './losses/define-loss.js'
 export { type EntropyLossOptions, type EntropyLossResult, type EntropySample, entropyLoss } from './losses/entropy.js'
 export { alteredTokens, importanceProblems } from './losses/importance.js'
 export { type KlLossOptions, type KlLossResult, type KlSample, klLoss } from './losses/kl.js'
 export {
-  type KtoLossOptions,
   type KtoLossResult,
   type KtoSample,
   type KtoStatistics,
   type KtoTotals,
-  ktoLoss,
   ktoTotals,
+  type LabelledLoss,
   mergeKtoStatistics,
   type ResponseLogprobs,
 } from './losses/kto.js'
@@ -96,7 +118,6 @@ export {
   type ObjectiveResult,
   type ObjectiveSample,
   objective,
-  objectiveShape,
   resolveObjectiveOptions,
 } from './losses/objective.js'
 export {
@@ -104,28 +125,35 @@ export {
   type PolicyLossResult,
   type PolicySample,
   type PolicyStatistics,
-  policyLoss,
 } from './losses/policy.js'
-export { type PolicyLossName, type PolicyLossOptions, policyLossNames, policyShapes } from './losses/policy-options.js'
+export {
+  type PolicyLossName,
+  type PolicyLossOptions,
+  policyLoss,
+  policyLossNames,
+  policyLossOf,
+} from './losses/policy-losses.js'
+export { objectiveShape } from './losses/policy-options.js'
+export type { PolicyTokens } from './losses/policy-tokens.js'
 export {
   mergePreferenceStatistics,
-  type PreferenceLossName,
-  type PreferenceLossOptions,
   type PreferenceLossResult,
   type PreferencePair,
   type PreferenceStatistics,
-  preferenceLoss,
 } from './losses/preference.js'
+export {
+  type PreferenceLossName,
+  type PreferenceLossOptions,
+  preferenceLoss,
+  preferenceLosses,
+} from './losses/preference-losses.js'
 export { type LossEntry, type LossKind, type LossName, losses } from './losses/registry.js'
 export {
   mergeRewardModelStatistics,
   type PairLoss,
   type PairTotals,
-  type RewardModelLossOptions,
   type RewardModelLossResult,
   type RewardModelStatistics,
-  rewardModelLoss,
-  rewardModelLossSchema,
   type ScoredPair,
 } from './losses/reward-model.js'
 export {

@@ -64,7 +64,7 @@ export function checkLoss(loss: PairLoss): PairLoss {
     if (typeof result?.value !== 'number' || result.gradients?.length !== call.samples.length || !result.statistics)
       throw new InputError(
         `createPreferenceLoss: expected {value, gradients, statistics} with gradients of ${call.samples.length} pairs`,
-        { remedy: 'rewardModelLoss gives them; docs/losses.md has an example.' },
+        { remedy: "losses['reward-model'].compute gives them; docs/losses.md has an example." },
       )
     return result
   }

@@ -59,7 +59,7 @@ describe('recorded numbers, by the command', () => {
       ref_logprobs: refLogprobs[i],
       values: values[i],
     }))
-    const { code, lines } = await advantages(rows, ['--estimator', estimator, ...flags(options)])
+    const { code, lines } = await advantages(rows, ['--estimator', String(estimator), ...flags(options)])
     expect(err).not.toContain('whetstone:')
     expect(code).toBe(0)
     expect(lines).toHaveLength(rows.length)

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { rewardModelLoss } from '../../src/maths/index.js'
+import { losses } from '../../src/maths/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import { directoryFingerprint } from '../../src/pipeline/fingerprints.js'
 import type { PipelineOptions, PipelineSettings } from '../../src/pipeline/index.js'
@@ -117,7 +117,7 @@ test('createPreferenceLoss: another loss trains another model, and the same one 
       createPreferenceLoss:
         ({ centerCoef }) =>
         call =>
-          rewardModelLoss({ ...call, options: { centerCoef } }),
+          losses['reward-model'].compute({ ...call, options: { centerCoef } }),
     },
   )
   expect(weightsOf((await same.runRewardTraining()).model).equals(weightsOf(plain.model))).toBe(true)
@@ -125,7 +125,7 @@ test('createPreferenceLoss: another loss trains another model, and the same one 
     { sftModel },
     {
       createPreferenceLoss: () => call => {
-        const { value, gradients, statistics } = rewardModelLoss({ ...call, options: {} })
+        const { value, gradients, statistics } = losses['reward-model'].compute({ ...call, options: {} })
         const turned = gradients.map(({ chosen, rejected }) => ({ chosen: -chosen, rejected: -rejected }))
         return { value: -value, gradients: turned, statistics }
       },
@@ -137,7 +137,7 @@ test('createPreferenceLoss: another loss trains another model, and the same one 
   // Another function is another input: the stage is run again.
   const changed = await pipelineOf(
     { sftModel, saveDir: upside.config.saveDir },
-    { createPreferenceLoss: () => call => rewardModelLoss({ ...call, options: { margin: 1 } }) },
+    { createPreferenceLoss: () => call => losses['reward-model'].compute({ ...call, options: { margin: 1 } }) },
   )
   expect((await changed.runRewardTraining()).outcome).toBe('finished')
 })

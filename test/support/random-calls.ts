@@ -136,7 +136,7 @@ const makers: Readonly<Record<LossKind, (draw: Draw, name: LossName) => Call>> =
     const options = { beta: draw.number(0.05, 0.5), ...own }
     return { samples, totals: { pairs: samples.length }, options }
   },
-  kto: draw => {
+  labelled: draw => {
     const one = () => ({ policy: draw.number(-20, -10), ref: draw.number(-20, -10), desirable: draw.int(0, 1) === 1 })
     const samples = draw.samples(one)
     return {

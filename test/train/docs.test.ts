@@ -29,8 +29,8 @@ const rows = page
 it('the table of options is the schemas', () => {
   // Options that are the same everywhere share a row, which says whose they are.
   const expected = new Map<string, { cells: string[]; of: string[] }>()
-  for (const [name, { options }] of Object.entries(losses))
-    for (const [option, schema] of Object.entries(options.shape) as [string, z.ZodType][]) {
+  for (const [name, { schema: all }] of Object.entries(losses))
+    for (const [option, schema] of Object.entries(all.shape) as [string, z.ZodType][]) {
       const initial = schema.safeParse(undefined).data as unknown
       const shown =
         initial === undefined ? '' : `\`${typeof initial === 'string' ? initial : JSON.stringify(initial)}\``

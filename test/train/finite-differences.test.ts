@@ -25,7 +25,7 @@ it.each(lossNames)('%s: the gradient is the slope of the value', name => {
   let slopes = 0
   for (let seed = 0; seed < 40; seed++) {
     const call = randomCall(name, seed)
-    const run = (call: Call) => entry.loss(call as never)
+    const run = (call: Call) => entry.compute(call as never)
     const result = run(call)
     // A ratio that is held constant stays so when the old log-probability moves with the new one, and the importance weight
     // when the engine's does as well.

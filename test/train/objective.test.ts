@@ -4,8 +4,8 @@ import {
   importanceProblems,
   klEstimators,
   klLoss,
-  ktoLoss,
   ktoTotals,
+  losses,
   type ObjectiveSample,
   objective,
   policyLoss,
@@ -176,7 +176,7 @@ it('kto compares with z0, which is constant', () => {
     { policy: -7, ref: -10, desirable: true },
     { policy: -7, ref: -10, desirable: false },
   ]
-  const { value, gradients, statistics } = ktoLoss({
+  const { value, gradients, statistics } = losses.kto.compute({
     samples,
     totals: ktoTotals({ responses: 2, mismatched: [{ policy: -1, ref: -3 }] }),
     options: { beta: 0.5, desirableWeight: 2, undesirableWeight: 4 },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import {
-  ktoLoss,
   ktoTotals,
   type LossEntry,
   type LossName,
@@ -8,14 +7,13 @@ import {
   objective,
   policyLoss,
   preferenceLoss,
-  rewardModelLoss,
   sftLoss,
   tokenTotals,
   valueLoss,
 } from '../../src/maths/index.js'
 import { lossNames, randomCall } from '../support/random-calls.js'
 
-const run = (name: LossName, call: object) => (losses[name] as LossEntry).loss(call as never)
+const run = (name: LossName, call: object) => (losses[name] as LossEntry).compute(call as never)
 
 describe('options', () => {
   it.each<[LossName, Record<string, unknown>, RegExp]>([
@@ -119,7 +117,7 @@ describe('numbers', () => {
     const pair = { policyChosen: -1, policyRejected: -2, refChosen: -1, refRejected: -1, chosenTokens: 2 }
     const of = (rest: object, options: object = {}) =>
       preferenceLoss({ samples: [{ ...pair, ...rest }], totals: { pairs: 1 }, options: { loss: 'ipo', ...options } })
-    expect(() => of({})).toThrow('sample 0: rejectedTokens: missing; ipoLogprobs mean divides by it')
+    expect(() => of({})).toThrow('sample 0: rejectedTokens: missing; a mean over its tokens divides by it')
     expect(() => of({ rejectedTokens: 0 })).toThrow(
       'sample 0: rejectedTokens: expected an integer of at least 1, got 0',
     )
@@ -132,7 +130,7 @@ describe('numbers', () => {
 
   it('far from 0, sigmoids neither overflow nor lose their slope', () => {
     const of = (chosen: number) =>
-      rewardModelLoss({ samples: [{ chosen, rejected: 0 }], totals: { pairs: 1 }, options: {} })
+      losses['reward-model'].compute({ samples: [{ chosen, rejected: 0 }], totals: { pairs: 1 }, options: {} })
     expect(of(-800)).toMatchObject({ value: 800, gradients: [{ chosen: -1, rejected: 1 }] })
     expect(of(800).value).toBeCloseTo(0, 12)
     expect(of(40).gradients[0]!.chosen).toBeCloseTo(-Math.exp(-40), 30)
@@ -175,7 +173,7 @@ describe('numbers', () => {
     const ptx = [{ logprobs: [-1], mask: [1] }]
     expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/0 trained tokens cannot be/)
     const response = { policy: -1, ref: -1, desirable: true }
-    expect(() => ktoLoss({ samples: [response], totals: { responses: 1, z0: -1 }, options: {} })).toThrow(
+    expect(() => losses.kto.compute({ samples: [response], totals: { responses: 1, z0: -1 }, options: {} })).toThrow(
       /z0 is 0 or more/,
     )
     expect(() => ktoTotals({ responses: 1, mismatched: [] })).toThrow(/there are none/)

@@ -12,14 +12,14 @@ it.each(lossNames)('%s: however a batch is split and ordered, values and gradien
   fc.assert(
     fc.property(fc.nat(), fc.array(fc.nat(2), { minLength: 6, maxLength: 6 }), fc.nat(), (seed, parts, order) => {
       const call = randomCall(name, seed)
-      const whole = entry.loss(call as never)
+      const whole = entry.compute(call as never)
       const next = randomNumbers(order)
       const places = call.samples.map((_, i) => ({ i, key: next() })).sort((a, b) => a.key - b.key)
       let value = 0
       const gradients: Gradient[] = []
       for (let part = 0; part < 3; part++) {
         const own = places.filter((_, k) => parts[k] === part).map(({ i }) => i)
-        const result = entry.loss({ ...call, samples: own.map(i => call.samples[i]!) } as never)
+        const result = entry.compute({ ...call, samples: own.map(i => call.samples[i]!) } as never)
         value += result.value
         for (const [k, i] of own.entries()) gradients[i] = result.gradients[k] as Gradient
       }

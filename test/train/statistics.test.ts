@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import {
   explainedVariance,
-  ktoLoss,
+  losses,
   mergeKtoStatistics,
   mergePolicyStatistics,
   mergePreferenceStatistics,
@@ -10,7 +10,6 @@ import {
   type ObjectiveSample,
   policyLoss,
   preferenceLoss,
-  rewardModelLoss,
   tokenTotals,
   valueLoss,
 } from '../../src/maths/index.js'
@@ -74,7 +73,8 @@ it('of a reward model: equal scores are not right', () => {
     { chosen: 1, rejected: 1 },
     { chosen: -2, rejected: 1 },
   ]
-  const of = (part: typeof scored) => rewardModelLoss({ samples: part, totals: { pairs: 4 }, options: {} }).statistics
+  const of = (part: typeof scored) =>
+    losses['reward-model'].compute({ samples: part, totals: { pairs: 4 }, options: {} }).statistics
   const whole = { pairs: 4, accuracy: 0.5, chosenMean: 1, rejectedMean: 0.5 }
   expect(of(scored)).toEqual(whole)
   expect(mergeRewardModelStatistics([of(scored.slice(0, 3)), of(scored.slice(3))])).toEqual(whole)
@@ -87,7 +87,7 @@ it('of labelled responses', () => {
     { policy: -5, ref: -1, desirable: false },
   ]
   const of = (part: typeof labelled) =>
-    ktoLoss({ samples: part, totals: { responses: 3, z0: 0 }, options: { beta: 0.5 } }).statistics
+    losses.kto.compute({ samples: part, totals: { responses: 3, z0: 0 }, options: { beta: 0.5 } }).statistics
   const whole = { desirable: 2, undesirable: 1, desirableRewardMean: 0.5, undesirableRewardMean: -2 }
   expect(of(labelled)).toEqual(whole)
   expect(mergeKtoStatistics(labelled.map(sample => of([sample])))).toEqual(whole)

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { advantageEstimators, estimatorTraits, isGroupEstimator } from './estimators.js'
+import { definitionOption } from '../definition.js'
+import { isEstimator } from './define-estimator.js'
+import { advantageEstimators, estimatorHints, estimatorOf, estimatorOptionsOf } from './estimators.js'
 import { klEstimators } from './kl.js'
 
 const share = z.number().min(0).max(1)
@@ -10,7 +12,17 @@ const limit = z.number().min(0)
  * a larger config takes the fields over with `...advantageOptionsShape` and {@link advantageOptionProblems}.
  */
 export const advantageOptionsShape = {
-  advantageEstimator: z.enum(advantageEstimators).default('gae').describe('advantage estimator'),
+  advantageEstimator: definitionOption(advantageEstimators, {
+    what: 'an estimator',
+    accepts: isEstimator,
+    hints: estimatorHints,
+  })
+    .default('gae')
+    .describe('advantage estimator: one of these, or a file with your own (defineEstimator)'),
+  estimatorOptions: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('options of your own estimator, as its schema has them'),
   nSamplesPerPrompt: z
     .int()
     .min(1)
@@ -70,11 +82,17 @@ export function advantageOptionProblems(
   options: ResolvedAdvantageOptions,
 ): { option: keyof AdvantageOptions; message: string }[] {
   const problems: { option: keyof AdvantageOptions; message: string }[] = []
-  const { advantageEstimator, nSamplesPerPrompt, maxNewTokens, overlongBufferLen } = options
-  if (isGroupEstimator(advantageEstimator) && nSamplesPerPrompt === 1)
+  const { nSamplesPerPrompt, maxNewTokens, overlongBufferLen } = options
+  const estimator = estimatorOf(options.advantageEstimator)
+  try {
+    estimatorOptionsOf(estimator, options)
+  } catch (error) {
+    problems.push({ option: 'estimatorOptions', message: (error as Error).message })
+  }
+  if (estimator.compares === 'samples of a prompt' && nSamplesPerPrompt === 1)
     problems.push({
       option: 'nSamplesPerPrompt',
-      message: `${advantageEstimator} compares the samples of a prompt and needs at least 2; gae and reinforce work with 1`,
+      message: `${estimator.name} compares the samples of a prompt and needs at least 2; gae and reinforce work with 1`,
     })
   if (options.overlongBuffer && maxNewTokens === undefined)
     problems.push({ option: 'maxNewTokens', message: 'overlongBuffer needs it' })
@@ -90,8 +108,8 @@ export function advantageOptionProblems(
 
 /** What is allowed and probably not meant. */
 export function advantageOptionWarnings({ advantageEstimator, gamma }: ResolvedAdvantageOptions): string[] {
-  if (estimatorTraits(advantageEstimator).gamma === 'one' && gamma !== 1)
-    return [`${advantageEstimator} always uses gamma 1; gamma ${gamma} is not used`]
+  const { name, reads } = estimatorOf(advantageEstimator)
+  if (!reads.includes('gamma') && gamma !== 1) return [`${name} always uses gamma 1; gamma ${gamma} is not used`]
   return []
 }
 

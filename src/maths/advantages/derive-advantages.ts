@@ -1,6 +1,8 @@
 import { type AdvantageOptions, type ResolvedAdvantageOptions, resolveAdvantageOptions } from './advantage-options.js'
-import { advantagesAndReturns, clipAdvantagesInPlace, whitenInPlace } from './advantages.js'
+import { clipAdvantagesInPlace, whitenInPlace } from './advantages.js'
 import { clipInPlace } from './clip.js'
+import type { TokenAdvantages } from './define-estimator.js'
+import { estimatorOf, estimatorOptionsOf } from './estimators.js'
 import { groupsOf } from './groups.js'
 import { meanKl, tokenKl } from './kl.js'
 import { sum } from './moments.js'
@@ -102,15 +104,19 @@ export function deriveAdvantages(input: {
   const penalties = Float64Array.from(samples, ({ length }) => configuredOverlongPenalty(length, options))
   const rewards = Float64Array.from(samples, ({ reward }, i) => reward + penalties[i]!)
   const groups = groupsOf(samples).map(({ places }) => places)
-  const { advantageEstimator: estimator, groupNormEps } = options
-  const compared = shapeRewards({ rewards, groups, estimator, groupNormEps })
+  const estimator = estimatorOf(options.advantageEstimator)
+  const compared = shapeRewards({ ...options, rewards, groups, estimator })
   const { shaped, runningMoments } = normalize(compared, before, options)
   const rewardsClipped = clipInPlace(shaped, options.rewardClip)
 
   const reference = samples.some(({ refLogprobs }) => refLogprobs)
   const klCoef = reference && !options.useKlLoss ? (options.klCoef ?? defaultKlCoef) : 0
+  const { gamma, lambd } = options
+  const own = estimatorOptionsOf(estimator, options)
+  const estimate = (rewards: Float64Array, values: ArrayLike<number> | undefined): TokenAdvantages =>
+    estimator.advantages({ rewards, values, gamma, lambd, options: own })
   const derived = samples.map((sample, i) =>
-    deriveSample(sample, { place: i, shapedReward: shaped[i]!, klCoef, options }),
+    deriveSample(sample, { place: i, shapedReward: shaped[i]!, klCoef, options, estimate }),
   )
   const advantages = derived.map(sample => sample.advantages)
   if (options.advantagesNorm) whitenInPlace(advantages)
@@ -166,9 +172,15 @@ function normalize(
 
 function deriveSample(
   sample: RolloutSample,
-  context: { place: number; shapedReward: number; klCoef: number; options: ResolvedAdvantageOptions },
+  context: {
+    place: number
+    shapedReward: number
+    klCoef: number
+    options: ResolvedAdvantageOptions
+    estimate: (rewards: Float64Array, values: ArrayLike<number> | undefined) => TokenAdvantages
+  },
 ): Omit<DerivedSample, 'overlongPenalty'> {
-  const { place, shapedReward, klCoef, options } = context
+  const { place, shapedReward, klCoef, options, estimate } = context
   const { length, logprobs, refLogprobs, values } = sample
   const kl =
     logprobs && refLogprobs
@@ -184,11 +196,5 @@ function deriveSample(
       },
     ])
   const rewards = tokenRewards({ reward: shapedReward, length, kl, klCoef })
-  const { advantageEstimator: estimator, gamma, lambd } = options
-  return {
-    shapedReward,
-    kl,
-    tokenRewards: rewards,
-    ...advantagesAndReturns({ estimator, rewards, values, gamma, lambd }),
-  }
+  return { shapedReward, kl, tokenRewards: rewards, ...estimate(rewards, values) }
 }

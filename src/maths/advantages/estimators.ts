@@ -1,36 +1,45 @@
-/** What sets one estimator apart from another: options, the command line and the formulas all read the one list below. */
-interface EstimatorTraits {
-  /** How a sample's reward is compared with those of the same prompt. */
-  readonly shaping: 'none' | 'leave-one-out' | 'mean' | 'standardize'
-  /** Whether a critic's values are needed. */
-  readonly values: 'needed' | 'unused'
-  /** Whether the discount is the option's, or always 1. */
-  readonly gamma: 'option' | 'one'
-}
+/** The estimators there are. One more is a file and a line here. */
+import { definitionNamed, ownOptions } from '../definition.js'
+import type { EstimatorDefinition } from './define-estimator.js'
+import { drGrpo } from './estimators/dr-grpo.js'
+import { gae } from './estimators/gae.js'
+import { cpgd, groupNorm, grpo } from './estimators/group-norm.js'
+import { reinforce } from './estimators/reinforce.js'
+import { reinforceBaseline } from './estimators/reinforce-baseline.js'
+import { rloo } from './estimators/rloo.js'
 
-const estimators = {
-  gae: { shaping: 'none', values: 'needed', gamma: 'option' },
-  rloo: { shaping: 'leave-one-out', values: 'unused', gamma: 'option' },
-  reinforce: { shaping: 'none', values: 'unused', gamma: 'option' },
-  reinforce_baseline: { shaping: 'mean', values: 'unused', gamma: 'one' },
-  dr_grpo: { shaping: 'mean', values: 'unused', gamma: 'option' },
-  group_norm: { shaping: 'standardize', values: 'unused', gamma: 'option' },
-  /** Another name of group_norm: the same numbers in every step. */
-  grpo: { shaping: 'standardize', values: 'unused', gamma: 'option' },
-  cpgd: { shaping: 'standardize', values: 'unused', gamma: 'option' },
-} as const satisfies Record<string, EstimatorTraits>
+export const estimators = {
+  gae,
+  rloo,
+  reinforce,
+  reinforce_baseline: reinforceBaseline,
+  dr_grpo: drGrpo,
+  group_norm: groupNorm,
+  grpo,
+  cpgd,
+} as const satisfies Record<string, EstimatorDefinition>
 
-export type AdvantageEstimator = keyof typeof estimators
+export type EstimatorName = keyof typeof estimators
+/** The name of one of ours, or a definition. */
+export type AdvantageEstimator = EstimatorName | EstimatorDefinition
 
-export const advantageEstimators = Object.keys(estimators) as [AdvantageEstimator, ...AdvantageEstimator[]]
+export const advantageEstimators = Object.keys(estimators) as [EstimatorName, ...EstimatorName[]]
 
-export function estimatorTraits(estimator: AdvantageEstimator): EstimatorTraits {
-  return estimators[estimator]
+export function estimatorOf(estimator: AdvantageEstimator): EstimatorDefinition {
+  return definitionNamed<EstimatorDefinition>(estimator, estimators, 'estimator')
 }
 
 /** Whether a sample is compared with others of its prompt, so that a prompt needs several. */
-export function isGroupEstimator(estimator: AdvantageEstimator): boolean {
-  return estimators[estimator].shaping !== 'none'
+export function comparesSamples(estimator: AdvantageEstimator): boolean {
+  return estimatorOf(estimator).compares === 'samples of a prompt'
+}
+
+/** Its own options: those of `estimatorOptions`, and the common ones that it has under the same name. */
+export function estimatorOptionsOf(
+  estimator: EstimatorDefinition,
+  config: { readonly estimatorOptions?: Readonly<Record<string, unknown>> | undefined },
+): Record<string, unknown> {
+  return ownOptions(estimator, config, config.estimatorOptions)
 }
 
 /** Names that others use for an estimator with certain options, answered where an estimator's name is expected. */

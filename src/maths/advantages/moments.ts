@@ -54,3 +54,12 @@ export function mergeMoments(a: Moments, b: Moments): Moments {
 export function sampleStd({ count, m2 }: Moments): number {
   return count < 2 ? 0 : Math.sqrt(m2 / (count - 1))
 }
+
+/** Added to a standard deviation that numbers are divided by, unless an option says otherwise. */
+export const normalizationEpsilon = 1e-9
+
+/** Whether a group teaches nothing: every member earned exactly the same. */
+export function allEqual(values: ArrayLike<number>): boolean {
+  for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false
+  return true
+}

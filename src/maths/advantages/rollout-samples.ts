@@ -1,6 +1,6 @@
 import { WhetstoneError } from '../../errors/index.js'
 import type { ResolvedAdvantageOptions } from './advantage-options.js'
-import { estimatorTraits, isGroupEstimator } from './estimators.js'
+import { comparesSamples, estimatorOf } from './estimators.js'
 import { type GroupKey, groupsOf, usualGroupSize } from './groups.js'
 
 /** What the steps from reward to advantage read of a sample. Arrays have one number per sampled response token. */
@@ -15,7 +15,7 @@ export interface RolloutSample {
   readonly logprobs?: ArrayLike<number> | undefined
   /** Of the reference model: all samples have them, or none. */
   readonly refLogprobs?: ArrayLike<number> | undefined
-  /** Of the critic; needed by `gae`. */
+  /** Of the critic; needed by `gae` and its like. */
   readonly values?: ArrayLike<number> | undefined
 }
 
@@ -49,14 +49,15 @@ export function rolloutProblems(samples: readonly RolloutSample[], options: Reso
 type Needs = Partial<Record<'logprobs' | 'refLogprobs' | 'values' | 'group', string>>
 
 function needsOf(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): Needs {
-  const { advantageEstimator: estimator, klCoef, useKlLoss } = options
+  const { klCoef, useKlLoss } = options
+  const { name, values, compares } = estimatorOf(options.advantageEstimator)
   const needs: Needs = {}
   if (samples.some(({ refLogprobs }) => refLogprobs)) {
     needs.logprobs = 'KL to the reference needs them'
     needs.refLogprobs = 'other samples have them'
   } else if (klCoef && !useKlLoss) needs.refLogprobs = `klCoef ${klCoef} needs them; with klCoef 0 there is no KL`
-  if (estimatorTraits(estimator).values === 'needed') needs.values = `${estimator} needs the values of a critic`
-  if (isGroupEstimator(estimator)) needs.group = `${estimator} compares the samples of a group`
+  if (values === 'needed') needs.values = `${name} needs the values of a critic`
+  if (compares === 'samples of a prompt') needs.group = `${name} compares the samples of a group`
   return needs
 }
 
@@ -90,8 +91,9 @@ export function firstNonFinite(values: ArrayLike<number>): number {
 }
 
 function groupProblems(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): SampleProblem[] {
-  const { advantageEstimator: estimator, nSamplesPerPrompt } = options
-  if (!isGroupEstimator(estimator)) return []
+  const { advantageEstimator, nSamplesPerPrompt } = options
+  if (!comparesSamples(advantageEstimator)) return []
+  const { name: estimator } = estimatorOf(advantageEstimator)
   const groups = groupsOf(samples)
   const size = nSamplesPerPrompt ?? usualGroupSize(groups)
   const problems: SampleProblem[] = []

@@ -1,11 +1,10 @@
-import { type AdvantageEstimator, estimatorTraits } from './estimators.js'
-import { momentsOf, sampleStd } from './moments.js'
+import type { EstimatorDefinition } from './define-estimator.js'
+import { type AdvantageEstimator, estimatorOf, estimatorOptionsOf } from './estimators.js'
 
-/** Added to the standard deviation of a group unless `groupNormEps` says otherwise, and to whitening's. */
-export const normalizationEpsilon = 1e-9
-
+/** An estimator, with the options of its own. */
 export interface GroupShaping {
   readonly estimator: AdvantageEstimator
+  readonly estimatorOptions?: Readonly<Record<string, unknown>> | undefined
   /** Of group_norm, grpo and cpgd: added to the standard deviation that rewards are divided by. Default 1e-9. */
   readonly groupNormEps?: number | undefined
 }
@@ -40,43 +39,25 @@ export function configuredOverlongPenalty(
   return overlongBuffer && maxNewTokens !== undefined ? overlongPenalty(length, { ...options, maxNewTokens }) : 0
 }
 
-/** Whether a group teaches nothing: every member earned exactly the same. */
-export function allEqual(values: ArrayLike<number>): boolean {
-  for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false
-  return true
-}
-
 /**
- * The rewards of one prompt's samples as its estimator compares them. Equal rewards give exactly 0 under every group estimator:
- * a mean that rounding puts one digit off is not a difference.
+ * The rewards of one prompt's samples as its estimator compares them. Equal rewards give exactly 0 under every group estimator
+ * of ours: a mean that rounding puts one digit off is not a difference.
  *
  * @example
  * shapeGroup([1, 0, 0.5, 0.5], { estimator: 'rloo' }) // 0.667, -0.667, 0, 0
  */
-export function shapeGroup(
-  rewards: ArrayLike<number>,
-  { estimator, groupNormEps = normalizationEpsilon }: GroupShaping,
-): Float64Array {
-  const { shaping } = estimatorTraits(estimator)
-  if (shaping === 'none') return Float64Array.from(rewards)
-  const size = rewards.length
-  if (size < 2)
-    throw new RangeError(`${estimator} compares the samples of a prompt: it needs at least two, got ${size}`)
-  if (allEqual(rewards)) return new Float64Array(size)
-  const moments = momentsOf(rewards)
-  const { mean } = moments
-  switch (shaping) {
-    case 'mean':
-      return Float64Array.from(rewards, reward => reward - mean)
-    case 'leave-one-out': {
-      const sum = mean * size
-      return Float64Array.from(rewards, reward => reward - (sum - reward) / (size - 1))
-    }
-    case 'standardize': {
-      const scale = sampleStd(moments) + groupNormEps
-      return Float64Array.from(rewards, reward => (reward - mean) / scale)
-    }
-  }
+export function shapeGroup(rewards: ArrayLike<number>, { estimator, ...given }: GroupShaping): Float64Array {
+  const definition = estimatorOf(estimator)
+  return shaped(Float64Array.from(rewards), definition, estimatorOptionsOf(definition, given))
+}
+
+function shaped(rewards: Float64Array, estimator: EstimatorDefinition, own: Record<string, unknown>): Float64Array {
+  if (estimator.compares === 'nothing') return rewards
+  if (rewards.length < 2)
+    throw new RangeError(
+      `${estimator.name} compares the samples of a prompt: it needs at least two, got ${rewards.length}`,
+    )
+  return estimator.shape(rewards, own)
 }
 
 /**
@@ -88,15 +69,18 @@ export function shapeGroup(
 export function shapeRewards(
   options: GroupShaping & { rewards: ArrayLike<number>; groups: readonly (readonly number[])[] },
 ): Float64Array {
-  const { rewards, groups, estimator, groupNormEps } = options
-  const shaped = Float64Array.from(rewards)
-  if (estimatorTraits(estimator).shaping === 'none') return shaped
+  const { rewards, groups, estimator, ...given } = options
+  const all = Float64Array.from(rewards)
+  const definition = estimatorOf(estimator)
+  if (definition.compares === 'nothing') return all
+  const own = estimatorOptionsOf(definition, given)
   for (const places of groups) {
-    const group = shapeGroup(
-      places.map(place => rewards[place]!),
-      { estimator, groupNormEps },
+    const group = shaped(
+      Float64Array.from(places, place => rewards[place]!),
+      definition,
+      own,
     )
-    for (const [i, place] of places.entries()) shaped[place] = group[i]!
+    for (const [i, place] of places.entries()) all[place] = group[i]!
   }
-  return shaped
+  return all
 }

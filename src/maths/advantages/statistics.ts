@@ -1,5 +1,4 @@
-import { type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
-import { allEqual } from './shaping.js'
+import { allEqual, type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
 
 /** What a batch is summed up to, one number per sample. Of no samples there is no distribution: see {@link distribution}. */
 export interface Distribution {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { resolveOptions } from '../options.js'
 import {
   aggregationShape,
   checkTokenTotals,
@@ -7,7 +8,6 @@ import {
   tokenCoefficient,
 } from './aggregation.js'
 import { checkTokenInputs, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
 
 export const entropyLossSchema = z.strictObject(aggregationShape).superRefine(refineAggregation)
 export type EntropyLossOptions = z.input<typeof entropyLossSchema>

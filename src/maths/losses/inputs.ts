@@ -77,10 +77,11 @@ export function checkTokenGradient(sample: Named, place: number, gradient: Float
   if (!Number.isFinite(value)) throw new RangeError(`${called(sample, place)}: the loss is ${value}`)
 }
 
-/** The same for losses of one number per sample. */
-export function checkNumberGradient(sample: Named, place: number, value: number, gradient: number): void {
-  if (!Number.isFinite(value) || !Number.isFinite(gradient))
-    throw new RangeError(`${called(sample, place)}: the loss is ${value} and its gradient ${gradient}`)
+/** The same for losses of one number per sample, or of two. */
+export function checkNumberGradient(sample: Named, place: number, value: number, ...gradients: number[]): void {
+  const wrong = gradients.find(gradient => !Number.isFinite(gradient))
+  if (!Number.isFinite(value) || wrong !== undefined)
+    throw new RangeError(`${called(sample, place)}: the loss is ${value} and its gradient ${wrong ?? gradients[0]}`)
 }
 
 /** Totals are those of the whole batch, so that no part of it can have more. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { klEstimators, tokenKl } from '../advantages/kl.js'
+import { resolveOptions } from '../options.js'
 import {
   aggregationShape,
   checkTokenTotals,
@@ -8,7 +9,6 @@ import {
   tokenCoefficient,
 } from './aggregation.js'
 import { checkTokenGradient, checkTokenInputs, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
 
 export const klLossSchema = z
   .strictObject({

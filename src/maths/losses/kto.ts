@@ -1,15 +1,7 @@
-import { z } from 'zod'
+import { resolveOptions } from '../options.js'
+import type { LabelledLossDefinition } from './define-loss.js'
 import { checkNumberGradient, checkNumberInputs, checkTotal, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
-import { sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
-
-export const ktoLossSchema = z.strictObject({
-  beta: z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference'),
-  desirableWeight: z.number().min(0).default(1).describe('loss weight of desirable responses'),
-  undesirableWeight: z.number().min(0).default(1).describe('loss weight of undesirable responses'),
-})
-export type KtoLossOptions = z.input<typeof ktoLossSchema>
 
 /** Log-probabilities of a whole response, summed over its tokens. */
 export interface ResponseLogprobs extends Named {
@@ -66,14 +58,18 @@ export interface KtoLossResult {
   readonly statistics: KtoStatistics
 }
 
-/** Responses that are labelled one by one: raised above z0 where they are desirable, lowered where they are not. */
-export function ktoLoss(call: {
-  samples: readonly KtoSample[]
-  totals: KtoTotals
-  options: KtoLossOptions
-}): KtoLossResult {
+/** A loss with its options: values and gradients of a part of the batch, `totals` being those of the whole. */
+export type LabelledLoss = (call: { samples: readonly KtoSample[]; totals: KtoTotals }) => KtoLossResult
+
+/** The mean over the responses of a batch, of what the loss says of each. */
+export function computeLabelledLoss(
+  definition: LabelledLossDefinition,
+  call: { samples: readonly KtoSample[]; totals: KtoTotals; options: object },
+): KtoLossResult {
   const { samples, totals } = call
-  const { beta, desirableWeight, undesirableWeight } = resolveOptions('kto', ktoLossSchema, call.options)
+  const options: Record<string, unknown> = resolveOptions(definition.name, definition.options, call.options as never)
+  // Implicit rewards are scaled by it, where a loss has it.
+  const beta = typeof options.beta === 'number' ? options.beta : 1
   checkNumberInputs(samples, ['policy', 'ref'])
   checkTotal('responses', totals.responses, samples.length)
   if (!(totals.z0 >= 0 && totals.z0 < Number.POSITIVE_INFINITY))
@@ -82,15 +78,11 @@ export function ktoLoss(call: {
   let [value, desirable, desirableSum, undesirableSum] = [0, 0, 0, 0]
   const gradients = samples.map((sample, place) => {
     const d = sample.policy - sample.ref
-    const direction = sample.desirable ? 1 : -1
-    const weight = sample.desirable ? desirableWeight : undesirableWeight
-    // 1 - sigmoid(x) is sigmoid(-x), which keeps its digits where it is small.
-    const x = direction * beta * (d - totals.z0)
-    const loss = weight * sigmoid(-x)
-    const slope = -direction * weight * beta * sigmoid(x) * sigmoid(-x)
+    const { desirable: isDesirable } = sample
+    const { value: loss, slope } = definition.loss({ logRatio: d, z0: totals.z0, desirable: isDesirable }, options)
     checkNumberGradient(sample, place, loss, slope)
     value += coefficient * loss
-    if (sample.desirable) {
+    if (isDesirable) {
       desirable++
       desirableSum += beta * d
     } else undesirableSum += beta * d

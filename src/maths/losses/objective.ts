@@ -1,33 +1,26 @@
-import { z } from 'zod'
-import { klEstimators } from '../advantages/kl.js'
-import { refineAggregation, type TokenTotals } from './aggregation.js'
+import type { z } from 'zod'
+import { resolveOptions } from '../options.js'
+import type { TokenTotals } from './aggregation.js'
+import type { PolicyLossDefinition } from './define-loss.js'
 import { resolvedEntropyLoss } from './entropy.js'
 import { resolvedKlLoss } from './kl.js'
-import { resolveOptions } from './options.js'
 import { type PolicySample, type PolicyStatistics, resolvedPolicyLoss } from './policy.js'
-import { type PolicyLossName, policyShapes, type ResolvedPolicyOptions } from './policy-options.js'
+import { type LossChoice, policyLossOf } from './policy-losses.js'
+import { type CommonPolicyOptions, objectiveShape, type ResolvedPolicyOptions } from './policy-options.js'
 
-/** What an update adds to its policy loss. */
-export const objectiveShape = {
-  klCoef: z.number().min(0).default(0).describe('coefficient of the KL loss; 0: no KL loss'),
-  klEstimator: z.enum(klEstimators).default('k3').describe('per-token KL estimator: k1, k2 or k3'),
-  entropyCoef: z.number().min(0).default(0).describe('coefficient of the entropy bonus'),
+/** The options of the policy loss that `loss` names or is, and of what is added to it. */
+export type ObjectiveOptions = LossChoice<CommonPolicyOptions & Readonly<z.input<z.ZodObject<typeof objectiveShape>>>>
+
+type ResolvedObjectiveOptions = ResolvedPolicyOptions &
+  z.output<z.ZodObject<typeof objectiveShape>> & { readonly loss: PolicyLossDefinition }
+
+const schemas = new WeakMap<PolicyLossDefinition, z.ZodObject>()
+
+function schemaOf(loss: PolicyLossDefinition): z.ZodObject {
+  const known = schemas.get(loss) ?? loss.schema.safeExtend(objectiveShape)
+  schemas.set(loss, known)
+  return known
 }
-
-const objectiveSchemas = {
-  ppo: z.strictObject({ ...policyShapes.ppo, ...objectiveShape }).superRefine(refineAggregation),
-  gspo: z.strictObject({ ...policyShapes.gspo, ...objectiveShape }).superRefine(refineAggregation),
-  gmpo: z.strictObject({ ...policyShapes.gmpo, ...objectiveShape }).superRefine(refineAggregation),
-  cispo: z.strictObject({ ...policyShapes.cispo, ...objectiveShape }).superRefine(refineAggregation),
-  cpg: z.strictObject({ ...policyShapes.cpg, ...objectiveShape }).superRefine(refineAggregation),
-} as const
-
-/** The options of the policy loss that `loss` names, and of what is added to it. */
-export type ObjectiveOptions = {
-  [L in PolicyLossName]: { readonly loss: L } & Readonly<z.input<(typeof objectiveSchemas)[L]>>
-}[PolicyLossName]
-
-type ResolvedObjectiveOptions = ResolvedPolicyOptions & z.output<z.ZodObject<typeof objectiveShape>>
 
 export interface ObjectiveSample extends PolicySample {
   /** Of the reference; needed with `klCoef`. */
@@ -64,7 +57,7 @@ export function objective(call: {
   const { samples, totals } = call
   const options = resolveObjectiveOptions(call.options)
   const { klCoef, entropyCoef } = options
-  const policy = resolvedPolicyLoss({ samples, totals, options })
+  const policy = resolvedPolicyLoss(options.loss, { samples, totals, options })
   let value = policy.value
 
   const kl =
@@ -98,11 +91,9 @@ export function objective(call: {
 
 /** Fills in defaults; what cannot be is a `RangeError`. A trainer calls it once to know before the run. */
 export function resolveObjectiveOptions(options: ObjectiveOptions): ResolvedObjectiveOptions {
-  const { loss, ...given } = options
-  const schema = objectiveSchemas[loss]
-  if (!schema)
-    throw new RangeError(`there is no policy loss "${loss}"; there are ${Object.keys(objectiveSchemas).join(', ')}`)
-  return { loss, ...resolveOptions<z.ZodObject>(loss, schema, given) } as ResolvedObjectiveOptions
+  const { loss: named, ...given } = options
+  const loss = policyLossOf(named)
+  return { ...resolveOptions(loss.name, schemaOf(loss), given), loss } as ResolvedObjectiveOptions
 }
 
 type KlReady = ObjectiveSample & { readonly refLogprobs: ArrayLike<number> }

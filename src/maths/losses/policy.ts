@@ -1,10 +1,11 @@
 import { highEntropyMask } from '../advantages/entropy-filter.js'
+import { resolveOptions } from '../options.js'
 import { checkTokenTotals, type TokenTotals, tokenCoefficient } from './aggregation.js'
+import type { PolicyLossDefinition } from './define-loss.js'
 import { type ImportanceCounts, importanceWeights } from './importance.js'
 import { checkFlags, checkTokenGradient, checkTokenInputs, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
-import { type PolicyLossOptions, policySchemas, type ResolvedPolicyOptions } from './policy-options.js'
-import { type ClipCounts, policyTerm } from './policy-terms.js'
+import type { ResolvedPolicyOptions } from './policy-options.js'
+import type { ClipCounts } from './policy-tokens.js'
 import { type Merging, mergeStatistics, share } from './statistics.js'
 
 /** One response; arrays have one number per sampled token. */
@@ -75,37 +76,22 @@ export interface PolicyLossResult {
   readonly statistics: PolicyStatistics
 }
 
-/**
- * The policy loss of some responses of a batch and its gradient with respect to their log-probabilities.
- *
- * @example
- * const samples = [{ logprobs: [-1, -0.4], oldLogprobs: [-1.1, -0.5], advantages: [0.5, 0.5] }]
- * const { value, gradients } = policyLoss({ samples, totals: tokenTotals([2]), options: { loss: 'ppo', clipHigh: 0.28 } })
- */
-export function policyLoss(call: {
-  samples: readonly PolicySample[]
-  totals: TokenTotals
-  options: PolicyLossOptions
-}): PolicyLossResult {
-  const { loss, ...given } = call.options
-  const schema = policySchemas[loss]
-  if (!schema)
-    throw new RangeError(`there is no policy loss "${loss}"; there are ${Object.keys(policySchemas).join(', ')}`)
-  return resolvedPolicyLoss({
-    ...call,
-    options: { loss, ...resolveOptions(loss, schema, given) } as ResolvedPolicyOptions,
-  })
+/** The policy loss of some responses of a batch and its gradient with respect to their log-probabilities. */
+export function computePolicyLoss(
+  definition: PolicyLossDefinition,
+  call: { samples: readonly PolicySample[]; totals: TokenTotals; options: object },
+): PolicyLossResult {
+  const options = resolveOptions(definition.name, definition.schema, call.options as never)
+  return resolvedPolicyLoss(definition, { ...call, options: options as ResolvedPolicyOptions })
 }
 
 /** With options that have been through their schema. */
-export function resolvedPolicyLoss(call: {
-  samples: readonly PolicySample[]
-  totals: TokenTotals
-  options: ResolvedPolicyOptions
-}): PolicyLossResult {
+export function resolvedPolicyLoss(
+  definition: PolicyLossDefinition,
+  call: { samples: readonly PolicySample[]; totals: TokenTotals; options: ResolvedPolicyOptions },
+): PolicyLossResult {
   const { samples, totals, options } = call
-  check(samples, totals, options)
-  const term = policyTerm(options)
+  check(samples, totals, definition.name, options)
   const longest = samples.reduce((longest, { logprobs }) => Math.max(longest, logprobs.length), 0)
   const logRatios = new Float64Array(longest)
   const ratios = new Float64Array(longest)
@@ -124,7 +110,8 @@ export function resolvedPolicyLoss(call: {
     tokens += length
     keptTokens += fillCoefficients(sample, { coefficients, importance, totals, options })
     const gradient = new Float64Array(length)
-    const part = term({ length, logprobs, advantages, logRatios, ratios, coefficients, gradient, counts: clipped })
+    const response = { length, logprobs, advantages, logRatios, ratios, coefficients, gradient, counts: clipped }
+    const part = definition.loss(response, options)
     checkTokenGradient(sample, place, gradient, part)
     value += part
     return { logprobs: gradient }
@@ -212,7 +199,12 @@ function fillCoefficients(
 
 const isFilter = (highEntropyTokenRatio: number) => highEntropyTokenRatio > 0 && highEntropyTokenRatio < 1
 
-function check(samples: readonly PolicySample[], totals: TokenTotals, options: ResolvedPolicyOptions): void {
+function check(
+  samples: readonly PolicySample[],
+  totals: TokenTotals,
+  name: string,
+  options: ResolvedPolicyOptions,
+): void {
   const { tisCap, highEntropyTokenRatio } = options
   const needed: [keyof PolicySample, ...(keyof PolicySample)[]] = ['logprobs', 'advantages']
   if (tisCap !== null) needed.push('oldLogprobs', 'engineLogprobs')
@@ -222,7 +214,7 @@ function check(samples: readonly PolicySample[], totals: TokenTotals, options: R
   checkFlags(samples, 'lossMask', 'logprobs')
   if (isFilter(highEntropyTokenRatio) && samples.some(({ lossMask }) => lossMask))
     throw new RangeError(
-      `${options.loss}: samples have a lossMask, and highEntropyTokenRatio ${highEntropyTokenRatio} makes another; remove one of them`,
+      `${name}: samples have a lossMask, and highEntropyTokenRatio ${highEntropyTokenRatio} makes another; remove one of them`,
     )
   checkTokenTotals(
     totals,

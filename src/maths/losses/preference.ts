@@ -1,36 +1,8 @@
-import { z } from 'zod'
+import { resolveOptions } from '../options.js'
+import type { PreferenceLossDefinition } from './define-loss.js'
 import { checkNumberGradient, checkNumberInputs, checkTotal, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
 import type { PairTotals } from './reward-model.js'
-import { logSigmoid, sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
-
-const beta = z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference')
-
-/** The options of each loss on pairs. */
-export const preferenceSchemas = {
-  dpo: z.strictObject({
-    beta,
-    labelSmoothing: z.number().min(0).lt(0.5).default(0).describe('assumed share of pairs with a wrong label'),
-  }),
-  cdpo: z.strictObject({
-    beta,
-    labelSmoothing: z.number().gt(0).lt(0.5).describe('assumed share of pairs with a wrong label, above 0'),
-  }),
-  ipo: z.strictObject({
-    beta,
-    ipoLogprobs: z
-      .enum(['mean', 'sum'])
-      .default('mean')
-      .describe('log-probability of a response: the mean over its tokens (as in the paper and in TRL), or the sum'),
-  }),
-} as const
-
-export type PreferenceLossName = keyof typeof preferenceSchemas
-/** As a user writes them; `loss` says which. */
-export type PreferenceLossOptions = {
-  [L in PreferenceLossName]: { readonly loss: L } & Readonly<z.input<(typeof preferenceSchemas)[L]>>
-}[PreferenceLossName]
 
 /** Log-probabilities of whole responses, summed over their tokens. */
 export interface PreferencePair extends Named {
@@ -67,34 +39,17 @@ export interface PreferenceLossResult {
   readonly statistics: PreferenceStatistics
 }
 
-/**
- * Direct preference optimisation and its relatives, the mean over the pairs of a batch.
- *
- * @example
- * const samples = [{ policyChosen: -10, policyRejected: -12, refChosen: -11, refRejected: -11 }]
- * preferenceLoss({ samples, totals: { pairs: 1 }, options: { loss: 'dpo', beta: 0.1 } }).value // 0.5981
- */
-export function preferenceLoss(call: {
-  samples: readonly PreferencePair[]
-  totals: PairTotals
-  options: PreferenceLossOptions
-}): PreferenceLossResult {
-  const { samples, totals, options } = call
-  const { loss, ...given } = options
-  const schema = preferenceSchemas[loss]
-  if (!schema)
-    throw new RangeError(
-      `there is no preference loss "${loss}"; there are ${Object.keys(preferenceSchemas).join(', ')}`,
-    )
-  const resolved = resolveOptions<z.ZodObject>(loss, schema, given) as {
-    beta: number
-    labelSmoothing?: number
-    ipoLogprobs?: 'mean' | 'sum'
-  }
-  const { beta, labelSmoothing = 0, ipoLogprobs } = resolved
-  const term = loss === 'ipo' ? (l: number) => ipo(l, beta) : (l: number) => dpo(l, beta, labelSmoothing)
+/** The mean over the pairs of a batch, of what the loss says of each. */
+export function computePreferenceLoss(
+  definition: PreferenceLossDefinition,
+  call: { samples: readonly PreferencePair[]; totals: PairTotals; options: object },
+): PreferenceLossResult {
+  const { samples, totals } = call
+  const options: Record<string, unknown> = resolveOptions(definition.name, definition.options, call.options as never)
+  // Implicit rewards are scaled by it, where a loss has it.
+  const beta = typeof options.beta === 'number' ? options.beta : 1
   checkNumberInputs(samples, ['policyChosen', 'policyRejected', 'refChosen', 'refRejected'])
-  const perToken = ipoLogprobs === 'mean'
+  const perToken = definition.logprobs?.(options) === 'mean'
   if (perToken) checkCounts(samples)
   checkTotal('pairs', totals.pairs, samples.length)
   const coefficient = 1 / totals.pairs
@@ -104,15 +59,23 @@ export function preferenceLoss(call: {
     const rejected = sample.policyRejected - sample.refRejected
     const chosenWeight = perToken ? 1 / sample.chosenTokens! : 1
     const rejectedWeight = perToken ? 1 / sample.rejectedTokens! : 1
-    const one = term(chosenWeight * chosen - rejectedWeight * rejected)
-    checkNumberGradient(sample, place, one.value, one.slope)
+    const one = definition.loss(
+      {
+        chosen: chosenWeight * chosen,
+        rejected: rejectedWeight * rejected,
+        policyChosen: chosenWeight * sample.policyChosen,
+        policyRejected: rejectedWeight * sample.policyRejected,
+      },
+      options,
+    )
+    checkNumberGradient(sample, place, one.value, one.chosen, one.rejected)
     value += coefficient * one.value
     if (chosen > rejected) right++
     chosenSum += beta * chosen
     rejectedSum += beta * rejected
     return {
-      policyChosen: coefficient * one.slope * chosenWeight,
-      policyRejected: -coefficient * one.slope * rejectedWeight,
+      policyChosen: coefficient * one.chosen * chosenWeight,
+      policyRejected: coefficient * one.rejected * rejectedWeight,
     }
   })
   const pairs = samples.length
@@ -134,25 +97,6 @@ function checkCounts(samples: readonly PreferencePair[]): void {
       const count = sample[field]
       if (Number.isSafeInteger(count) && count! >= 1) continue
       const found = count === undefined ? 'missing' : `expected an integer of at least 1, got ${count}`
-      throw new RangeError(`sample ${sample.name ?? place}: ${field}: ${found}; ipoLogprobs mean divides by it`)
+      throw new RangeError(`sample ${sample.name ?? place}: ${field}: ${found}; a mean over its tokens divides by it`)
     }
-}
-
-/** Of the difference l between the log-ratios of chosen and rejected: the loss and its derivative. */
-interface Term {
-  readonly value: number
-  readonly slope: number
-}
-
-function dpo(l: number, beta: number, labelSmoothing: number): Term {
-  const x = beta * l
-  return {
-    value: -(1 - labelSmoothing) * logSigmoid(x) - labelSmoothing * logSigmoid(-x),
-    slope: beta * (labelSmoothing * sigmoid(x) - (1 - labelSmoothing) * sigmoid(-x)),
-  }
-}
-
-function ipo(l: number, beta: number): Term {
-  const distance = l - 1 / (2 * beta)
-  return { value: distance * distance, slope: 2 * distance }
 }

@@ -1,25 +1,7 @@
-import { z } from 'zod'
+import { resolveOptions } from '../options.js'
+import type { RewardModelLossDefinition } from './define-loss.js'
 import { checkNumberGradient, checkNumberInputs, checkTotal, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
-import { logSigmoid, sigmoid } from './sigmoid.js'
 import { mergeStatistics, share } from './statistics.js'
-
-export const rewardModelLossSchema = z.strictObject({
-  margin: z.number().min(0).default(0).describe('wanted difference between the scores of a pair'),
-  rankingWeight: z.number().min(0).default(1).describe('weight of the ranking term, which uses the margin'),
-  contrastiveWeight: z
-    .number()
-    .min(0)
-    .default(0)
-    .describe('weight of the contrastive term: cross-entropy over scores / temperature'),
-  temperature: z.number().positive().default(1).describe('temperature of the contrastive term'),
-  centerCoef: z
-    .number()
-    .min(0)
-    .default(0)
-    .describe('weight of the penalty (chosen + rejected)², which keeps scores near 0'),
-})
-export type RewardModelLossOptions = z.input<typeof rewardModelLossSchema>
 
 /** The scores of a pair. */
 export interface ScoredPair extends Named {
@@ -55,44 +37,30 @@ export interface RewardModelLossResult {
 /** Another loss in its place: values and gradients of a part of the batch, `totals` being those of the whole. */
 export type PairLoss = (call: { samples: readonly ScoredPair[]; totals: PairTotals }) => RewardModelLossResult
 
-/**
- * The ranking loss of a reward model: the mean of -log sigmoid(chosen - rejected - margin), plus `centerCoef` times the square of
- * chosen + rejected, which keeps scores near 0. With a `contrastiveWeight`, -log sigmoid((chosen - rejected) / temperature) too.
- *
- * @example
- * rewardModelLoss({ samples: [{ chosen: 1, rejected: 0 }], totals: { pairs: 1 }, options: {} }).value // 0.3133
- */
-export function rewardModelLoss(call: {
-  samples: readonly ScoredPair[]
-  totals: PairTotals
-  options: RewardModelLossOptions
-}): RewardModelLossResult {
-  const { totals } = call
-  const { margin, centerCoef, rankingWeight, contrastiveWeight, temperature } = resolveOptions(
-    'reward-model',
-    rewardModelLossSchema,
-    call.options,
+/** The mean over the pairs of a batch, of what the loss says of each. */
+export function computeRewardModelLoss(
+  definition: RewardModelLossDefinition,
+  call: { samples: readonly ScoredPair[]; totals: PairTotals; options: object },
+): RewardModelLossResult {
+  const { samples, totals } = call
+  const options = resolveOptions(definition.name, definition.options, call.options as never)
+  checkNumberInputs(samples, ['chosen', 'rejected'])
+  checkNumberInputs(
+    samples.filter(({ margin }) => margin !== undefined),
+    ['margin'],
   )
-  const samples = call.samples.map(sample => ({ ...sample, margin: sample.margin ?? margin }))
-  checkNumberInputs(samples, ['chosen', 'rejected', 'margin'])
   checkTotal('pairs', totals.pairs, samples.length)
   const coefficient = 1 / totals.pairs
   let [value, right, chosenSum, rejectedSum] = [0, 0, 0, 0]
   const gradients = samples.map((sample, place) => {
-    const { chosen, rejected } = sample
-    const distance = chosen - rejected - sample.margin
-    const sum = chosen + rejected
-    const contrast = (chosen - rejected) / temperature
-    const loss =
-      -rankingWeight * logSigmoid(distance) - contrastiveWeight * logSigmoid(contrast) + centerCoef * sum * sum
-    const pull = rankingWeight * sigmoid(-distance) + (contrastiveWeight / temperature) * sigmoid(-contrast)
-    const center = 2 * centerCoef * sum
-    checkNumberGradient(sample, place, loss, center)
-    value += coefficient * loss
+    const { chosen, rejected, margin } = sample
+    const one = definition.loss({ chosen, rejected, margin }, options)
+    checkNumberGradient(sample, place, one.value, one.chosen, one.rejected)
+    value += coefficient * one.value
     if (chosen > rejected) right++
     chosenSum += chosen
     rejectedSum += rejected
-    return { chosen: coefficient * (center - pull), rejected: coefficient * (center + pull) }
+    return { chosen: coefficient * one.chosen, rejected: coefficient * one.rejected }
   })
   const pairs = samples.length
   return {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { resolveOptions } from '../options.js'
 import { checkFlags, checkTokenInputs, checkTotal, type Named } from './inputs.js'
-import { resolveOptions } from './options.js'
 
 /** Supervised fine-tuning has nothing to choose: which tokens are trained is in the samples. */
 export const sftLossSchema = z.strictObject({})

@@ -1,6 +1,6 @@
 /** Options that were given and that other options leave without effect. A config that has one is used, and the person is told. */
 import type { ExperienceConfig } from '../../experience/index.js'
-import { estimatorTraits } from '../../maths/index.js'
+import { estimatorOf } from '../../maths/index.js'
 import type { OptimizerConfig } from './common.js'
 import type { ResolvedConfig } from './resolve.js'
 
@@ -77,13 +77,17 @@ type ExperienceOptionsUsed = Pick<
 export const experienceIdle: readonly IdleRule<ExperienceOptionsUsed>[] = [
   {
     options: ['lambd'],
-    why: ({ advantageEstimator: name }) =>
-      where(estimatorTraits(name).values === 'unused', `only gae uses it, and advantageEstimator is ${name}`),
+    why: ({ advantageEstimator }) => {
+      const { name, reads } = estimatorOf(advantageEstimator)
+      return where(!reads.includes('lambd'), `only gae uses it, and advantageEstimator is ${name}`)
+    },
   },
   {
     options: ['gamma'],
-    why: ({ advantageEstimator: name, gamma }) =>
-      where(estimatorTraits(name).gamma === 'one' && gamma !== 1, `${name} always uses 1`),
+    why: ({ advantageEstimator, gamma }) => {
+      const { name, reads } = estimatorOf(advantageEstimator)
+      return where(!reads.includes('gamma') && gamma !== 1, `${name} always uses 1`)
+    },
   },
   { options: ['firstTokenTemperature'], why: ({ useFire }) => where(!useFire, 'useFire is off') },
   {

@@ -1,7 +1,7 @@
-import type { KtoLossOptions, PreferenceLossOptions } from '../../maths/index.js'
+import type { LabelledLoss, LabelledLossDefinition, PreferenceLossDefinition } from '../../maths/index.js'
 import type { JobOptions, JobResult } from '../run/job.js'
 import { runSupervised } from '../supervised/job.js'
-import type { PreferenceConfig } from './config.js'
+import { lossOf, lossOptionsOf, type PreferenceConfig } from './config.js'
 import { ktoLoop } from './kto-loop.js'
 import { preferenceLoop } from './loop.js'
 import { referencePass } from './reference-pass.js'
@@ -24,13 +24,15 @@ const trainer = {
  * }
  */
 export function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
-  return preferenceKind(job.config) === 'labelled' ? runKto(job) : runPairs(job)
+  const loss = lossOf(job.config)
+  return loss.kind === 'labelled' ? runLabelled(job, loss) : runPairs(job, loss)
 }
 
 /** What its rows are. */
-export const preferenceKind = ({ loss }: PreferenceConfig) => (loss === 'kto' ? 'labelled' : 'preferences')
+export const preferenceKind = (config: PreferenceConfig) =>
+  lossOf(config).kind === 'labelled' ? 'labelled' : 'preferences'
 
-function runPairs(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
+function runPairs(job: JobOptions<PreferenceConfig>, definition: PreferenceLossDefinition): Promise<JobResult> {
   return runSupervised(job, {
     ...trainer,
     reference: job.config.reference,
@@ -50,12 +52,13 @@ function runPairs(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
         span: everyRowEachEpoch(config) ? 'epoch' : 'all',
         job,
       })
-      await preferenceLoop({ model, reference, training, validation, loss: pairLoss(config), signal: job.signal })
+      const loss = { ...lossOptionsOf(config), loss: definition }
+      await preferenceLoop({ model, reference, training, validation, loss, signal: job.signal })
     },
   })
 }
 
-function runKto(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
+function runLabelled(job: JobOptions<PreferenceConfig>, definition: LabelledLossDefinition): Promise<JobResult> {
   return runSupervised(job, {
     ...trainer,
     reference: job.config.reference,
@@ -76,7 +79,8 @@ function runKto(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
         span: 'all',
         job,
       })
-      const loss = ktoOptions(config)
+      const options = lossOptionsOf(config)
+      const loss: LabelledLoss = call => definition.compute({ ...call, options })
       await ktoLoop({ model, reference, training, validation, loss, maxLength, signal: job.signal })
     },
   })
@@ -86,18 +90,4 @@ function runKto(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
 function everyRowEachEpoch({ data }: PreferenceConfig): boolean {
   const sources = Array.isArray(data) ? data : [data]
   return sources.every(source => typeof source === 'string' || (source.weight ?? 1) >= 1)
-}
-
-function pairLoss({ loss, beta, labelSmoothing, ipoLogprobs }: PreferenceConfig): PreferenceLossOptions {
-  if (loss === 'cdpo') return { loss, beta, labelSmoothing: labelSmoothing! }
-  if (loss === 'ipo') return { loss, beta, ...(ipoLogprobs === undefined ? {} : { ipoLogprobs }) }
-  return { loss: 'dpo', beta, ...(labelSmoothing === undefined ? {} : { labelSmoothing }) }
-}
-
-function ktoOptions({ beta, desirableWeight, undesirableWeight }: PreferenceConfig): KtoLossOptions {
-  return {
-    beta,
-    ...(desirableWeight === undefined ? {} : { desirableWeight }),
-    ...(undesirableWeight === undefined ? {} : { undesirableWeight }),
-  }
 }

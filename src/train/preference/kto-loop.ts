@@ -1,11 +1,10 @@
 import type { ExampleSet, LabelledExample } from '../../data/index.js'
 import {
-  type KtoLossOptions,
   type KtoSample,
   type KtoStatistics,
   type KtoTotals,
-  ktoLoss,
   ktoTotals,
+  type LabelledLoss,
   mergeKtoStatistics,
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
@@ -23,7 +22,7 @@ export interface KtoLoopOptions {
   readonly reference: ReferenceLogprobs
   readonly training: EpochTraining<LabelledExample>
   readonly validation: ExampleSet<LabelledExample> | undefined
-  readonly loss: KtoLossOptions
+  readonly loss: LabelledLoss
   /** Tokens a sequence may have. */
   readonly maxLength: number
   readonly signal: AbortSignal
@@ -49,7 +48,7 @@ export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
           sequences,
           (outputs, indices) => {
             const samples = ktoSamples(batch, reference, outputs, indices)
-            const result = ktoLoss({ samples, totals, options: loss })
+            const result = loss({ samples, totals })
             value += result.value
             parts.push(result.statistics)
             return result.gradients.map(({ policy }, k) => ({
@@ -86,7 +85,7 @@ export async function evaluateKto(
     const from = responses.map(response => response.from)
     const outputs = await namingRows(part, 1, () => model.score(sequences, { from, signal }))
     const samples = ktoSamples(part, reference, outputs, [...sequences.keys()])
-    const { value, statistics } = ktoLoss({ samples, totals, options: loss })
+    const { value, statistics } = loss({ samples, totals })
     sum += value * part.length
     count += part.length
     parts.push(statistics)

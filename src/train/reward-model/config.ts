@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { rewardModelLossSchema } from '../../maths/index.js'
+import { losses } from '../../maths/index.js'
 import { optimizerSchema } from '../config/common.js'
 import { refuseContradictions, supervisedShape } from '../supervised/config.js'
 
@@ -10,7 +10,7 @@ export const rewardModelSchema = z
     model: supervisedShape.model.describe(
       'a language model (it gets a new reward head), or a reward model to train further',
     ),
-    ...rewardModelLossSchema.shape,
+    ...losses['reward-model'].options.shape,
     freezeBackbone: z.boolean().default(false).describe('train only the head'),
     optimizer: optimizerSchema(1e-5).describe('learning rate, schedule and AdamW options'),
   })

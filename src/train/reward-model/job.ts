@@ -1,3 +1,4 @@
+import { losses, type PairLoss } from '../../maths/index.js'
 import type { JobOptions, JobResult } from '../run/job.js'
 import { runSupervised } from '../supervised/job.js'
 import type { RewardModelConfig } from './config.js'
@@ -21,13 +22,9 @@ export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobR
     shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
     loop: ({ config, model, training, validation }) => {
       const { margin, rankingWeight, contrastiveWeight, temperature, centerCoef } = config
-      const loss = job.live?.createLoss?.(config) ?? {
-        margin,
-        rankingWeight,
-        contrastiveWeight,
-        temperature,
-        centerCoef,
-      }
+      const options = { margin, rankingWeight, contrastiveWeight, temperature, centerCoef }
+      const loss: PairLoss =
+        job.live?.createLoss?.(config) ?? (call => losses['reward-model'].compute({ ...call, options }))
       return rewardModelLoop({ model, training, validation, loss, signal: job.signal })
     },
   })

@@ -1,11 +1,5 @@
 import type { ExampleSet, PreferenceExample } from '../../data/index.js'
-import {
-  mergeRewardModelStatistics,
-  type PairLoss,
-  type RewardModelLossOptions,
-  type RewardModelStatistics,
-  rewardModelLoss,
-} from '../../maths/index.js'
+import { mergeRewardModelStatistics, type PairLoss, type RewardModelStatistics } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import { namingRows } from '../run/errors.js'
 import { untilStepped } from '../run/optimizer-step.js'
@@ -18,19 +12,13 @@ export interface RewardModelLoopOptions {
   readonly model: TokenModel<'reward'>
   readonly training: EpochTraining<PreferenceExample>
   readonly validation: ExampleSet<PreferenceExample> | undefined
-  /** Options of the ranking loss, or another one. */
-  readonly loss: RewardModelLossOptions | PairLoss
+  readonly loss: PairLoss
   readonly signal: AbortSignal
-}
-
-function lossOf(loss: RewardModelLossOptions | PairLoss): PairLoss {
-  return typeof loss === 'function' ? loss : call => rewardModelLoss({ ...call, options: loss })
 }
 
 /** Trains a reward model: of each pair, the chosen answer's score rises above the rejected one's. */
 export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<void> {
-  const { model, training, validation, signal } = options
-  const loss = lossOf(options.loss)
+  const { model, training, validation, loss, signal } = options
   const evaluate = () => evaluateRewardModel({ model, validation: validation!, loss, signal })
   // One that a stop left undone.
   await training.evaluateIfDue(evaluate)
@@ -77,11 +65,10 @@ export async function rewardModelLoop(options: RewardModelLoopOptions): Promise<
 export async function evaluateRewardModel(options: {
   model: TokenModel<'reward'>
   validation: ExampleSet<PreferenceExample>
-  loss: RewardModelLossOptions | PairLoss
+  loss: PairLoss
   signal: AbortSignal
 }): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin' | 'calibration'}`, number>> {
-  const { model, validation, signal } = options
-  const loss = lossOf(options.loss)
+  const { model, validation, loss, signal } = options
   let sum = 0
   const differences: number[] = []
   for await (const part of evaluationRows(validation)) {

@@ -1,6 +1,7 @@
 /** What may not change a result does not: through a whole update, weights end where they end. */
 import { describe, expect, test } from 'vitest'
 import type { ConversationExample, LabelledExample, PreferenceExample } from '../../../src/data/index.js'
+import { type LabelledLoss, losses, type PairLoss } from '../../../src/maths/index.js'
 import type { LocalModel } from '../../../src/model/index.js'
 import { ktoLoop } from '../../../src/train/preference/kto-loop.js'
 import { preferenceLoop } from '../../../src/train/preference/loop.js'
@@ -12,6 +13,9 @@ import { sequenceOf } from '../../support/models.js'
 import { type ModelOptions, tinyModel, tokenizer, trainingOf, weightsOf } from '../../support/supervised.js'
 
 const { signal } = new AbortController()
+const ranking: PairLoss = call =>
+  losses['reward-model'].compute({ ...call, options: { margin: 0.1, centerCoef: 0.01 } })
+const ktoLoss: LabelledLoss = call => losses.kto.compute({ ...call, options: { beta: 0.5 } })
 const ids = (length: number, seed: number) => sequenceOf(length, seed, tokenizer.vocabSize)
 const named = (i: number) => ({ where: `rows.jsonl:${i + 1}`, promptId: `row${i}` })
 const lengths = [21, 5, 13, 34, 8, 17]
@@ -55,7 +59,7 @@ const updates = {
   async 'reward model'(options: ModelOptions) {
     const model = await tinyModel('reward', options)
     const { training, run } = await trainingOf(model, pairs)
-    await rewardModelLoop({ model, training, validation: undefined, loss: { margin: 0.1, centerCoef: 0.01 }, signal })
+    await rewardModelLoop({ model, training, validation: undefined, loss: ranking, signal })
     await run.close('finished')
     return model
   },
@@ -78,7 +82,7 @@ const updates = {
     const model = await tinyModel('language', options)
     const reference = await referenceOf([...labelledResponses(labelled), ...mismatchedResponses(labelled, 128)])
     const { training, run } = await trainingOf(model, labelled)
-    await ktoLoop({ model, reference, training, validation: undefined, loss: { beta: 0.5 }, maxLength: 128, signal })
+    await ktoLoop({ model, reference, training, validation: undefined, loss: ktoLoss, maxLength: 128, signal })
     await run.close('finished')
     return model
   },

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { losses, type PairLoss } from '../../../src/maths/index.js'
 import { LocalModel } from '../../../src/model/index.js'
 import { calibrationError } from '../../../src/train/reward-model/calibration.js'
 import { rewardModelSchema } from '../../../src/train/reward-model/config.js'
@@ -89,7 +90,8 @@ test('margins of rows take the place of the one in the config', async () => {
   const { signal } = new AbortController()
   const loss = async (margin: number, own: object) => {
     const validation = setOf([{ ...row, ...own }])
-    const found = await evaluateRewardModel({ model, validation, loss: { margin }, signal })
+    const ranking: PairLoss = call => losses['reward-model'].compute({ ...call, options: { margin } })
+    const found = await evaluateRewardModel({ model, validation, loss: ranking, signal })
     return found['loss/validation']
   }
   expect(await loss(5, { margin: 1 })).toBe(await loss(1, {}))

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
-import { schemaProblems } from '../../errors/index.js'
+import { schemaProblems } from '../errors/index.js'
 
 /** Options with their defaults in place; what a schema does not allow is a `RangeError` that names the loss and each option. */
-export function resolveOptions<S extends z.ZodObject>(loss: string, schema: S, options: z.input<S>): z.output<S> {
+export function resolveOptions<S extends z.ZodObject>(name: string, schema: S, options: z.input<S>): z.output<S> {
   const result = schema.safeParse(options)
   if (result.success) return result.data
   const problems = schemaProblems(result.error, {
     known: Object.keys(schema.shape),
     describe: key => (schema.shape[key] as z.ZodType | undefined)?.description,
   })
-  throw new RangeError(`${loss}: ${problems.join('; ')}`)
+  throw new RangeError(`${name}: ${problems.join('; ')}`)
 }

@@ -1,0 +1,9 @@
+import { z } from 'zod'
+import { defineEstimator } from '../define-estimator.js'
+
+export const reinforce = defineEstimator({
+  name: 'reinforce',
+  description: 'discounted returns as they are',
+  options: z.object({}),
+  compares: 'nothing',
+})

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { defineLoss } from '../define-loss.js'
+import { ratioClip } from './ratio-clip.js'
+
+/** The clipped ratio is a weight without gradient: no token's gradient is lost. */
+export const cispo = defineLoss({
+  kind: 'policy',
+  name: 'cispo',
+  description: 'clipped ratios as weights; every token has a gradient',
+  options: z.object(ratioClip),
+  heldConstant: 'ratio',
+  loss: (tokens, { clipLow, clipHigh }) => {
+    const { length, logprobs, advantages, ratios, coefficients, gradient, counts } = tokens
+    const low = 1 - clipLow
+    const high = 1 + clipHigh
+    let value = 0
+    for (let t = 0; t < length; t++) {
+      const coefficient = coefficients[t]!
+      const advantage = advantages[t]!
+      if (coefficient === 0 || advantage === 0) continue
+      let weight = ratios[t]!
+      if (weight < low) {
+        weight = low
+        counts.low++
+      } else if (weight > high) {
+        weight = high
+        counts.high++
+      }
+      gradient[t] = -coefficient * weight * advantage
+      value += gradient[t]! * logprobs[t]!
+    }
+    return value
+  },
+})

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+
+/**
+ * Options of losses that clip the ratio to the old policy. At a kink (a ratio exactly at a bound) every loss takes the side of
+ * the ratio that is not clipped: the gradient is there, and the token does not count as clipped.
+ */
+export const ratioClip = {
+  clipLow: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.2)
+    .describe('lower clipping bound: the ratio is clipped to at least 1 - clipLow'),
+  clipHigh: z
+    .number()
+    .min(0)
+    .default(0.2)
+    .describe('upper clipping bound: the ratio is clipped to at most 1 + clipHigh'),
+}
