@@ -64,7 +64,7 @@ test('what is no config, and no stage, is said to be none', async () => {
   const pipeline = await pipelineOf()
   const stages = ['sft', 'rm'] as unknown as ['sft']
   await expect(pipeline.runFullPipeline({ stages })).rejects.toThrow('stages: there is no stage "rm"')
-  await expect(pipeline.runFullPipeline({ stages: [] })).rejects.toThrow('stages: none is given')
+  await expect(pipeline.runFullPipeline({ stages: [] })).rejects.toThrow('stages: expected at least one')
   await expect(pipeline.generateSample('hi', { model: base, maxNewTokens: 64 })).rejects.toThrow(
     /^maxNewTokens: 64 leaves no room for a prompt in the 64 tokens/,
   )

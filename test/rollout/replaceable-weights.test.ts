@@ -178,6 +178,6 @@ test('an engine without room for adapters says so', async () => {
   })
   const adapted = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: adapters[0]!.at })
   expect(() => new LocalEngine(adapted, { adapters: 'exchangeable' })).toThrow('adapter of its own')
-  await expect(adapted.loadWeights(other.at)).rejects.toThrow('trained over these weights')
+  await expect(adapted.loadWeights(other.at)).rejects.toThrow('these weights have an adapter in training')
   adapted.dispose()
 })

@@ -108,7 +108,7 @@ test('a template of the tokenizer that does not parse is found by the dry run', 
 
 test('chat and serve: a model without a template says what to give', async () => {
   expect(await main(['chat', '--model', plain])).toBe(1)
-  expect(said).toMatch(/has no chat template.*\n.*--chat-template: chatml/)
+  expect(said).toMatch(/has no chat template.*\n.*--chat-template chatml/)
   expect(await main(['chat', '--model', plain, '--chat-template', 'none'])).toBe(2)
   expect(await main(['serve', '--model', plain, '--chat-template', 'none'])).toBe(2)
 })

@@ -68,7 +68,7 @@ describe('rl', () => {
       [1, 0],
       [1, 0],
     ])
-    expect(said.match(/prompts longer than promptMaxLen \(48 tokens\): 1 cut, 0 left out/g)).toHaveLength(1)
+    expect(said.match(/prompts longer than promptMaxLen \(48 tokens\): 1 cut, 0 skipped/g)).toHaveLength(1)
     const events = readFileSync(join(output, 'logs', 'events.jsonl'), 'utf8')
     expect(events.match(/longer than promptMaxLen/g)).toHaveLength(2)
   })
@@ -81,10 +81,10 @@ describe('rl', () => {
 
   test('the dry run counts them', async () => {
     expect(await main(['rl', '--config', rl({}), '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 left out')
+    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
     said = ''
     expect(await main(['rl', '--config', rl({ promptMaxLen: 63 }), '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (63 tokens): 1 cut, 0 left out')
+    expect(said).toContain('longer than promptMaxLen (63 tokens): 1 cut, 0 skipped')
   })
 
   test('the dry run finds that all are left out', async () => {
@@ -107,7 +107,7 @@ describe('experience', () => {
   test('counts them in its summary and in its dry run', async () => {
     const path = config({ ...options, output: fresh('out.jsonl'), maxNewTokens: 16 })
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 left out')
+    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
     expect(await main(['experience', '--config', path])).toBe(0)
     expect(said).toMatch(/long prompts +1 cut, 0 left out/)
     expect(asked.map(({ length }) => length)).toContain(48)
@@ -132,11 +132,11 @@ describe('trainings on rows', () => {
   test('the dry run counts what is cut and what is left out', async () => {
     const path = sft({ data: jsonl('rows', [conversation(60), conversation(2)]), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than maxLength (64 tokens): 0 cut, 1 left out')
+    expect(said).toContain('longer than maxLength (64 tokens): 0 cut, 1 skipped')
     const preferences = [{ prompt: words(40), chosen: 'yes', rejected: 'no' }]
     const dpo = sft({ data: jsonl('rows', preferences), overlong: 'truncate' })
     expect(await main(['dpo', '--config', dpo, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than maxLength (64 tokens): 1 cut, 0 left out')
+    expect(said).toContain('longer than maxLength (64 tokens): 1 cut, 0 skipped')
   })
 
   test('the dry run finds that all are too long', async () => {

@@ -59,7 +59,7 @@ test('in bfloat16 a run stopped and resumed is the run that was not, and replays
 test('a dtype that the engine does not generate in is refused before models are read', async () => {
   const output = fresh('refused')
   await expect(start({ ...base, dtype: 'float16', output })).rejects.toThrow(
-    'dtype: generation on the CPU is in float32 or bfloat16, not float16; choose one of them',
+    'dtype: generation on the CPU is in float32 or bfloat16, not float16; set dtype to one of them',
   )
   expect(existsSync(output)).toBe(false)
 })

@@ -107,7 +107,7 @@ describe.each(modes)('$name', ({ more }) => {
     server.fault = { afterProofs: 2, by: 0.47 }
     const run = start(options(server.generator, output))
     await expect(run).rejects.toThrow(
-      /^iteration 2: log-probabilities of servers and trainer for the same samples differ by 0\.47 .*at most 0\.0040 is accepted/,
+      /^iteration 2: log-probabilities of servers and trainer for the same samples differ by 0\.47 .*the limit is 0\.0040/,
     )
     await expect(run).rejects.toMatchObject({ remedy: expect.stringContaining('--resume') })
     expect(await journalFiles(output)).toEqual(['000000.jsonl'])
