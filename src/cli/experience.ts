@@ -366,7 +366,7 @@ function summary(info: ExperienceInfo): string[] {
       ? [row('groups', `${info.groups.count}, ${number(100 * info.groups.zeroVarianceShare)} % of equal rewards`)]
       : []),
     ...(info.promptsCut + info.promptsLeftOut > 0
-      ? [row('long prompts', `${info.promptsCut} cut, ${info.promptsLeftOut} left out`)]
+      ? [row('long prompts', `${info.promptsCut} cut, ${info.promptsLeftOut} skipped`)]
       : []),
     row('truncated', `${number(100 * info.truncatedShare)} %`),
     ...(Object.keys(info.drops).length > 0 ? [row('dropped', named(info.drops))] : []),

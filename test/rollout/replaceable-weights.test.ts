@@ -139,9 +139,13 @@ test('a read that breaks off leaves nothing to compute with, until a whole one',
       onProgress: () => stop.abort(new Error('gone')),
     })
     await expect(reading).rejects.toThrow('gone')
-    expect(weights.broken).toMatch(/half of each/)
+    expect(weights.broken).toMatch(/are now a mix/)
     const { value: failed } = await engine.generate([request('a')]).next()
-    expect(failed).toMatchObject({ kind: 'failed', reason: 'engine', message: expect.stringContaining('half of each') })
+    expect(failed).toMatchObject({
+      kind: 'failed',
+      reason: 'engine',
+      message: expect.stringContaining('are now a mix'),
+    })
     await weights.reload(other.at)
     expect(await answerOf(engine)).toEqual(other.ids)
   })

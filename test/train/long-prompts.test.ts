@@ -109,7 +109,7 @@ describe('experience', () => {
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(0)
     expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
     expect(await main(['experience', '--config', path])).toBe(0)
-    expect(said).toMatch(/long prompts +1 cut, 0 left out/)
+    expect(said).toMatch(/long prompts +1 cut, 0 skipped/)
     expect(asked.map(({ length }) => length)).toContain(48)
   })
 
