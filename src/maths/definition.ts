@@ -37,7 +37,7 @@ export function define<D extends Omit<Definition, 'toJSON'>>(parts: D): D & Pick
   const { defines, name, description, options } = parts
   const wrong = (what: string) => new TypeError(`${defines} ${JSON.stringify(name) ?? ''}: ${what}`)
   if (typeof name !== 'string' || !/^[\w+-]+$/.test(name))
-    throw wrong('its name has to be letters, digits, _, + and - alone')
+    throw wrong('its name may only have letters, digits, _, + and -')
   if (typeof description !== 'string' || description === '') throw wrong('it needs a description')
   // By its methods: a file may come with another copy of zod.
   if (typeof options?.strict !== 'function') throw wrong('options has to be a zod object, such as z.object({})')
@@ -82,7 +82,7 @@ export function definitionOption<Name extends string, D extends Definition>(
       const wrong = (message: string) => context.addIssue({ code: 'custom', message, continue: false })
       if (isDefinition(value)) wrong(`expected ${what}, got ${described(value)}`)
       else if (isDefinitionPath(value))
-        wrong(`${value}: the file was not loaded; loadDefinitions of whetstone/train does`)
+        wrong(`${value}: the file is not loaded; call loadDefinitions of whetstone/train first`)
       else if (hint !== undefined) wrong(`there is no "${value}"; ${hint}`)
       else
         context.addIssue({

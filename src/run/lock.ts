@@ -9,7 +9,7 @@ export async function takeLock(path: string): Promise<Lock> {
   const { pid, host, machine, since } = taken.holder
   if (machine === machineMark)
     throw new RunError(`${path}: process ${pid} has been using this run since ${since}`, {
-      remedy: 'Wait for it or stop it, or give this run a directory of its own.',
+      remedy: 'Wait for it, stop it, or choose another directory for this run.',
     })
   throw new RunError(`${path}: process ${pid} on the machine ${host} took this run at ${since}`, {
     remedy: `This machine cannot see whether that process still runs. If it does not, delete ${path} and try again.`,

@@ -18,11 +18,8 @@ export const advantageOptionsShape = {
     hints: estimatorHints,
   })
     .default('gae')
-    .describe('advantage estimator: one of these, or a file with your own (defineEstimator)'),
-  estimatorOptions: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('options of your own estimator, as its schema has them'),
+    .describe('advantage estimator: the name of one, or a file with your own (defineEstimator)'),
+  estimatorOptions: z.record(z.string(), z.unknown()).optional().describe('options of your own estimator'),
   nSamplesPerPrompt: z
     .int()
     .min(1)

@@ -25,6 +25,6 @@ export const groupNorm = defineEstimator({
   description: '(r − mean)/(standard deviation + `groupNormEps`) of its prompt',
 })
 
-export const grpo = defineEstimator({ ...standardized, name: 'grpo', description: 'another name of group_norm' })
+export const grpo = defineEstimator({ ...standardized, name: 'grpo', description: 'alias of group_norm' })
 
 export const cpgd = defineEstimator({ ...standardized, name: 'cpgd', description: 'as group_norm, for the loss cpg' })

@@ -3,7 +3,7 @@ import { defineEstimator } from '../define-estimator.js'
 
 export const reinforce = defineEstimator({
   name: 'reinforce',
-  description: 'discounted returns as they are',
+  description: 'discounted returns, not compared',
   options: z.object({}),
   compares: 'nothing',
 })
