@@ -22,13 +22,14 @@ export const arrows = {
   text: ['errors', 'files'],
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
-  data: ['errors', 'files', 'text'],
+  data: ['errors', 'files', 'sequence', 'text'],
   reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'model', 'text', 'rollout', 'reward', 'maths'],
   run: ['errors', 'files'],
   launch: ['errors', 'http'],
   train: [
     'errors',
+    'sequence',
     'files',
     'progress',
     'tensor',
@@ -46,6 +47,7 @@ export const arrows = {
   evaluate: ['errors', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'train', 'plot'],
   pipeline: [
     'errors',
+    'sequence',
     'files',
     'progress',
     'tensor',

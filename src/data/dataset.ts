@@ -161,19 +161,14 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     { source, place, copy }: Visit,
     options: EncodeOptions,
   ): Promise<Encoded<Examples[K]>> {
-    const { row, where, promptId } = await store.read(lists[source]!, place)
-    const encoded = await encodeRow(this.kind, row, options)
+    const stored = await store.read(lists[source]!, place)
+    const promptId = copy === 0 ? stored.promptId : `${stored.promptId}+${copy}`
+    const encoded = await encodeRow(this.kind, { ...stored, promptId }, options)
     if (encoded.kind === 'dropped') {
       const { reason, message } = encoded
-      store.drop({ where, reason, message }, lists[source]!, place)
-      return encoded
+      store.drop({ where: stored.where, reason, message }, lists[source]!, place)
     }
-    const example = {
-      where,
-      promptId: copy === 0 ? promptId : `${promptId}+${copy}`,
-      ...encoded.example,
-    } as unknown as Examples[K]
-    return { ...encoded, example }
+    return encoded
   }
 }
 

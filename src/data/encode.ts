@@ -1,4 +1,5 @@
-/** Rows as token ids: what a trainer computes with, cut or left out where they are too long. */
+/** Rows as sequences: what a trainer computes with, cut or left out where they are too long. */
+import { promptSequence, type Sequence, supervisedSequence, trainedCount, withAnswer } from '../sequence/index.js'
 import {
   type ChatMessage,
   ChatTemplateError,
@@ -13,7 +14,16 @@ import type { PreferenceRow } from './formats/preferences.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
 import type { DataOptions } from './options.js'
 import type { PromptRow } from './prompts.js'
-import type { ExampleKind, Examples } from './types.js'
+import type { StoredRow } from './row-store.js'
+import {
+  type ConversationExample,
+  type ExampleKind,
+  type Examples,
+  type LabelledExample,
+  type PreferenceExample,
+  type PromptExample,
+  sequencesOf,
+} from './types.js'
 
 /** What a row of each kind is before it is encoded. */
 export interface Rows {
@@ -39,10 +49,9 @@ export type Encoded<E> =
   | { readonly kind: 'example'; readonly example: E; readonly truncated: boolean }
   | { readonly kind: 'dropped'; readonly reason: string; readonly message: string }
 
-/** An example without what names it. */
-export type Content<K extends ExampleKind> = Omit<Examples[K], 'where' | 'promptId'>
-
-const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => Promise<Encoded<Content<K>>> } = {
+const encoders: {
+  [K in ExampleKind]: (stored: StoredRow<Rows[K]>, options: EncodeOptions) => Promise<Encoded<Examples[K]>>
+} = {
   conversations: encodeConversation,
   preferences: encodePreference,
   labelled: encodeLabelled,
@@ -52,11 +61,11 @@ const encoders: { [K in ExampleKind]: (row: Rows[K], options: EncodeOptions) => 
 /** A conversation that the template cannot render is a bad row that only a tokenizer could find. */
 export async function encodeRow<K extends ExampleKind>(
   kind: K,
-  row: Rows[K],
+  stored: StoredRow<Rows[K]>,
   options: EncodeOptions,
-): Promise<Encoded<Content<K>>> {
+): Promise<Encoded<Examples[K]>> {
   try {
-    return await encoders[kind](row, options)
+    return await encoders[kind](stored, options)
   } catch (error) {
     if (error instanceof ChatTemplateError) return dropped('template', error.message)
     throw error
@@ -64,77 +73,96 @@ export async function encodeRow<K extends ExampleKind>(
 }
 
 async function encodeConversation(
-  row: ConversationRow,
+  stored: StoredRow<ConversationRow>,
   options: EncodeOptions,
-): Promise<Encoded<Content<'conversations'>>> {
-  const { ids: whole, mask: wholeMask } = await maskedIds(row, options)
+): Promise<Encoded<ConversationExample>> {
+  const whole = await conversationSequence(stored, options)
+  const { length } = whole.ids
   const { maxLength = Number.POSITIVE_INFINITY, overlong = 'truncate' } = options
-  const truncated = whole.length > maxLength
-  if (truncated && overlong === 'drop') return tooLong(whole.length, maxLength)
-  const ids = truncated ? whole.slice(0, maxLength) : whole
-  const mask = truncated ? wholeMask.slice(0, maxLength) : wholeMask
-  if (options.trainOn === 'all') mask.fill(1)
-  mask[0] = 0
-  if (mask.includes(1)) return { kind: 'example', example: { ids, mask, truncated }, truncated }
-  if (!truncated) return dropped('nothing-to-train', 'it has no trained token')
-  return dropped('overlong', `${whole.length} tokens, and none of the first ${maxLength} is a trained token`)
+  const truncated = length > maxLength
+  if (truncated && overlong === 'drop') return tooLong(length, maxLength)
+  const ids = whole.ids.slice(0, maxLength)
+  const trained = options.trainOn === 'all' ? new Uint8Array(ids.length).fill(1) : whole.trained.slice(0, maxLength)
+  const sequence = supervisedSequence({ ...whole, ids, trained })
+  const { where } = stored
+  if (!truncated || trainedCount(sequence) > 0) return usable({ sequence, truncated, where }, truncated)
+  return dropped('overlong', `${length} tokens, and none of the first ${maxLength} is a trained token`)
 }
 
-async function maskedIds(row: ConversationRow, options: EncodeOptions): Promise<{ ids: Int32Array; mask: Uint8Array }> {
+async function conversationSequence(
+  { row, promptId }: StoredRow<ConversationRow>,
+  options: EncodeOptions,
+): Promise<Sequence> {
   const { tokenizer } = options
   if (row.form === 'messages') {
     const { ids, assistantMask } = await tokenizer.encodeConversation(
       row.messages,
       row.tools ? { tools: row.tools } : {},
     )
-    return { ids, mask: assistantMask }
+    return supervisedSequence({ ids, trained: assistantMask, promptId, row })
   }
   if (row.form === 'text') {
-    const ids = withEos(await tokenizer.encodePrompt(row.text), tokenizer)
-    return { ids, mask: new Uint8Array(ids.length).fill(1) }
+    const ids = await tokenizer.encodePrompt(row.text)
+    return answered(promptSequence({ ids: new Int32Array(0), promptId, row }), withEos(ids, tokenizer))
   }
-  const { prompt, answer } = await encodeAnswer(row.prompt, row.answer, options)
-  const ids = joined(prompt, answer)
-  return { ids, mask: new Uint8Array(ids.length).fill(1, prompt.length) }
+  const { prompt: ids, answer } = await encodeAnswer(row.prompt, row.answer, options)
+  return answered(promptSequence({ ids, promptId, row }), answer)
 }
 
-async function encodePreference(row: PreferenceRow, options: EncodeOptions): Promise<Encoded<Content<'preferences'>>> {
+async function encodePreference(
+  { row, promptId, where }: StoredRow<PreferenceRow>,
+  options: EncodeOptions,
+): Promise<Encoded<PreferenceExample>> {
   const [chosen, rejected] = await Promise.all([
     encodeAnswer(row.prompt, row.chosen, options),
     encodeAnswer(row.prompt, row.rejected, options),
   ])
-  const fitted = await fitBefore(Math.max(chosen.answer.length, rejected.answer.length), chosen, options)
+  const longest = Math.max(lengthOf(chosen.answer), lengthOf(rejected.answer))
+  const fitted = await fitBefore(longest, chosen, options)
   if (fitted.kind === 'dropped') return fitted
-  const { prompt, truncated } = fitted
+  const prompt = promptSequence({ ids: fitted.prompt, promptId, row })
   const example = {
-    chosen: joined(prompt, chosen.answer),
-    rejected: joined(prompt, rejected.answer),
-    promptLength: prompt.length,
+    chosen: answered(prompt, chosen.answer),
+    rejected: answered(prompt, rejected.answer),
     ...(row.margin === undefined ? {} : { margin: row.margin }),
+    where,
   }
-  return { kind: 'example', example, truncated }
+  return usable(example, fitted.truncated)
 }
 
-async function encodeLabelled(row: LabelledRow, options: EncodeOptions): Promise<Encoded<Content<'labelled'>>> {
+async function encodeLabelled(
+  { row, promptId, where }: StoredRow<LabelledRow>,
+  options: EncodeOptions,
+): Promise<Encoded<LabelledExample>> {
   const encoded = await encodeAnswer(row.prompt, row.answer, options)
-  const { answer } = encoded
-  const fitted = await fitBefore(answer.length, encoded, options)
+  const fitted = await fitBefore(lengthOf(encoded.answer), encoded, options)
   if (fitted.kind === 'dropped') return fitted
-  const { prompt, truncated } = fitted
-  const example = { ids: joined(prompt, answer), promptLength: prompt.length, desirable: row.desirable }
-  return { kind: 'example', example, truncated }
+  const sequence = answered(promptSequence({ ids: fitted.prompt, promptId, row }), encoded.answer)
+  return usable({ sequence, desirable: row.desirable, where }, fitted.truncated)
+}
+
+const answered = (prompt: Sequence, answer: readonly Int32Array[]): Sequence => answer.reduce(withAnswer, prompt)
+
+const lengthOf = (answer: readonly Int32Array[]): number => answer.reduce((sum, { length }) => sum + length, 0)
+
+function usable<E extends Examples[Exclude<ExampleKind, 'prompts'>]>(example: E, truncated: boolean): Encoded<E> {
+  return sequencesOf(example).every(sequence => trainedCount(sequence) > 0)
+    ? { kind: 'example', example, truncated }
+    : dropped('nothing-to-train', 'it has no trained token')
 }
 
 /** A prompt stays text or messages: whoever generates from it encodes it, and cuts it where it is to be cut. */
-async function encodePromptRow(row: PromptRow, options: EncodeOptions): Promise<Encoded<Content<'prompts'>>> {
+async function encodePromptRow(
+  { row, promptId, where }: StoredRow<PromptRow>,
+  options: EncodeOptions,
+): Promise<Encoded<PromptExample>> {
   const { tokenizer, maxLength, overlong = 'drop' } = options
   const prompt = asTurns(row.prompt, options)
   if (maxLength !== undefined && overlong === 'drop') {
     const { length } = await encodeTurns(prompt, tokenizer)
     if (length > maxLength) return tooLong(length, maxLength)
   }
-  const { where: _, ...rest } = row
-  return { kind: 'example', example: { ...rest, prompt }, truncated: false }
+  return { kind: 'example', example: { ...row, prompt, promptId, where }, truncated: false }
 }
 
 /** A text prompt is a user's turn where there is a template, behind the system prompt of the config. */
@@ -147,7 +175,8 @@ interface EncodedAnswer {
   /** What the prompt's ids were made of. */
   readonly turns: Prompt
   readonly prompt: Int32Array
-  readonly answer: Int32Array
+  /** In parts: what is said, and what ends it. */
+  readonly answer: readonly Int32Array[]
 }
 
 async function encodeAnswer(prompt: Prompt, answer: Answer, options: EncodeOptions): Promise<EncodedAnswer> {
@@ -162,12 +191,12 @@ async function encodeAnswer(prompt: Prompt, answer: Answer, options: EncodeOptio
   const said: readonly ChatMessage[] = typeof answer === 'string' ? [{ role: 'assistant', content: answer }] : answer
   const encoded = await tokenizer.encodeAnswer(messages, said)
   const { prompt: before, answer: turn, tail } = encoded
-  return { turns: messages, prompt: before, answer: answerEnd === 'template' ? joined(turn, tail) : turn }
+  return { turns: messages, prompt: before, answer: answerEnd === 'template' ? [turn, tail] : [turn] }
 }
 
 /** A model has to learn to stop. */
-function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array {
-  return eosId === undefined || ids.at(-1) === eosId ? ids : joined(ids, Int32Array.of(eosId))
+function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array[] {
+  return eosId === undefined || ids.at(-1) === eosId ? [ids] : [ids, Int32Array.of(eosId)]
 }
 
 /** A prompt that leaves room for its answer. Answers are never cut: their end is what they are judged by. */
@@ -189,10 +218,3 @@ const dropped = (reason: string, message: string) => ({ kind: 'dropped' as const
 
 const tooLong = (length: number, maxLength: number) =>
   dropped('overlong', `${length} tokens, more than maxLength (${maxLength})`)
-
-function joined(first: Int32Array, second: Int32Array): Int32Array {
-  const whole = new Int32Array(first.length + second.length)
-  whole.set(first)
-  whole.set(second, first.length)
-  return whole
-}

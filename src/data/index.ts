@@ -28,19 +28,20 @@ export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'
-export type {
-  ConversationExample,
-  DataCursor,
-  DataFileReport,
-  DataReport,
-  Dataset,
-  ExampleCounts,
-  ExampleKind,
-  ExampleSet,
-  ExampleStream,
-  Examples,
-  LabelledExample,
-  PreferenceExample,
-  PromptExample,
-  SkippedRow,
+export {
+  type ConversationExample,
+  type DataCursor,
+  type DataFileReport,
+  type DataReport,
+  type Dataset,
+  type ExampleCounts,
+  type ExampleKind,
+  type ExampleSet,
+  type ExampleStream,
+  type Examples,
+  type LabelledExample,
+  type PreferenceExample,
+  type PromptExample,
+  type SkippedRow,
+  sequencesOf,
 } from './types.js'

@@ -125,14 +125,15 @@ interface Looked {
 
 async function lookAt<K extends ExampleKind>(
   kind: K,
-  { row, where }: StoredRow<Rows[K]>,
+  stored: StoredRow<Rows[K]>,
   { tokenizer, ...options }: InspectOptions,
 ): Promise<Looked | { reason: string; message: string }> {
+  const { row, where } = stored
   if (!tokenizer) {
     const rendered = renderRow(kind, row, options)
     return { length: rendered.length, render: () => ({ where, ...rendered }) }
   }
-  const encoded = await encodeRow(kind, row, { ...options, tokenizer })
+  const encoded = await encodeRow(kind, stored, { ...options, tokenizer })
   if (encoded.kind === 'dropped') return { reason: encoded.reason, message: encoded.message }
   const rendering = renderExample(kind, encoded.example, tokenizer)
   return { length: await rendering.length(), render: async () => ({ where, ...(await rendering.render()) }) }

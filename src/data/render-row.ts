@@ -1,10 +1,11 @@
 /** Rows as text for people, with what is trained told from what is not. */
+import { firstTrained, type Sequence } from '../sequence/index.js'
 import type { ChatMessage, Tokenizer } from '../text/index.js'
-import type { Content, Rows } from './encode.js'
+import type { Rows } from './encode.js'
 import { isAssistant, messageText } from './formats/messages.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
 import type { DataOptions } from './options.js'
-import type { ExampleKind } from './types.js'
+import type { ExampleKind, Examples } from './types.js'
 
 export interface RenderedPart {
   readonly text: string
@@ -97,32 +98,25 @@ export interface ExampleRendering {
 
 export function renderExample<K extends ExampleKind>(
   kind: K,
-  example: Content<K>,
+  example: Examples[K],
   tokenizer: Tokenizer,
 ): ExampleRendering {
-  const rendering = exampleRenderings[kind] as (example: Content<K>, tokenizer: Tokenizer) => ExampleRendering
+  const rendering = exampleRenderings[kind] as (example: Examples[K], tokenizer: Tokenizer) => ExampleRendering
   return rendering(example, tokenizer)
 }
 
 const exampleRenderings: {
-  [K in ExampleKind]: (example: Content<K>, tokenizer: Tokenizer) => ExampleRendering
+  [K in ExampleKind]: (example: Examples[K], tokenizer: Tokenizer) => ExampleRendering
 } = {
-  conversations: ({ ids, mask }, tokenizer) =>
-    tokenRendering(ids.length, async () => [{ title: '', parts: await maskedParts(ids, mask, tokenizer) }]),
-  preferences: ({ chosen, rejected, promptLength }, tokenizer) =>
-    tokenRendering(Math.max(chosen.length, rejected.length), async () => [
-      { title: 'prompt', parts: await tokenParts(chosen.subarray(0, promptLength), 'prompt', tokenizer) },
-      { title: 'chosen', parts: await tokenParts(chosen.subarray(promptLength), 'trained', tokenizer) },
-      { title: 'rejected', parts: await tokenParts(rejected.subarray(promptLength), 'trained', tokenizer) },
+  conversations: ({ sequence }, tokenizer) =>
+    tokenRendering([sequence], async () => [{ title: '', parts: await maskedParts(sequence, tokenizer) }]),
+  preferences: ({ chosen, rejected }, tokenizer) =>
+    tokenRendering([chosen, rejected], async () => [
+      ...(await answerSections(chosen, 'chosen', tokenizer)),
+      ...(await answerSections(rejected, 'rejected', tokenizer)).slice(1),
     ]),
-  labelled: ({ ids, promptLength, desirable }, tokenizer) =>
-    tokenRendering(ids.length, async () => [
-      { title: 'prompt', parts: await tokenParts(ids.subarray(0, promptLength), 'prompt', tokenizer) },
-      {
-        title: desirable ? 'desirable' : 'undesirable',
-        parts: await tokenParts(ids.subarray(promptLength), 'trained', tokenizer),
-      },
-    ]),
+  labelled: ({ sequence, desirable }, tokenizer) =>
+    tokenRendering([sequence], () => answerSections(sequence, desirable ? 'desirable' : 'undesirable', tokenizer)),
   prompts: (example, tokenizer) => {
     const { prompt } = example
     const text = typeof prompt === 'string' ? prompt : tokenizer.renderChat(prompt, { addGenerationPrompt: true })
@@ -139,21 +133,31 @@ const exampleRenderings: {
   },
 }
 
-function tokenRendering(length: number, sections: () => Promise<RenderedSection[]>): ExampleRendering {
+function tokenRendering(sequences: readonly Sequence[], sections: () => Promise<RenderedSection[]>): ExampleRendering {
+  const length = Math.max(...sequences.map(({ ids }) => ids.length))
   return { length: async () => length, render: async () => ({ sections: await sections(), length }) }
 }
 
-async function tokenParts(ids: Int32Array, what: 'prompt' | 'trained', tokenizer: Tokenizer): Promise<RenderedPart[]> {
-  return [{ text: await tokenizer.decode(ids), trained: what === 'trained' }]
+/** The prompt, and the answer, which is trained. */
+async function answerSections(sequence: Sequence, title: string, tokenizer: Tokenizer): Promise<RenderedSection[]> {
+  const { ids } = sequence
+  const first = firstTrained(sequence)
+  const [prompt, answer] = await Promise.all(
+    [ids.subarray(0, first), ids.subarray(first)].map(part => tokenizer.decode(part)),
+  )
+  return [
+    { title: 'prompt', parts: [{ text: prompt!, trained: false }] },
+    { title, parts: [{ text: answer!, trained: true }] },
+  ]
 }
 
 /** Runs of tokens that are trained, and of those that are not. */
-async function maskedParts(ids: Int32Array, mask: Uint8Array, tokenizer: Tokenizer): Promise<RenderedPart[]> {
+async function maskedParts({ ids, trained }: Sequence, tokenizer: Tokenizer): Promise<RenderedPart[]> {
   const parts: RenderedPart[] = []
   for (let from = 0; from < ids.length; ) {
     let to = from + 1
-    while (to < ids.length && mask[to] === mask[from]) to++
-    parts.push({ text: await tokenizer.decode(ids.subarray(from, to)), trained: mask[from] === 1 })
+    while (to < ids.length && trained[to] === trained[from]) to++
+    parts.push({ text: await tokenizer.decode(ids.subarray(from, to)), trained: trained[from] === 1 })
     from = to
   }
   return parts

@@ -28,6 +28,7 @@ export interface RowStoreOptions extends Pick<DataOptions, 'promptTemplate' | 's
 export interface StoredRow<T> {
   readonly row: T
   readonly where: string
+  /** Names the row for good. */
   readonly promptId: string
 }
 

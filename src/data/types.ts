@@ -1,37 +1,36 @@
-/** What trainers get of a dataset: examples in token ids, in an order that a seed decides, from any place of it. */
+/** What trainers get of a dataset: examples as sequences, in an order that a seed decides, from any place of it. */
+import type { Sequence } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { PromptRow } from './prompts.js'
 
 /** What a row of data is for. */
 export type ExampleKind = 'conversations' | 'preferences' | 'labelled' | 'prompts'
 
+/**
+ * The sequences of an example are named by its row: a hash of it, with `#2` where the row is there a second time, and the number of
+ * the pair where a row has several.
+ */
 interface Located {
   /** File and line. */
   readonly where: string
-  /** Stable: a hash of the row, with `#2` where the row is there a second time, and the number of the pair where a row has several. */
-  readonly promptId: string
 }
 
 export interface ConversationExample extends Located {
-  readonly ids: Int32Array
-  /** One where the token is trained. As long as `ids`; the first is never trained, for nothing predicts it. */
-  readonly mask: Uint8Array
+  readonly sequence: Sequence
   /** Its end was cut off. */
   readonly truncated: boolean
 }
 
+/** Two answers to one prompt, with which both begin. The answers are trained. */
 export interface PreferenceExample extends Located {
-  readonly chosen: Int32Array
-  readonly rejected: Int32Array
-  /** Tokens of the prompt, with which both begin. */
-  readonly promptLength: number
+  readonly chosen: Sequence
+  readonly rejected: Sequence
   readonly margin?: number
 }
 
 export interface LabelledExample extends Located {
-  readonly ids: Int32Array
-  /** Tokens of the prompt, with which `ids` begin. */
-  readonly promptLength: number
+  /** A prompt and its answer, which is trained. */
+  readonly sequence: Sequence
   readonly desirable: boolean
 }
 
@@ -127,4 +126,9 @@ export interface Dataset<K extends ExampleKind> {
   /** Undefined where nothing is held out. */
   validation(tokenizer: Tokenizer): ExampleSet<Examples[K]> | undefined
   close(): Promise<void>
+}
+
+/** What a model reads of an example: its sequence, or the chosen answer of a pair and then the rejected one. */
+export function sequencesOf(example: Examples[Exclude<ExampleKind, 'prompts'>]): readonly Sequence[] {
+  return 'sequence' in example ? [example.sequence] : [example.chosen, example.rejected]
 }

@@ -162,7 +162,6 @@ export {
   type SftSample,
   type SftTotals,
   sftLoss,
-  sftTotals,
 } from './losses/sft.js'
 export {
   explainedVariance,

@@ -48,7 +48,7 @@ export class SampleLog {
       ...{ device, maxNewTokens, temperature: 0, seed, signal },
       chatTemplate: templateOf(config),
     })
-    const sequences = answers.map(({ ids }) => ids)
+    const sequences = answers.map(({ sequence }) => sequence)
     const scores = rewardModel && (await scoreSamples(rewardModel, sequences, { device: rewardDevice(config), signal }))
     const samples = answers.map(({ sample }, i) => (scores ? { ...sample, reward: scores[i]! } : sample))
     await writeSamples(saveDir, name, samples)

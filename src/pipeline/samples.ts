@@ -1,11 +1,12 @@
 /** Answers to the same few prompts, before and after each stage: what training did, in words. */
 
 import { join } from 'node:path'
-import { dataOptionsSchema, type Examples, openDataset } from '../data/index.js'
+import { dataOptionsSchema, type Examples, openDataset, sequencesOf } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
 import { LocalModel } from '../model/index.js'
 import { openEngine } from '../rollout/index.js'
+import { firstTrained, promptSequence, type Sequence, withSampled } from '../sequence/index.js'
 import { resolveDevice } from '../tensor/index.js'
 import { fitPrompt, type TextPrompt, type Tokenizer } from '../text/index.js'
 import type { TrainingPlan } from '../train/index.js'
@@ -35,7 +36,7 @@ export async function generateSamples(
   directory: string,
   prompts: readonly TextPrompt[],
   options: GenerateOptions,
-): Promise<{ sample: GeneratedSample; ids: Int32Array }[]> {
+): Promise<{ sample: GeneratedSample; sequence: Sequence }[]> {
   const { device, chatTemplate, maxNewTokens, temperature, seed, signal } = options
   const opened = await openEngine(directory, { device: resolveDevice(device), chatTemplate, signal })
   const { engine, tokenizer } = opened
@@ -53,14 +54,14 @@ export async function generateSamples(
       promptIds: ids,
       sampling: { seed, maxNewTokens, temperature },
     }))
-    const answers: { sample: GeneratedSample; ids: Int32Array }[] = []
+    const answers: { sample: GeneratedSample; sequence: Sequence }[] = []
     for await (const outcome of engine.generate(requests, { signal })) {
       if (outcome.kind !== 'completed') throw new InputError(`${directory}: ${outcome.message}`)
       const { promptIds, responseIds } = outcome
       const response = await tokenizer.decode(responseIds, { skipSpecialTokens: true })
-      const ids = Int32Array.from([...promptIds, ...responseIds])
       const place = Number(outcome.requestId)
-      answers[place] = { sample: { prompt: prompts[place]!, response }, ids }
+      const prompt = promptSequence({ ids: promptIds, promptId: outcome.requestId, row: {} })
+      answers[place] = { sample: { prompt: prompts[place]!, response }, sequence: withSampled(prompt, responseIds) }
     }
     // What it cut short is no answer of the model.
     signal.throwIfAborted()
@@ -73,13 +74,13 @@ export async function generateSamples(
 /** Scores of whole sequences by a reward model that reads the same ids. */
 export async function scoreSamples(
   rewardModel: string,
-  sequences: readonly Int32Array[],
+  sequences: readonly Sequence[],
   { device, signal }: Pick<GenerateOptions, 'device' | 'signal'>,
 ): Promise<number[]> {
   const model = await LocalModel.load(rewardModel, { role: 'reward', device: resolveDevice(device), signal })
   try {
     const scores = await model.score(
-      sequences.map(ids => ids.slice(-model.maxLength)),
+      sequences.map(({ ids }) => ids.slice(-model.maxLength)),
       { signal },
     )
     return scores.map(({ score }) => score)
@@ -111,9 +112,8 @@ type AnyExample = Examples[keyof Examples]
 /** What is answered in an example of any kind. */
 async function promptIn(example: AnyExample, tokenizer: Tokenizer): Promise<TextPrompt> {
   if ('prompt' in example) return example.prompt
-  const ids = 'chosen' in example ? example.chosen : example.ids
-  const length = 'promptLength' in example ? example.promptLength : example.mask.indexOf(1)
-  return tokenizer.decode(ids.subarray(0, length))
+  const [sequence] = sequencesOf(example) as [Sequence]
+  return tokenizer.decode(sequence.ids.subarray(0, firstTrained(sequence)))
 }
 
 export async function writeSamples(saveDir: string, name: string, samples: readonly GeneratedSample[]): Promise<void> {

@@ -65,6 +65,11 @@ export function withSampled<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequ
   return append(sequence, ids, origins.sampled, 1)
 }
 
+/** The sequence with tokens of the data set that are trained, such as the answer of a row. */
+export function withAnswer<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequence<Row> {
+  return append(sequence, ids, origins.prompt, 1)
+}
+
 /** The sequence with tokens that the policy reads and did not write, such as the result of a tool. They are not trained. */
 export function withObservation<Row>(sequence: Sequence<Row>, ids: Int32Array): Sequence<Row> {
   return append(sequence, ids, origins.observation, 0)
@@ -96,6 +101,12 @@ export function promptIds(sequence: Pick<Sequence, 'ids' | 'origin'>): Int32Arra
 /** All tokens after the prompt, observations included. */
 export function responseIds(sequence: Pick<Sequence, 'ids' | 'origin'>): Int32Array {
   return sequence.ids.subarray(promptLength(sequence))
+}
+
+/** Tokens before the first that is trained: the prompt of a row of a data set. */
+export function firstTrained({ trained }: Pick<Sequence, 'trained'>): number {
+  const first = trained.indexOf(1)
+  return first === -1 ? trained.length : first
 }
 
 export function trainedCount({ trained }: Pick<Sequence, 'trained'>): number {

@@ -9,6 +9,7 @@ import { FastExperienceMaker } from '../../src/experience/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
+import { firstTrained } from '../../src/sequence/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { base, folder, fresh, jsonl, modelDirectory, pipelineOf } from '../support/pipeline.js'
 
@@ -109,7 +110,7 @@ const verbs: Record<string, Ask> = {
     const rows = jsonl('completions', [{ prompt: question, completion: '2' }])
     const dataset = await openDataset('conversations', rows, options)
     const [example] = await dataset.train(tokenizer).take(1)
-    asked.push([...example!.ids.subarray(0, example!.mask.indexOf(1))])
+    asked.push([...example!.sequence.ids.subarray(0, firstTrained(example!.sequence))])
     await dataset.close()
   },
   dpo: async ({ model, chatTemplate }) => {
@@ -118,7 +119,7 @@ const verbs: Record<string, Ask> = {
     const rows = jsonl('preferences', [{ prompt: question, chosen: '2', rejected: '3' }])
     const dataset = await openDataset('preferences', rows, options)
     const [example] = await dataset.train(tokenizer).take(1)
-    asked.push([...example!.chosen.subarray(0, example!.promptLength)])
+    asked.push([...example!.chosen.ids.subarray(0, firstTrained(example!.chosen))])
     await dataset.close()
   },
 }

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { SkippedRow } from '../../src/data/index.js'
+import type { ConversationExample, SkippedRow } from '../../src/data/index.js'
 import { dataFolder, epochOf, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ text: `row ${from + i}` }))
-const texts = (examples: readonly { ids: Int32Array }[]) =>
-  Promise.all(examples.map(({ ids }) => tokenizer.decode(ids, { skipSpecialTokens: true })))
+const texts = (examples: readonly ConversationExample[]) =>
+  Promise.all(examples.map(({ sequence }) => tokenizer.decode(sequence.ids, { skipSpecialTokens: true })))
 
 describe('the order of a dataset', () => {
   it('has every row once in an epoch, another order in the next, and the same for the same seed', async () => {
@@ -68,7 +68,7 @@ describe('the order of a dataset', () => {
       const counted = new Map<string, number>()
       for (const text of await texts(epoch)) counted.set(text, (counted.get(text) ?? 0) + 1)
       expect(rows(10).map(({ text }) => counted.get(text))).toEqual(new Array(10).fill(2))
-      expect(new Set(epoch.map(({ promptId }) => promptId)).size).toBe(30)
+      expect(new Set(epoch.map(({ sequence }) => sequence.promptId)).size).toBe(30)
     }
     const seen = (await texts(epochs.flat())).filter(text => Number(text.slice(4)) >= 100)
     expect(seen.sort()).toEqual(
@@ -111,7 +111,7 @@ describe('names of rows', () => {
       { id: 1, text: 'a' },
     ])
     const dataset = await open('conversations', 'names.jsonl', { shuffle: false })
-    const ids = (await epochOf(dataset.train(tokenizer))).map(({ promptId }) => promptId)
+    const ids = (await epochOf(dataset.train(tokenizer))).map(({ sequence }) => sequence.promptId)
     expect(ids).toEqual([ids[0], expect.not.stringContaining(ids[0]!), `${ids[0]}#2`, `${ids[0]}#3`])
     expect(dataset.report.repeated).toBe(2)
     jsonl('moved.jsonl', [
@@ -119,7 +119,7 @@ describe('names of rows', () => {
       { text: 'a', id: 1 },
     ])
     const moved = await open('conversations', 'moved.jsonl', { shuffle: false })
-    expect((await epochOf(moved.train(tokenizer))).map(({ promptId }) => promptId)).toEqual([ids[1], ids[0]])
+    expect((await epochOf(moved.train(tokenizer))).map(({ sequence }) => sequence.promptId)).toEqual([ids[1], ids[0]])
   })
 })
 

@@ -3,10 +3,13 @@ import { gzipSync } from 'node:zlib'
 import { parquetWriteFile } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import type { ExampleKind, Examples, OpenDatasetOptions } from '../../src/data/index.js'
+import { firstTrained, type Sequence } from '../../src/sequence/index.js'
 import { dataFolder, epochOf, plainTokenizer, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
-const decode = (ids: Int32Array) => tokenizer.decode(ids)
+const decode = ({ ids }: Sequence) => tokenizer.decode(ids)
+const promptOf = (sequence: Sequence) => sequence.ids.subarray(0, firstTrained(sequence))
+const answerOf = (sequence: Sequence) => tokenizer.decode(sequence.ids.subarray(firstTrained(sequence)))
 
 let count = 0
 /** The examples of rows, in their order. */
@@ -21,11 +24,11 @@ async function examplesOf<K extends ExampleKind>(
 }
 
 /** What is trained of a conversation, with `|` between what is not next to each other. */
-async function trained({ ids, mask }: { ids: Int32Array; mask: Uint8Array }): Promise<string> {
+async function trained({ sequence: { ids, trained } }: Examples['conversations']): Promise<string> {
   const runs: number[][] = []
   for (const [i, id] of ids.entries()) {
-    if (mask[i] === 0) continue
-    if (mask[i - 1] === 1) runs.at(-1)!.push(id)
+    if (trained[i] === 0) continue
+    if (trained[i - 1] === 1) runs.at(-1)!.push(id)
     else runs.push([id])
   }
   return (await Promise.all(runs.map(run => tokenizer.decode(run)))).join('|')
@@ -53,9 +56,9 @@ describe('conversations', () => {
     ['instruction and output', { instruction: 'Hi', input: '', output: 'Yo' }, chat],
   ])('are %s: only what the assistant says is trained, with the end of its turn', async (_, row, text) => {
     const [example] = await examplesOf('conversations', [row])
-    expect(await decode(example!.ids)).toBe(text)
+    expect(await decode(example!.sequence)).toBe(text)
     expect(await trained(example!)).toBe('Yo<|im_end|>')
-    expect(example!.mask).toHaveLength(example!.ids.length)
+    expect(example!.sequence.trained).toHaveLength(example!.sequence.ids.length)
   })
 
   it('of several turns train every answer of messages, and the completion alone where there is one', async () => {
@@ -70,15 +73,15 @@ describe('conversations', () => {
 
   it('keep what an instruction is about', async () => {
     const [example] = await examplesOf('conversations', [{ instruction: 'Add', input: '1 2', output: '3' }])
-    expect(await decode(example!.ids)).toContain('user\nAdd\n\n1 2<|im_end|>')
+    expect(await decode(example!.sequence)).toContain('user\nAdd\n\n1 2<|im_end|>')
   })
 
   it('of plain text are trained whole but for the first token, which nothing predicts', async () => {
     const [example] = await examplesOf('conversations', [{ text: 'some plain text' }])
-    expect(await decode(example!.ids)).toBe('some plain text<|im_end|>')
-    expect([...example!.mask]).toEqual([0, ...new Array(example!.ids.length - 1).fill(1)])
+    expect(await decode(example!.sequence)).toBe('some plain text<|im_end|>')
+    expect([...example!.sequence.trained]).toEqual([0, ...new Array(example!.sequence.ids.length - 1).fill(1)])
     const [all] = await examplesOf('conversations', [{ messages }], { trainOn: 'all' })
-    expect([...all!.mask]).toEqual([0, ...new Array(all!.ids.length - 1).fill(1)])
+    expect([...all!.sequence.trained]).toEqual([0, ...new Array(all!.sequence.ids.length - 1).fill(1)])
   })
 
   it('take a system prompt where they have none, a template for prompts, and columns by other names', async () => {
@@ -91,10 +94,10 @@ describe('conversations', () => {
       ],
       { ...options, columns: { prompt: 'q', completion: 'a.text' } },
     )
-    expect(await decode(first!.ids)).toBe(
+    expect(await decode(first!.sequence)).toBe(
       '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nQ maths: Hi {x}<|im_end|>\n<|im_start|>assistant\nYo<|im_end|>',
     )
-    expect(await decode(second!.ids)).toMatch(
+    expect(await decode(second!.sequence)).toMatch(
       /^<\|im_start\|>system\nOwn\.<\|im_end\|>\n<\|im_start\|>user\nQ x: Hi \{x\}</,
     )
     const missing = examplesOf('conversations', [{ prompt: 'Hi', completion: 'Yo' }], {
@@ -111,7 +114,7 @@ describe('conversations', () => {
     const path = jsonl('long.jsonl', rows)
     const cut = (await open('conversations', path, { maxLength: 20 })).train(tokenizer)
     const examples = await epochOf(cut)
-    expect(examples.map(({ ids }) => ids.length).sort()).toEqual([16, 20])
+    expect(examples.map(({ sequence }) => sequence.ids.length).sort()).toEqual([16, 20])
     expect(examples.map(({ truncated }) => truncated).sort()).toEqual([false, true])
     expect(cut.counts).toEqual({ truncated: 1, dropped: {} })
     const skipped: string[] = []
@@ -200,8 +203,8 @@ describe('conversations', () => {
     )
     const texts = await open('conversations', jsonl('texts.jsonl', [{ prompt: 'ab', completion: 'ba' }]))
     const [example] = await texts.train(plainTokenizer).take(1)
-    expect(example!.ids.length).toBeGreaterThan(2)
-    expect(example!.mask[0]).toBe(0)
+    expect(example!.sequence.ids.length).toBeGreaterThan(2)
+    expect(example!.sequence.trained[0]).toBe(0)
   })
 })
 
@@ -220,30 +223,30 @@ describe('preferences', () => {
   ])('are %s', async (_, row) => {
     const examples = await examplesOf('preferences', [row])
     expect(examples).toHaveLength(1)
-    const [{ chosen, rejected, promptLength }] = examples as [Examples['preferences']]
+    const [{ chosen, rejected }] = examples as [Examples['preferences']]
     expect(await decode(chosen)).toBe(chat)
     expect(await decode(rejected)).toBe(bad)
-    expect(await decode(chosen.subarray(promptLength))).toBe('Yo<|im_end|>')
-    expect(chosen.subarray(0, promptLength)).toEqual(rejected.subarray(0, promptLength))
+    expect(await answerOf(chosen)).toBe('Yo<|im_end|>')
+    expect(promptOf(chosen)).toEqual(promptOf(rejected))
   })
 
   it('for a reward model have answers with all that the template writes after them, within maxLength', async () => {
     const path = jsonl('reward.jsonl', [{ prompt: 'Hi', chosen: 'Yo', rejected: 'No' }])
     const read = async (options: object) => epochOf((await open('preferences', path, options)).train(tokenizer))
-    const [{ chosen, promptLength }] = (await read({ answerEnd: 'template' })) as [Examples['preferences']]
-    expect(await decode(chosen.subarray(promptLength))).toBe('Yo<|im_end|>\n')
-    expect(chosen).toEqual(await tokenizer.encodeChat([user, says('Yo')]))
-    expect(await read({ answerEnd: 'turn', maxLength: chosen.length - 1 })).toHaveLength(1)
-    await expect(read({ answerEnd: 'template', maxLength: chosen.length - 1 })).rejects.toThrow('overlong')
+    const [{ chosen }] = (await read({ answerEnd: 'template' })) as [Examples['preferences']]
+    expect(await answerOf(chosen)).toBe('Yo<|im_end|>\n')
+    expect(chosen.ids).toEqual(await tokenizer.encodeChat([user, says('Yo')]))
+    expect(await read({ answerEnd: 'turn', maxLength: chosen.ids.length - 1 })).toHaveLength(1)
+    await expect(read({ answerEnd: 'template', maxLength: chosen.ids.length - 1 })).rejects.toThrow('overlong')
   })
 
   it('of several answers are every pair of which one is better', async () => {
     const row = { prompt: 'Hi', responses: ['a', 'b', 'c', 'd'], scores: [1, 3, 2, 2] }
     const examples = await examplesOf('preferences', [row, { prompt: 'Hi', chosen: 'x', rejected: 'y', margin: 2 }])
     const pairs = await Promise.all(
-      examples.map(async ({ chosen, rejected, promptLength }) => [
-        (await decode(chosen.subarray(promptLength))).replace('<|im_end|>', ''),
-        (await decode(rejected.subarray(promptLength))).replace('<|im_end|>', ''),
+      examples.map(async ({ chosen, rejected }) => [
+        (await answerOf(chosen)).replace('<|im_end|>', ''),
+        (await answerOf(rejected)).replace('<|im_end|>', ''),
       ]),
     )
     expect(pairs).toEqual([
@@ -255,17 +258,17 @@ describe('preferences', () => {
       ['x', 'y'],
     ])
     expect(examples.at(-1)!.margin).toBe(2)
-    expect(new Set(examples.map(({ promptId }) => promptId)).size).toBe(6)
+    expect(new Set(examples.map(({ chosen }) => chosen.promptId)).size).toBe(6)
   })
 
   it('in transcripts of several turns part where they differ', async () => {
     const start = '\n\nHuman: Hi\n\nAssistant: Yo\n\nHuman: And?\n\nAssistant:'
     const [example] = await examplesOf('preferences', [{ chosen: `${start} Good`, rejected: `${start} Bad` }])
-    expect(await decode(example!.chosen.subarray(example!.promptLength))).toBe('Good<|im_end|>')
+    expect(await answerOf(example!.chosen)).toBe('Good<|im_end|>')
     const [early] = await examplesOf('preferences', [
       { chosen: `${start} Good`, rejected: '\n\nHuman: Hi\n\nAssistant: Go away' },
     ])
-    expect(await decode(early!.rejected.subarray(early!.promptLength))).toBe('Go away<|im_end|>')
+    expect(await answerOf(early!.rejected)).toBe('Go away<|im_end|>')
   })
 
   it('that are too long are dropped, or lose the beginning of their prompt', async () => {
@@ -278,8 +281,8 @@ describe('preferences', () => {
       tokenizer,
     )
     const [example] = await epochOf(cut)
-    expect(example!.chosen).toHaveLength(20)
-    expect(await decode(example!.chosen.subarray(example!.promptLength))).toBe('Yo<|im_end|>')
+    expect(example!.chosen.ids).toHaveLength(20)
+    expect(await answerOf(example!.chosen)).toBe('Yo<|im_end|>')
     expect(await decode(example!.chosen)).toMatch(/word <\|im_end\|>\n<\|im_start\|>assistant\nYo/)
   })
 
@@ -343,12 +346,11 @@ describe('labelled answers', () => {
       { messages, desirable: true },
       { prompt: 'Hi', chosen: 'Yo', rejected: 'No' },
     ])
-    expect(await Promise.all(examples.map(({ ids }) => decode(ids)))).toEqual(
+    expect(await Promise.all(examples.map(({ sequence }) => decode(sequence)))).toEqual(
       ['Yo', 'No', 'Yo', 'Yo', 'No'].map(answer => chat.replace('Yo', answer)),
     )
     expect(examples.map(({ desirable }) => desirable)).toEqual([true, false, true, true, false])
-    for (const { ids, promptLength } of examples)
-      expect(await decode(ids.subarray(promptLength))).toMatch(/^(Yo|No)<\|im_end\|>$/)
+    for (const { sequence } of examples) expect(await answerOf(sequence)).toMatch(/^(Yo|No)<\|im_end\|>$/)
   })
 
   it.each<[string, unknown, string]>([
@@ -502,7 +504,9 @@ describe('the same rows', () => {
     const all = []
     for (const name of ['typed.jsonl', 'typed.csv', 'typed.parquet', 'nested.parquet']) {
       const stream = (await open('labelled', name, { shuffle: false })).train(tokenizer)
-      all.push((await epochOf(stream)).map(({ where: _, promptId: _id, ...example }) => example))
+      all.push(
+        (await epochOf(stream)).map(({ sequence: { ids, trained }, desirable }) => ({ ids, trained, desirable })),
+      )
     }
     for (const examples of all) expect(examples).toEqual(all[0])
   })

@@ -22,9 +22,9 @@ test('rows of {"conversations": [...]} are conversations, in roles and in ShareG
   const examples = await dataset.train(tokenizer).take(3)
   await dataset.close()
   const trained = await Promise.all(
-    examples.map(({ ids, mask }) =>
+    examples.map(({ sequence: { ids, trained } }) =>
       tokenizer.decode(
-        ids.filter((_, i) => mask[i] === 1),
+        ids.filter((_, i) => trained[i] === 1),
         { skipSpecialTokens: true },
       ),
     ),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ktoTotals, type LossName, sftTotals, tokenTotals } from '../../src/maths/index.js'
+import { ktoTotals, type LossName, tokenTotals } from '../../src/maths/index.js'
 
 /** One recorded call of a loss and what an independent implementation, with automatic derivatives, found in float64. */
 export interface GoldenCase {
@@ -116,16 +116,25 @@ const readers: Readonly<Record<string, (recorded: Recorded) => GoldenCase>> = {
     value: recorded.value,
     gradients: gradient(recorded, { logprobs: 'gradLogprobs', entropies: 'gradEntropies' }),
   }),
-  sftLosses: recorded => ({
-    name: 'sft',
-    call: {
-      samples: rows(recorded, ['logprobs', 'mask']),
-      totals: sftTotals(recorded.mask as boolean[][]),
-      options: {},
-    },
-    value: recorded.value,
-    gradients: gradient(recorded, { logprobs: 'gradLogprobs' }),
-  }),
+  sftLosses: recorded => {
+    // Recorded over all tokens of a sequence; the loss sees the trained ones, of sequences that have any.
+    const mask = recorded.mask as boolean[][]
+    const trained = (field: string) =>
+      (recorded[field] as number[][])
+        .map((row, i) => row.filter((_, t) => mask[i]![t]))
+        .filter(({ length }) => length > 0)
+    const logprobs = trained('logprobs')
+    return {
+      name: 'sft',
+      call: {
+        samples: rows({ ...recorded, logprobs }, ['logprobs']),
+        totals: tokenTotals(logprobs.map(row => row.length)),
+        options: {},
+      },
+      value: recorded.value,
+      gradients: { logprobs: trained('gradLogprobs') },
+    }
+  },
 }
 
 /** A list of losses that has no reader is an error, not a list left out. */

@@ -6,7 +6,6 @@ import {
   type LossName,
   losses,
   policyLossNames,
-  sftTotals,
   tokenTotals,
 } from '../../src/maths/index.js'
 
@@ -146,11 +145,8 @@ const makers: Readonly<Record<LossKind, (draw: Draw, name: LossName) => Call>> =
     }
   },
   sft: draw => {
-    const samples = draw.samples(length => ({
-      logprobs: draw.array(length, () => draw.number(-3, 0)),
-      mask: Uint8Array.from({ length }, () => draw.int(0, 1)),
-    }))
-    return { samples, totals: sftTotals(samples.map(({ mask }) => mask as Uint8Array)), options: {} }
+    const samples = draw.samples(length => ({ logprobs: draw.array(length, () => draw.number(-3, 0)) }))
+    return { samples, totals: tokenTotals(lengthsOf(samples, 'logprobs')), options: {} }
   },
   objective: draw => {
     const loss = draw.oneOf(policyLossNames)

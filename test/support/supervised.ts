@@ -8,10 +8,10 @@ import { type Report, silentReport } from '../../src/progress/index.js'
 import { Run } from '../../src/run/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { optimizerSchema } from '../../src/train/config/common.js'
-import type { TrainingRow } from '../../src/train/run/errors.js'
 import type { JobOptions } from '../../src/train/run/job.js'
 import type { TrainProgress } from '../../src/train/run/progress.js'
 import { EpochTraining, type EpochTrainingOptions } from '../../src/train/supervised/epoch-training.js'
+import { promptIdOf, type SupervisedExample } from '../../src/train/supervised/example-digest.js'
 import { atEnd } from './at-end.js'
 
 export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
@@ -97,10 +97,10 @@ export const stoppingReport = (seen: (text: string) => unknown): Report => ({
 
 const silent: TrainProgress = { step() {}, note() {}, stage() {}, leave() {}, end() {} }
 
-export type TrainingSettings = Partial<EpochTrainingOptions<TrainingRow>['config']> & { lr?: number }
+export type TrainingSettings = Partial<EpochTrainingOptions<SupervisedExample>['config']> & { lr?: number }
 
 /** A training over rows in memory, in a run directory of its own. */
-export async function trainingOf<E extends TrainingRow>(
+export async function trainingOf<E extends SupervisedExample>(
   model: LocalModel,
   rows: readonly E[],
   { lr = 1e-3, ...settings }: TrainingSettings = {},
@@ -117,7 +117,7 @@ export async function trainingOf<E extends TrainingRow>(
     config: { epochs: 1, batchSize: rows.length, saveSteps: 1000, optimizer, ...settings },
     validation: 'none',
     bestBy: { metric: 'loss/validation', better: 'lower' },
-    digest: row => row.promptId,
+    digest: promptIdOf,
     progress: silent,
     memory: () => ({}),
     signal: new AbortController().signal,

@@ -170,7 +170,7 @@ describe('numbers', () => {
     expect(of({ sequences: 1, tokens: 4 })).toThrow(/got 1 sequences, but these samples alone have 2/)
     expect(of({ sequences: 2, tokens: 3 })).toThrow(/got 3 tokens, but these/)
     expect(of({ sequences: 2, tokens: Number.NaN })).toThrow(/expected a number of tokens, got NaN/)
-    const ptx = [{ logprobs: [-1], mask: [1] }]
+    const ptx = [{ logprobs: [-1] }]
     expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/0 trained tokens cannot be/)
     const response = { policy: -1, ref: -1, desirable: true }
     expect(() => losses.kto.compute({ samples: [response], totals: { responses: 1, z0: -1 }, options: {} })).toThrow(

@@ -1,25 +1,19 @@
 import { z } from 'zod'
 import { resolveOptions } from '../options.js'
-import { checkFlags, checkTokenInputs, checkTotal, type Named } from './inputs.js'
+import { checkTokenInputs, checkTotal, type Named } from './inputs.js'
 
-/** Supervised fine-tuning has nothing to choose: which tokens are trained is in the samples. */
+/** Supervised fine-tuning has nothing to choose: which tokens are trained is in the sequences. */
 export const sftLossSchema = z.strictObject({})
 export type SftLossOptions = z.input<typeof sftLossSchema>
 
 export interface SftSample extends Named {
+  /** Of the trained tokens: those of the assistant, usually. */
   readonly logprobs: ArrayLike<number>
-  /** The trained tokens: those of the assistant, usually. */
-  readonly mask: ArrayLike<number | boolean>
 }
 
 /** Trained tokens of the whole batch. */
 export interface SftTotals {
   readonly tokens: number
-}
-
-/** @example sftTotals([[0, 1, 1], [1]]) // { tokens: 3 } */
-export function sftTotals(masks: readonly ArrayLike<number | boolean>[]): SftTotals {
-  return { tokens: masks.reduce((sum, mask) => sum + trained(mask), 0) }
 }
 
 export interface SftLossResult {
@@ -37,27 +31,15 @@ export function sftLoss(call: {
   const { samples, totals, options = {} } = call
   resolveOptions('sft', sftLossSchema, options)
   checkTokenInputs(samples, { needed: ['logprobs'] })
-  checkFlags(samples, 'mask', 'logprobs')
-  const { tokens } = sftTotals(samples.map(({ mask }) => mask))
+  const tokens = samples.reduce((sum, { logprobs }) => sum + logprobs.length, 0)
   checkTotal('trained tokens', totals.tokens, tokens)
   const coefficient = totals.tokens === 0 ? 0 : 1 / totals.tokens
   let value = 0
-  const gradients = samples.map(({ logprobs, mask }) => {
-    const gradient = new Float64Array(logprobs.length)
+  const gradients = samples.map(({ logprobs }) => {
     let sum = 0
-    for (let t = 0; t < gradient.length; t++)
-      if (mask[t]) {
-        sum += logprobs[t]!
-        gradient[t] = -coefficient
-      }
+    for (let t = 0; t < logprobs.length; t++) sum += logprobs[t]!
     value -= coefficient * sum
-    return { logprobs: gradient }
+    return { logprobs: new Float64Array(logprobs.length).fill(-coefficient) }
   })
   return { value, gradients, statistics: { tokens } }
-}
-
-function trained(mask: ArrayLike<number | boolean>): number {
-  let count = 0
-  for (let t = 0; t < mask.length; t++) if (mask[t]) count++
-  return count
 }

@@ -9,12 +9,10 @@ import {
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import { namingRows } from '../run/errors.js'
-import { untilStepped } from '../run/optimizer-step.js'
 import type { EpochTraining } from '../supervised/epoch-training.js'
-import { evaluationRows } from '../supervised/evaluation-rows.js'
-import { tokensOf } from '../supervised/pairs.js'
+import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
-import { labelledResponses, mismatchedResponses } from './responses.js'
+import { mismatchedResponses } from './responses.js'
 
 export interface KtoLoopOptions {
   readonly model: TokenModel<'language'>
@@ -29,69 +27,39 @@ export interface KtoLoopOptions {
 }
 
 /** kto: against the reference, desirable answers become likelier than the policy's drift makes any answer, undesirable ones less. */
-export async function ktoLoop(options: KtoLoopOptions): Promise<void> {
-  const { model, reference, training, validation, loss } = options
+export function ktoLoop(options: KtoLoopOptions): Promise<void> {
+  const { model, training, validation } = options
   const evaluate = () => evaluateKto({ ...options, validation: validation! })
-  // One that a stop left undone.
-  await training.evaluateIfDue(evaluate)
-  for await (const batch of training.batches()) {
+  return supervisedLoop({ model, training, loss: batchLoss(options), evaluate })
+}
+
+function batchLoss(options: Omit<KtoLoopOptions, 'training' | 'validation'>) {
+  return async (batch: readonly LabelledExample[]): Promise<BatchLoss<'language', KtoStatistics>> => {
     const totals = await batchTotals(batch, options)
-    const responses = labelledResponses(batch)
-    const sequences = responses.map(({ ids }) => ids)
-    let value = 0
-    const parts: KtoStatistics[] = []
-    const { step } = await namingRows(batch, 1, () =>
-      untilStepped(async overflows => {
-        value = 0
-        parts.length = 0
-        await model.forwardBackward(
-          sequences,
-          (outputs, indices) => {
-            const samples = ktoSamples(batch, reference, outputs, indices)
-            const result = loss({ samples, totals })
-            value += result.value
-            parts.push(result.statistics)
-            return result.gradients.map(({ policy }, k) => ({
-              logprobs: new Float32Array(outputs[k]!.logprobs.length).fill(policy),
-            }))
-          },
-          { from: responses.map(({ from }) => from) },
-        )
-        return { step: { ...(await model.step(training.rates)), overflows } }
-      }),
-    )
-    await training.stepped(
-      step,
-      { 'loss/train': value, 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(parts)) },
-      { tokens: tokensOf(sequences), examples: batch.length },
-    )
-    await training.evaluateIfDue(evaluate)
-    await training.saveIfDue()
+    return {
+      part: (outputs, indices) => {
+        const samples = ktoSamples(batch, options.reference, outputs, indices)
+        const { value, statistics, gradients } = options.loss({ samples, totals })
+        return {
+          value,
+          gradients: gradients.map(({ policy }, k) => ({
+            logprobs: new Float32Array(outputs[k]!.logprobs.length).fill(policy),
+          })),
+          seen: statistics,
+        }
+      },
+      metrics: seen => ({ 'preference/kl': totals.z0, ...rewards(mergeKtoStatistics(seen)) }),
+    }
   }
-  await training.finish(evaluate)
 }
 
 /** Loss and margin on held-out responses, each part of them with a point of reference of its own. */
 export async function evaluateKto(
   options: Omit<KtoLoopOptions, 'training' | 'validation'> & { validation: ExampleSet<LabelledExample> },
 ): Promise<Record<string, number>> {
-  const { model, reference, validation, loss, signal } = options
-  let [sum, count] = [0, 0]
-  const parts: KtoStatistics[] = []
-  for await (const part of evaluationRows(validation)) {
-    const totals = await batchTotals(part, options)
-    const responses = labelledResponses(part)
-    const sequences = responses.map(({ ids }) => ids)
-    const from = responses.map(response => response.from)
-    const outputs = await namingRows(part, 1, () => model.score(sequences, { from, signal }))
-    const samples = ktoSamples(part, reference, outputs, [...sequences.keys()])
-    const { value, statistics } = loss({ samples, totals })
-    sum += value * part.length
-    count += part.length
-    parts.push(statistics)
-  }
-  const { 'preference/margin': margin } = rewards(mergeKtoStatistics(parts))
-  return { 'loss/validation': sum / count, ...(margin === undefined ? {} : { 'validation/margin': margin }) }
+  const { mean, seen } = await evaluateLoss({ ...options, loss: batchLoss(options) })
+  const { 'preference/margin': margin } = rewards(mergeKtoStatistics(seen))
+  return { 'loss/validation': mean, ...(margin === undefined ? {} : { 'validation/margin': margin }) }
 }
 
 /** z0 from the policy as it is before the step. Where no two prompts of a batch differ there is nothing to estimate it from. */
@@ -101,14 +69,12 @@ async function batchTotals(
 ): Promise<KtoTotals> {
   const mismatched = mismatchedResponses(batch, maxLength)
   if (mismatched.length === 0) return { responses: batch.length, z0: 0 }
-  const rows = mismatched.map(({ row }) => row)
-  const sequences = mismatched.map(({ ids }) => ids)
-  const from = mismatched.map(response => response.from)
-  const outputs = await namingRows(rows, 1, () => model.score(sequences, { from }))
+  const sequences = mismatched.map(({ sequence }) => sequence)
+  const outputs = await namingRows(mismatched, () => model.score(sequences))
   return ktoTotals({
     responses: batch.length,
-    mismatched: mismatched.map(({ key, row }, i) => ({
-      name: row.where,
+    mismatched: mismatched.map(({ key, where }, i) => ({
+      name: where,
       policy: sumLogprobs(outputs[i]!.logprobs),
       ref: reference.get(key),
     })),
@@ -122,8 +88,8 @@ function ktoSamples(
   indices: readonly number[],
 ): KtoSample[] {
   return outputs.map(({ logprobs }, k) => {
-    const { where, promptId, desirable } = rows[indices[k]!]!
-    return { name: where, policy: sumLogprobs(logprobs), ref: reference.get(promptId), desirable }
+    const { where, sequence, desirable } = rows[indices[k]!]!
+    return { name: where, policy: sumLogprobs(logprobs), ref: reference.get(sequence.promptId), desirable }
   })
 }
 

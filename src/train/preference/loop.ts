@@ -7,11 +7,9 @@ import {
   preferenceLoss,
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
-import { namingRows } from '../run/errors.js'
-import { untilStepped } from '../run/optimizer-step.js'
 import type { EpochTraining } from '../supervised/epoch-training.js'
-import { evaluationRows } from '../supervised/evaluation-rows.js'
-import { pairOutputs, tokensOf } from '../supervised/pairs.js'
+import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop.js'
+import { pairOutputs } from '../supervised/pairs.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
 
@@ -26,88 +24,61 @@ export interface PreferenceLoopOptions {
 }
 
 /** dpo, cdpo and ipo: against the reference, chosen answers become likelier than rejected ones. */
-export async function preferenceLoop(options: PreferenceLoopOptions): Promise<void> {
-  const { model, reference, training, validation, loss, signal } = options
-  const evaluate = () => evaluatePreferences({ model, reference, validation: validation!, loss, signal })
-  // One that a stop left undone.
-  await training.evaluateIfDue(evaluate)
-  for await (const batch of training.batches()) {
-    const responses = pairResponses(batch)
-    const sequences = responses.map(({ ids }) => ids)
-    const totals = { pairs: batch.length }
-    let value = 0
-    const pairs: PreferencePair[] = []
-    const parts: PreferenceStatistics[] = []
-    const { step } = await namingRows(batch, 2, () =>
-      untilStepped(async overflows => {
-        value = 0
-        pairs.length = 0
-        parts.length = 0
-        await model.forwardBackward(
-          sequences,
-          (outputs, indices) => {
-            const samples = preferencePairs(batch, reference, outputs, indices)
-            const result = preferenceLoss({ samples, totals, options: loss })
-            value += result.value
-            pairs.push(...samples)
-            parts.push(result.statistics)
-            const slopes = result.gradients.flatMap(({ policyChosen, policyRejected }) => [
-              policyChosen,
-              policyRejected,
-            ])
-            return outputs.map(({ logprobs }, k) => ({ logprobs: new Float32Array(logprobs.length).fill(slopes[k]!) }))
-          },
-          { from: responses.map(({ from }) => from), groupSize: 2 },
-        )
-        return { step: { ...(await model.step(training.rates)), overflows } }
-      }),
-    )
-    const { accuracy, chosenRewardMean, rejectedRewardMean } = mergePreferenceStatistics(parts)
-    const mean = (of: (pair: PreferencePair) => number) => pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length
-    await training.stepped(
-      step,
-      {
-        'loss/train': value,
+export function preferenceLoop(options: PreferenceLoopOptions): Promise<void> {
+  const { model, training, validation } = options
+  const evaluate = () => evaluatePreferences({ ...options, validation: validation! })
+  return supervisedLoop({ model, training, loss: batchLoss(options), evaluate })
+}
+
+interface Seen {
+  readonly pairs: readonly PreferencePair[]
+  readonly statistics: PreferenceStatistics
+}
+
+function batchLoss({ reference, loss }: Pick<PreferenceLoopOptions, 'reference' | 'loss'>) {
+  return (batch: readonly PreferenceExample[]): BatchLoss<'language', Seen> => ({
+    part: (outputs, indices) => {
+      const pairs = preferencePairs(batch, reference, outputs, indices)
+      const { value, statistics, gradients } = preferenceLoss({
+        samples: pairs,
+        totals: { pairs: batch.length },
+        options: loss,
+      })
+      const slopes = gradients.flatMap(({ policyChosen, policyRejected }) => [policyChosen, policyRejected])
+      return {
+        value,
+        gradients: outputs.map(({ logprobs }, k) => ({ logprobs: new Float32Array(logprobs.length).fill(slopes[k]!) })),
+        seen: { pairs, statistics },
+      }
+    },
+    metrics: seen => {
+      const { accuracy, chosenRewardMean, rejectedRewardMean } = merged(seen)
+      const pairs = seen.flatMap(part => part.pairs)
+      const mean = (of: (pair: PreferencePair) => number) =>
+        pairs.reduce((sum, pair) => sum + of(pair), 0) / pairs.length
+      return {
         'preference/accuracy': accuracy,
         'preference/margin': chosenRewardMean - rejectedRewardMean,
         'preference/chosen_reward': chosenRewardMean,
         'preference/rejected_reward': rejectedRewardMean,
         'preference/chosen_logprob': mean(pair => pair.policyChosen),
         'preference/rejected_logprob': mean(pair => pair.policyRejected),
-      },
-      { tokens: tokensOf(sequences), examples: batch.length },
-    )
-    await training.evaluateIfDue(evaluate)
-    await training.saveIfDue()
-  }
-  await training.finish(evaluate)
+      }
+    },
+  })
 }
 
+const merged = (seen: readonly Seen[]): PreferenceStatistics =>
+  mergePreferenceStatistics(seen.map(({ statistics }) => statistics))
+
 /** Loss, accuracy and margin of the implicit rewards on held-out pairs. */
-export async function evaluatePreferences(options: {
-  model: TokenModel<'language'>
-  reference: ReferenceLogprobs
-  validation: ExampleSet<PreferenceExample>
-  loss: PreferenceLossOptions
-  signal: AbortSignal
-}): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin'}`, number>> {
-  const { model, reference, validation, loss, signal } = options
-  let [sum, pairs] = [0, 0]
-  const parts: PreferenceStatistics[] = []
-  for await (const part of evaluationRows(validation)) {
-    const responses = pairResponses(part)
-    const sequences = responses.map(({ ids }) => ids)
-    const from = responses.map(response => response.from)
-    const outputs = await namingRows(part, 2, () => model.score(sequences, { from, signal }))
-    const samples = preferencePairs(part, reference, outputs, [...sequences.keys()])
-    const { value, statistics } = preferenceLoss({ samples, totals: { pairs: part.length }, options: loss })
-    sum += value * part.length
-    pairs += part.length
-    parts.push(statistics)
-  }
-  const { accuracy, chosenRewardMean, rejectedRewardMean } = mergePreferenceStatistics(parts)
+export async function evaluatePreferences(
+  options: Omit<PreferenceLoopOptions, 'training' | 'validation'> & { validation: ExampleSet<PreferenceExample> },
+): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin'}`, number>> {
+  const { mean, seen } = await evaluateLoss({ ...options, loss: batchLoss(options) })
+  const { accuracy, chosenRewardMean, rejectedRewardMean } = merged(seen)
   return {
-    'loss/validation': sum / pairs,
+    'loss/validation': mean,
     'validation/accuracy': accuracy,
     'validation/margin': chosenRewardMean - rejectedRewardMean,
   }

@@ -3,15 +3,14 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { writeFileAtomic } from '../../files/index.js'
 import type { TokenModel } from '../../model/index.js'
+import type { Sequence } from '../../sequence/index.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 
-/** A response that is to be scored: the tokens of `ids` from `from` on. */
-export interface Response {
+/** A response that is to be scored: the trained tokens of a sequence. */
+export interface Response extends TrainingRow {
   /** Names it for good: by its row, and by the row of its prompt where that is another one. */
   readonly key: string
-  readonly row: TrainingRow
-  readonly ids: Int32Array
-  readonly from: number
+  readonly sequence: Sequence
 }
 
 /** The log-probability of a whole response. */
@@ -77,17 +76,12 @@ export class ReferenceLogprobs {
   /** Scores those responses that it does not know yet. */
   async add(
     responses: readonly Response[],
-    score: (sequences: readonly Int32Array[], from: readonly number[]) => ReturnType<TokenModel<'language'>['score']>,
+    score: (sequences: readonly Sequence[]) => ReturnType<TokenModel<'language'>['score']>,
   ): Promise<void> {
     const fresh = [...new Map(responses.filter(({ key }) => !this.has(key)).map(one => [one.key, one])).values()]
     if (fresh.length === 0) return
-    const rows = fresh.map(({ row }) => row)
-    const outputs = await namingRows(rows, 1, () =>
-      score(
-        fresh.map(({ ids }) => ids),
-        fresh.map(({ from }) => from),
-      ),
-    )
+    const sequences = fresh.map(({ sequence }) => sequence)
+    const outputs = await namingRows(fresh, () => score(sequences))
     for (const [i, { key }] of fresh.entries()) this.#set(key, sumLogprobs(outputs[i]!.logprobs))
   }
 

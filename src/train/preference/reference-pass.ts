@@ -8,6 +8,7 @@ import type { ExampleSet, ExampleStream, Examples } from '../../data/index.js'
 import type { LocalModel } from '../../model/index.js'
 import { count } from '../../progress/index.js'
 import type { RunInputs } from '../../run/index.js'
+import type { Sequence } from '../../sequence/index.js'
 import type { JobOptions } from '../run/job.js'
 import { loadFrozen, loadTrained } from '../run/load-model.js'
 import { evaluationRows } from '../supervised/evaluation-rows.js'
@@ -51,7 +52,7 @@ export async function referencePass<K extends SupervisedKind>(
   try {
     let [waiting, done] = [[] as Response[], 0]
     const flush = async () => {
-      await logprobs.add(waiting, async (sequences, from) => (await reference.get()).score(sequences, from))
+      await logprobs.add(waiting, async sequences => (await reference.get()).score(sequences))
       waiting = []
     }
     for await (const batch of neededBatches(options)) {
@@ -104,7 +105,7 @@ const atEnd = ({ cursor, size }: ExampleStream<unknown>, epochs: number): boolea
   cursor.epoch === epochs - 1 && cursor.position >= size
 
 interface Reference {
-  score(sequences: readonly Int32Array[], from: readonly number[]): ReturnType<LocalModel<'language'>['score']>
+  score(sequences: readonly Sequence[]): ReturnType<LocalModel<'language'>['score']>
   close(): void
 }
 
@@ -117,7 +118,7 @@ async function openReference(
 ) {
   const { config, policy, step, job } = options
   const scoring = (model: LocalModel<'language'>, adapter: 'on' | 'off', close: () => void): Reference => ({
-    score: (sequences, from) => model.score(sequences, { from, adapter, signal: job.signal }),
+    score: sequences => model.score(sequences, { adapter, signal: job.signal }),
     close,
   })
   const settings = { ...config, role: 'language' as const }

@@ -1,23 +1,21 @@
 /** The responses behind a batch of preferences: what is scored, and under which name. Pure. */
 import type { LabelledExample, PreferenceExample } from '../../data/index.js'
+import { firstTrained, promptSequence, trainedCount, withAnswer } from '../../sequence/index.js'
 import type { Response } from './reference-logprobs.js'
-
-/** The first token of a response; where there is no prompt, the first that something predicts. */
-const firstToken = (promptLength: number): number => Math.max(1, promptLength)
 
 /** The chosen answer of each pair, then the rejected one. */
 export function pairResponses(pairs: readonly PreferenceExample[]): Response[] {
-  return pairs.flatMap(row => {
-    const from = firstToken(row.promptLength)
+  return pairs.flatMap(({ chosen, rejected, where }) => {
+    const row = { where, promptId: chosen.promptId }
     return [
-      { key: `${row.promptId} chosen`, row, ids: row.chosen, from },
-      { key: `${row.promptId} rejected`, row, ids: row.rejected, from },
+      { ...row, key: `${row.promptId} chosen`, sequence: chosen },
+      { ...row, key: `${row.promptId} rejected`, sequence: rejected },
     ]
   })
 }
 
 export function labelledResponses(rows: readonly LabelledExample[]): Response[] {
-  return rows.map(row => ({ key: row.promptId, row, ids: row.ids, from: firstToken(row.promptLength) }))
+  return rows.map(({ sequence, where }) => ({ where, promptId: sequence.promptId, key: sequence.promptId, sequence }))
 }
 
 /**
@@ -26,19 +24,19 @@ export function labelledResponses(rows: readonly LabelledExample[]): Response[] 
  */
 export function mismatchedResponses(rows: readonly LabelledExample[], maxLength: number): Response[] {
   return rows.flatMap((row, i) => {
-    const prompt = row.ids.subarray(0, row.promptLength)
+    const { promptId } = row.sequence
+    const prompt = promptSequence({ ...row.sequence, ids: promptOf(row) })
     const others = [...rows.slice(i + 1), ...rows.slice(0, i)]
-    const other = others.find(one => !sameIds(one.ids.subarray(0, one.promptLength), prompt))
+    const other = others.find(one => !sameIds(promptOf(one), prompt.ids))
     if (!other) return []
-    const response = other.ids.subarray(other.promptLength)
-    const ids = new Int32Array(Math.min(prompt.length + response.length, maxLength))
-    const from = firstToken(prompt.length)
-    if (ids.length <= from) return []
-    ids.set(prompt)
-    ids.set(response.subarray(0, ids.length - prompt.length), prompt.length)
-    return [{ key: `${row.promptId} ${other.promptId}`, row, ids, from }]
+    const response = other.sequence.ids.subarray(firstTrained(other.sequence))
+    const sequence = withAnswer(prompt, response.subarray(0, Math.max(0, maxLength - prompt.ids.length)))
+    if (trainedCount(sequence) === 0) return []
+    return [{ key: `${promptId} ${other.sequence.promptId}`, where: row.where, promptId, sequence }]
   })
 }
+
+const promptOf = ({ sequence }: LabelledExample): Int32Array => sequence.ids.subarray(0, firstTrained(sequence))
 
 function sameIds(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((id, i) => id === b[i])

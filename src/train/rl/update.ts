@@ -1,4 +1,5 @@
 /** One optimiser step of the policy, and one of the critic, over some samples of a rollout. */
+import type { ConversationExample } from '../../data/index.js'
 import type { Experience } from '../../experience/index.js'
 import {
   alteredTokens,
@@ -8,30 +9,25 @@ import {
   type ObjectiveSample,
   objective,
   type PolicyStatistics,
-  type SftSample,
   sftLoss,
-  sftTotals,
   tokenTotals,
   type ValueStatistics,
   valueLoss,
 } from '../../maths/index.js'
 import type { ModelInput, Outputs, TokenModel } from '../../model/index.js'
+import { trainedCount } from '../../sequence/index.js'
 import type { StepRates } from '../config/common.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 import { type MadeStep, untilStepped } from '../run/optimizer-step.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
-/** A row of mixed-in supervised data. */
-export interface PtxExample {
-  readonly ids: Int32Array
-  readonly mask: Uint8Array
-}
-
 export interface PolicyUpdateOptions {
   readonly actor: TokenModel<'language'>
   readonly experiences: readonly Experience[]
   readonly objective: ObjectiveOptions
-  readonly ptx: { readonly examples: readonly PtxExample[]; readonly coef: number } | undefined
+  readonly ptx:
+    | { readonly examples: readonly Pick<ConversationExample, 'sequence'>[]; readonly coef: number }
+    | undefined
   /** How the tokens were sampled, for the weights of importance sampling. */
   readonly sampling: { readonly temperature: number; readonly firstTemperature?: number; readonly minNewTokens: number }
   readonly rates: StepRates
@@ -59,7 +55,7 @@ export interface PolicyUpdate {
 
 /** One step, or none where `targetKl` forbids it. What is not finite stops it before a weight changes, and names its sample. */
 export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
-  return namingRows(options.experiences.map(named), 1, () => untilStepped(overflows => policyStep(options, overflows)))
+  return namingRows(options.experiences.map(named), () => untilStepped(overflows => policyStep(options, overflows)))
 }
 
 async function policyStep(options: PolicyUpdateOptions, overflows: number): Promise<PolicyUpdate> {
@@ -132,18 +128,14 @@ async function addPtx(
   actor: TokenModel<'language'>,
   { examples, coef }: NonNullable<PolicyUpdateOptions['ptx']>,
 ): Promise<number> {
-  const masks = examples.map(({ mask }) => mask.subarray(1))
-  const totals = sftTotals(masks)
+  const sequences = examples.map(({ sequence }) => sequence)
+  const totals = tokenTotals(sequences.map(trainedCount))
   let value = 0
-  await actor.forwardBackward(
-    examples.map(({ ids }) => ids),
-    (outputs, indices) => {
-      const samples: SftSample[] = outputs.map(({ logprobs }, k) => ({ logprobs, mask: masks[indices[k]!]! }))
-      const result = sftLoss({ samples, totals })
-      value += result.value
-      return result.gradients.map(({ logprobs }) => ({ logprobs: Float32Array.from(logprobs, g => coef * g) }))
-    },
-  )
+  await actor.forwardBackward(sequences, samples => {
+    const result = sftLoss({ samples, totals })
+    value += result.value
+    return result.gradients.map(({ logprobs }) => ({ logprobs: Float32Array.from(logprobs, g => coef * g) }))
+  })
   return value
 }
 
@@ -186,7 +178,7 @@ export interface CriticUpdate {
 }
 
 export function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate> {
-  return namingRows(options.experiences.map(named), 1, () => untilStepped(overflows => criticStep(options, overflows)))
+  return namingRows(options.experiences.map(named), () => untilStepped(overflows => criticStep(options, overflows)))
 }
 
 async function criticStep(options: CriticUpdateOptions, overflows: number): Promise<CriticUpdate> {

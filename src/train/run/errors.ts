@@ -6,7 +6,7 @@ export class TrainingError extends WhetstoneError {
   override name = 'TrainingError'
 }
 
-/** A row of a dataset or a sample, as errors and the journal name it. */
+/** A row of a dataset or a sample, as errors name it. */
 export interface TrainingRow {
   /** File and line. */
   readonly where: string
@@ -14,19 +14,15 @@ export interface TrainingRow {
 }
 
 /**
- * Runs work of a model on sequences made of rows, `sequencesPerRow` of each, and gives what is not finite the name of its row.
+ * Runs work of a model on sequences and gives what is not finite the name of its row; `rows` has one entry for each sequence.
  * Losses refuse numbers that overflow with a `RangeError` that names the sample: it becomes an error for people too.
  */
-export async function namingRows<T>(
-  rows: readonly TrainingRow[],
-  sequencesPerRow: number,
-  work: () => Promise<T>,
-): Promise<T> {
+export async function namingRows<T>(rows: readonly TrainingRow[], work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof NonFiniteError) {
-      const row = rows[Math.floor(error.sequence / sequencesPerRow)]
+      const row = rows[error.sequence]
       const what = error.message.split(' of sequence ')[0]
       if (row)
         throw new TrainingError(`${row.where}: ${what} of this row is not finite; the weights were not changed`, {

@@ -1,11 +1,9 @@
 import type { ConversationExample, ExampleSet } from '../../data/index.js'
-import { sftLoss, sftTotals } from '../../maths/index.js'
+import { sftLoss, tokenTotals } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
-import { namingRows } from '../run/errors.js'
-import { untilStepped } from '../run/optimizer-step.js'
+import { trainedCount } from '../../sequence/index.js'
 import type { EpochTraining } from '../supervised/epoch-training.js'
-import { evaluationRows } from '../supervised/evaluation-rows.js'
-import { tokensOf } from '../supervised/pairs.js'
+import { type BatchLoss, scoredRows, supervisedLoop } from '../supervised/loop.js'
 
 export interface SftLoopOptions {
   readonly model: TokenModel<'language'>
@@ -16,45 +14,25 @@ export interface SftLoopOptions {
 }
 
 /** Supervised fine-tuning: the log-probabilities of the trained tokens go up. */
-export async function sftLoop({ model, training, validation, packing, signal }: SftLoopOptions): Promise<void> {
+export function sftLoop({ model, training, validation, packing, signal }: SftLoopOptions): Promise<void> {
   const evaluate = () => evaluateSft({ model, validation: validation!, packing, signal })
-  // One that a stop left undone.
-  await training.evaluateIfDue(evaluate)
-  for await (const batch of training.batches()) {
-    const rows = batch.map(trainedPart)
-    const totals = sftTotals(rows.map(row => row.mask))
-    let loss = 0
-    const { step } = await namingRows(batch, 1, () =>
-      untilStepped(async overflows => {
-        loss = 0
-        await model.forwardBackward(
-          rows.map(row => row.ids),
-          (outputs, indices) => {
-            const samples = outputs.map(({ logprobs }, k) => ({ ...rows[indices[k]!]!, logprobs }))
-            const { value, gradients } = sftLoss({ samples, totals })
-            loss += value
-            return gradients.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs) }))
-          },
-          { from: rows.map(row => row.from), packing },
-        )
-        return { step: { ...(await model.step(training.rates)), overflows } }
-      }),
-    )
-    await training.stepped(
-      step,
-      { 'loss/train': loss, 'data/trained_tokens': totals.tokens },
-      { tokens: tokensOf(rows.map(row => row.ids)), examples: rows.length },
-    )
-    await training.evaluateIfDue(evaluate)
-    await training.saveIfDue()
-  }
-  await training.finish(evaluate)
+  return supervisedLoop({ model, training, packing, loss: batchLoss, evaluate })
 }
 
-/** An example from its first trained token on: the log-probabilities before it are nobody's business. */
-function trainedPart({ ids, mask, where }: ConversationExample) {
-  const from = mask.indexOf(1)
-  return { name: where, ids, from, mask: mask.subarray(from) }
+function batchLoss(batch: readonly ConversationExample[]): BatchLoss<'language', void> {
+  const totals = tokenTotals(batch.map(({ sequence }) => trainedCount(sequence)))
+  return {
+    part: (outputs, indices) => {
+      const samples = outputs.map(({ logprobs }, k) => ({ name: batch[indices[k]!]!.where, logprobs }))
+      const { value, gradients } = sftLoss({ samples, totals })
+      return {
+        value,
+        gradients: gradients.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs) })),
+        seen: undefined,
+      }
+    },
+    metrics: () => ({ 'data/trained_tokens': totals.tokens }),
+  }
 }
 
 /** The loss over all trained tokens of the validation data, and the perplexity that it is the logarithm of. */
@@ -66,18 +44,11 @@ export async function evaluateSft(options: {
 }): Promise<{ 'loss/validation': number; 'validation/perplexity': number }> {
   const { model, validation, packing, signal } = options
   let [sum, tokens] = [0, 0]
-  for await (const part of evaluationRows(validation)) {
-    const rows = part.map(trainedPart)
-    const sequences = rows.map(row => row.ids)
-    const from = rows.map(row => row.from)
-    const outputs = await namingRows(part, 1, () => model.score(sequences, { from, packing, signal }))
-    for (const [i, { logprobs }] of outputs.entries())
-      for (const [t, trained] of rows[i]!.mask.entries())
-        if (trained) {
-          sum += logprobs[t]!
-          tokens++
-        }
-  }
+  for await (const { outputs } of scoredRows(model, validation, { packing, signal }))
+    for (const { logprobs } of outputs) {
+      for (const logprob of logprobs) sum += logprob
+      tokens += logprobs.length
+    }
   const loss = -sum / tokens
   return { 'loss/validation': loss, 'validation/perplexity': Math.exp(loss) }
 }

@@ -9,12 +9,13 @@ import type { TokenModel } from '../../model/index.js'
 import type { Run } from '../../run/index.js'
 import { type OptimizerConfig, type StepRates, stepRates } from '../config/common.js'
 import { ChangeWatch } from '../run/change-watch.js'
-import { TrainingError, type TrainingRow } from '../run/errors.js'
+import { TrainingError } from '../run/errors.js'
 import { exportModel } from '../run/export-model.js'
 import type { Best } from '../run/job.js'
 import { type MadeStep, stepMetrics } from '../run/optimizer-step.js'
 import type { MetricSummary, TrainProgress } from '../run/progress.js'
 import { journalBlock, type StepRecord } from '../run/step-record.js'
+import { promptIdOf, type SupervisedExample } from './example-digest.js'
 
 /** The metric that says which model is the best; of two that are equal by it, the one of lower validation loss. */
 export interface BestBy {
@@ -22,7 +23,7 @@ export interface BestBy {
   readonly better: 'higher' | 'lower'
 }
 
-export interface EpochTrainingOptions<E extends TrainingRow> {
+export interface EpochTrainingOptions<E extends SupervisedExample> {
   readonly run: Run
   readonly model: TokenModel
   readonly rows: ExampleStream<E>
@@ -60,11 +61,11 @@ const checkpointSchema = z.object({
 })
 
 /** Optimiser steps that are to be done. Rows that are dropped for their length make an epoch shorter than this takes it to be. */
-export function plannedSteps(rows: number, config: EpochTrainingOptions<TrainingRow>['config']): number {
+export function plannedSteps(rows: number, config: EpochTrainingOptions<SupervisedExample>['config']): number {
   return Math.min(Math.ceil(rows / config.batchSize) * config.epochs, config.maxSteps ?? Number.POSITIVE_INFINITY)
 }
 
-export class EpochTraining<E extends TrainingRow> {
+export class EpochTraining<E extends SupervisedExample> {
   /** Steps that are done. */
   step = 0
   best: Best | undefined
@@ -95,7 +96,7 @@ export class EpochTraining<E extends TrainingRow> {
   }
 
   /** From the newest checkpoint of the run, or from the beginning. */
-  static async open<E extends TrainingRow>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
+  static async open<E extends SupervisedExample>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
     const training = new EpochTraining(options)
     const latest = await options.run.latest()
     if (!latest) return training
@@ -148,7 +149,7 @@ export class EpochTraining<E extends TrainingRow> {
         kind: 'step',
         step,
         epoch: cursor.epoch,
-        rows: batch.map(row => row.promptId),
+        rows: batch.map(promptIdOf),
         digests: batch.map(digest),
       }
       this.#journalled = run.journal.append(journalBlock(step), record)

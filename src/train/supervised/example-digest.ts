@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { ExampleKind, Examples } from '../../data/index.js'
+import { type ExampleKind, type Examples, sequencesOf } from '../../data/index.js'
+import { firstTrained } from '../../sequence/index.js'
 
 /** The kinds of rows that are trained on as they are. */
 export type SupervisedKind = Exclude<ExampleKind, 'prompts'>
+export type SupervisedExample = Examples[SupervisedKind]
 
 const contents: { [K in SupervisedKind]: (example: Examples[K]) => readonly (Int32Array | Uint8Array | string)[] } = {
-  conversations: ({ ids, mask }) => [ids, mask],
-  preferences: ({ chosen, rejected, promptLength, margin }) => [chosen, rejected, `${promptLength} ${margin}`],
-  labelled: ({ ids, promptLength, desirable }) => [ids, `${promptLength} ${desirable}`],
+  conversations: ({ sequence: { ids, trained } }) => [ids, trained],
+  preferences: ({ chosen, rejected, margin }) => [chosen.ids, rejected.ids, `${firstTrained(chosen)} ${margin}`],
+  labelled: ({ sequence, desirable }) => [sequence.ids, `${firstTrained(sequence)} ${desirable}`],
 }
 
 /** A fingerprint of everything that a trainer sees of an example: its token ids, what of them is trained, its label. */
@@ -18,4 +20,9 @@ export function exampleDigest<K extends SupervisedKind>(kind: K, example: Exampl
     hash.update(part)
   }
   return hash.digest('hex').slice(0, 16)
+}
+
+/** The name of an example's row: all its sequences have it. */
+export function promptIdOf(example: SupervisedExample): string {
+  return sequencesOf(example)[0]!.promptId
 }

@@ -1,10 +1,3 @@
-/** Pairs as a model takes them: the chosen answer of each, then the rejected one. */
-import type { PreferenceExample } from '../../data/index.js'
-
-export function pairSequences(pairs: readonly PreferenceExample[]): Int32Array[] {
-  return pairs.flatMap(({ chosen, rejected }) => [chosen, rejected])
-}
-
 /**
  * What a model answered for the sequences of pairs, as pairs again. Both of one come together, the chosen one first, where the
  * call has `groupSize: 2`.
@@ -19,6 +12,3 @@ export function pairOutputs<O>(
     rejected: outputs[2 * k + 1]!,
   }))
 }
-
-export const tokensOf = (sequences: readonly Int32Array[]): number =>
-  sequences.reduce((sum, ids) => sum + ids.length, 0)

@@ -13,7 +13,7 @@ import { type StepRecord, stepRecordSchema } from '../run/step-record.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { type Training, type TrainingConfigs, trainings } from '../trainings.js'
 import type { SupervisedConfig } from './config.js'
-import { exampleDigest, type SupervisedKind } from './example-digest.js'
+import { exampleDigest, promptIdOf, type SupervisedKind } from './example-digest.js'
 import { openRows } from './job.js'
 
 export interface ReplayMismatch {
@@ -73,8 +73,8 @@ export async function replaySupervised(
         const message =
           found === undefined
             ? 'the dataset has no row for it'
-            : found.promptId !== row
-              ? `the dataset has row ${found.promptId} in its place`
+            : promptIdOf(found) !== row
+              ? `the dataset has row ${promptIdOf(found)} in its place`
               : exampleDigest(kind, found) === record.digests[i]
                 ? undefined
                 : 'its tokens or labels differ from the ones of the training'

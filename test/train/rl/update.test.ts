@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Experience } from '../../../src/experience/index.js'
 import { highEntropyMask } from '../../../src/maths/index.js'
 import { LocalModel } from '../../../src/model/index.js'
+import { supervisedSequence } from '../../../src/sequence/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
 import { modelDirectory, tokenizer } from '../../support/rl.js'
@@ -125,7 +126,10 @@ test('an update that would move too far is not made', async () => {
 })
 
 test('supervised rows mixed in move the weights, and their loss is part of the loss', async () => {
-  const examples = [{ ids: Int32Array.of(1, 2, 3, 4), mask: Uint8Array.of(0, 0, 1, 1) }]
+  const ids = Int32Array.of(1, 2, 3, 4)
+  const examples = [
+    { sequence: supervisedSequence({ ids, trained: Uint8Array.of(0, 0, 1, 1), promptId: 'a', row: {} }) },
+  ]
   const mixed = await updated({}, { ptx: { examples, coef: 0.5 } })
   expect(mixed.loss).toBeGreaterThan(whole.loss)
   expect(farthest(mixed.weights, whole.weights)).toBeGreaterThan(1e-4)

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { type Report, silentReport } from '../../../src/progress/index.js'
 import { Run } from '../../../src/run/index.js'
+import { supervisedSequence } from '../../../src/sequence/index.js'
 import { memoryUse } from '../../../src/tensor/index.js'
 import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
@@ -87,7 +88,8 @@ test('a training leaves no tensor behind, finished or failed', async () => {
 test('of models that are equally good, the one of lower validation loss is the best', async () => {
   const trained = await tinyModel('language')
   const ids = Int32Array.of(1, 2, 3, 4)
-  const examples = ['a', 'b', 'c', 'd'].map(promptId => ({ promptId, where: promptId, ids }))
+  const sequence = supervisedSequence({ ids, trained: Uint8Array.of(0, 1, 1, 1), promptId: 'a', row: {} })
+  const examples = ['a', 'b', 'c', 'd'].map(where => ({ where, sequence, truncated: false }))
   const { training, run } = await trainingOf(
     trained,
     examples,
@@ -102,7 +104,7 @@ test('of models that are equally good, the one of lower validation loss is the b
   ]
   const steps: (number | undefined)[] = []
   for await (const [row] of training.batches()) {
-    await trained.forwardBackward([row!.ids], () => [{ logprobs: Float32Array.of(1, 1, 1) }])
+    await trained.forwardBackward([row!.sequence], () => [{ logprobs: Float32Array.of(1, 1, 1) }])
     const made = { ...(await trained.step(training.rates)), overflows: 0 }
     await training.stepped(made, {}, { tokens: 4, examples: 1 })
     await training.evaluateIfDue(async () => measured[training.step - 1]!)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ConversationExample, LabelledExample, PreferenceExample } from '../../../src/data/index.js'
 import { type LabelledLoss, losses, type PairLoss } from '../../../src/maths/index.js'
 import type { LocalModel } from '../../../src/model/index.js'
+import { promptSequence, supervisedSequence, withAnswer } from '../../../src/sequence/index.js'
 import { ktoLoop } from '../../../src/train/preference/kto-loop.js'
 import { preferenceLoop } from '../../../src/train/preference/loop.js'
 import { ReferenceLogprobs } from '../../../src/train/preference/reference-logprobs.js'
@@ -17,33 +18,34 @@ const ranking: PairLoss = call =>
   losses['reward-model'].compute({ ...call, options: { margin: 0.1, centerCoef: 0.01 } })
 const ktoLoss: LabelledLoss = call => losses.kto.compute({ ...call, options: { beta: 0.5 } })
 const ids = (length: number, seed: number) => sequenceOf(length, seed, tokenizer.vocabSize)
-const named = (i: number) => ({ where: `rows.jsonl:${i + 1}`, promptId: `row${i}` })
+const where = (i: number) => `rows.jsonl:${i + 1}`
+const named = (i: number) => ({ promptId: `row${i}`, row: {} })
 const lengths = [21, 5, 13, 34, 8, 17]
 
 const conversations: ConversationExample[] = lengths.map((length, i) => ({
-  ...named(i),
-  ids: ids(length, i + 1),
-  // Two turns of an assistant, so that what is not trained also lies between.
-  mask: Uint8Array.from({ length }, (_, t) => Number(t > 0 && (t === 2 || t > length / 2))),
+  sequence: supervisedSequence({
+    ...named(i),
+    ids: ids(length, i + 1),
+    // Two turns of an assistant, so that what is not trained also lies between.
+    trained: Uint8Array.from({ length }, (_, t) => Number(t > 0 && (t === 2 || t > length / 2))),
+  }),
+  where: where(i),
   truncated: false,
 }))
 
 const pairs: PreferenceExample[] = lengths.map((length, i) => {
-  const prompt = ids(4, i + 50)
-  const answer = (tokens: number, seed: number) => Int32Array.of(...prompt, ...ids(tokens, seed))
+  const prompt = promptSequence({ ...named(i), ids: ids(4, i + 50) })
   return {
-    ...named(i),
-    chosen: answer(length, i + 1),
-    rejected: answer(lengths[lengths.length - 1 - i]!, i + 100),
-    promptLength: 4,
+    where: where(i),
+    chosen: withAnswer(prompt, ids(length, i + 1)),
+    rejected: withAnswer(prompt, ids(lengths[lengths.length - 1 - i]!, i + 100)),
     ...(i === 2 ? { margin: 0.5 } : {}),
   }
 })
 
-const labelled: LabelledExample[] = pairs.map(({ chosen, promptLength }, i) => ({
-  ...named(i),
-  ids: chosen,
-  promptLength,
+const labelled: LabelledExample[] = pairs.map(({ chosen, where }, i) => ({
+  where,
+  sequence: chosen,
   desirable: i % 3 !== 0,
 }))
 
@@ -92,7 +94,7 @@ const updates = {
 async function referenceOf(responses: ReturnType<typeof pairResponses>): Promise<ReferenceLogprobs> {
   const model = await tinyModel('language', { seed: 77 })
   const reference = new ReferenceLogprobs('another model')
-  await reference.add(responses, (sequences, from) => model.score(sequences, { from }))
+  await reference.add(responses, sequences => model.score(sequences))
   return reference
 }
 

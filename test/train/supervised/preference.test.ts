@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { z } from 'zod'
 import { LocalModel } from '../../../src/model/index.js'
+import { firstTrained, promptSequence, withAnswer } from '../../../src/sequence/index.js'
 import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
 import { ReferenceLogprobs } from '../../../src/train/preference/reference-logprobs.js'
@@ -118,10 +119,12 @@ describe('the reference', () => {
   test('kept on the disk: the same numbers, or none where they were damaged', async () => {
     const model = await tinyModel('language')
     const row = { where: 'rows.jsonl:1', promptId: 'a' }
-    const response = (key: string, seed: number) => ({ key, row, ids: Int32Array.of(seed, 3, 4, 5), from: 2 })
+    const response = (key: string, seed: number) => {
+      const prompt = promptSequence({ ids: Int32Array.of(seed, 3), promptId: 'a', row: {} })
+      return { ...row, key, sequence: withAnswer(prompt, Int32Array.of(4, 5)) }
+    }
     const logprobs = new ReferenceLogprobs('a model', 'these')
-    const score = (sequences: readonly Int32Array[], from: readonly number[]) => model.score(sequences, { from })
-    await logprobs.add([response('a', 1), response('b', 2), response('a', 9)], score)
+    await logprobs.add([response('a', 1), response('b', 2), response('a', 9)], sequences => model.score(sequences))
     expect(logprobs.size).toBe(2)
     const path = fresh('reference')
     await logprobs.write(path)
@@ -140,13 +143,22 @@ describe('the reference', () => {
 
 describe('kto compares a response with those under other prompts', () => {
   const row = (promptId: string, prompt: number[], response: number[]) => ({
-    ...{ promptId, where: promptId, promptLength: prompt.length, desirable: true },
-    ids: Int32Array.of(...prompt, ...response),
+    ...{ where: promptId, desirable: true },
+    sequence: withAnswer(
+      promptSequence({ ids: Int32Array.from(prompt), promptId, row: {} }),
+      Int32Array.from(response),
+    ),
   })
   const rows = [row('a', [1, 2], [3]), row('b', [1, 2], [4, 5]), row('c', [6], [7, 8, 9])]
 
   test('with the next row whose prompt is another', () => {
-    expect(mismatchedResponses(rows, 10).map(({ key, ids, from }) => ({ key, ids: [...ids], from }))).toEqual([
+    expect(
+      mismatchedResponses(rows, 10).map(({ key, sequence }) => ({
+        key,
+        ids: [...sequence.ids],
+        from: firstTrained(sequence),
+      })),
+    ).toEqual([
       { key: 'a c', ids: [1, 2, 7, 8, 9], from: 2 },
       { key: 'b c', ids: [1, 2, 7, 8, 9], from: 2 },
       { key: 'c a', ids: [6, 3], from: 1 },
@@ -154,12 +166,12 @@ describe('kto compares a response with those under other prompts', () => {
   })
 
   test('cut where it would be too long, left out where nothing fits or nothing differs', () => {
-    expect(mismatchedResponses(rows, 3).map(({ ids }) => [...ids])).toEqual([
+    expect(mismatchedResponses(rows, 3).map(({ sequence }) => [...sequence.ids])).toEqual([
       [1, 2, 7],
       [1, 2, 7],
       [6, 3],
     ])
-    expect(mismatchedResponses(rows, 2).map(({ ids }) => [...ids])).toEqual([[6, 3]])
+    expect(mismatchedResponses(rows, 2).map(({ sequence }) => [...sequence.ids])).toEqual([[6, 3]])
     expect(mismatchedResponses(rows.slice(0, 2), 10)).toEqual([])
   })
 })

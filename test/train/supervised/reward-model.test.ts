@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { losses, type PairLoss } from '../../../src/maths/index.js'
 import { LocalModel } from '../../../src/model/index.js'
+import { supervisedSequence } from '../../../src/sequence/index.js'
 import { calibrationError } from '../../../src/train/reward-model/calibration.js'
 import { rewardModelSchema } from '../../../src/train/reward-model/config.js'
 import { runRewardModel } from '../../../src/train/reward-model/job.js'
@@ -85,8 +86,11 @@ describe('what is trained', () => {
 
 test('margins of rows take the place of the one in the config', async () => {
   const model = await tinyModel('reward')
-  const ids = (seed: number) => Int32Array.from({ length: 6 }, (_, t) => (seed * 7 + t * 3) % 40)
-  const row = { where: 'rows.jsonl:1', promptId: 'a', chosen: ids(1), rejected: ids(2), promptLength: 2 }
+  const answer = (seed: number) => {
+    const ids = Int32Array.from({ length: 6 }, (_, t) => (seed * 7 + t * 3) % 40)
+    return supervisedSequence({ ids, trained: Uint8Array.of(0, 0, 1, 1, 1, 1), promptId: 'a', row: {} })
+  }
+  const row = { where: 'rows.jsonl:1', chosen: answer(1), rejected: answer(2) }
   const { signal } = new AbortController()
   const loss = async (margin: number, own: object) => {
     const validation = setOf([{ ...row, ...own }])
