@@ -41,7 +41,7 @@ const defaultLines = (['sft', 'reward', 'ppo'] as const).map(
 
 const filled: Readonly<Record<string, string>> = {
   'stage-options': [
-    table([['', '`sft`', '`reward`', '`ppo` and its kin', '`dpo` and its kin'], ...stageRows]),
+    table([['', '`sft`', '`reward`', '`ppo` and others', '`dpo` and others'], ...stageRows]),
     '',
     ...defaultLines,
     '- algorithms other than `ppo`: `maxNewTokens: 50` where they generate; the rest is the preset',
