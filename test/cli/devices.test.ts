@@ -8,9 +8,11 @@ import { evaluateModel } from '../../src/evaluate/index.js'
 import { type LoadOptions, LocalModel, type Role } from '../../src/model/index.js'
 import { resolveDevice } from '../../src/tensor/index.js'
 import { native } from '../../src/tensor/native.js'
-import { rewardModelDirectory } from '../support/evaluate.js'
-import { base, folder, fresh, jsonl, pipelineOf } from '../support/pipeline.js'
+import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
+import { base, pipelineOf } from '../support/pipeline.js'
+import { rewardModelDirectory } from '../support/tiny-model.js'
 
+const folder = temporaryDirectory()
 let judge: string
 let rewards: string
 beforeAll(async () => {
@@ -55,10 +57,10 @@ test('auto is a GPU where there is one, and the CPU where there is none', () => 
 })
 
 describe('every verb runs its models on the GPU where there is one', () => {
-  const rows = jsonl('rows', [{ prompt: 'a', response: 'b' }])
+  const rows = jsonl([{ prompt: 'a', response: 'b' }], 'rows')
   const output = fresh('out.jsonl')
   test.each<[string, () => string[]]>([
-    ['generate', () => ['--model', base, '--input', jsonl('ids', [{ ids: [1] }]), '--output', output]],
+    ['generate', () => ['--model', base, '--input', jsonl([{ ids: [1] }], 'ids'), '--output', output]],
     ['score', () => ['--model', base, '--input', rows, '--output', output]],
     ['chat', () => ['--model', base]],
     ['serve', () => ['--model', base, '--port', '0']],
@@ -80,7 +82,7 @@ describe('every verb runs its models on the GPU where there is one', () => {
 
 test('experience: the actor, the reference and reward models', async () => {
   const config = join(folder, 'experience.yaml')
-  const prompts = jsonl('prompts', [{ prompt: 'Hi' }])
+  const prompts = jsonl([{ prompt: 'Hi' }], 'prompts')
   const models = { model: base, reference: base, rewards, output: fresh('out.jsonl') }
   const small = { prompts, maxNewTokens: 2, advantageEstimator: 'reinforce' }
   writeFileSync(config, JSON.stringify({ ...models, ...small }))
@@ -94,7 +96,7 @@ describe('rl', () => {
     const own = join(folder, 'own-rewards.yaml')
     writeFileSync(own, JSON.stringify({ sources: { judge: { type: 'model', path: judge, ...description } } }))
     const config = join(folder, 'rl.yaml')
-    const data = jsonl('prompts', [{ prompt: 'Hi' }])
+    const data = jsonl([{ prompt: 'Hi' }], 'prompts')
     const small = { iterations: 1, rolloutBatchSize: 1, nSamplesPerPrompt: 2, maxNewTokens: 2 }
     writeFileSync(config, JSON.stringify({ model: base, data, rewards: own, output: fresh('run'), ...small }))
     stopAtLoading = true
@@ -118,7 +120,7 @@ describe('evaluateModel', () => {
     ['the directory of a reward model', () => judge],
     ['a description with a reward model', () => rewards],
   ])('%s', async (_, reward) => {
-    const data = jsonl('prompts', [{ prompt: 'Hi' }])
+    const data = jsonl([{ prompt: 'Hi' }], 'prompts')
     await evaluateModel({ model: base, reference: base, data, reward: reward(), maxNewTokens: 2 })
     expect(loaded).toHaveLength(3)
     expect(new Set(devices())).toEqual(new Set(['cuda']))

@@ -11,8 +11,10 @@ import { sampleReward } from '../../src/reward/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
 import { firstTrained } from '../../src/sequence/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { base, folder, fresh, jsonl, modelDirectory, pipelineOf } from '../support/pipeline.js'
+import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
+import { base, modelDirectory, pipelineOf } from '../support/pipeline.js'
 
+const folder = temporaryDirectory()
 const question = 'What is 1 + 1?'
 const reward = join(folder, 'reward.mjs')
 /** The same model, without a chat template. */
@@ -49,7 +51,7 @@ interface Asking {
 }
 type Ask = (asking: Asking) => Promise<void>
 
-const prompts = jsonl('prompts', [{ prompt: question }])
+const prompts = jsonl([{ prompt: question }], 'prompts')
 const config = (values: object): string => {
   const path = `${fresh('config')}.json`
   writeFileSync(path, JSON.stringify(values))
@@ -96,7 +98,7 @@ const verbs: Record<string, Ask> = {
   },
   score: async ({ model, chatTemplate }) => {
     const score = vi.spyOn(LocalModel.prototype, 'score')
-    const input = jsonl('pairs', [{ prompt: question, response: '2' }])
+    const input = jsonl([{ prompt: question, response: '2' }], 'pairs')
     await ran([
       ...['score', '--model', model, '--input', input, '--output', fresh('out.jsonl')],
       ...['--chat-template', chatTemplate],
@@ -107,7 +109,7 @@ const verbs: Record<string, Ask> = {
   sft: async ({ model, chatTemplate }) => {
     const tokenizer = await Tokenizer.load(model, { chatTemplate })
     const options = { ...dataOptionsSchema.parse({ chatTemplate }), seed: 0, baseDirectory: '.' }
-    const rows = jsonl('completions', [{ prompt: question, completion: '2' }])
+    const rows = jsonl([{ prompt: question, completion: '2' }], 'completions')
     const dataset = await openDataset('conversations', rows, options)
     const [example] = await dataset.train(tokenizer).take(1)
     asked.push([...example!.sequence.ids.subarray(0, firstTrained(example!.sequence))])
@@ -116,7 +118,7 @@ const verbs: Record<string, Ask> = {
   dpo: async ({ model, chatTemplate }) => {
     const tokenizer = await Tokenizer.load(model, { chatTemplate })
     const options = { ...dataOptionsSchema.parse({ chatTemplate }), seed: 0, baseDirectory: '.' }
-    const rows = jsonl('preferences', [{ prompt: question, chosen: '2', rejected: '3' }])
+    const rows = jsonl([{ prompt: question, chosen: '2', rejected: '3' }], 'preferences')
     const dataset = await openDataset('preferences', rows, options)
     const [example] = await dataset.train(tokenizer).take(1)
     asked.push([...example!.chosen.ids.subarray(0, firstTrained(example!.chosen))])

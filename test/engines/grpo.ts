@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EngineType, type StartedEngine, startEngine } from '../../src/launch/index.js'
+import { fresh } from '../support/files.js'
 import { patiently, startMs } from '../support/real-servers.js'
-import { fresh, modelDirectory } from '../support/rl.js'
+import { modelDirectory } from '../support/rl.js'
 import { eventLines, expectEachOnce, margin, trainThrough } from '../support/through-engine.js'
 
 const shape = { hidden: 64, intermediate: 128, heads: 2, kvHeads: 1, headDim: 32, context: 256, tied: false }

@@ -3,7 +3,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { main } from '../../src/cli/main.js'
 import { evaluateModel } from '../../src/evaluate/index.js'
 import { decodePng } from '../support/decode-png.js'
-import { fresh, jsonl, modelDirectory, written } from '../support/evaluate.js'
+import { fresh, jsonl, written } from '../support/files.js'
+import { modelDirectory } from '../support/tiny-model.js'
 
 let model: string
 let other: string

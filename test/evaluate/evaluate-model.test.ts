@@ -13,8 +13,10 @@ import { LocalModel } from '../../src/model/index.js'
 import type { RewardInput } from '../../src/reward/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { silentReport } from '../../src/train/index.js'
-import { fresh, jsonl, modelDirectory, rewardModelDirectory, tokenizer, written } from '../support/evaluate.js'
+import { fresh, jsonl, written } from '../support/files.js'
 import { expectHeld, heldMemory } from '../support/held-memory.js'
+import { modelDirectory, rewardModelDirectory } from '../support/tiny-model.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 let model: string
 let other: string
@@ -276,7 +278,7 @@ describe('what is wrong is said before a model is loaded', () => {
     ['no data', { data: 'nowhere.jsonl' }, /nowhere\.jsonl/],
     ['no reward file', { reward: 'nowhere.ts' }, /reward: nowhere\.ts: there is no such file/],
     ['no reference', { reference: 'nowhere' }, /reference: .*nowhere/],
-    ['too many tokens', { maxNewTokens: 96 }, /maxNewTokens: 96 leaves no room for a prompt in a context of 96/],
+    ['too many tokens', { maxNewTokens: 128 }, /maxNewTokens: 128 leaves no room for a prompt in a context of 128/],
     [
       'samples alike',
       { samples: 2, temperature: 0 },

@@ -16,7 +16,8 @@ import { main } from '../../src/cli/main.js'
 import { openEngine } from '../../src/rollout/index.js'
 import { ModelServer } from '../../src/serve/index.js'
 import { expectClose } from '../support/close.js'
-import { makeModel, tokenizerPath } from '../support/experience.js'
+import { makeModel } from '../support/experience.js'
+import { tokenizerPath } from '../support/tokenizers.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-experience-'))
 const at = (name: string): string => join(folder, name)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { experienceShape } from '../../src/experience/index.js'
-import { makeModel, tokenizerPath } from '../support/experience.js'
+import { makeModel } from '../support/experience.js'
+import { tokenizerPath } from '../support/tokenizers.js'
 
 const page = readFileSync(new URL('../../docs/experience.md', import.meta.url), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)

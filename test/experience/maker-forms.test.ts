@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
 import type { GenerateOptions, GenerationRequest } from '../../src/rollout/index.js'
-import { engineOver, lengthReward, makeMaker, makeModel, prompts, tokenizer } from '../support/experience.js'
+import { engineOver, lengthReward, makeMaker, makeModel, prompts } from '../support/experience.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 const actor = await makeModel('language')
 const generator = engineOver(actor)

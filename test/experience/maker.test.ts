@@ -9,15 +9,8 @@ import {
 } from '../../src/experience/index.js'
 import { deriveAdvantages } from '../../src/maths/index.js'
 import { batchReward, sampleReward } from '../../src/reward/index.js'
-import {
-  engineOver,
-  lengthReward,
-  llamaStyle,
-  makeMaker,
-  makeModel,
-  prompts,
-  tokenizer,
-} from '../support/experience.js'
+import { engineOver, lengthReward, makeMaker, makeModel, prompts } from '../support/experience.js'
+import { llamaStyle, tokenizer } from '../support/tokenizers.js'
 
 /** Everything but times, as text: equal for equal bits. */
 const shown = (experiences: readonly Experience[]): string =>

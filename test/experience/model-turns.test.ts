@@ -4,7 +4,8 @@ import { ModelTurns, type Resident } from '../../src/experience/model-turns.js'
 import type { LocalModel, Role } from '../../src/model/index.js'
 import type { RewardModel } from '../../src/reward/index.js'
 import type { LocalEngine } from '../../src/rollout/index.js'
-import { engineOver, makeMaker, makeModel, prompts, tokenizer } from '../support/experience.js'
+import { engineOver, makeMaker, makeModel, prompts } from '../support/experience.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 /** A card: who is on it, how many at most were, and what happened. */
 class Card {

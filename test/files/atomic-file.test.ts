@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { FileWriteError, temporaryName, temporaryTarget, writeFileAtomic } from '../../src/files/index.js'
 import { runChild } from '../support/child.js'
 import { compiled } from '../support/compiled.js'
-import { temporaryDirectory } from '../support/safetensors-files.js'
+import { temporaryDirectory } from '../support/files.js'
 
 // The real functions, each replaceable by a test.
 vi.mock('node:fs/promises', async original => {

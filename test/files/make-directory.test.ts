@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeDirectory } from '../../src/files/index.js'
-import { temporaryDirectory } from '../support/run.js'
+import { temporaryDirectory } from '../support/files.js'
 
 test('makes what is missing, and takes what is there', async () => {
   const root = temporaryDirectory()

@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { families, type LoadProgress, LocalModel } from '../../src/model/index.js'
 import { memoryUse, SafetensorsFile, type Tensor, writeSafetensors } from '../../src/tensor/index.js'
+import { expectClose } from '../support/close.js'
 import { expectHeld, heldMemory } from '../support/held-memory.js'
-import { expectClose, fixture, readCase, sequences, temporary, tinyConfig } from '../support/models.js'
+import { fixture, readCase, sequences, temporary } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([6, 11, 4])
 const json = (directory: string, name: string) => JSON.parse(readFileSync(join(directory, name), 'utf8'))

@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { deferredNormComposed, deferredOps } from '../../src/kernels/index.js'
 import { type LoadOptions, LocalModel } from '../../src/model/index.js'
-import { expectClose, expectSameGradients, sequences, takeGradients, tinyConfig, weights } from '../support/models.js'
+import { expectClose } from '../support/close.js'
+import { expectSameGradients, sequences, takeGradients, weights } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([7, 16, 3, 12])
 const adapter = { rank: 4, alpha: 8, dropout: 0.3, targets: ['q_proj', 'o_proj', 'up_proj'] as const, seed: 3 }

@@ -1,7 +1,8 @@
 /** LoRA dropout: a function of seed, step, sequence and position, not of how batches were made. */
 import { describe, expect, test } from 'vitest'
 import { type LoadOptions, LocalModel } from '../../src/model/index.js'
-import { expectSameGradients, sequences, takeGradients, temporary, tinyConfig, weights } from '../support/models.js'
+import { expectSameGradients, sequences, takeGradients, temporary, weights } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([6, 11, 4, 9])
 const create = (more: Partial<LoadOptions<'language'>> & { dropout?: number; seed?: number } = {}) => {

@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { families, LocalModel, type ModelInput, type ScoreOptions, type TrainOptions } from '../../src/model/index.js'
 import { supervisedSequence } from '../../src/sequence/index.js'
+import { expectClose } from '../support/close.js'
 import {
-  expectClose,
   expectSameGradients,
   farthest,
   raggedLengths,
   sequenceOf,
   sequences,
   takeGradients,
-  tinyConfig,
   weights,
 } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 /** Trains on both outputs, with weights that depend on the sequence and the token alone. */
 async function gradientsOf(

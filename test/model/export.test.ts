@@ -3,7 +3,9 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type ExportOptions, LocalModel } from '../../src/model/index.js'
-import { expectClose, fixture, sequences, temporary, tinyConfig } from '../support/models.js'
+import { expectClose } from '../support/close.js'
+import { fixture, sequences, temporary } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([6, 11, 4])
 const adapter = { rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'v_proj', 'down_proj'] as const, seed: 3 }

@@ -4,7 +4,9 @@ import { fusedOps } from '../../src/kernels/index.js'
 import { makeLanguageHead, planHead } from '../../src/model/head.js'
 import { LocalModel } from '../../src/model/index.js'
 import { linear, memoryUse, randn, scope, Tensor } from '../../src/tensor/index.js'
-import { expectClose, nudge, sequenceOf, sequences, takeGradients, tinyConfig, weights } from '../support/models.js'
+import { expectClose } from '../support/close.js'
+import { nudge, sequenceOf, sequences, takeGradients, weights } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const vocabSize = 23
 const hiddenSize = 6

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { scope, type Tensor } from '../../src/tensor/index.js'
-import { sequences, temporary, tinyConfig } from '../support/models.js'
+import { sequences, temporary } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([6, 11, 4])
 const create = (dtype: 'float16' | 'float32', seed = 1) =>

@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Family, families, LocalModel, ModelError, NonFiniteError, type Role } from '../../src/model/index.js'
-import {
-  expectClose,
-  fixture,
-  nudge,
-  sameBits,
-  sequences,
-  takeGradients,
-  temporary,
-  tinyConfig,
-  weights,
-} from '../support/models.js'
+import { expectClose } from '../support/close.js'
+import { fixture, nudge, sameBits, sequences, takeGradients, temporary, weights } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([5, 9, 2, 9])
 

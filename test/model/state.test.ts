@@ -5,7 +5,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { type LoadOptions, LocalModel, type Role } from '../../src/model/index.js'
 import { SafetensorsFile } from '../../src/tensor/index.js'
 import { expectHeld, heldMemory } from '../support/held-memory.js'
-import { fixture, sequences, temporary, tinyConfig } from '../support/models.js'
+import { fixture, sequences, temporary } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([6, 11, 4])
 const adapter = { rank: 4, alpha: 8, dropout: 0.3, targets: ['q_proj', 'v_proj', 'down_proj'] as const, seed: 3 }

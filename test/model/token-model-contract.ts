@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import type { Gradients, ModelInput, Outputs, Role, TokenModel, TrainStepOptions } from '../../src/model/index.js'
 import { roles } from '../../src/model/outputs.js'
 import { supervisedSequence } from '../../src/sequence/index.js'
-import { expectClose, sequences, temporary } from '../support/models.js'
+import { expectClose } from '../support/close.js'
+import { sequences, temporary } from '../support/models.js'
 
 const numbers = (output: Outputs[Role]): Float32Array => {
   if ('logprobs' in output) return output.logprobs

@@ -1,7 +1,7 @@
 import { type AdapterOptions, type LoadOptions, LocalModel, type Role, type TokenModel } from '../../src/model/index.js'
 import { roles } from '../../src/model/outputs.js'
 import { ScriptedModel } from '../support/doubles/scripted-model.js'
-import { tinyConfig } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 import { tokenModelContract } from './token-model-contract.js'
 
 const adapter: AdapterOptions & { seed: number } = {

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { type LoadOptions, LocalModel, newConfig, sizes } from '../../src/model/index.js'
 import { memoryUse, synchronize } from '../../src/tensor/index.js'
 import { describeCuda, device } from '../support/device.js'
-import { expectSameGradients, sequences, takeGradients, temporary, tinyConfig, weights } from '../support/models.js'
+import { expectSameGradients, sequences, takeGradients, temporary, weights } from '../support/models.js'
+import { tinyConfig } from '../support/tiny-model.js'
 
 const given = sequences([7, 16, 3, 12])
 const adapter = {

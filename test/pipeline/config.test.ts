@@ -3,7 +3,8 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { createRlhfPipeline, getDefaultConfig, type PipelineOptions, seedNames } from '../../src/pipeline/index.js'
 import { stageConfig } from '../../src/pipeline/stage-configs.js'
-import { fresh, quickly } from '../support/pipeline.js'
+import { fresh } from '../support/files.js'
+import { quickly } from '../support/pipeline.js'
 
 /** The config of the Python pipeline as its `get_default_config` writes it. */
 const original = {

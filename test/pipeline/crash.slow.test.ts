@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCrashing } from '../support/child.js'
 import { compiledRoom } from '../support/compiled.js'
-import { filesOf, fresh, pipelineOf, quickly, weightsOf } from '../support/pipeline.js'
+import { fresh } from '../support/files.js'
+import { filesOf, pipelineOf, quickly, weightsOf } from '../support/pipeline.js'
 
 const script = new URL('./children/small-pipeline.mjs', import.meta.url)
 const models = ['sft/best_model', 'reward_model/best_model', 'ppo/final_model', 'ppo/iteration_000001/value_model']

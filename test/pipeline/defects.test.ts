@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { dataOptionsSchema, openDataset } from '../../src/data/index.js'
 import { Run } from '../../src/run/index.js'
 import { optimizerSchema, stepRates } from '../../src/train/config/common.js'
-import { fresh, jsonl, pipelineOf, tokenizer } from '../support/pipeline.js'
+import { fresh, jsonl } from '../support/files.js'
+import { pipelineOf } from '../support/pipeline.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 const options = { ...dataOptionsSchema.parse({}), seed: 0, baseDirectory: '.' }
 
@@ -13,11 +15,16 @@ test('rows of {"conversations": [...]} are conversations, in roles and in ShareG
     { role: 'user', content: 'hi' },
     { role: 'assistant', content: 'hello' },
   ]
-  const file = jsonl('rows', [
-    { conversations: turns },
-    { messages: turns },
-    { conversations: turns.map(({ role, content }) => ({ from: role === 'user' ? 'human' : 'gpt', value: content })) },
-  ])
+  const file = jsonl(
+    [
+      { conversations: turns },
+      { messages: turns },
+      {
+        conversations: turns.map(({ role, content }) => ({ from: role === 'user' ? 'human' : 'gpt', value: content })),
+      },
+    ],
+    'rows',
+  )
   const dataset = await openDataset('conversations', file, options)
   const examples = await dataset.train(tokenizer).take(3)
   await dataset.close()

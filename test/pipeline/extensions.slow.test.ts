@@ -7,18 +7,9 @@ import { LocalModel } from '../../src/model/index.js'
 import { directoryFingerprint } from '../../src/pipeline/fingerprints.js'
 import type { PipelineOptions, PipelineSettings } from '../../src/pipeline/index.js'
 import { Tokenizer } from '../../src/text/index.js'
-import {
-  base,
-  filesOf,
-  fresh,
-  jsonl,
-  modelDirectory,
-  pipelineOf,
-  preferences,
-  tokenizer,
-  tokenizerPath,
-  weightsOf,
-} from '../support/pipeline.js'
+import { fresh, jsonl } from '../support/files.js'
+import { base, filesOf, modelDirectory, pipelineOf, preferences, weightsOf } from '../support/pipeline.js'
+import { tokenizer, tokenizerPath } from '../support/tokenizers.js'
 
 test('loadTokenizer: its files go with every model, and its chat template is what is trained on', async () => {
   const own = fresh('tokenizer')
@@ -167,7 +158,7 @@ const labelled = preferences.flatMap(({ prompt, chosen, rejected }) => [
 
 test.each([
   ['dpo', {}, ['sft', 'ppo']],
-  ['kto', { rewardDataPath: jsonl('labelled', labelled) }, ['sft', 'ppo']],
+  ['kto', { rewardDataPath: jsonl(labelled, 'labelled') }, ['sft', 'ppo']],
   ['grpo', { ppo: { nSamplesPerPrompt: 2 }, ppoIterations: 1 }, ['sft', 'reward', 'ppo']],
 ] as const)('algorithm %s in place of what it replaces', async (algorithm, options, stages) => {
   const pipeline = await pipelineOf({ algorithm, ...options })

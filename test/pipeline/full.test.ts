@@ -1,7 +1,8 @@
 import { existsSync, symlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { base, filesOf, fresh, modelDirectory, pipelineOf } from '../support/pipeline.js'
+import { fresh } from '../support/files.js'
+import { base, filesOf, modelDirectory, pipelineOf } from '../support/pipeline.js'
 
 test('all stages leave the documented tree, and no stage changes what another one made', async () => {
   const pipeline = await pipelineOf()

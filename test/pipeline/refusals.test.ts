@@ -2,7 +2,9 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { createRlhfPipeline, type PipelineOptions } from '../../src/pipeline/index.js'
-import { base, fresh, jsonl, modelDirectory, pipelineOf, tokenizer } from '../support/pipeline.js'
+import { fresh, jsonl } from '../support/files.js'
+import { base, modelDirectory, pipelineOf } from '../support/pipeline.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 /** A pipeline that is refused in whatever stage, with nothing written. */
 async function refused(options: Partial<PipelineOptions>, ...says: (string | RegExp)[]): Promise<void> {
@@ -23,13 +25,13 @@ test('a missing base model is an error, and never random weights', async () => {
 
 test('data of a later stage is read before an earlier one begins', async () => {
   await refused({ ppoDataPath: fresh('none') }, /stage ppo: ppoDataPath: .*there is no such file/)
-  await refused({ ppoDataPath: jsonl('prompts', [{ text: 'a story' }]) }, /stage ppo: .*prompt/s)
-  await refused({ rewardDataPath: jsonl('pairs', [{ prompt: 'a', chosen: 'b' }]) }, /stage reward: .*rejected/s)
-  await refused({ sftDataPath: jsonl('rows', [{ conversations: 3 }]) }, /stage sft: .*:1/s)
+  await refused({ ppoDataPath: jsonl([{ text: 'a story' }], 'prompts') }, /stage ppo: .*prompt/s)
+  await refused({ rewardDataPath: jsonl([{ prompt: 'a', chosen: 'b' }], 'pairs') }, /stage reward: .*rejected/s)
+  await refused({ sftDataPath: jsonl([{ conversations: 3 }], 'rows') }, /stage sft: .*:1/s)
 })
 
 test('an empty set of prompts is refused', async () => {
-  await refused({ ppoDataPath: jsonl('prompts', []) }, /stage ppo: .*no rows/)
+  await refused({ ppoDataPath: jsonl([], 'prompts') }, /stage ppo: .*no rows/)
 })
 
 test('options of a later stage are checked before an earlier one begins', async () => {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { PipelineOptions } from '../../src/pipeline/index.js'
 import type { Report } from '../../src/progress/index.js'
-import { conversations, filesOf, fresh, jsonl, pipelineOf, prompts } from '../support/pipeline.js'
+import { fresh, jsonl } from '../support/files.js'
+import { conversations, filesOf, pipelineOf, prompts } from '../support/pipeline.js'
 
 /** Two cheap stages are enough: rewards of one's own take the place of the reward model. */
 function options(): Partial<PipelineOptions> {
@@ -14,8 +15,8 @@ function options(): Partial<PipelineOptions> {
   writeFileSync(rewards, JSON.stringify({ sources: { length: { type: 'function', file: module } } }))
   return {
     saveDir: fresh('out'),
-    sftDataPath: jsonl('conversations', conversations),
-    ppoDataPath: jsonl('prompts', prompts),
+    sftDataPath: jsonl(conversations, 'conversations'),
+    ppoDataPath: jsonl(prompts, 'prompts'),
     algorithm: 'grpo',
     ppoIterations: 1,
     ppo: { rewards, nSamplesPerPrompt: 2 },

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { loadRewards, type RewardInput } from '../../src/reward/index.js'
 import { json, rewardServer } from '../support/reward-http.js'
 import { sample } from '../support/reward-samples.js'
-import { tinyModel } from '../support/tiny-model.js'
+import { widerDirectory } from '../support/tiny-model.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'whetstone-load-rewards-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -134,18 +135,17 @@ onRewardFailure: drop
   })
 
   it('load reward models, and no others', async () => {
-    const tiny = await tinyModel()
-    onTestFinished(tiny.remove)
+    const directory = await widerDirectory()
     const trained = join(folder, 'rm')
-    const model = await LocalModel.load(tiny.directory, { role: 'reward', seed: 3 })
+    const model = await LocalModel.load(directory, { role: 'reward', seed: 3 })
     await model.export(trained, { what: 'model' })
     const messages = [{ role: 'user', content: 'Hi' }]
-    const ids = await tiny.tokenizer.encodeChat([...messages, { role: 'assistant', content: 'Ho' }])
+    const ids = await tokenizer.encodeChat([...messages, { role: 'assistant', content: 'Ho' }])
     const [wanted] = await model.score([ids])
     model.dispose()
     const spec = (path: string) => file('m.yaml', `sources: { rm: { type: model, path: '${path}', batchTokens: 64 } }`)
     expect(await rewards(spec('rm'), [sample('Ho', { messages })])).toEqual([wanted!.score])
-    await expect(loadRewards(spec(tiny.directory))).rejects.toThrow(
+    await expect(loadRewards(spec(directory))).rejects.toThrow(
       /is a language model; expected a reward model \(with a score head\)/,
     )
   })

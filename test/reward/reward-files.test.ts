@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { rewardFiles } from '../../src/reward/index.js'
-import { temporaryDirectory } from '../support/run.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const folder = temporaryDirectory()
 const put = (name: string, text: string): string => {
@@ -21,6 +21,7 @@ import './lib/effect'
 import type { Row } from "../rows.js"
 export * from './lib/all'
 import z from 'zod'
+import { temporaryDirectory } from '../support/files.js'
 const lazily = async () => import('./lib/lazy.mjs')
 const old = require('./lib/old.cjs')
 const words = new URL('./words.txt', import.meta.url), more = new URL("more.txt", import.meta.url)

@@ -5,7 +5,8 @@ import { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine, type LocalEngineOptions, type Sample } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
 import { describeCuda, device, onCuda } from '../support/device.js'
-import { collect, directory, golden, numbers } from '../support/generation.js'
+import { collect, type Golden, numbers } from '../support/generation.js'
+import { fixture, readCase } from '../support/models.js'
 
 type Dtype = 'float32' | 'bfloat16' | 'float16'
 const dtypes: readonly Dtype[] = onCuda ? ['bfloat16', 'float16'] : ['float32']
@@ -19,7 +20,7 @@ type Adapter = NonNullable<Parameters<typeof LocalModel.create>[1]['adapter']>
 /** A fixture, or the layers of a 0.5B Qwen2, a few of them. */
 function modelOf(name: string, dtype: Dtype, options: { vocabSize?: number; adapter?: Adapter } = {}) {
   const { vocabSize = 2001, ...rest } = options
-  if (name !== 'wide') return LocalModel.load(directory(name), { role: 'language', device, dtype, ...rest })
+  if (name !== 'wide') return LocalModel.load(fixture(name), { role: 'language', device, dtype, ...rest })
   const config = parseConfig(
     {
       architectures: ['Qwen2ForCausalLM'],
@@ -56,9 +57,9 @@ async function offScore(model: LocalModel<'language'>, found: readonly Sample[])
 const names = onCuda ? ['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'] : ['llama', 'qwen3']
 describe.each(dtypes.flatMap(dtype => names.map(name => ({ dtype, name }))))('$name in $dtype', ({ dtype, name }) => {
   test('greedy continuations are the recorded ones, except where two tokens are as good as equal', async () => {
-    const { sequences, greedy_24: expected } = golden(name)
+    const { sequences, greedy_24: expected } = readCase<Golden>(name)
     const model = await modelOf(name, dtype)
-    const exact = await LocalModel.load(directory(name), { role: 'language' })
+    const exact = await LocalModel.load(fixture(name), { role: 'language' })
     const engine = new LocalEngine(model, { maxSequences: 8, eosIds: [2] })
     const requests = sequences.map((ids, i) => ({
       id: `${i}`,

@@ -1,35 +1,21 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { LocalModel } from '../../src/model/index.js'
-import type { Tokenizer } from '../../src/text/index.js'
-import { directory as fixture, golden } from '../support/generation.js'
-import { tinyModel } from '../support/tiny-model.js'
+import { capturedOutput } from '../support/cli.js'
+import { temporaryDirectory } from '../support/files.js'
+import type { Golden } from '../support/generation.js'
+import { fixture, readCase } from '../support/models.js'
+import { widerDirectory } from '../support/tiny-model.js'
+import { tokenizer } from '../support/tokenizers.js'
 
-let tiny: Awaited<ReturnType<typeof tinyModel>>
-let work: string
-let tokenizer: Tokenizer
-let err = ''
+let model: string
 beforeAll(async () => {
-  tiny = await tinyModel()
-  tokenizer = tiny.tokenizer
-  work = mkdtempSync(join(tmpdir(), 'whetstone-generate-'))
+  model = await widerDirectory()
 })
-afterAll(() => {
-  tiny.remove()
-  rmSync(work, { recursive: true, force: true })
-})
-beforeEach(() => {
-  err = ''
-  const take = (text: unknown): boolean => {
-    err += String(text)
-    return true
-  }
-  vi.spyOn(console, 'error').mockImplementation(take)
-  vi.spyOn(process.stderr, 'write').mockImplementation(take as typeof process.stderr.write)
-})
+const work = temporaryDirectory()
+const printed = capturedOutput()
 
 interface Line {
   index: number
@@ -43,10 +29,10 @@ interface Line {
   error?: { reason: string }
 }
 
-async function generate(rows: readonly unknown[], args: readonly string[] = [], model = tiny.directory) {
+async function generate(rows: readonly unknown[], args: readonly string[] = [], directory = model) {
   const [input, output] = [join(work, 'in.jsonl'), join(work, `out${Math.random()}.jsonl`)]
   writeFileSync(input, rows.map(row => `${typeof row === 'string' ? row : JSON.stringify(row)}\n`).join(''))
-  const code = await main(['generate', '--model', model, '--input', input, '--output', output, ...args])
+  const code = await main(['generate', '--model', directory, '--input', input, '--output', output, ...args])
   const lines = existsSync(output)
     ? readFileSync(output, 'utf8')
         .trimEnd()
@@ -61,7 +47,7 @@ test('prompts in all three forms, samples in order, ids and text that agree', as
   const rows = [{ prompt: 'Once upon a time' }, { ids: [5, 6, 7] }, { messages }]
   const { code, lines } = await generate(rows, ['--n', '3', '--max-new-tokens', '9', '--seed', '4'])
   expect(code).toBe(0)
-  expect(err).toMatch(/9 responses, \d+ tokens/)
+  expect(printed.stderr).toMatch(/9 responses, \d+ tokens/)
   expect(lines!.map(({ index, sample }) => [index, sample])).toEqual(
     [0, 1, 2].flatMap(index => [0, 1, 2].map(sample => [index, sample])),
   )
@@ -80,7 +66,7 @@ test('prompts in all three forms, samples in order, ids and text that agree', as
 })
 
 test('a directory without a tokenizer: ids in, ids out', async () => {
-  const { sequences, greedy_24: expected } = golden('llama')
+  const { sequences, greedy_24: expected } = readCase<Golden>('llama')
   const args = ['--temperature', '0', '--max-new-tokens', '24', '--min-new-tokens', '24', '--logprobs', 'processed']
   const { code, lines } = await generate(
     sequences.map(ids => ({ ids })),
@@ -99,7 +85,7 @@ test('a prompt that is too long is a line of its own; it can be cut instead', as
   expect(code).toBe(0)
   expect(lines![0]).toMatchObject({ index: 0, sample: 0, error: { reason: 'prompt-too-long' } })
   expect(lines![1]!.ids.length).toBeGreaterThan(0)
-  expect(err).toContain('1 rejected')
+  expect(printed.stderr).toContain('1 rejected')
   const none = await generate(rows.slice(0, 1), ['--max-new-tokens', '2'])
   expect([none.code, none.lines!.length]).toEqual([1, 1])
   const cut = await generate(rows, ['--max-new-tokens', '2', '--truncate-prompt', '4', '--truncate-side', 'right'])
@@ -133,46 +119,46 @@ describe('a long run', () => {
     expect((await generate(rows, args)).code).toBe(0)
     const how = '[\\d,]+ tokens/s, \\d+ running, \\d+ waiting'
     const line = terminal ? `\r\x1b\\[K  generating \\[[#.]{24}\\] \\d+ % of` : '\n?  generating [2468]0 % of'
-    expect(err).toMatch(new RegExp(`${line} 800 responses  ${how}`))
+    expect(printed.stderr).toMatch(new RegExp(`${line} 800 responses  ${how}`))
   })
 
   test('that is interrupted leaves nothing', async () => {
     process.stderr.isTTY = true
-    const seen = vi.spyOn(process.stderr, 'write').mockImplementation(((text: string) => {
-      err += text
-      if (text.includes(' running')) process.emit('SIGINT')
-      return true
-    }) as typeof process.stderr.write)
+    const write = vi.mocked(process.stderr.write)
+    const take = write.getMockImplementation()!
+    write.mockImplementation((text: string | Uint8Array) => {
+      if (String(text).includes(' running')) process.emit('SIGINT')
+      return take(text)
+    })
     const outputs = () => readdirSync(work).filter(name => name.includes('out'))
     const before = outputs()
     const { code, lines } = await generate(rows, args)
-    seen.mockRestore()
     expect([code, lines]).toEqual([130, undefined])
-    expect(err).toContain('was not written.')
+    expect(printed.stderr).toContain('was not written.')
     expect(outputs()).toEqual(before)
   })
 })
 
 test.each(['generate', 'chat', 'serve'])('%s: a device that is not there is one message and what to do', async verb => {
   const files = verb === 'generate' ? ['--input', join(work, 'in.jsonl'), '--output', join(work, 'x')] : []
-  expect(await main([verb, '--model', tiny.directory, '--device', 'cuda:99', ...files])).toBe(1)
-  expect(err).toMatch(
+  expect(await main([verb, '--model', model, '--device', 'cuda:99', ...files])).toBe(1)
+  expect(printed.stderr).toMatch(
     /^whetstone: --device: there is no cuda:99 on this machine: .*\n`whetstone doctor` lists the devices\. .*$/,
   )
 })
 
 test('a file in the model directory is refused', async () => {
   writeFileSync(join(work, 'in.jsonl'), '{"ids":[1,2]}')
-  const args = ['--input', join(work, 'in.jsonl'), '--output', join(tiny.directory, 'config.json')]
-  expect(await main(['generate', '--model', tiny.directory, ...args])).toBe(1)
-  expect(err).toContain('is inside the input directory')
+  const args = ['--input', join(work, 'in.jsonl'), '--output', join(model, 'config.json')]
+  expect(await main(['generate', '--model', model, ...args])).toBe(1)
+  expect(printed.stderr).toContain('is inside the input directory')
 })
 
 test('bad lines are listed, and nothing is written', async () => {
   const { code, lines } = await generate(['{"ids":[1,2]}', '{', '{"text":"x"}', '{"ids":[1.5]}', '{"messages":[]}'])
   expect(code).toBe(1)
   expect(lines).toBeUndefined()
-  for (const line of [2, 3, 4, 5]) expect(err).toContain(`line ${line}:`)
+  for (const line of [2, 3, 4, 5]) expect(printed.stderr).toContain(`line ${line}:`)
 })
 
 test.each([
@@ -186,5 +172,5 @@ test.each([
 ])('%j is a misuse', async (args, expected) => {
   const { code } = await generate([{ ids: [1] }], args)
   expect(code).toBe(2)
-  expect(err).toMatch(expected)
+  expect(printed.stderr).toMatch(expected)
 })

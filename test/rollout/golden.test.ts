@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { LocalEngine } from '../../src/rollout/index.js'
-import { collect, golden, loadModel } from '../support/generation.js'
+import { collect, type Golden, loadModel } from '../support/generation.js'
+import { readCase } from '../support/models.js'
 
 test.each(['llama', 'llama31rope', 'mistral', 'olmo2', 'qwen2', 'qwen3', 'smollm3'])(
   'greedy continuations of %s are those of transformers',
   async name => {
-    const { sequences, greedy_24: expected } = golden(name)
+    const { sequences, greedy_24: expected } = readCase<Golden>(name)
     const model = await loadModel(name)
     const engine = new LocalEngine(model, { eosIds: [2] })
     const requests = sequences.map((ids, i) => ({

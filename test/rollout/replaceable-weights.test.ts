@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine, type OpenedEngine, openEngine } from '../../src/rollout/index.js'
-import { collect, completed, directory, loadModel, numbers, randomIds } from '../support/generation.js'
+import { collect, completed, loadModel, numbers, randomIds } from '../support/generation.js'
+import { fixture } from '../support/models.js'
 
 const promptIds = randomIds(numbers(2), 15)
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 40, ignoreEos: true }
@@ -42,7 +43,7 @@ beforeAll(async () => {
   adapters = []
   for (const seed of [3, 4]) {
     const options = { rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'down_proj'] as const, seed }
-    const adapted = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: options })
+    const adapted = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: options })
     await train(adapted, seed)
     const sampler = new LocalEngine(adapted)
     adapters.push({ at: join(folder, `adapter-${seed}`), ids: await answerOf(sampler) })
@@ -54,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function opened(work: (one: OpenedEngine) => Promise<void>, adapters: 'none' | 'exchangeable' = 'none') {
-  const one = await openEngine(directory('qwen2'), { adapters })
+  const one = await openEngine(fixture('qwen2'), { adapters })
   try {
     await work(one)
   } finally {
@@ -71,7 +72,7 @@ test('a directory’s weights take the place of those that are there, and give i
     const fresh = await LocalModel.load(other.at, { role: 'language' })
     expect(await model.checksum()).toBe(await fresh.checksum())
     fresh.dispose()
-    await weights.reload(directory('qwen2'))
+    await weights.reload(fixture('qwen2'))
     expect(await answerOf(engine)).toEqual(plain)
   })
 })
@@ -105,7 +106,7 @@ test('a request in flight goes on with the new weights, from a border on that it
 test('what does not fit is refused, by name, and the old weights go on', async () => {
   await opened(async ({ engine, weights, model }) => {
     const before = await model.checksum()
-    await expect(weights.reload(directory('llama'))).rejects.toThrow(/is not the same model as the loaded one: /)
+    await expect(weights.reload(fixture('llama'))).rejects.toThrow(/is not the same model as the loaded one: /)
     await expect(weights.reload(join(folder, 'nowhere'))).rejects.toThrow('does not exist')
     const cut = join(folder, 'cut')
     const source = await loadModel()
@@ -169,7 +170,7 @@ test('adapters come and go over the same weights, which stay as they are', async
     expect(await answerOf(engine)).toEqual(plain)
     await weights.reload(other.at)
     expect(await answerOf(engine)).toEqual(other.ids)
-    await weights.reload(directory('qwen2'))
+    await weights.reload(fixture('qwen2'))
     expect(await model.checksum()).toBe(before)
     for (const adapter of loaded) adapter.dispose()
   }, 'exchangeable')
@@ -180,7 +181,7 @@ test('an engine without room for adapters says so', async () => {
     expect(weights.takesAdapters).toBe(false)
     await expect(weights.useAdapter(undefined)).rejects.toThrow('without room for adapters')
   })
-  const adapted = await LocalModel.load(directory('qwen2'), { role: 'language', adapter: adapters[0]!.at })
+  const adapted = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: adapters[0]!.at })
   expect(() => new LocalEngine(adapted, { adapters: 'exchangeable' })).toThrow('adapter of its own')
   await expect(adapted.loadWeights(other.at)).rejects.toThrow('these weights have an adapter in training')
   adapted.dispose()

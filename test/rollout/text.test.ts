@@ -4,7 +4,8 @@ import { LocalModel, parseConfig } from '../../src/model/index.js'
 import { LocalEngine, type Sample, type SamplingParams } from '../../src/rollout/index.js'
 import { TextStream, type TextStreamOptions } from '../../src/rollout/text-stream.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { completed, directory } from '../support/generation.js'
+import { completed } from '../support/generation.js'
+import { fixture } from '../support/models.js'
 
 const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
 let tokenizer: Tokenizer
@@ -109,7 +110,7 @@ describe('stop strings in the engine', () => {
   let promptIds: Int32Array
   beforeAll(async () => {
     const raw = {
-      ...(await LocalModel.load(directory('qwen2'), { role: 'language' }).then(loaded => {
+      ...(await LocalModel.load(fixture('qwen2'), { role: 'language' }).then(loaded => {
         loaded.dispose()
         return loaded.config.raw
       })),

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, type Sample } from '../../src/rollout/index.js'
 import { memoryUse } from '../../src/tensor/index.js'
-import { collect, completed, directory, loadModel, numbers, randomIds } from '../support/generation.js'
+import { collect, completed, loadModel, numbers, randomIds } from '../support/generation.js'
+import { fixture } from '../support/models.js'
 
 const sampling = { seed: 1, temperature: 0, maxNewTokens: 60, ignoreEos: true }
 const promptIds = randomIds(numbers(2), 15)
@@ -63,7 +64,7 @@ test('an update in the middle: the completion names both versions, and each toke
 })
 
 test('bfloat16: what is sampled is near what score says', async () => {
-  const model = await LocalModel.load(directory('qwen2'), { role: 'language', dtype: 'bfloat16' })
+  const model = await LocalModel.load(fixture('qwen2'), { role: 'language', dtype: 'bfloat16' })
   const engine = new LocalEngine(model)
   const { responseIds, logprobs } = (await collect(engine, [{ id: 'a', promptIds, sampling }])).get('a/0')!
   const [score] = await model.score([Int32Array.from([...promptIds, ...responseIds])], { from: promptIds.length })
@@ -111,7 +112,7 @@ test('the same numbers under another version: nothing is computed again', async 
 
 describe('an engine over a model with an adapter', () => {
   const load = (): Promise<LocalModel<'language'>> =>
-    LocalModel.load(directory('qwen2'), { role: 'language', adapter: directory('qwen2-lora') })
+    LocalModel.load(fixture('qwen2'), { role: 'language', adapter: fixture('qwen2-lora') })
   const sequenceOf = ({ responseIds }: Sample): Int32Array => Int32Array.from([...promptIds, ...responseIds])
   const close = (a: Float32Array, b: Float32Array): void => {
     for (const [t, value] of a.entries()) expect(value).toBeCloseTo(b[t]!, 4)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
 import { runCrashing, startChild } from '../support/child.js'
 import { compiledRoom } from '../support/compiled.js'
-import { jsonLines, temporaryDirectory } from '../support/run.js'
+import { jsonLines, temporaryDirectory } from '../support/files.js'
 import { smallRun } from './children/small-run.mjs'
 
 const script = new URL('./children/small-run.mjs', import.meta.url)

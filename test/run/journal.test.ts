@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { FileWriteError } from '../../src/files/index.js'
 import { exactParse, exactStringify, Journal, JournalError, type JournalRecord } from '../../src/run/index.js'
 import { fullDisk, handlePrototype, systemError } from '../support/file-faults.js'
-import { temporaryDirectory } from '../support/run.js'
+import { temporaryDirectory } from '../support/files.js'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
 import { startChild } from '../support/child.js'
 import { compiledRoom } from '../support/compiled.js'
-import { identity, temporaryDirectory } from '../support/run.js'
+import { temporaryDirectory } from '../support/files.js'
+import { identity } from '../support/run.js'
 
 /** A process that opens a run and says `held`, or why it could not, and keeps it until it is killed or its input ends. */
 function holder(directory: string) {

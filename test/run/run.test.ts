@@ -14,7 +14,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { FileWriteError, machineMark, processStart } from '../../src/files/index.js'
 import { Journal, metricNames, Run } from '../../src/run/index.js'
 import { fullDisk, hangingDisk } from '../support/file-faults.js'
-import { flipBit, identity, jsonLines, temporaryDirectory, write } from '../support/run.js'
+import { jsonLines, temporaryDirectory } from '../support/files.js'
+import { flipBit, identity, write } from '../support/run.js'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { crc32c } from '../../src/run/crc32c.js'
 import { Run } from '../../src/run/index.js'
-import { identity, temporaryDirectory, write } from '../support/run.js'
+import { temporaryDirectory } from '../support/files.js'
+import { identity, write } from '../support/run.js'
 import { readEventFile } from './event-file.js'
 
 const eventFiles = (directory: string) =>

@@ -244,7 +244,7 @@ describe('text', () => {
     expect(status).toBe(400)
     expect(body.error).toMatchObject({ param: 'input_tokens', message: expect.stringContaining('at least 257') })
     const once = performance.now()
-    await world.tiny.tokenizer.encode(text.slice(0, text.length / 40))
+    await world.opened.tokenizer!.encode(text.slice(0, text.length / 40))
     // Reading and looking at the body took less than encoding a fortieth of it would, many times over.
     expect(once - started).toBeLessThan(20 * (performance.now() - once))
     for (const fields of [{ truncate_prompt_tokens: 5 }, { echo: true }])

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { startWhetstone } from '../support/child.js'
 import { cli } from '../support/cli.js'
 import { post, send } from '../support/serve.js'
-import { tinyModel } from '../support/tiny-model.js'
+import { widerDirectory } from '../support/tiny-model.js'
 
-let tiny: Awaited<ReturnType<typeof tinyModel>>
+let model: string
 beforeAll(async () => {
-  tiny = await tinyModel()
+  model = await widerDirectory()
 })
-afterAll(() => tiny.remove())
 
 const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => startWhetstone(args, { env })
 
 /** For what is refused before a port is opened. */
-const serve = (...flags: string[]) => cli(['serve', '--model', tiny.directory, '--port', '0', ...flags])
+const serve = (...flags: string[]) => cli(['serve', '--model', model, '--port', '0', ...flags])
 const misuse = (words: string) => ({ code: 2, stderr: expect.stringContaining(words) })
 
 test('serve: answers, and on SIGTERM ends what is in flight before it goes', async () => {
@@ -22,7 +21,7 @@ test('serve: answers, and on SIGTERM ends what is in flight before it goes', asy
     printed,
     ended,
     waitFor,
-  } = start(['serve', '--model', tiny.directory, '--port', '0', '--served-model-name', 'tiny'])
+  } = start(['serve', '--model', model, '--port', '0', '--served-model-name', 'tiny'])
   const port = Number((await waitFor(/tiny at http:\/\/127\.0\.0\.1:(\d+)\/v1/))[1])
   expect((await send(port, '/health')).status).toBe(200)
   // Another address of the same machine, where a server that listens everywhere would answer.
@@ -44,9 +43,9 @@ test('serve: answers, and on SIGTERM ends what is in flight before it goes', asy
 })
 
 test('serve: a port in use is a misuse that says so', async () => {
-  const first = start(['serve', '--model', tiny.directory, '--port', '0'])
+  const first = start(['serve', '--model', model, '--port', '0'])
   const port = (await first.waitFor(/:(\d+)\/v1/))[1]!
-  const second = start(['serve', '--model', tiny.directory, '--port', port])
+  const second = start(['serve', '--model', model, '--port', port])
   expect(await second.ended).toMatchObject({ code: 2 })
   expect(second.printed.stderr).toContain(`--port: ${port} is in use`)
   first.process.kill('SIGINT')
@@ -72,22 +71,18 @@ test.each([
 })
 
 test('serve --control: a root of weights that is not there', async () => {
-  const ran = await serve('--control', '--api-key', 'k', '--weights-root', `${tiny.directory}/nowhere`)
+  const ran = await serve('--control', '--api-key', 'k', '--weights-root', `${model}/nowhere`)
   expect(ran.code).not.toBe(0)
   expect(ran.stderr).toContain('is not a directory')
 })
 
 test('serve --control: weights are replaced while it runs', async () => {
-  const flags = ['--control', '--weights-root', tiny.directory, '--enable-lora']
+  const flags = ['--control', '--weights-root', model, '--enable-lora']
   const variables = { WHETSTONE_API_KEY: 'secret' }
-  const {
-    process: child,
-    ended,
-    waitFor,
-  } = start(['serve', '--model', tiny.directory, '--port', '0', ...flags], variables)
+  const { process: child, ended, waitFor } = start(['serve', '--model', model, '--port', '0', ...flags], variables)
   const port = Number((await waitFor(/:(\d+)\/v1/))[1])
   const headers = { authorization: 'Bearer secret' }
-  const body = { method: 'reload_weights', kwargs: { weights_path: tiny.directory } }
+  const body = { method: 'reload_weights', kwargs: { weights_path: model } }
   expect((await send(port, '/collective_rpc', body)).status).toBe(401)
   const { status, text } = await send(port, '/collective_rpc', body, { headers })
   expect([status, text]).toEqual([200, '{"results":[null]}'])
@@ -100,7 +95,7 @@ test('chat: answers lines, forgets on /new, ends on /quit', async () => {
     process: child,
     printed,
     ended,
-  } = start(['chat', '--model', tiny.directory, '--max-new-tokens', '5', '--temperature', '0'])
+  } = start(['chat', '--model', model, '--max-new-tokens', '5', '--temperature', '0'])
   child.stdin.write('Hello\n/new\nHello\n/quit\n')
   expect(await ended).toMatchObject({ code: 0 })
   const answers = printed.stdout

@@ -166,7 +166,7 @@ describe('over HTTP', () => {
     const { vocabSize } = world.opened.engine
     const all = Object.fromEntries(Array.from({ length: vocabSize }, (_, id) => [id, -100]))
     expect((await refusal(complete({ logit_bias: all }))).message).toContain('forbids every token')
-    const eos = world.tiny.tokenizer.stopIds[0]!
+    const eos = world.opened.tokenizer!.stopIds[0]!
     const { [eos]: _, ...allButEos } = all
     expect((await refusal(complete({ logit_bias: allButEos, min_tokens: 1 }))).param).toBe('logit_bias')
     expect((await complete({ logit_bias: allButEos })).status).toBe(200)

@@ -10,7 +10,7 @@ let tokenizer: Tokenizer
 beforeAll(async () => {
   world = await makeWorld()
   port = (await world.serve()).port
-  tokenizer = world.tiny.tokenizer
+  tokenizer = world.opened.tokenizer!
   client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'none', maxRetries: 0 })
 })
 afterAll(() => world.close())

@@ -4,15 +4,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { compileBridge } from '../../src/setup/compile-bridge.js'
 import { findCompiler } from '../../src/setup/compiler.js'
 import type { FoundLibtorch } from '../../src/setup/find-libtorch.js'
-import {
-  addCompiler,
-  libtorchFiles,
-  type Programs,
-  programs,
-  silentReport,
-  temporaryFolder,
-  writeTree,
-} from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
+import { addCompiler, libtorchFiles, type Programs, programs, silentReport, writeTree } from '../support/setup.js'
 
 const signal = new AbortController().signal
 let root: string
@@ -21,14 +14,14 @@ let report: ReturnType<typeof silentReport>
 let libtorch: FoundLibtorch
 
 beforeEach(() => {
-  root = writeTree(temporaryFolder(), {
+  root = writeTree(temporaryDirectory(), {
     'native/one.cc': '// one',
     'native/two.cc': '// two',
     'native/shared.h': '// shared',
   })
   path = programs()
   report = silentReport()
-  const folder = writeTree(join(temporaryFolder(), 'torch'), libtorchFiles())
+  const folder = writeTree(join(temporaryDirectory(), 'torch'), libtorchFiles())
   libtorch = {
     path: folder,
     version: '2.13.0',
@@ -116,7 +109,7 @@ test('a compiler killed for memory, a full disk', async () => {
 test('a bridge that cannot be loaded is not installed; the one before stays', async () => {
   addCompiler(path)
   const before = await compile()
-  const garbage = join(temporaryFolder(), 'garbage.node')
+  const garbage = join(temporaryDirectory(), 'garbage.node')
   writeFileSync(garbage, 'not a library')
   addCompiler(path, { addon: garbage })
   writeFileSync(join(root, 'native/one.cc'), '// changed')

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { DownloadError, download } from '../../src/setup/download.js'
-import { temporaryFolder } from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const body = randomBytes(300_000)
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -54,7 +54,7 @@ function cutting(cut: number, ranges: string[]): RequestListener {
 
 test('a connection cut off again and again is taken up where it broke', async () => {
   const ranges: string[] = []
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   await fetchTo(to, await serve(cutting(120_000, ranges)))
   expect(digest(readFileSync(to))).toBe(digest(body))
   // How much of the last bytes before a cut arrives is the system's affair; that what did arrive is not asked for again is ours.
@@ -68,7 +68,7 @@ test('a connection cut off again and again is taken up where it broke', async ()
 
 test('a later run continues what an earlier one began', async () => {
   const ranges: string[] = []
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   const url = await serve(cutting(1e9, ranges))
   writeFileSync(`${to}.part`, body.subarray(0, 1000))
   writeFileSync(`${to}.part.json`, JSON.stringify({ url, validator: '"one"' }))
@@ -78,7 +78,7 @@ test('a later run continues what an earlier one began', async () => {
 })
 
 test('a file that changed in between is fetched from its start', async () => {
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   const newer = randomBytes(body.length)
   let requests = 0
   const url = await serve((request, response) => {
@@ -92,7 +92,7 @@ test('a file that changed in between is fetched from its start', async () => {
 })
 
 test('the beginning of another file is not continued', async () => {
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   const ranges: string[] = []
   writeFileSync(`${to}.part`, 'bytes of something else')
   writeFileSync(`${to}.part.json`, JSON.stringify({ url: 'http://elsewhere/', validator: '"one"' }))
@@ -103,7 +103,7 @@ test('the beginning of another file is not continued', async () => {
 
 test('a server without ranges is asked for everything again', async () => {
   let requests = 0
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   const url = await serve((_, response) => {
     response.writeHead(200, { 'content-length': body.length })
     if (++requests === 1) response.write(body.subarray(0, 1000), () => setTimeout(() => response.destroy(), 20))
@@ -115,20 +115,20 @@ test('a server without ranges is asked for everything again', async () => {
 
 test('redirects are followed', async () => {
   const target = await serve((_, response) => response.end(body))
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   await fetchTo(to, await serve((_, response) => response.writeHead(302, { location: target }).end()))
   expect(digest(readFileSync(to))).toBe(digest(body))
 })
 
 test('what is not there', async () => {
   const url = await serve((_, response) => response.writeHead(404).end())
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   await expect(fetchTo(to, url)).rejects.toThrow(/answered 404/)
   expect(existsSync(`${to}.part`)).toBe(false)
 })
 
 test('a server that is not there, or does not answer, is given up at once', async () => {
-  const to = join(temporaryFolder(), 'file.zip')
+  const to = join(temporaryDirectory(), 'file.zip')
   const started = Date.now()
   await expect(fetchTo(to, 'http://127.0.0.1:1/file.zip')).rejects.toThrow(/cannot be reached \(ECONNREFUSED\)/)
   await expect(fetchTo(to, 'http://whetstone.invalid/file.zip')).rejects.toThrow(DownloadError)
@@ -142,5 +142,5 @@ test('an abort stops it', async () => {
     response.writeHead(200, { 'content-length': 1000 })
     response.write('x', () => stop.abort(new Error('enough')))
   })
-  await expect(fetchTo(join(temporaryFolder(), 'x'), url, { signal: stop.signal })).rejects.toThrow('enough')
+  await expect(fetchTo(join(temporaryDirectory(), 'x'), url, { signal: stop.signal })).rejects.toThrow('enough')
 })

@@ -8,6 +8,7 @@ import { attributeDiskError, SetupError } from '../../src/setup/errors.js'
 import { findLibtorch } from '../../src/setup/find-libtorch.js'
 import { atLeast, inspectLibtorch } from '../../src/setup/libtorch.js'
 import { supportedPlatform, wantsCuda } from '../../src/setup/platform.js'
+import { temporaryDirectory } from '../support/files.js'
 import {
   addPip,
   libtorchFiles,
@@ -15,7 +16,6 @@ import {
   type Programs,
   programs,
   silentReport,
-  temporaryFolder,
   torchWheel,
   wheelParts,
   writeTree,
@@ -29,7 +29,7 @@ let env: NodeJS.ProcessEnv
 let server: Server | undefined
 
 beforeEach(() => {
-  cache = join(temporaryFolder(), 'cache')
+  cache = join(temporaryDirectory(), 'cache')
   path = programs()
   report = silentReport()
   // Nothing listens on port 1: the network as it is without one.
@@ -64,7 +64,7 @@ const archiveParts = (): ZipPart[] =>
   Object.entries(libtorchFiles()).map(([name, content]) => ({ name: `libtorch/${name}`, content }))
 
 function wheels(more: Record<string, ZipPart[]> = {}): string {
-  const folder = temporaryFolder()
+  const folder = temporaryDirectory()
   const all = {
     'torch-2.13.0-cp311.whl': torchWheel(),
     'nvidia_cuda_runtime-13.0.whl': wheelParts('nvidia_cuda_runtime-13.0', {
@@ -82,7 +82,7 @@ const leftovers = () => (existsSync(cache) ? readdirSync(cache) : [])
 
 describe('LIBTORCH', () => {
   test('is taken as it is named, or one directory further in', async () => {
-    const folder = temporaryFolder()
+    const folder = temporaryDirectory()
     const libtorch = writeTree(join(folder, 'torch'), libtorchFiles('2.4.1', { cuda: true }))
     for (const LIBTORCH of [libtorch, folder])
       expect(await find({ LIBTORCH })).toMatchObject({
@@ -95,9 +95,9 @@ describe('LIBTORCH', () => {
   })
 
   test('too old, or not one at all, is an error that says so', async () => {
-    const old = writeTree(temporaryFolder(), libtorchFiles('2.3.1'))
+    const old = writeTree(temporaryDirectory(), libtorchFiles('2.3.1'))
     await expect(find({ LIBTORCH: old })).rejects.toThrow(/is 2\.3\.1, and 2\.4 or newer is needed/)
-    await expect(find({ LIBTORCH: temporaryFolder() })).rejects.toThrow(/there is no include in/)
+    await expect(find({ LIBTORCH: temporaryDirectory() })).rejects.toThrow(/there is no include in/)
     await expect(find({ LIBTORCH: '/nowhere' })).rejects.toMatchObject({ remedy: expect.stringContaining('unset it') })
   })
 })
@@ -111,13 +111,13 @@ describe('inspecting', () => {
       { 'version.py': "from typing import Optional\n__version__ = '2.6.0'\n", 'include/x': '' },
     ]
     for (const place of places)
-      expect(inspectLibtorch(writeTree(temporaryFolder(), { ...rest, ...place }))).toMatchObject({
+      expect(inspectLibtorch(writeTree(temporaryDirectory(), { ...rest, ...place }))).toMatchObject({
         libtorch: { version: '2.6.0' },
       })
   })
 
   test('the old ABI is seen', () => {
-    const folder = writeTree(temporaryFolder(), {
+    const folder = writeTree(temporaryDirectory(), {
       ...libtorchFiles(),
       'lib/libc10.so': '_ZN3c106detail14torchCheckFailEPKcS2_jRKSs',
     })
@@ -132,13 +132,13 @@ describe('inspecting', () => {
 
 describe("Python's torch", () => {
   test('is found', async () => {
-    const folder = writeTree(temporaryFolder(), libtorchFiles('2.5.0'))
+    const folder = writeTree(temporaryDirectory(), libtorchFiles('2.5.0'))
     addPython(folder, '2.5.0+cpu')
     expect(await find()).toMatchObject({ path: folder, source: 'python', why: 'it is the torch that python3 imports' })
   })
 
   test('too old: passed over with a word, and the search goes on', async () => {
-    addPython(writeTree(temporaryFolder(), libtorchFiles('2.1.0')), '2.1.0')
+    addPython(writeTree(temporaryDirectory(), libtorchFiles('2.1.0')), '2.1.0')
     await serveArchive(makeZip(archiveParts()))
     expect(await find()).toMatchObject({ source: 'archive' })
     expect(report.lines.join('\n')).toMatch(/passed over: the torch of python3: .* is 2\.1\.0, and 2\.4 or newer/)

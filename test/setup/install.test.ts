@@ -3,13 +3,14 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, wri
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { repository } from '../support/compiled.js'
-import { temporaryFolder, writeTree } from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
+import { writeTree } from '../support/setup.js'
 
 let root: string
 
 /** A clone with the real install scripts and a command line that only says what it was asked. */
 beforeEach(() => {
-  root = writeTree(temporaryFolder(), {
+  root = writeTree(temporaryDirectory(), {
     'package.json': '{"type":"module"}',
     'src/cli/main.ts':
       "export async function main(args: string[]): Promise<number> {\n  console.log('asked', ...args)\n  return 7\n}\n",

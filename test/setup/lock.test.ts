@@ -6,7 +6,7 @@ import { machineMark, processStart } from '../../src/files/index.js'
 import { withLock } from '../../src/setup/lock.js'
 import { runChild } from '../support/child.js'
 import { compiled } from '../support/compiled.js'
-import { temporaryFolder } from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const signal = new AbortController().signal
 const nobody = {
@@ -25,7 +25,7 @@ function take<T>(path: string, work: () => Promise<T>, onWait = () => {}) {
 
 describe('one process', () => {
   test('the lock names its holder and goes with it, also after a failure', async () => {
-    const path = join(temporaryFolder(), 'lock')
+    const path = join(temporaryDirectory(), 'lock')
     await take(path, async () => {
       expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
         pid: process.pid,
@@ -37,7 +37,7 @@ describe('one process', () => {
   })
 
   test('a dead holder is no holder; nor is a later process with its number', async () => {
-    const folder = temporaryFolder()
+    const folder = temporaryDirectory()
     const path = join(folder, 'lock')
     for (const holder of [nobody, { ...nobody, pid: process.pid }]) {
       writeFileSync(path, JSON.stringify(holder))
@@ -47,7 +47,7 @@ describe('one process', () => {
   })
 
   test('a living holder, and one on another machine, are waited for; in the end with a word', async () => {
-    const path = join(temporaryFolder(), 'lock')
+    const path = join(temporaryDirectory(), 'lock')
     const living = { ...nobody, pid: process.pid, start: processStart(process.pid) }
     for (const holder of [living, { ...nobody, machine: 'deadbeef', host: 'elsewhere' }]) {
       writeFileSync(path, JSON.stringify(holder))
@@ -66,7 +66,7 @@ describe('one process', () => {
 
 describe('several processes', () => {
   test('never two at once, even when all find the same dead lock', async () => {
-    const folder = temporaryFolder()
+    const folder = temporaryDirectory()
     const path = join(folder, 'lock')
     writeFileSync(path, JSON.stringify(nobody))
     const log = join(folder, 'log')

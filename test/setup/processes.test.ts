@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { temporaryDirectory } from '../support/files.js'
 import {
   addCompiler,
   addPip,
@@ -11,7 +12,6 @@ import {
   makeZip,
   type Programs,
   programs,
-  temporaryFolder,
   torchWheel,
   wheelParts,
   writeTree,
@@ -27,7 +27,7 @@ beforeAll(() => {
 
 beforeEach(() => {
   path = programs()
-  cache = join(temporaryFolder(), 'cache')
+  cache = join(temporaryDirectory(), 'cache')
 })
 
 function startSetup(more: NodeJS.ProcessEnv = {}) {
@@ -61,7 +61,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 function wheelFolder(): string {
-  const folder = temporaryFolder()
+  const folder = temporaryDirectory()
   writeFileSync(join(folder, 'torch-2.13.0.whl'), makeZip(torchWheel()))
   for (const name of ['nvidia_cuda_runtime-13', 'nvidia_cuda_cupti-13'])
     writeFileSync(join(folder, `${name}.whl`), makeZip(wheelParts(name, { [`nvidia/cu13/lib/${name}.so`]: name })))
@@ -69,7 +69,7 @@ function wheelFolder(): string {
 }
 
 test('Ctrl-C while pip downloads, and while the compiler runs: 130, nothing left, nothing left running', async () => {
-  const beat = join(temporaryFolder(), 'beat')
+  const beat = join(temporaryDirectory(), 'beat')
   const hang = `setInterval(() => fs.appendFileSync(${JSON.stringify(beat)}, '.'), 20); return`
   addCompiler(path)
   path.add('pip3', `if (args[0] === '--version') process.exit(0); void (() => { ${hang} })()`)
@@ -80,7 +80,7 @@ test('Ctrl-C while pip downloads, and while the compiler runs: 130, nothing left
   expect(readdirSync(cache)).toEqual([])
 
   addCompiler(path, { compile: hang })
-  const LIBTORCH = writeTree(temporaryFolder(), libtorchFiles())
+  const LIBTORCH = writeTree(temporaryDirectory(), libtorchFiles())
   const compiling = startSetup({ LIBTORCH })
   await until(() => path.calls().some(call => call.includes(' -c ')))
   await sleep(100)

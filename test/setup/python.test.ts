@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { findPythonTorch } from '../../src/setup/python.js'
-import { programs, temporaryFolder, writeTree } from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
+import { programs, writeTree } from '../support/setup.js'
 
 const signal = new AbortController().signal
 
@@ -16,7 +17,7 @@ function hasPython(): boolean {
 }
 
 test.skipIf(!hasPython())('a real Python is asked where torch is without importing it', async () => {
-  const site = writeTree(temporaryFolder(), {
+  const site = writeTree(temporaryDirectory(), {
     'torch/__init__.py': 'raise RuntimeError("imported")',
     'torch/version.py': "from typing import Optional\n__version__: str = '2.9.1+cpu'\n",
   })

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { unpack } from '../../src/setup/unpack.js'
 import { BrokenArchiveError, openZip, readWhole } from '../../src/setup/zip.js'
-import { makeZip, temporaryFolder, type ZipPart } from '../support/setup.js'
+import { temporaryDirectory } from '../support/files.js'
+import { makeZip, type ZipPart } from '../support/setup.js'
 
 function onDisk(bytes: Buffer): string {
-  const path = join(temporaryFolder(), 'archive.zip')
+  const path = join(temporaryDirectory(), 'archive.zip')
   writeFileSync(path, bytes)
   return path
 }
@@ -92,7 +93,7 @@ describe('unpacking', () => {
         ]),
       ),
     )
-    const into = temporaryFolder()
+    const into = temporaryDirectory()
     await unpack({ zip, into, place: name => (name.startsWith('lib/') ? `moved/${name}` : undefined), signal })
     await zip.close()
     expect(readFileSync(join(into, 'moved/lib/a.so'), 'utf8')).toBe('a')
@@ -103,7 +104,7 @@ describe('unpacking', () => {
   test('an entry whose digest is another, or is missing', async () => {
     for (const digests of [new Map([['a', 'wrong']]), new Map<string, string>()]) {
       const zip = await openZip(onDisk(makeZip([{ name: 'a', content: 'a' }])))
-      await expect(unpack({ zip, into: temporaryFolder(), place: name => name, digests, signal })).rejects.toThrow(
+      await expect(unpack({ zip, into: temporaryDirectory(), place: name => name, digests, signal })).rejects.toThrow(
         /RECORD/,
       )
       await zip.close()

@@ -1,5 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
@@ -13,17 +12,18 @@ import {
   openDataset,
 } from '../../src/data/index.js'
 import { Tokenizer } from '../../src/text/index.js'
+import { temporaryDirectory } from './files.js'
+import { tokenizerDirectory, tokenizerPath } from './tokenizers.js'
 
 const chatMl = `{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}\
 {% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`
-const fixture = fileURLToPath(new URL('../fixtures/tokenizer', import.meta.url))
-const chatFolder = mkdtempSync(join(tmpdir(), 'whetstone-tokenizer-'))
-for (const file of ['tokenizer.json', 'tokenizer_config.json'])
-  copyFileSync(join(fixture, file), join(chatFolder, file))
-writeFileSync(join(chatFolder, 'chat_template.jinja'), chatMl)
 /** With ChatML, and no system message of its own. */
-export const tokenizer = await Tokenizer.load(chatFolder)
-rmSync(chatFolder, { recursive: true })
+export const tokenizer = await Tokenizer.load(
+  await tokenizerDirectory({
+    'tokenizer_config.json': readFileSync(join(tokenizerPath, 'tokenizer_config.json'), 'utf8'),
+    'chat_template.jinja': chatMl,
+  }),
+)
 /** Without a chat template. */
 export const plainTokenizer = await Tokenizer.load(
   fileURLToPath(new URL('../fixtures/tokenizer-llama2', import.meta.url)),
@@ -31,11 +31,10 @@ export const plainTokenizer = await Tokenizer.load(
 
 /** A folder of its own for the files of a test file. */
 export function dataFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-data-'))
+  const folder = temporaryDirectory()
   const opened: Dataset<ExampleKind>[] = []
   afterAll(async () => {
     for (const dataset of opened) await dataset.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   const write = (name: string, content: string | Uint8Array): string => {
     writeFileSync(join(folder, name), content)

@@ -1,7 +1,7 @@
 import { parseConfig } from '../../src/decoder/index.js'
 import { type LoadOptions, LocalModel } from '../../src/model/index.js'
 import { device, onCuda } from './device.js'
-import { tinyConfig } from './models.js'
+import { tinyConfig } from './tiny-model.js'
 
 /** On CUDA three layers of a 0.5B Qwen2, as large as kernels are made for; on the CPU a model that costs nothing. */
 export function deviceModel(

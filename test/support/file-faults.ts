@@ -2,7 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { temporaryDirectory } from './run.js'
+import { temporaryDirectory } from './files.js'
 
 export function systemError(code: string, syscall: string): Error {
   return Object.assign(new Error(`${code}: ${syscall}`), { code, syscall })

@@ -1,20 +1,16 @@
-import { readFileSync } from 'node:fs'
 import { LocalModel } from '../../src/model/index.js'
 import type { GenerationRequest, Outcome, Sample } from '../../src/rollout/index.js'
 import type { LocalEngine } from '../../src/rollout/local/engine.js'
+import { fixture } from './models.js'
 
-const fixtures = new URL('../fixtures/models/', import.meta.url)
-
-export const directory = (name: string): string => new URL(name, fixtures).pathname
 export const loadModel = (name = 'qwen2'): Promise<LocalModel<'language'>> =>
-  LocalModel.load(directory(name), { role: 'language' })
+  LocalModel.load(fixture(name), { role: 'language' })
 
+/** What transformers generated. */
 export interface Golden {
   sequences: number[][]
   greedy_24: number[][]
 }
-export const golden = (name: string): Golden =>
-  JSON.parse(readFileSync(new URL(`${name}/case.json`, fixtures), 'utf8')) as Golden
 
 /** Every outcome, by request and sample. */
 export async function collect(

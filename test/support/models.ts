@@ -1,17 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import {
-  type Family,
-  type LocalModel,
-  type ModelConfig,
-  type ModelShape,
-  newConfig,
-  parseConfig,
-} from '../../src/model/index.js'
+import type { LocalModel } from '../../src/model/index.js'
 import { atEnd } from './at-end.js'
+import { expectClose } from './close.js'
+import { temporaryDirectory } from './files.js'
 
 // Small random models written by transformers, with the numbers it computes from them.
 const fixtures = new URL('../fixtures/models/', import.meta.url)
@@ -22,36 +16,13 @@ export const readCase = <T>(name: string): T =>
 let made: string | undefined
 /** A directory of the test file's own, removed after its tests. */
 export function temporary(name: string): string {
-  made ??= temporaryFolder()
+  if (made === undefined) {
+    made = temporaryDirectory()
+    atEnd(() => {
+      made = undefined
+    })
+  }
   return join(made, name)
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-model-'))
-  atEnd(() => {
-    made = undefined
-    rmSync(folder, { recursive: true, force: true })
-  })
-  return folder
-}
-
-export function tinyConfig(family: Family, shape: Partial<ModelShape & { vocabSize: number }> = {}): ModelConfig {
-  let config = newConfig(family, {
-    hidden: 16,
-    intermediate: 24,
-    layers: 2,
-    heads: 4,
-    kvHeads: 2,
-    headDim: 8,
-    context: 128,
-    tied: family !== 'llama',
-    vocabSize: 37,
-    ...shape,
-  })
-  // Of so few layers, one that does not rotate.
-  if (family === 'smollm3') config = parseConfig({ ...config.raw, no_rope_layer_interval: 2 }, 'a tiny model')
-  // Wide enough that attention is not flat and every number matters.
-  return { ...config, decoder: { ...config.decoder, initRange: 0.3 } }
 }
 
 /** Ids that depend on nothing but their place, for models of `vocabSize` tokens. */
@@ -74,18 +45,6 @@ export const lossWeight = (sequence: number, token: number, salt = 0): number =>
 
 export const weights = (sequence: number, length: number, salt = 0): Float32Array =>
   Float32Array.from({ length }, (_, t) => lossWeight(sequence, t, salt))
-
-export function expectClose(
-  actual: ArrayLike<number>,
-  expected: ArrayLike<number>,
-  tolerance = 1e-4,
-  what = 'entry',
-): void {
-  expect(actual.length).toBe(expected.length)
-  for (let i = 0; i < expected.length; i++)
-    if (!(Math.abs(actual[i]! - expected[i]!) < tolerance))
-      expect(actual[i], `${what} ${i}`).toBeCloseTo(expected[i]!, -Math.log10(2 * tolerance))
-}
 
 /** Faster than a deep comparison where there are many numbers. */
 export const sameBits = (a: ArrayBufferView, b: ArrayBufferView): boolean =>

@@ -1,37 +1,14 @@
 /** A small world for the pipeline: a tiny model, a few rows of each kind in files, and configs that take seconds. */
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { initModel, newConfig } from '../../src/model/index.js'
 import { createRlhfPipeline, type PipelineOptions, type PipelineSettings } from '../../src/pipeline/index.js'
-import { Tokenizer } from '../../src/text/index.js'
+import { fresh, jsonl } from './files.js'
+import { type TinyShape, modelDirectory as tinyDirectory } from './tiny-model.js'
 
-export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
-export const tokenizer = await Tokenizer.load(tokenizerPath)
-
-export const folder = mkdtempSync(join(tmpdir(), 'whetstone-pipeline-'))
-
-let count = 0
-/** A path that nothing is at yet. */
-export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
-
-export function jsonl(name: string, rows: readonly unknown[]): string {
-  const path = join(folder, `${count++}-${name}.jsonl`)
-  writeFileSync(path, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
-  return path
-}
-
-const shape = { hidden: 32, intermediate: 48, layers: 1, heads: 4, kvHeads: 2, headDim: 8, context: 64, tied: true }
-
-export async function modelDirectory(seed: number, { vocabSize = tokenizer.vocabSize } = {}): Promise<string> {
-  const out = fresh('model')
-  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  const config = newConfig('qwen2', { ...shape, vocabSize }, tokens)
-  const wide = { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
-  await initModel({ config: wide, seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
-  return out
-}
+/** One layer, to take no time. */
+export const modelDirectory = (seed: number, shape: TinyShape = {}): Promise<string> =>
+  tinyDirectory(seed, { intermediate: 48, layers: 1, context: 64, ...shape })
 
 const numbers = Array.from({ length: 16 }, (_, i) => i)
 export const conversations = numbers.map(i => ({
@@ -44,9 +21,9 @@ export const preferences = numbers.map(i => ({ prompt: `${i} + 1?`, chosen: Stri
 export const prompts = numbers.map(i => ({ prompt: `${i} + 1?` }))
 
 export const data = {
-  sftDataPath: jsonl('conversations', conversations),
-  rewardDataPath: jsonl('preferences', preferences),
-  ppoDataPath: jsonl('prompts', prompts),
+  sftDataPath: jsonl(conversations),
+  rewardDataPath: jsonl(preferences),
+  ppoDataPath: jsonl(prompts),
 }
 
 export const base = await modelDirectory(1)

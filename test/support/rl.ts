@@ -1,41 +1,15 @@
 /** A small world for reinforcement learning: a tiny model, prompts and a reward in files, and runs of a few iterations. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { initModel, type ModelConfig, newConfig } from '../../src/model/index.js'
 import type { Report } from '../../src/progress/index.js'
-import { Tokenizer } from '../../src/text/index.js'
 import { type RlConfig, resolveRlConfig, runRl } from '../../src/train/rl/index.js'
 import type { JobResult } from '../../src/train/run/job.js'
+import { jsonLines, jsonl, written } from './files.js'
+import { type TinyShape, modelDirectory as tinyDirectory } from './tiny-model.js'
 
-export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
-export const tokenizer = await Tokenizer.load(tokenizerPath)
-
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-rl-'))
-
-let count = 0
-/** A path that nothing is at yet. */
-export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
-
-export function written(name: string, text: string): string {
-  const path = join(folder, `${count++}-${name}`)
-  writeFileSync(path, text)
-  return path
-}
-
-const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 64, tied: true }
-const tinyConfig = (changes: Partial<typeof shape>): ModelConfig => {
-  const config = newConfig('qwen2', { ...shape, ...changes, vocabSize: tokenizer.vocabSize })
-  return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
-}
-
-export async function modelDirectory(seed: number, changes: Partial<typeof shape> = {}): Promise<string> {
-  const out = fresh('model')
-  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  await initModel({ config: tinyConfig(changes), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
-  return out
-}
+export const modelDirectory = (seed: number, shape: TinyShape = {}): Promise<string> =>
+  tinyDirectory(seed, { context: 64, ...shape })
 
 /** The share of vowels in the response. */
 export const letterReward = written(
@@ -55,10 +29,7 @@ export default { sources: [source('place', place), source('vowels', vowels)], we
 )
 
 export const promptFile = (rows: number): string =>
-  written(
-    'prompts.jsonl',
-    Array.from({ length: rows }, (_, i) => `${JSON.stringify({ prompt: `Question ${i}:`, nr: i })}\n`).join(''),
-  )
+  jsonl(Array.from({ length: rows }, (_, i) => ({ prompt: `Question ${i}:`, nr: i })))
 
 /** The options of a run that takes about a second. */
 export function quickly(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -113,12 +84,6 @@ export interface MetricLine {
   values: Record<string, number>
 }
 
-export async function metricLines(run: string): Promise<MetricLine[]> {
-  const text = await readFile(join(run, 'logs', 'metrics.jsonl'), 'utf8')
-  return text
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line) as MetricLine)
-}
+export const metricLines = (run: string): MetricLine[] => jsonLines(join(run, 'logs/metrics.jsonl'))
 
 export const journalFiles = async (run: string): Promise<string[]> => (await readdir(join(run, 'journal'))).sort()

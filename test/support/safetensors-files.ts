@@ -1,15 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { writeFileSync } from 'node:fs'
 import { SafetensorsFile } from '../../src/tensor/safetensors/index.js'
-
-/** A directory that goes away with the test. */
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'whetstone-safetensors-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
-}
 
 /** A safetensors file byte by byte, right or wrong. */
 export function fileBytes(header: unknown, data: Uint8Array = new Uint8Array()): Uint8Array {

@@ -7,7 +7,7 @@ import { LocalEngine, type OpenedEngine, type OpenOptions, openEngine } from '..
 import { type ControlOptions, ModelServer, type ServeOptions } from '../../src/serve/index.js'
 import { numbers, randomIds } from './generation.js'
 import { type Answer, send } from './serve.js'
-import { tinyModel } from './tiny-model.js'
+import { widerDirectory } from './tiny-model.js'
 
 export const apiKey = 'secret'
 export const prompt = [...randomIds(numbers(4), 9)]
@@ -51,8 +51,8 @@ export async function controlFiles(): Promise<ControlFiles> {
   const folder = mkdtempSync(join(tmpdir(), 'whetstone-control-'))
   const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
   for (const path of [root, outside]) mkdirSync(path)
-  const tiny = await tinyModel()
-  const base = await LocalModel.load(tiny.directory, { role: 'language' })
+  const directory = await widerDirectory()
+  const base = await LocalModel.load(directory, { role: 'language' })
   const model = { path: join(root, 'model'), ids: await greedy(base) }
   await base.export(model.path, { what: 'model' })
   await train(base, 9)
@@ -63,14 +63,13 @@ export async function controlFiles(): Promise<ControlFiles> {
   const adapters: Weights[] = []
   for (const seed of [3, 4]) {
     const adapter = { rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'v_proj', 'down_proj'] as const, seed }
-    const adapted = await LocalModel.load(tiny.directory, { role: 'language', adapter })
+    const adapted = await LocalModel.load(directory, { role: 'language', adapter })
     await train(adapted, seed)
     const path = join(root, `adapter-${seed}`)
     await adapted.export(path, { what: 'adapter' })
     adapters.push({ path, ids: await greedy(adapted) })
     adapted.dispose()
   }
-  tiny.remove()
   const [first, second] = adapters
   return {
     ...{ root, outside, model, other },

@@ -1,23 +1,23 @@
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { type OpenedEngine, openEngine } from '../../src/rollout/index.js'
 import { ModelServer, type ServeOptions } from '../../src/serve/index.js'
-import { tinyModel } from './tiny-model.js'
+import { widerDirectory } from './tiny-model.js'
 
 export interface World {
   opened: OpenedEngine
-  tiny: Awaited<ReturnType<typeof tinyModel>>
+  model: string
   /** Another server over the same engine. */
   serve(options?: Partial<ServeOptions>): Promise<ModelServer>
   close(): Promise<void>
 }
 
 export async function makeWorld(): Promise<World> {
-  const tiny = await tinyModel()
-  const opened = await openEngine(tiny.directory, { maxSequences: 64 })
+  const model = await widerDirectory()
+  const opened = await openEngine(model, { maxSequences: 64 })
   const servers: ModelServer[] = []
   return {
     opened,
-    tiny,
+    model,
     async serve(options = {}) {
       const server = await ModelServer.start({
         engine: opened.engine,
@@ -32,7 +32,6 @@ export async function makeWorld(): Promise<World> {
     async close() {
       for (const server of servers) await server.close({ graceMs: 0 })
       await opened.close()
-      tiny.remove()
     },
   }
 }

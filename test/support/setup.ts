@@ -9,7 +9,6 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -17,14 +16,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { type Report, silentReport as silent } from '../../src/progress/report.js'
-import { atEnd } from './at-end.js'
 import { compiled, repository } from './compiled.js'
-
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-test-'))
-  atEnd(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
+import { temporaryDirectory } from './files.js'
 
 export function writeTree(root: string, files: Record<string, string>): string {
   for (const [path, text] of Object.entries(files)) {
@@ -153,7 +146,7 @@ export interface Programs {
 }
 
 export function programs(): Programs {
-  const path = temporaryFolder()
+  const path = temporaryDirectory()
   const log = join(path, 'calls.log')
   return {
     path,
@@ -227,7 +220,7 @@ export function silentReport(): Report & { lines: string[] } {
 
 /** A package whose setup can be run in processes: without sources, headers and dependencies that it does not need. */
 export function compiledSetup(): string {
-  const folder = temporaryFolder()
+  const folder = temporaryDirectory()
   writeTree(folder, {
     'package.json': '{"type":"module"}',
     'native/bridge.cc': '// nothing\n',

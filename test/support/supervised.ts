@@ -1,54 +1,14 @@
 /** A small world for supervised trainings: rows in memory or in files, tiny models that know the fixtures' tokenizer. */
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { DataCursor, ExampleSet, ExampleStream } from '../../src/data/index.js'
-import { initModel, LocalModel, type ModelConfig, newConfig, type Role } from '../../src/model/index.js'
+import type { LocalModel } from '../../src/model/index.js'
 import { type Report, silentReport } from '../../src/progress/index.js'
 import { Run } from '../../src/run/index.js'
-import { Tokenizer } from '../../src/text/index.js'
 import { optimizerSchema } from '../../src/train/config/common.js'
 import type { JobOptions } from '../../src/train/run/job.js'
 import type { TrainProgress } from '../../src/train/run/progress.js'
 import { EpochTraining, type EpochTrainingOptions } from '../../src/train/supervised/epoch-training.js'
 import { promptIdOf, type SupervisedExample } from '../../src/train/supervised/example-digest.js'
-import { atEnd } from './at-end.js'
-
-export const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
-export const tokenizer = await Tokenizer.load(tokenizerPath)
-
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-supervised-'))
-let count = 0
-/** A path that nothing is at yet. */
-export const fresh = (name: string): string => join(folder, `${name}-${count++}`)
-
-export function jsonl(rows: readonly object[]): string {
-  const path = `${fresh('rows')}.jsonl`
-  writeFileSync(path, rows.map(row => `${JSON.stringify(row)}\n`).join(''))
-  return path
-}
-
-const shape = { hidden: 32, intermediate: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 8, context: 128, tied: true }
-export const tinyConfig = (vocabSize = tokenizer.vocabSize): ModelConfig => {
-  const config = newConfig('qwen2', { ...shape, vocabSize })
-  return { ...config, decoder: { ...config.decoder, initRange: 0.1 } }
-}
-
-/** A directory with random weights, as `whetstone init` writes them. */
-export async function modelDirectory(seed: number, { vocabSize }: { vocabSize?: number } = {}): Promise<string> {
-  const out = fresh('model')
-  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
-  await initModel({ config: tinyConfig(vocabSize), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
-  return out
-}
-
-export type ModelOptions = Omit<Parameters<typeof LocalModel.create>[1], 'role' | 'seed'> & { seed?: number }
-
-export async function tinyModel<R extends Role>(role: R, { seed = 5, ...options }: ModelOptions = {}) {
-  const model = await LocalModel.create<R>(tinyConfig(), { role, seed, ...options })
-  atEnd(() => model.dispose())
-  return model
-}
+import { fresh } from './files.js'
 
 /** Everything that is trained, by name. */
 export async function weightsOf(model: LocalModel): Promise<Map<string, Float32Array>> {

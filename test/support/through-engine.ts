@@ -1,10 +1,10 @@
 /** A short GRPO training through any engine: the same task for all of them, so that their rises can be compared. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { Journal } from '../../src/run/index.js'
 import { replayRl } from '../../src/train/rl/index.js'
-import { fresh, letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './rl.js'
+import { fresh, jsonLines } from './files.js'
+import { letterReward, type MetricLine, metricLines, promptFile, quickly, start } from './rl.js'
 
 /** Of a reward between 0 and 1: what the last five iterations earn more than the first. */
 export const margin = 0.15
@@ -82,10 +82,4 @@ export async function expectEachOnce(output: string, iterations = usualIteration
   expect(await replayRl(output)).toMatchObject({ mismatches: [], notCompared: [] })
 }
 
-export async function eventLines(output: string): Promise<Record<string, unknown>[]> {
-  const text = await readFile(join(output, 'logs', 'events.jsonl'), 'utf8')
-  return text
-    .trimEnd()
-    .split('\n')
-    .map(line => JSON.parse(line) as Record<string, unknown>)
-}
+export const eventLines = (output: string): Record<string, unknown>[] => jsonLines(join(output, 'logs/events.jsonl'))

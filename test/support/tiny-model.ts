@@ -1,33 +1,74 @@
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { LocalModel, parseConfig } from '../../src/model/index.js'
-import { Tokenizer } from '../../src/text/index.js'
+import {
+  type Family,
+  initModel,
+  LocalModel,
+  type ModelConfig,
+  type ModelShape,
+  newConfig,
+  parseConfig,
+  type Role,
+} from '../../src/model/index.js'
+import { atEnd } from './at-end.js'
+import { fresh } from './files.js'
+import { tokenizer, tokenizerPath } from './tokenizers.js'
 
-const tokenizerPath = new URL('../fixtures/tokenizer/', import.meta.url).pathname
+export type TinyShape = Partial<ModelShape & { vocabSize: number; initRange: number }>
 
-/** A model directory with random weights and a tokenizer with a chat template. */
-export async function tinyModel(): Promise<{ directory: string; tokenizer: Tokenizer; remove: () => void }> {
-  const directory = mkdtempSync(join(tmpdir(), 'whetstone-tiny-'))
-  const tokenizer = await Tokenizer.load(tokenizerPath)
-  const config = {
-    architectures: ['Qwen2ForCausalLM'],
-    vocab_size: tokenizer.vocabSize,
-    hidden_size: 64,
-    intermediate_size: 128,
-    num_hidden_layers: 2,
-    num_attention_heads: 4,
-    num_key_value_heads: 2,
-    max_position_embeddings: 256,
-    tie_word_embeddings: true,
-    use_sliding_window: false,
-    initializer_range: 0.15,
-    eos_token_id: tokenizer.eosId ?? 2,
-  }
-  const model = await LocalModel.create(parseConfig(config, 'config.json'), { role: 'language', seed: 5 })
-  await model.export(directory, { what: 'model' })
+/** Wide enough that attention is not flat and every number matters. */
+export function tinyConfig(family: Family, { initRange = 0.3, ...shape }: TinyShape = {}): ModelConfig {
+  let config = newConfig(family, {
+    hidden: 16,
+    intermediate: 24,
+    layers: 2,
+    heads: 4,
+    kvHeads: 2,
+    headDim: 8,
+    context: 128,
+    tied: family !== 'llama',
+    vocabSize: 37,
+    ...shape,
+  })
+  // Of so few layers, one that does not rotate.
+  if (family === 'smollm3') config = parseConfig({ ...config.raw, no_rope_layer_interval: 2 }, 'a tiny model')
+  return { ...config, decoder: { ...config.decoder, initRange } }
+}
+
+/** One that knows the tokenizer of the fixtures. */
+const speaking = (shape: TinyShape): ModelConfig =>
+  tinyConfig('qwen2', { hidden: 32, intermediate: 64, vocabSize: tokenizer.vocabSize, initRange: 0.1, ...shape })
+
+/** A directory with random weights and the tokenizer of the fixtures, as `whetstone init` writes it. */
+export async function modelDirectory(seed: number, shape: TinyShape = {}): Promise<string> {
+  const out = fresh('model')
+  const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
+  await initModel({ config: speaking(shape), seed, dtype: 'float32', tokenizer: tokenizerPath, tokens, out })
+  return out
+}
+
+/** Its answers differ more than those of smaller ones. */
+export const widerDirectory = (): Promise<string> =>
+  modelDirectory(5, { hidden: 64, intermediate: 128, headDim: 16, context: 256, initRange: 0.15 })
+
+/** A directory of a reward model, made of the weights of a language model. */
+export async function rewardModelDirectory(source: string): Promise<string> {
+  const model = await LocalModel.load(source, { role: 'reward', seed: 3 })
+  const out = fresh('reward-model')
+  await model.export(out, { what: 'model' })
   model.dispose()
-  for (const name of readdirSync(tokenizerPath))
-    if (/^(tokenizer|chat_template)/.test(name)) copyFileSync(join(tokenizerPath, name), join(directory, name))
-  return { directory, tokenizer, remove: () => rmSync(directory, { recursive: true, force: true }) }
+  return out
+}
+
+export type TinyModelOptions = Omit<Parameters<typeof LocalModel.create>[1], 'role' | 'seed'> & {
+  seed?: number
+  shape?: TinyShape
+}
+
+/** A model in memory, disposed when the tests of the file are done. */
+export async function tinyModel<R extends Role>(
+  role: R,
+  { seed = 5, shape = {}, ...options }: TinyModelOptions = {},
+): Promise<LocalModel<R>> {
+  const model = await LocalModel.create<R>(speaking(shape), { role, seed, ...options })
+  atEnd(() => model.dispose())
+  return model
 }

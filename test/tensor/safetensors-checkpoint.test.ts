@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Checkpoint, SafetensorsError, writeCheckpoint, writeSafetensors } from '../../src/tensor/safetensors/index.js'
 import { Tensor } from '../../src/tensor/tensor.js'
-import { temporaryDirectory } from '../support/safetensors-files.js'
+import { temporaryDirectory } from '../support/files.js'
 
 vi.mock('node:fs/promises', async original => {
   const real = await original<typeof fs>()

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SafetensorsError, SafetensorsFile } from '../../src/tensor/safetensors/index.js'
-import { fileBytes, lengthPrefix, readAll, temporaryDirectory } from '../support/safetensors-files.js'
+import { temporaryDirectory } from '../support/files.js'
+import { fileBytes, lengthPrefix, readAll } from '../support/safetensors-files.js'
 
 const f32 = (start: number, end: number, shape: unknown = [(end - start) / 4]) => ({
   dtype: 'F32',

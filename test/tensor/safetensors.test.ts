@@ -12,8 +12,8 @@ import {
 } from '../../src/tensor/safetensors/index.js'
 import { scope } from '../../src/tensor/scope.js'
 import { Tensor } from '../../src/tensor/tensor.js'
+import { temporaryDirectory } from '../support/files.js'
 import { heldMemory } from '../support/held-memory.js'
-import { temporaryDirectory } from '../support/safetensors-files.js'
 
 const dtypes: readonly DType[] = [
   'float64',

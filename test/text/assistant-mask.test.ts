@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { maskFromSpans } from '../../src/text/assistant-mask.js'
 import { type ChatMessage, ChatTemplate, Tokenizer } from '../../src/text/index.js'
-import { FIXTURE, oracle, tokenizerDirectory } from '../support/tokenizers.js'
+import { oracle, tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 const chat = (...turns: [string, string][]): ChatMessage[] => turns.map(([role, content]) => ({ role, content }))
 const withTemplate = async (template: string) =>
@@ -59,7 +59,7 @@ describe('without generation tags', () => {
   })
 
   test('the fixture, whose template writes a system prompt of its own', async () => {
-    const fixture = await Tokenizer.load(FIXTURE)
+    const fixture = await Tokenizer.load(tokenizerPath)
     const { ids, assistantMask } = await fixture.encodeConversation(chat(['user', 'Hi'], ['assistant', 'Hello']))
     expect(await fixture.decode(ids.filter((_, i) => assistantMask[i] === 1))).toBe('Hello<|im_end|>')
   })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { beginnings } from '../../src/text/bounded-encoding.js'
 import { Tokenizer } from '../../src/text/index.js'
-import { FIXTURE } from '../support/tokenizers.js'
+import { tokenizerPath } from '../support/tokenizers.js'
 
 describe('beginnings', () => {
   const limits = { maxTokens: 100, longestToken: 50 }
@@ -27,7 +27,7 @@ describe('beginnings', () => {
 describe('encoded up to a number of tokens', () => {
   let tokenizer: Tokenizer
   beforeAll(async () => {
-    tokenizer = await Tokenizer.load(FIXTURE)
+    tokenizer = await Tokenizer.load(tokenizerPath)
   })
 
   test('the ids are those of encode, or there are too many of them', () =>

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { CHATML_TEMPLATE } from '../../src/text/chatml.js'
 import { type ChatMessage, ChatTemplate, ChatTemplateError, Tokenizer } from '../../src/text/index.js'
 import { strftime } from '../../src/text/strftime.js'
-import { FIXTURE, golden, oracle, tokenizerDirectory } from '../support/tokenizers.js'
+import { golden, oracle, tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 
@@ -19,7 +19,7 @@ function camelCase({ add_generation_prompt, continue_final_message, tools, ...va
 describe('rendered as transformers renders', () => {
   let tokenizer: Tokenizer
   beforeAll(async () => {
-    tokenizer = await Tokenizer.load(FIXTURE)
+    tokenizer = await Tokenizer.load(tokenizerPath)
   })
 
   test.each(golden.chat.map((row, i) => ({ ...row, i })))('chat $i', async row => {

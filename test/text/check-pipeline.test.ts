@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { checkPipeline } from '../../src/text/check-pipeline.js'
 import { Tokenizer, TokenizerError } from '../../src/text/index.js'
-import { FIXTURE, tokenizerDirectory } from '../support/tokenizers.js'
+import { tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 const read = (folder: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as Record<string, unknown>
@@ -47,14 +47,14 @@ describe('what the library does not survive is refused by name', () => {
       },
     ],
   ])('%s', async (message, parts) => {
-    const dir = await tokenizerDirectory({ 'tokenizer.json': { ...read(FIXTURE), ...parts } })
+    const dir = await tokenizerDirectory({ 'tokenizer.json': { ...read(tokenizerPath), ...parts } })
     await expect(Tokenizer.load(dir)).rejects.toThrow(TokenizerError)
     await expect(Tokenizer.load(dir)).rejects.toThrow(`${join(dir, 'tokenizer.json')}: ${message}`)
   })
 
   test('a token that the normaliser leaves nothing of', async () => {
     const token = { id: 2000, content: 'q', special: false, single_word: true, lstrip: false, rstrip: false }
-    const file = read(FIXTURE)
+    const file = read(tokenizerPath)
     const dir = await tokenizerDirectory({
       'tokenizer.json': {
         ...file,
@@ -68,7 +68,7 @@ describe('what the library does not survive is refused by name', () => {
   test('sequences in sequences without end', async () => {
     let deep: object = { type: 'NFC' }
     for (let i = 0; i < 5000; i++) deep = { type: 'Sequence', normalizers: [deep] }
-    const parts = { ...read(FIXTURE), normalizer: deep }
+    const parts = { ...read(tokenizerPath), normalizer: deep }
     expect(() => checkPipeline('tokenizer.json', parts)).toThrow('more than 16 deep')
   })
 })

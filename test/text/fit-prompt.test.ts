@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChatMessage, encodeTurns, fitPrompt, promptTurns, Tokenizer } from '../../src/text/index.js'
-import { llamaStyle } from '../support/experience.js'
-import { FIXTURE, templateFile } from '../support/tokenizers.js'
+import { llamaStyle, templateFile, tokenizerPath } from '../support/tokenizers.js'
 
-const tokenizer = await Tokenizer.load(FIXTURE)
+const tokenizer = await Tokenizer.load(tokenizerPath)
 const head = '<|im_start|>system\nBe brief.<|im_end|>\n'
 const user = '<|im_start|>user\n'
 const tail = '<|im_end|>\n<|im_start|>assistant\n'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ChatTemplateError, Tokenizer } from '../../src/text/index.js'
-import { llamaStyle } from '../support/experience.js'
-import { FIXTURE, templateFile, temporaryDirectory, tokenizerDirectory } from '../support/tokenizers.js'
+import { temporaryDirectory } from '../support/files.js'
+import { llamaStyle, templateFile, tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 const conversation = [
   { role: 'user', content: 'Hi' },
@@ -12,7 +12,7 @@ const chatmlText = '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello
 
 describe('chatml', () => {
   test('in place of no template, and of another one', async () => {
-    for (const dir of [await tokenizerDirectory({}), FIXTURE]) {
+    for (const dir of [await tokenizerDirectory({}), tokenizerPath]) {
       const tokenizer = await Tokenizer.load(dir, { chatTemplate: 'chatml' })
       expect(tokenizer.renderChat(conversation)).toBe(chatmlText)
       const { ids, assistantMask } = await tokenizer.encodeConversation(conversation)
@@ -28,7 +28,7 @@ describe('chatml', () => {
     expect([own.stopIds, own.turnEndIds]).toEqual([[text], []])
     expect([given.stopIds, given.turnEndIds]).toEqual([[text, end], [end]])
     // Known already: nothing that a server would have to be told.
-    expect((await Tokenizer.load(FIXTURE, { chatTemplate: 'chatml' })).turnEndIds).toEqual([])
+    expect((await Tokenizer.load(tokenizerPath, { chatTemplate: 'chatml' })).turnEndIds).toEqual([])
   })
 
   test('turns end with the eos token where there is no token of ChatML, and begin with a bos that is always there', async () => {
@@ -49,13 +49,13 @@ describe('chatml', () => {
 describe('a file', () => {
   test('takes the place of the own template', async () => {
     const file = await templateFile('{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}')
-    const tokenizer = await Tokenizer.load(FIXTURE, { chatTemplate: file })
+    const tokenizer = await Tokenizer.load(tokenizerPath, { chatTemplate: file })
     expect(tokenizer.renderChat(conversation)).toBe('<user>Hi<assistant>Hello')
   })
 
   test('that wants other messages is no error of its own', async () => {
     const file = await templateFile("{{ raise_exception('no') }}")
-    const tokenizer = await Tokenizer.load(FIXTURE, { chatTemplate: file })
+    const tokenizer = await Tokenizer.load(tokenizerPath, { chatTemplate: file })
     expect(() => tokenizer.renderChat(conversation)).toThrow(ChatTemplateError)
   })
 
@@ -68,8 +68,8 @@ describe('a file', () => {
     ['it does not parse', '{% for %}', /^chatTemplate: .*template\.jinja: the chat template does not parse: /],
     ['its tags do not match', '{% generation %}', /^chatTemplate: .*: 1 \{% generation %\} tag\(s\) but 0/],
   ])('%s', async (_, source, message) => {
-    const file = source === undefined ? join(await temporaryDirectory(), 'template.jinja') : await templateFile(source)
-    await expect(Tokenizer.load(FIXTURE, { chatTemplate: file })).rejects.toThrow(message)
+    const file = source === undefined ? join(temporaryDirectory(), 'template.jinja') : await templateFile(source)
+    await expect(Tokenizer.load(tokenizerPath, { chatTemplate: file })).rejects.toThrow(message)
   })
 })
 

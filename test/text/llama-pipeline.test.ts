@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { Tokenizer } from '../../src/text/index.js'
-import { temporaryDirectory } from '../support/tokenizers.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const fixture = fileURLToPath(new URL('../fixtures/tokenizer-llama2', import.meta.url))
 
@@ -18,7 +18,7 @@ const oracle = JSON.parse(readFileSync(join(fixture, 'oracle.json'), 'utf8')) as
 test.each(oracle.cases.map(row => [`${row.model_type} ${JSON.stringify(row.config)}`, row] as const))(
   "transformers' ids and texts: %s",
   async (_, { model_type, config, answer }) => {
-    const dir = await temporaryDirectory()
+    const dir = temporaryDirectory()
     await copyFile(join(fixture, 'tokenizer.json'), join(dir, 'tokenizer.json'))
     await writeFile(join(dir, 'tokenizer_config.json'), JSON.stringify(config))
     await writeFile(join(dir, 'config.json'), JSON.stringify({ model_type }))

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { isByteLevel } from '../../src/text/byte-level.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { tokenReader } from '../../src/text/token-reader.js'
-import { FIXTURE, oracle, tokenizerDirectory } from '../support/tokenizers.js'
+import { oracle, tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 /** Added tokens: not in the alphabet of bytes, in it but no text, a byte order mark, flagged special here or there. */
 const ADDED = ['日本 x', 'Ã©é', '\uFEFF', 'ðŁ', '<a>', '<b>']
@@ -13,7 +13,7 @@ const added = (content: string, flags: object = {}) => ({ content, special: fals
 
 let tokenizer: Tokenizer
 beforeAll(async () => {
-  const file = JSON.parse(await readFile(join(FIXTURE, 'tokenizer.json'), 'utf8')) as { added_tokens: object[] }
+  const file = JSON.parse(await readFile(join(tokenizerPath, 'tokenizer.json'), 'utf8')) as { added_tokens: object[] }
   const flags = { single_word: false, lstrip: false, rstrip: false }
   for (const [i, content] of ADDED.entries()) {
     file.added_tokens.push({ id: 2000 + i, ...added(content, { ...flags, special: content === '<a>' }) })

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Tokenizer, TokenizerError } from '../../src/text/index.js'
-import { FIXTURE, golden, oracle, temporaryDirectory, tokenizerDirectory } from '../support/tokenizers.js'
+import { temporaryDirectory } from '../support/files.js'
+import { golden, oracle, tokenizerDirectory, tokenizerPath } from '../support/tokenizers.js'
 
 let tokenizer: Tokenizer
 beforeAll(async () => {
-  tokenizer = await Tokenizer.load(FIXTURE)
+  tokenizer = await Tokenizer.load(tokenizerPath)
 })
 
 describe('equal to transformers', () => {
@@ -124,7 +125,7 @@ describe('directories that cannot be used', () => {
   }
 
   test('tokenizer.json missing, cut short, or not a tokenizer', async () => {
-    const dir = await temporaryDirectory()
+    const dir = temporaryDirectory()
     expect(await failing(dir)).toContain(`${join(dir, 'tokenizer.json')}: not found`)
     expect(await failing(join(dir, 'nowhere'))).toContain('not found')
     await writeFile(join(dir, 'tokenizer.json'), '{"version": "1.0", "mod')
@@ -150,8 +151,8 @@ describe('directories that cannot be used', () => {
   })
 
   test('only tokenizer.json has to be there', async () => {
-    const dir = await temporaryDirectory()
-    await copyFile(join(FIXTURE, 'tokenizer.json'), join(dir, 'tokenizer.json'))
+    const dir = temporaryDirectory()
+    await copyFile(join(tokenizerPath, 'tokenizer.json'), join(dir, 'tokenizer.json'))
     expect((await Tokenizer.load(dir)).vocabSize).toBe(2000)
   })
 })

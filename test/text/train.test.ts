@@ -10,7 +10,8 @@ import { type BpeModel, learnBpe } from '../../src/text/bpe.js'
 import { BYTE_CHARACTERS, toByteCharacters } from '../../src/text/byte-level.js'
 import { SPLIT_REGEX } from '../../src/text/chatml.js'
 import { Tokenizer, trainTokenizer } from '../../src/text/index.js'
-import { golden, temporaryDirectory } from '../support/tokenizers.js'
+import { temporaryDirectory } from '../support/files.js'
+import { golden } from '../support/tokenizers.js'
 
 const TEXT = golden.encode.map(row => row.text).join('\n\n')
 const NAMES = ['chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json']
@@ -83,7 +84,7 @@ describe('learnBpe', () => {
 })
 
 test('text is split for counting where the library splits it', async () => {
-  const out = join(await temporaryDirectory(), 'tokenizer')
+  const out = join(temporaryDirectory(), 'tokenizer')
   await trainTokenizer({ files: [await corpus('a.txt', 'x')], vocabSize: 259, out })
   const library = Library.fromFile(join(out, 'tokenizer.json')).getPreTokenizer()!
   fc.assert(
@@ -109,7 +110,7 @@ function randomWord(n: number): string {
 }
 
 async function corpus(name: string, content: string | Uint8Array): Promise<string> {
-  const file = join(await temporaryDirectory(), name)
+  const file = join(temporaryDirectory(), name)
   await writeFile(file, content)
   return file
 }
@@ -118,7 +119,7 @@ describe('trainTokenizer', () => {
   let dir: string
   let tokenizer: Tokenizer
   beforeAll(async () => {
-    dir = join(await temporaryDirectory(), 'deep', 'tokenizer')
+    dir = join(temporaryDirectory(), 'deep', 'tokenizer')
     const trained = await trainTokenizer({ files: [await corpus('a.txt', TEXT)], vocabSize: 600, out: dir })
     expect(trained).toEqual({ dir, vocabSize: 600, characters: TEXT.length })
     tokenizer = await Tokenizer.load(dir)
@@ -160,7 +161,7 @@ describe('trainTokenizer', () => {
     const [one, two] = [TEXT.slice(0, 3000), TEXT.slice(3000)]
     const rows = (...texts: string[]) =>
       texts.map(text => `${JSON.stringify({ n: 1, messages: [{ text }] })}\n`).join('\n')
-    const parent = await temporaryDirectory()
+    const parent = temporaryDirectory()
     const inputs = {
       txt: [await corpus('1.txt', one), await corpus('2.txt', two)],
       reversed: [await corpus('2.txt', two), await corpus('1.txt', one)],
@@ -178,7 +179,7 @@ describe('trainTokenizer', () => {
   })
 
   test('stops early when nothing is left to merge', async () => {
-    const out = join(await temporaryDirectory(), 'o')
+    const out = join(temporaryDirectory(), 'o')
     const files = [await corpus('a.txt', 'ab ab<|im_end|>ab')]
     expect((await trainTokenizer({ files, vocabSize: 1000, out })).vocabSize).toBe(260)
     expect((await Tokenizer.load(out)).idOf('ab')).toBe(259)
@@ -189,7 +190,7 @@ describe('trainTokenizer', () => {
     const stages = new Set<string>()
     let turns = 0
     const timer = setInterval(() => turns++, 1)
-    const out = join(await temporaryDirectory(), 'o')
+    const out = join(temporaryDirectory(), 'o')
     const controller = new AbortController()
     const onProgress = ({ stage }: { stage: string }) => {
       stages.add(stage)
@@ -218,14 +219,14 @@ describe('trainTokenizer', () => {
     ['a.txt', Uint8Array.of(65, 10, 66, 0xff, 10), 'a.txt:2: expected UTF-8 text'],
     ['a.txt', '', 'no text in'],
   ])('%s %j is refused', async (name, content, message) => {
-    const out = join(await temporaryDirectory(), 'o')
+    const out = join(temporaryDirectory(), 'o')
     await expect(trainTokenizer({ files: [await corpus(name, content)], vocabSize: 300, out })).rejects.toThrow(message)
     expect(await readdir(dirname(out))).toEqual([])
   })
 
   test('a missing file, a vocabulary too small, a directory in use', async () => {
     const files = [await corpus('a.txt', 'text')]
-    const parent = await temporaryDirectory()
+    const parent = temporaryDirectory()
     const out = join(parent, 'o')
     await expect(trainTokenizer({ files: ['/nowhere.txt'], vocabSize: 300, out })).rejects.toThrow(
       '/nowhere.txt: there is no such file',
@@ -264,7 +265,7 @@ describe('whetstone tokenizer', () => {
   })
 
   test('trains from several files', async () => {
-    const out = join(await temporaryDirectory(), 'o')
+    const out = join(temporaryDirectory(), 'o')
     const [a, b, c] = [await corpus('a.txt', TEXT), await corpus('b.txt', TEXT), await corpus('c.jsonl', '{"x":"y"}')]
     expect(await call('train', '--input', a, b, '--input', c, '--vocab-size', '400', '--out', out)).toBe(0)
     expect(written.out).toBe(`${out}: 400 tokens from ${2 * TEXT.length + 1} characters\n`)

@@ -5,17 +5,10 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { main } from '../../src/cli/main.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { replaySupervised } from '../../src/train/index.js'
-import {
-  conversations,
-  data,
-  folder,
-  fresh,
-  jsonl,
-  modelDirectory,
-  pipelineOf,
-  preferences,
-} from '../support/pipeline.js'
+import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
+import { conversations, data, modelDirectory, pipelineOf, preferences } from '../support/pipeline.js'
 
+const folder = temporaryDirectory()
 /** A model whose tokenizer has no template, and whose responses end with another token than ChatML's turns. */
 let plain: string
 const reward = join(folder, 'reward.mjs')
@@ -57,9 +50,9 @@ function config(values: object): string {
 }
 const small = { iterations: 1, rolloutBatchSize: 2, nSamplesPerPrompt: 2, maxNewTokens: 2 }
 const trainings: Record<string, () => { args: string[]; options: object }> = {
-  sft: () => ({ args: ['sft'], options: { data: jsonl('rows', conversations), maxSteps: 1 } }),
-  'reward train': () => ({ args: ['reward', 'train'], options: { data: jsonl('rows', preferences), maxSteps: 1 } }),
-  dpo: () => ({ args: ['dpo'], options: { data: jsonl('rows', preferences), maxSteps: 1 } }),
+  sft: () => ({ args: ['sft'], options: { data: jsonl(conversations, 'rows'), maxSteps: 1 } }),
+  'reward train': () => ({ args: ['reward', 'train'], options: { data: jsonl(preferences, 'rows'), maxSteps: 1 } }),
+  dpo: () => ({ args: ['dpo'], options: { data: jsonl(preferences, 'rows'), maxSteps: 1 } }),
   rl: () => ({ args: ['rl'], options: { data: data.ppoDataPath, rewards: reward, ...small } }),
 }
 

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
-import { base, folder, fresh, jsonl, tokenizer } from '../support/pipeline.js'
+import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
+import { base } from '../support/pipeline.js'
+import { tokenizer } from '../support/tokenizers.js'
 
+const folder = temporaryDirectory()
 const context = 64
 const reward = join(folder, 'reward.mjs')
 writeFileSync(reward, 'export default ({ sample }) => sample\n')
@@ -37,7 +40,7 @@ afterEach(() => vi.restoreAllMocks())
 
 const words = (n: number): string => Array.from({ length: n }, (_, i) => `${i}`).join(' ')
 const rows = [{ prompt: words(40) }, { prompt: '1 + 1?' }]
-const data = jsonl('prompts', rows)
+const data = jsonl(rows, 'prompts')
 function config(values: object): string {
   const path = `${fresh('config')}.json`
   writeFileSync(path, JSON.stringify(values))
@@ -88,7 +91,7 @@ describe('rl', () => {
   })
 
   test('the dry run finds that all are left out', async () => {
-    const path = rl({ data: jsonl('long', [rows[0]]), promptTruncation: 'reject' })
+    const path = rl({ data: jsonl([rows[0]], 'long'), promptTruncation: 'reject' })
     expect(await main(['rl', '--config', path, '--dry-run'])).toBe(1)
     expect(said).toContain('data: all 1 prompts are longer than promptMaxLen (48 tokens)')
   })
@@ -130,18 +133,18 @@ describe('trainings on rows', () => {
   const sft = (values: object): string => config({ model: base, output: fresh('run'), device: 'cpu', ...values })
 
   test('the dry run counts what is cut and what is left out', async () => {
-    const path = sft({ data: jsonl('rows', [conversation(60), conversation(2)]), overlong: 'drop' })
+    const path = sft({ data: jsonl([conversation(60), conversation(2)], 'rows'), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(0)
     expect(said).toContain('longer than maxLength (64 tokens): 0 cut, 1 skipped')
     const preferences = [{ prompt: words(40), chosen: 'yes', rejected: 'no' }]
-    const dpo = sft({ data: jsonl('rows', preferences), overlong: 'truncate' })
+    const dpo = sft({ data: jsonl(preferences, 'rows'), overlong: 'truncate' })
     expect(await main(['dpo', '--config', dpo, '--dry-run'])).toBe(0)
     expect(said).toContain('longer than maxLength (64 tokens): 1 cut, 0 skipped')
   })
 
   test('the dry run finds that all are too long', async () => {
     const output = fresh('run')
-    const path = sft({ output, data: jsonl('rows', [conversation(60), conversation(70)]), overlong: 'drop' })
+    const path = sft({ output, data: jsonl([conversation(60), conversation(70)], 'rows'), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(1)
     expect(said).toMatch(/data: every example is skipped \(overlong 2; .*raise maxLength/s)
     expect(existsSync(output)).toBe(false)

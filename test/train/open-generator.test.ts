@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { type Outcome, sequencesAtOnce } from '../../src/rollout/index.js'
 import { generatorSchema, openGenerator, silentReport } from '../../src/train/index.js'
 import { atEnd } from '../support/at-end.js'
-import { makeModel, tokenizer } from '../support/experience.js'
+import { makeModel } from '../support/experience.js'
+import { tokenizer } from '../support/tokenizers.js'
 
 /** SmolLM2-135M: 23,040 bytes of keys and values for a token. */
 const shape = { layers: 30, kvHeads: 3, headDim: 64 }

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { checkWeights } from '../../../src/rollout/remote/check-weights.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
-import { directory } from '../../support/generation.js'
+import { fixture } from '../../support/models.js'
 import { kinds, world } from '../../support/remote.js'
 
-const model = directory('qwen2')
+const model = fixture('qwen2')
 const made: string[] = []
 afterEach(() => {
   for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true })

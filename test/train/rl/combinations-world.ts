@@ -8,7 +8,7 @@ import { SglangServer } from '../../support/doubles/sglang-server.js'
 import { toyVocabSize } from '../../support/doubles/toy-model.js'
 import { ToyTransformer } from '../../support/doubles/toy-transformer.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
-import { fresh, written } from '../../support/rl.js'
+import { fresh, written } from '../../support/files.js'
 
 export type Options = Readonly<Record<string, unknown>>
 export interface Factor {

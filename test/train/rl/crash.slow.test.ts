@@ -5,9 +5,9 @@ import { Run } from '../../../src/run/index.js'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { runCrashing } from '../../support/child.js'
 import { compiledRoom } from '../../support/compiled.js'
+import { fresh } from '../../support/files.js'
 import {
   finalWeights,
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,

@@ -6,16 +6,15 @@ import { crc32 } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fullDisk } from '../../support/file-faults.js'
+import { fresh, written } from '../../support/files.js'
 import {
   finalWeights,
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,
   promptFile,
   quickly,
   start,
-  written,
 } from '../../support/rl.js'
 
 afterEach(() => vi.restoreAllMocks())

@@ -11,7 +11,8 @@ import { atEnd } from '../../support/at-end.js'
 import type { EngineServer } from '../../support/doubles/engine-server.js'
 import { SglangServer } from '../../support/doubles/sglang-server.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
-import { configOf, fresh, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { configOf, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const config = (options: Readonly<Record<string, unknown>>) =>
   configOf(quickly({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.mjs', output: 'run', ...options }))

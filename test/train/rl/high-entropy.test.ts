@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/rollout/index.js'
 import { Journal } from '../../../src/run/index.js'
-import { fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const model = await modelDirectory(12, { layers: 1 })
 const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 1, nSamplesPerPrompt: 2 })

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LocalModel } from '../../../src/model/index.js'
 import { Run } from '../../../src/run/index.js'
-import { finalWeights, fresh, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { finalWeights, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 import { flipBit } from '../../support/run.js'
 
 const model = await modelDirectory(8, { layers: 1 })

@@ -4,7 +4,8 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 import { flipBit } from '../../support/run.js'
 
 const model = await modelDirectory(8, { layers: 1 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/rollout/index.js'
 import { Journal } from '../../../src/run/index.js'
 import { IterationJournal } from '../../../src/train/rl/iteration-journal.js'
-import { fresh } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
 
 const failed = (sample: number): Outcome => ({
   kind: 'failed',

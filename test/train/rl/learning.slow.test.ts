@@ -3,8 +3,8 @@
  * with what is written does not move the same measure half as far.
  */
 import { expect, test } from 'vitest'
+import { fresh } from '../../support/files.js'
 import {
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,

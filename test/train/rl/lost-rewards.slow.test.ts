@@ -5,17 +5,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { RewardsLostError } from '../../../src/experience/index.js'
 import { replayRl } from '../../../src/train/rl/index.js'
+import { fresh, written } from '../../support/files.js'
 import { freePort } from '../../support/reward-http.js'
-import {
-  finalWeights,
-  fresh,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-  written,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const model = await modelDirectory(12, { layers: 1 })
 const data = promptFile(6)

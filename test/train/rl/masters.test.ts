@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
+import { fresh } from '../../support/files.js'
 import {
   finalWeights,
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,

@@ -1,7 +1,8 @@
 /** What each mode asks of the models: every score call is counted, and none is made that the maths does not need. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { LocalModel, type Role } from '../../../src/model/index.js'
-import { fresh, letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const model = await modelDirectory(4)
 const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 2 })

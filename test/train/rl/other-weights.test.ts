@@ -7,10 +7,10 @@ import { openEngine } from '../../../src/rollout/index.js'
 import { ModelServer } from '../../../src/serve/index.js'
 import { engineGap } from '../../../src/train/rl/engine-gap.js'
 import { atEnd } from '../../support/at-end.js'
+import { fresh } from '../../support/files.js'
 import {
   configOf,
   finalWeights,
-  fresh,
   journalFiles,
   letterReward,
   metricLines,

@@ -3,16 +3,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
+import { fresh, written } from '../../support/files.js'
 import {
   finalWeights,
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,
   promptFile,
   quickly,
   start,
-  written,
 } from '../../support/rl.js'
 
 const base = quickly({ model: await modelDirectory(1), data: promptFile(6), rewards: letterReward })

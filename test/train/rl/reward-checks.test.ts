@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkData, planRl } from '../../../src/train/index.js'
-import { configOf, fresh, metricLines, modelDirectory, quickly, start, tokenizer, written } from '../../support/rl.js'
+import { fresh, written } from '../../support/files.js'
+import { configOf, metricLines, modelDirectory, quickly, start } from '../../support/rl.js'
+import { tokenizer } from '../../support/tokenizers.js'
 
 const model = await modelDirectory(9, { layers: 1 })
 const rows = (list: readonly object[]): string =>

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
+import { fresh } from '../../support/files.js'
 import {
   finalWeights,
-  fresh,
   letterReward,
   metricLines,
   modelDirectory,

@@ -1,7 +1,8 @@
 /** Models that take turns on the device: every one of them is there when a checkpoint is written, read or exported. */
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
-import { finalWeights, fresh, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
+import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
 
 const model = await modelDirectory(13, { layers: 1 })
 const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 2, nSamplesPerPrompt: 2 })

@@ -6,7 +6,8 @@ import { LocalModel } from '../../../src/model/index.js'
 import { supervisedSequence } from '../../../src/sequence/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
-import { modelDirectory, tokenizer } from '../../support/rl.js'
+import { modelDirectory } from '../../support/rl.js'
+import { tokenizer } from '../../support/tokenizers.js'
 
 const directory = await modelDirectory(9)
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { TokenModel } from '../../../src/model/index.js'
 import type { Generator, WeightsUpdate } from '../../../src/rollout/index.js'
 import { removeWritten, weightSync, weightsDirectoryOf } from '../../../src/train/rl/weight-sync.js'
-import { fresh } from '../../support/rl.js'
+import { fresh } from '../../support/files.js'
 
 /** A policy whose version is set by hand, and an engine that writes down what it is given. */
 function world(directory: string) {

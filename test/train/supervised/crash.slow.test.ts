@@ -13,7 +13,9 @@ import { replaySupervised } from '../../../src/train/supervised/replay.js'
 import { answerPairs } from '../../support/answers.js'
 import { runCrashing } from '../../support/child.js'
 import { compiledRoom } from '../../support/compiled.js'
-import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
 
 const script = new URL('../children/supervised-run.mjs', import.meta.url)
 

@@ -13,7 +13,9 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised/replay.js'
 import { answerPairs } from '../../support/answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, tinyModel, trainingOf } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf, trainingOf } from '../../support/supervised.js'
+import { modelDirectory, tinyModel } from '../../support/tiny-model.js'
 
 let model: string
 beforeAll(async () => {

@@ -11,7 +11,9 @@ import { labelledResponses, mismatchedResponses, pairResponses } from '../../../
 import { rewardModelLoop } from '../../../src/train/reward-model/loop.js'
 import { sftLoop } from '../../../src/train/sft/loop.js'
 import { sequenceOf } from '../../support/models.js'
-import { type ModelOptions, tinyModel, tokenizer, trainingOf, weightsOf } from '../../support/supervised.js'
+import { trainingOf, weightsOf } from '../../support/supervised.js'
+import { type TinyModelOptions as ModelOptions, tinyModel } from '../../support/tiny-model.js'
+import { tokenizer } from '../../support/tokenizers.js'
 
 const { signal } = new AbortController()
 const ranking: PairLoss = call =>

@@ -9,7 +9,9 @@ import { Checkpoint, scope } from '../../../src/tensor/index.js'
 import { ChangeWatch } from '../../../src/train/run/change-watch.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
 
 let model: string
 let data: string

@@ -11,7 +11,9 @@ import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { answerPairs } from '../../support/answers.js'
 import { device, onCuda } from '../../support/device.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf, stoppingReport } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
 
 const pairs = jsonl(answerPairs(24, 1))
 const conversations = jsonl(answerPairs(24, 1).map(({ prompt, chosen }) => ({ prompt, completion: chosen })))

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { preferenceSchema } from '../../../src/train/preference/config.js'
 import { runPreference } from '../../../src/train/preference/job.js'
 import { answerPairs, labelledAnswers, type Pair, shuffledLabels } from '../../support/answers.js'
-import { fresh, jobOf, jsonl, modelDirectory } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
 
 describe.each(['dpo', 'kto'] as const)('%s raises the margin of held-out pairs', loss => {
   // Of implicit rewards, beta times the log-ratio to the reference: at the reference it is 0.

@@ -10,8 +10,10 @@ import { runPreference } from '../../../src/train/preference/job.js'
 import { ReferenceLogprobs } from '../../../src/train/preference/reference-logprobs.js'
 import { mismatchedResponses } from '../../../src/train/preference/responses.js'
 import { answerPairs, labelledAnswers } from '../../support/answers.js'
+import { fresh, jsonl } from '../../support/files.js'
 import { flipBit } from '../../support/run.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tinyModel } from '../../support/supervised.js'
+import { jobOf, stoppingReport } from '../../support/supervised.js'
+import { modelDirectory, tinyModel } from '../../support/tiny-model.js'
 
 const configOf = (rest: Partial<z.input<typeof preferenceSchema>>) =>
   preferenceSchema.parse({ output: fresh('run'), saveSteps: 1000, batchSize: 20, ...rest })

@@ -11,7 +11,9 @@ import { rewardModelSchema } from '../../../src/train/reward-model/config.js'
 import { runRewardModel } from '../../../src/train/reward-model/job.js'
 import { evaluateRewardModel } from '../../../src/train/reward-model/loop.js'
 import { answerPairs, shuffledLabels } from '../../support/answers.js'
-import { fresh, jobOf, jsonl, modelDirectory, setOf, tinyModel, weightsOf } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf, setOf, weightsOf } from '../../support/supervised.js'
+import { modelDirectory, tinyModel } from '../../support/tiny-model.js'
 
 const configOf = (rest: Partial<z.input<typeof rewardModelSchema>>) =>
   rewardModelSchema.parse({ output: fresh('run'), saveSteps: 1000, batchSize: 20, ...rest })

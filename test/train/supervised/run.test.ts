@@ -9,7 +9,10 @@ import { stepRecordSchema } from '../../../src/train/run/step-record.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { replaySupervised } from '../../../src/train/supervised/replay.js'
-import { fresh, jobOf, jsonl, modelDirectory, stoppingReport, tokenizer } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf, stoppingReport } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
+import { tokenizer } from '../../support/tokenizers.js'
 
 let model: string
 let data: string

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
-import { fresh, jobOf, jsonl, modelDirectory, randomOf, rotated } from '../../support/supervised.js'
+import { fresh, jsonl } from '../../support/files.js'
+import { jobOf, randomOf, rotated } from '../../support/supervised.js'
+import { modelDirectory } from '../../support/tiny-model.js'
 
 const colours = ['red', 'blue', 'green', 'black', 'white', 'grey', 'brown', 'pink']
 const things = ['door', 'roof', 'sky', 'hat', 'bird', 'fish', 'book', 'tree']
