@@ -143,7 +143,7 @@ test.each(['generate', 'chat', 'serve'])('%s: a device that is not there is one 
   const files = verb === 'generate' ? ['--input', join(work, 'in.jsonl'), '--output', join(work, 'x')] : []
   expect(await main([verb, '--model', model, '--device', 'cuda:99', ...files])).toBe(1)
   expect(printed.stderr).toMatch(
-    /^whetstone: --device: there is no cuda:99 on this machine: .*\n`whetstone doctor` lists the devices\. .*$/,
+    /^whetstone: --device: there is no cuda:99 on this machine: .*\n`whetstone doctor` lists the devices\. .*\n$/,
   )
 })
 
