@@ -1,6 +1,6 @@
 /**
- * Prompts in, samples out. What every engine that generates promises: a stream of outcomes in the order they finish, so that
- * rewards are computed while others still generate, each saying exactly what was seen, said, and by which weights.
+ * The contract of every engine: prompts in, samples out. Outcomes come in the order they finish, so that rewards are computed while other
+ * samples still generate. Each tells the prompt, the response and the weights that made it.
  */
 import type { PolicyVersion } from '../model/index.js'
 import type { MediaItem } from '../sequence/index.js'
@@ -8,31 +8,31 @@ import type { LogprobMeaning } from './logprob-meaning.js'
 import type { SamplingParams, StructuredKind } from './sampling.js'
 
 export interface GenerationRequest {
-  /** Names the request for `abort` and in its outcomes; no two requests in flight share it. */
+  /** Names the request in `abort` and in outcomes; unique among the requests in flight. */
   id: string
   promptIds: Int32Array
   /** Images and videos whose placeholders are among the prompt's ids; refused where `capabilities.media` is false. */
   media?: readonly MediaItem[]
   /**
-   * Names the prompt in the stream of random numbers: a sample is a function of the weights, the prompt, the sampling
-   * parameters and (seed, prompt id, sample index) alone. Default: the request's id.
+   * Names the prompt for random numbers: a sample depends only on the weights, the prompt, the sampling parameters and (seed, prompt id,
+   * sample index). Default: the request's id.
    */
   promptId?: string
-  /** How many samples. Default 1. They share the prompt's keys and values. */
+  /** Number of samples; they share the prompt's KV cache. Default 1. */
   n?: number
-  /** The index of the first of them. Default 0. */
+  /** Index of the first sample. Default 0. */
   firstSample?: number
   sampling: SamplingParams
 }
 
-/** Which weights made the tokens `start..end` of a response. */
+/** The version of the weights that made the tokens `start..end` of a response. */
 export interface VersionSpan {
   version: PolicyVersion
   start: number
   end: number
 }
 
-/** The likeliest tokens at one position, with raw log-probabilities, likeliest first; `rank` is the chosen token's. */
+/** The likeliest tokens at one position, likeliest first, with raw log-probabilities; `rank` of the sampled token. */
 export interface TopLogprobs {
   rank: number
   ids: Int32Array
@@ -49,33 +49,33 @@ interface OfSample {
 
 export interface Sample extends OfSample {
   kind: 'completed'
-  /** As the model saw it: after truncation, where the request asked for it. */
+  /** The prompt that the model saw, after truncation. */
   promptIds: Int32Array
-  /** As it was sampled, the token that ended it included. */
+  /** The sampled tokens, with the token that ended the response. */
   responseIds: Int32Array
-  /** `abort`: cancelled; what there is can be continued by a request whose prompt is prompt and response together. */
+  /** `abort`: cancelled. A request whose prompt is prompt and response together continues it. */
   finishReason: 'stop' | 'length' | 'abort'
   /** The stop string or stop id that ended it; undefined for the end-of-sequence token. */
   stopReason: string | number | undefined
-  /** Of the sampled tokens, in the meanings the engine has. */
+  /** Of the sampled tokens, in the meanings that the engine gives. */
   logprobs: SampleLogprobs
   topLogprobs: readonly TopLogprobs[] | undefined
-  /** Of the prompt's tokens from the second on, where they were asked for; raw. */
+  /** Raw ones of the prompt's tokens from the second on, where the request asked for them. */
   promptLogprobs: { logprobs: Float32Array; top: readonly TopLogprobs[] } | undefined
-  /** The response as text, up to a stop string; where the engine has a tokenizer and the request wants text. */
+  /** The response as text, up to a stop string. Only where the engine has a tokenizer and the request asked for text. */
   text: string | undefined
-  /** Of the first token. */
+  /** Version of the weights that made the first token. */
   policyVersion: PolicyVersion
-  /** More than one where the weights changed in between. */
+  /** Several where the weights changed during the response. */
   versions: readonly VersionSpan[]
   timings: Timings
 }
 
-/** Each by its meaning; `logprobsUnder` says which ones an engine gives for a way of sampling. */
+/** Log-probabilities by meaning; `logprobsUnder` tells which ones an engine gives for sampling parameters. */
 export interface SampleLogprobs {
   /** Of the model's own distribution, before temperature and filters. */
   raw?: Float32Array
-  /** Of the distribution they were drawn from. Greedy tokens have that of temperature 1, forbidden tokens left out. */
+  /** Of the distribution that tokens were drawn from. For greedy tokens that of temperature 1, without forbidden tokens. */
   processed?: Float32Array
 }
 
@@ -84,11 +84,11 @@ export interface Timings {
   startedMs: number
   firstTokenMs: number | undefined
   finishedMs: number
-  /** How often its keys and values had to give way to others' and were computed again. */
+  /** How often its KV cache was given to other samples and computed again. */
   preemptions: number
 }
 
-/** A sample there will not be, for a reason that lies in the request. */
+/** A sample that cannot be made because of its request. */
 export interface Rejection extends OfSample {
   kind: 'rejected'
   reason: 'empty-prompt' | 'prompt-too-long' | 'token-out-of-range' | 'too-large-for-memory' | 'media-unsupported'
@@ -96,12 +96,12 @@ export interface Rejection extends OfSample {
 }
 
 /**
- * `non-finite`: the weights gave logits nothing can be drawn from. `engine`: it broke. Of engines behind a network also
- * `timeout`, `unreachable`, and `protocol`: an answer that is not what was agreed on.
+ * `non-finite`: logits were NaN or infinite. `engine`: the engine failed. Engines behind a network also have `timeout`, `unreachable` and
+ * `protocol` (an answer that breaks the protocol).
  */
 export type FailureReason = 'non-finite' | 'engine' | 'timeout' | 'unreachable' | 'protocol'
 
-/** A sample there will not be, for a reason that lies in the weights or the machine. */
+/** A sample that failed because of the weights or the machine. */
 export interface Failure extends OfSample {
   kind: 'failed'
   reason: FailureReason
@@ -110,57 +110,57 @@ export interface Failure extends OfSample {
 
 export type Outcome = Sample | Rejection | Failure
 
-/** One sampled token, as it comes. */
+/** One sampled token of a stream. */
 export interface TokenEvent {
   requestId: string
   sample: number
   id: number
-  /** Its log-probabilities, in the meanings the engine has. */
+  /** Its log-probabilities, in the meanings that the engine gives. */
   raw: number | undefined
   processed: number | undefined
   top: TopLogprobs | undefined
-  /** What the text grew by; text that may still become a stop string comes later. */
+  /** The text that this token adds; text that may become a stop string is held back. */
   text: string
 }
 
 export interface GenerateOptions {
   signal?: AbortSignal
-  /** Called for every token, where the engine streams them; a request that wants text then gets it as it comes. */
+  /** Called for every token, with its text where the request asked for text. Only of engines with `capabilities.tokens`. */
   onToken?: (event: TokenEvent) => void
 }
 
-/** New weights and the ways to get them; an engine takes the one it can, and one in this process needs none. */
+/** New weights, and where to read them: an engine takes what it supports. An engine in this process needs no source. */
 export interface WeightsUpdate {
   version: PolicyVersion
   /** A Hugging Face model directory. */
   directory?: string
-  /** A directory with an adapter in PEFT's format, over the weights the engine was started with. */
+  /** A directory with an adapter in PEFT's format, for the weights that the engine was started with. */
   adapter?: string
-  /** What an engine behind a network must answer once it has them. */
+  /** Checks that an engine behind a network has loaded them. */
   proof?: WeightsProof
-  /** Ends the wait for servers that are away; one that is loading weights is let finish. */
+  /** Ends the wait for servers that are down; a server that is loading finishes. */
   signal?: AbortSignal
 }
 
-/** A text, and what the weights themselves give its tokens: an engine with other weights gives other numbers. */
+/** A text and its log-probabilities under the new weights: other weights give other log-probabilities. */
 export interface WeightsProof {
   ids: Int32Array
   /** Raw log-probabilities of the tokens from the second on. */
   logprobs: Float32Array
-  /** Of the model that computed them: its rounding is part of the difference that is accepted. Default float32. */
+  /** Data type of the model that computed them; its rounding is allowed for. Default float32. */
   dtype?: string
 }
 
-/** How a server's log-probabilities of a proof differ from the trainer's: mean over tokens, and what is accepted. */
+/** The mean difference between a server's log-probabilities of a proof and the trainer's, and its limit. */
 export interface WeightsAgreement {
   readonly difference: number
   readonly limit: number
 }
 
 export interface GeneratorCapabilities {
-  /** What the log-probabilities it reports mean; see `logprobsUnder`. */
+  /** Meanings of the reported log-probabilities; see `logprobsUnder`. */
   logprobs: readonly LogprobMeaning[]
-  /** The most of the likeliest tokens per position. */
+  /** Largest `topLogprobs`. */
   topLogprobs: number
   promptLogprobs: boolean
   /** `text`, `stop`: the engine has a tokenizer. */
@@ -168,21 +168,21 @@ export interface GeneratorCapabilities {
   /** `onToken`. */
   tokens: boolean
   media: boolean
-  /** `structured`: what responses can be held to. */
+  /** Kinds of `structured` output. */
   structured: readonly StructuredKind[]
-  /** `sleep` and `wake` give a device's memory to others. */
+  /** `sleep` frees device memory. */
   sleep: boolean
   weights: readonly ('shared' | 'directory' | 'adapter')[]
 }
 
 export interface GeneratorCounts {
-  /** Sequences that generate, and that wait for it. */
+  /** Sequences that generate, and sequences that wait. */
   running: number
   waiting: number
-  /** Computed and sampled since the engine was made. */
+  /** Since the engine was made. */
   promptTokens: number
   generatedTokens: number
-  /** Of engines that tell: blocks of the KV cache, how often a sequence gave its blocks to others, steps. */
+  /** Only of some engines: blocks of the KV cache, preemptions, steps. */
   usedBlocks?: number
   blocks?: number
   preemptions?: number
@@ -192,46 +192,37 @@ export interface GeneratorCounts {
 export interface Generator {
   readonly capabilities: GeneratorCapabilities
   readonly counts: GeneratorCounts
-  /** Tokens a prompt and its response may have together. */
+  /** Most tokens of prompt and response together. */
   readonly maxLength: number
   readonly vocabSize: number
-  /** Of the weights the next token is sampled from. */
+  /** Version of the weights that the next token is sampled from. */
   readonly policyVersion: PolicyVersion
-  /** Of engines behind a network: how well the proof of these weights agreed; undefined where there was none. */
+  /** Engines behind a network: the result of the last proof; undefined where there was none. */
   readonly agreement?: WeightsAgreement | undefined
   /**
-   * One outcome for every sample of every request, as each finishes. Requests are taken as there is room for them, and not
-   * while outcomes wait to be read, so any number may come: a source of a million is never held in memory.
+   * One outcome for every sample of every request, in the order they finish. Requests are read as there is room, and not while outcomes
+   * wait to be read: a source of a million requests is never held in memory.
    *
-   * Leaving the loop early cancels the rest, and ends the source. A signal ends what is under way with what it has, which is
-   * still given; requests that were not taken have no outcome. An error of the source, a sampling parameter that means
-   * nothing, the id of a request in flight, a signal that was aborted before, or a closed engine end the iteration: what is
-   * under way is cancelled, outcomes that wait are given, then the error is thrown.
+   * Leaving the loop early cancels the rest and ends the source. A signal ends running samples; their tokens so far are still given.
+   * Requests that were not read have no outcome. The iteration throws for an error of the source, a wrong sampling parameter, an id that
+   * is in flight, a signal that was aborted before, and a closed engine: it cancels running samples, gives the waiting outcomes, then
+   * throws.
    */
   generate(
     requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>,
     options?: GenerateOptions,
   ): AsyncIterableIterator<Outcome, undefined>
-  /** Ends a request's samples with what they have. */
+  /** Ends the samples of a request; they keep their tokens. */
   abort(requestId: string): void
   abortAll(): void
-  /**
-   * Resolves when nothing is computed, and nothing is before `resume`: for changing weights with requests in flight. Each
-   * `pause` needs its own `resume`.
-   */
+  /** Resolves when the engine computes nothing until `resume`: weights can be changed with requests in flight. Each `pause` needs a `resume`. */
   pause(): Promise<void>
   resume(): void
-  /**
-   * From the next token on the weights are these, and have this version. Requests in flight go on with them; see
-   * `VersionSpan`.
-   */
+  /** The next token is sampled from these weights, with this version. Requests in flight go on with them; see `VersionSpan`. */
   updateWeights(update: WeightsUpdate): Promise<void>
-  /**
-   * Gives the memory for keys and values back; requests in flight wait. A later `generate` is an error until `wake`, unless the
-   * engine is also paused: then it waits.
-   */
+  /** Frees the memory of the KV cache; requests in flight wait. `generate` throws until `wake`, or waits where the engine is also paused. */
   sleep(): Promise<void>
   wake(): Promise<void>
-  /** Cancels everything and frees what the engine holds. */
+  /** Cancels all requests and frees all memory. */
   close(): Promise<void>
 }

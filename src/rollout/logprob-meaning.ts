@@ -1,10 +1,10 @@
-/** What the log-probabilities that engines report mean. Pure. */
+/** The meaning of log-probabilities that engines report. Pure. */
 import type { SampleLogprobs } from './generator.js'
 import type { ResolvedSampling } from './sampling.js'
 
 /**
  * `raw`: of the model's own distribution. `scaled`: after temperature and forbidden tokens, before filters. `processed`: of the
- * distribution that was drawn from. Greedy tokens count as drawn at temperature 1.
+ * distribution that tokens were drawn from. Greedy tokens count as drawn at temperature 1.
  */
 export type LogprobMeaning = 'raw' | 'scaled' | 'processed'
 
@@ -14,7 +14,7 @@ type Settings = Pick<
 >
 
 /**
- * What a sample's log-probabilities can be called: those of another meaning too, where the way of sampling makes them the same.
+ * The meanings that a sample's log-probabilities have: also another meaning where the sampling parameters make both the same.
  *
  * @example
  * async function canWeigh(engine: Generator, sampling: ResolvedSampling): Promise<boolean> {

@@ -1,20 +1,17 @@
 /**
- * What `generate` gives: requests are taken from their source as there is room for them, and outcomes wait until they are
- * read. So neither a long source nor a slow reader fills the memory. For any engine that takes one request at a time.
+ * The result of `generate`: reads requests from their source as there is room, and keeps outcomes until they are read. Neither a long
+ * source nor a slow reader fills the memory. For every engine that takes single requests.
  */
 import type { GenerationRequest, Outcome } from './generator.js'
 import { EngineError } from './remote/errors.js'
 
 export interface OutcomeStreamOptions {
   requests: Iterable<GenerationRequest> | AsyncIterable<GenerationRequest>
-  /**
-   * Takes a request, and answers with what ends its samples with what they have. `onOutcome` is called for each sample, and
-   * not before this returns.
-   */
+  /** Takes a request; returns a function that aborts it. `onOutcome` is called for each sample, after this returns. */
   submit: (request: GenerationRequest, onOutcome: (outcome: Outcome) => void) => () => void
-  /** No request is taken while so many samples are under way, or so many outcomes wait for their reader. */
+  /** Most running samples, and most outcomes that wait for their reader, before a request is read. */
   room: { samples: number; unread: number }
-  /** Whether the engine sleeps now: nothing would ever come, and the stream ends with an error. */
+  /** The engine sleeps: the stream ends with an error, because no outcome would come. */
   asleep?: boolean
   signal?: AbortSignal | undefined
 }
@@ -25,9 +22,9 @@ const done: Read = { value: undefined, done: true }
 
 export class OutcomeStream implements AsyncIterableIterator<Outcome, undefined> {
   private readonly source: Source
-  /** `open`: requests are taken. `sealed`: no more of them. `over`: nothing more comes. */
+  /** `open`: requests are read. `sealed`: no more requests. `over`: no more outcomes. */
   private state: 'open' | 'sealed' | 'over' = 'open'
-  /** A request is being waited for, or taken. */
+  /** Waiting for a request of the source. */
   private pulling = false
   private readonly aborts = new Set<() => void>()
   private samples = 0
@@ -122,11 +119,11 @@ export class OutcomeStream implements AsyncIterableIterator<Outcome, undefined> 
     this.settle()
   }
 
-  /** No more requests are taken; a source that has more is told so. */
+  /** Reads no more requests, and ends the source. */
   private seal(source: 'finished' | 'unfinished'): void {
     if (this.state !== 'open') return
     this.state = 'sealed'
-    // It may be waiting for something that never comes, so it is not awaited.
+    // Not awaited: the source may wait for something that never comes.
     if (source === 'unfinished') Promise.resolve(this.source.return?.()).catch(() => {})
   }
 
@@ -149,7 +146,7 @@ export class OutcomeStream implements AsyncIterableIterator<Outcome, undefined> 
     }
   }
 
-  /** What is under way is cancelled. Outcomes that wait are still read; then comes the error. */
+  /** Cancels running samples. Waiting outcomes are still read, then the error is thrown. */
   private fail(error: unknown): void {
     this.seal('unfinished')
     if (this.state === 'over') return

@@ -1,21 +1,21 @@
-/** How tokens are chosen. Pure. */
+/** Sampling parameters. Pure. */
 
 export interface SamplingParams {
-  /** Random numbers come from it; see `GenerationRequest.promptId`. */
+  /** Seed of the random numbers; see `GenerationRequest.promptId`. */
   seed: number
-  /** For all samples, or for each. */
+  /** One limit for all samples, or one for each. */
   maxNewTokens: number | readonly number[]
   /** 0: always the likeliest token. Default 1. */
   temperature?: number
   /** The first token's own temperature (FIRE sampling); the others keep `temperature`. */
   firstTemperature?: number
-  /** Only this many of the likeliest tokens. Default -1: all. */
+  /** Samples from this many of the likeliest tokens. Default -1: all. */
   topK?: number
-  /** Only the likeliest tokens that together have this probability, after `topK`. Default 1. */
+  /** Samples from the likeliest tokens that together have this probability, after `topK`. Default 1. */
   topP?: number
-  /** Only tokens at least this share as likely as the likeliest. Default 0. */
+  /** Samples from tokens with at least this share of the likeliest token's probability. Default 0. */
   minP?: number
-  /** End-of-sequence and stop ids are not sampled before that many tokens. Default 0. */
+  /** End-of-sequence and stop ids are not sampled before this many tokens. Default 0. */
   minNewTokens?: number
   /** Tokens that end a response, besides the model's own. */
   stopIds?: readonly number[]
@@ -27,17 +27,17 @@ export interface SamplingParams {
   forbiddenIds?: readonly number[]
   /** The response as text: `with-special`, or without special tokens. Default: no text unless `stop` needs it. */
   text?: 'plain' | 'with-special'
-  /** Also give this many of the likeliest tokens at every position, and the sampled token's rank. */
+  /** Also return this many of the likeliest tokens at every position, and the sampled token's rank. */
   topLogprobs?: number
-  /** Also give the prompt's log-probabilities, with this many of the likeliest tokens. */
+  /** Also return the prompt's log-probabilities, with this many of the likeliest tokens. */
   promptLogprobs?: number
-  /** Holds the response to a form; refused where `capabilities.structured` lacks its kind. */
+  /** Structured output: the format of the response. Refused where `capabilities.structured` lacks its kind. */
   structured?: StructuredOutput
-  /** Cut a longer prompt to this many tokens. */
+  /** Truncates a longer prompt to this many tokens. */
   truncatePromptTokens?: { limit: number; side: 'left' | 'right' }
 }
 
-/** A form that a response is held to while it is sampled. */
+/** A format that sampling keeps a response in. */
 export type StructuredOutput =
   | { kind: 'regex'; pattern: string }
   | { kind: 'json-schema'; schema: Readonly<Record<string, unknown>> }
@@ -45,19 +45,19 @@ export type StructuredOutput =
   | { kind: 'ebnf'; grammar: string }
 export type StructuredKind = StructuredOutput['kind']
 
-/** With every default in place. */
+/** With all defaults. */
 export type ResolvedSampling = Required<Omit<SamplingParams, OptionalField>> & {
   [Field in OptionalField]: SamplingParams[Field] | undefined
 }
 type OptionalField = 'text' | 'topLogprobs' | 'promptLogprobs' | 'structured' | 'truncatePromptTokens'
 
-/** Checks the parameters and fills in the defaults; a value that means nothing is a RangeError that names it. */
+/** Checks the parameters and fills in the defaults. Throws a RangeError that names a wrong value. */
 export function resolveSampling(
   params: SamplingParams,
   { vocabSize, n, structured: forms = [] }: { vocabSize: number; n: number; structured?: readonly StructuredKind[] },
 ): ResolvedSampling {
   const temperature = params.temperature ?? 1
-  // Field by field: a spread of whatever was given takes ten times as long, for every request.
+  // Field by field: a spread takes ten times as long, for every request.
   const resolved: ResolvedSampling = {
     seed: params.seed,
     maxNewTokens: params.maxNewTokens,

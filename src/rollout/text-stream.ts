@@ -1,4 +1,4 @@
-/** Text of a response as its tokens come, and stop strings in it. */
+/** Decodes a response token by token, and finds stop strings in it. */
 import { type Tokenizer, type TokenReader, tokenReader } from '../text/index.js'
 
 export interface TextStreamOptions {
@@ -6,10 +6,7 @@ export interface TextStreamOptions {
   stop: readonly string[]
 }
 
-/**
- * The text is kept in three parts, because a string that grows is copied as a whole whenever it is searched or cut: only
- * the last part, never longer than a stop string, is.
- */
+/** Keeps the text in three parts: searching or cutting a growing string copies it, so only the last, short part is searched. */
 export class TextStream {
   /** The stop string that was found. */
   stopped: string | undefined
@@ -18,7 +15,7 @@ export class TextStream {
   private readonly longest: number
   private given = ''
   private free = ''
-  /** May be the beginning of a stop string. */
+  /** Possibly the beginning of a stop string. */
   private held = ''
 
   constructor(
@@ -31,14 +28,14 @@ export class TextStream {
     this.longest = Math.max(0, ...stop.map(one => one.length))
   }
 
-  /** Everything that is certain, up to a stop string. */
+  /** All certain text, up to a stop string. */
   get text(): string {
     return this.given + this.free + this.held
   }
 
   /**
-   * Takes tokens; `last` also settles what may be part of a character. `stops: 'ignored'`: in their text nothing stops.
-   * A promise where the tokenizer has to be waited for.
+   * Adds tokens. `last`: incomplete characters are decoded too. `stops: 'ignored'`: stop strings in their text are ignored. A promise where
+   * the tokenizer has to be waited for.
    */
   push(
     ids: ArrayLike<number>,
@@ -72,7 +69,7 @@ export class TextStream {
     this.held = this.stopped === undefined ? tail.slice(end) : ''
   }
 
-  /** What can be shown and was not given yet. Text that may be the beginning of a stop string is held back until the end. */
+  /** New text since the last call. Text that may begin a stop string is held back until the end. */
   take({ last = false }: { last?: boolean } = {}): string {
     if (last) {
       this.free += this.held
@@ -85,7 +82,7 @@ export class TextStream {
   }
 }
 
-/** `end`, or one less where it would part the two halves of a character. */
+/** `end`, or one less where it would split a surrogate pair. */
 function wholeCharacters(text: string, end: number): number {
   const parts = end > 0 && end < text.length && text.codePointAt(end - 1)! > 0xffff
   return parts ? end - 1 : end

@@ -10,7 +10,7 @@ import {
   runLayers,
 } from '../../src/decoder/index.js'
 import { cpuOps } from '../../src/rollout/local/cpu-ops.js'
-import { skinnyOps } from '../../src/rollout/local/skinny-ops.js'
+import { skinnyOps } from '../../src/rollout/local/cuda-ops.js'
 import { linear, manualSeed, noGrad, randn, record, scope, Tensor } from '../../src/tensor/index.js'
 import { skinnyGemmReference } from '../kernels/skinny-gemm-reference.js'
 import { loadModel } from '../support/generation.js'

@@ -1,11 +1,18 @@
 /** Reward models behind HTTP. */
 import { Agent, type Dispatcher, request } from 'undici'
 import { didYouMean } from '../../errors/index.js'
-import { isApiKey, parseServerUrl, redactor, type ServerUrl, shownUrl } from '../../http/index.js'
+import {
+  isApiKey,
+  parseRetryAfter,
+  parseServerUrl,
+  redactor,
+  type ServerUrl,
+  shownUrl,
+  tlsProblem,
+} from '../../http/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } from '../source.js'
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
-import { statusError, transportError } from './http-errors.js'
 import { Replicas } from './replicas.js'
 
 /** Certificates for a server that is not signed by a public authority, or that asks who we are. */
@@ -181,4 +188,37 @@ function parseAnswer(text: string, where: string, contentType: string): unknown 
     const message = `${where}: the answer is not JSON (${contentType}, ${text.length} characters)`
     throw new SourceError('protocol', message, { repeat: 'retryable', cause })
   }
+}
+
+/** What an error status means for the samples of the request. */
+function statusError(
+  where: string,
+  status: number,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+): SourceError {
+  const said = body.trim() === '' ? '' : `: ${body.trim().replace(/\s+/g, ' ').slice(0, 200)}`
+  const message = `${where} answered ${status}${said}`
+  const retryAfterMs = parseRetryAfter(headers['retry-after'])
+  if (status === 429) return new SourceError('overloaded', message, { repeat: 'retryable', retryAfterMs })
+  if (status >= 500 || status === 408)
+    return new SourceError('server-error', message, { repeat: 'retryable', retryAfterMs })
+  if (status === 401 || status === 403)
+    return new SourceError('refused', `${message}. Check the API key (apiKey, or apiKeyEnv in a file).`)
+  if (status === 404 || status === 405)
+    return new SourceError('refused', `${message}. Check the URL's path and the dialect.`)
+  if (status < 400) return new SourceError('protocol', `${message}; redirects are not followed`)
+  return new SourceError('refused', message)
+}
+
+/** A connection that could not be made, or broke. It can be retried, unless the certificate is the problem. */
+function transportError(where: string, error: unknown, hide: (text: string) => string): SourceError {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  const shown = hide(String(message ?? error))
+  const cause = String(code ?? '')
+  const shownCause = cause === '' ? '' : ` (${cause})`
+  const problem = tlsProblem(cause, shown)
+  if (problem) return new SourceError('unreachable', `${where}: ${problem.what}${shownCause}. ${problem.remedy}`)
+  const hint = /^HPE_/.test(cause) ? '. The answer is not HTTP: if the server speaks TLS, use https://.' : ''
+  return new SourceError('unreachable', `${where}: ${shown}${shownCause}${hint}`, { repeat: 'retryable' })
 }

@@ -12,8 +12,7 @@ import {
 import { type DType, noGrad, record, type Sym, scope, Tensor, unscoped } from '../../tensor/index.js'
 import { cpuOps } from './cpu-ops.js'
 import { KvCache } from './kv-cache.js'
-import { Programs, type StepProgram } from './programs.js'
-import type { StepBatch, StepDevice, StepResult } from './step.js'
+import { Programs, type StepBatch, type StepDevice, type StepProgram, type StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
 
 export interface CpuStepOptions extends StepDeviceOptions {

@@ -7,6 +7,7 @@ import {
   deferredLayerOps,
   headWeight,
   joinColumns,
+  type LayerOps,
   type LayerRopeTables,
   normColumns,
   type PlainOps,
@@ -14,6 +15,7 @@ import {
 } from '../../decoder/index.js'
 import {
   type AttentionPlan,
+  type DeferredRmsNorm,
   decodeAttentionKernel,
   type GatedLinear,
   gatedLinearFits,
@@ -47,7 +49,6 @@ import {
   type NumberLike,
   type Tensor,
 } from '../../tensor/index.js'
-import { skinnyOps } from './skinny-ops.js'
 
 /** From here on the kernels for many rows fill a card; an H200 was measured. */
 const manyRows = 6144
@@ -234,5 +235,20 @@ export class CudaOps {
   /** The logits after each hidden state that `prefill` gave. */
   logits(hidden: Tensor): Tensor {
     return linear(hidden, headWeight(this.parts))
+  }
+}
+
+/** Operations for few rows, for families with norms before attention and MLP: the projections around a norm share its work. */
+export function skinnyOps(gemm: SkinnyGemm, rest: Pick<LayerOps, 'attend' | 'normColumns'>): LayerOps<DeferredRmsNorm> {
+  return {
+    ...rest,
+    begin: (ids, { table, norm }) => gemm.begin(ids, { table, norm: norm! }),
+    linear: (x, { weight, bias }) => gemm.plain(x, { weight, bias }),
+    gated: (x, { weight }) => gemm.gated(x, { weight }),
+    join: (x, { weight, bias }, { residual, norm }) => ({
+      normed: gemm.stream(x, { weight, bias, residual, norm }),
+      residual,
+    }),
+    end: ({ normed }) => gemm.end(normed),
   }
 }

@@ -43,8 +43,14 @@ import {
   mixedWords,
 } from './mixed-graph-inputs.js'
 import { prefillRows } from './prefill-rows.js'
-import { Programs, type StepProgram } from './programs.js'
-import type { MultiStepDecode, StepBatch, StepDevice, StepResult } from './step.js'
+import {
+  type MultiStepDecode,
+  Programs,
+  type StepBatch,
+  type StepDevice,
+  type StepProgram,
+  type StepResult,
+} from './step.js'
 import { type StepGraph, StepGraphs } from './step-graphs.js'
 
 export interface CudaStepOptions {

@@ -3,8 +3,7 @@ import type { DecoderConfig } from '../../decoder/index.js'
 import { type Device, type DType, noGrad, record, Tensor, unscoped } from '../../tensor/index.js'
 import { blockSize } from './blocks.js'
 import { kvBlocks } from './kv-budget.js'
-import type { StepProgram } from './programs.js'
-import type { StepBatch } from './step.js'
+import type { StepBatch, StepProgram } from './step.js'
 
 export interface KvCacheOptions {
   device: Device

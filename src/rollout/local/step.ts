@@ -2,6 +2,7 @@
  * The device's side of one engine step: arrays of whole numbers in, sampled tokens out. Everything a sequence is lives on
  * the other side of this line, in the scheduler and the engine; everything a tensor is lives on this one.
  */
+import type { Program, Tensor } from '../../tensor/index.js'
 
 /**
  * Rows are tokens. A row with sequence -1 fills the batch up: it computes nothing that anyone reads.
@@ -90,3 +91,24 @@ export interface StepDevice {
 /** Batches are filled up to a whole number of these: the CPU's matrix product takes four rows at a time. */
 export const rowMultiple = 4
 export const padded = (rows: number): number => Math.ceil(rows / rowMultiple) * rowMultiple
+
+export type StepProgram = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
+
+/** The programs of a device's steps; each kind of step is recorded at its first use. */
+export class Programs {
+  private readonly known = new Map<string, StepProgram>()
+
+  get(key: string, make: () => StepProgram): StepProgram {
+    let program = this.known.get(key)
+    if (!program) {
+      program = make()
+      this.known.set(key, program)
+    }
+    return program
+  }
+
+  dispose(): void {
+    for (const program of this.known.values()) program.dispose()
+    this.known.clear()
+  }
+}

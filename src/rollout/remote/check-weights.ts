@@ -1,13 +1,13 @@
 /**
- * Looks at a checkpoint before a server reads it. SGLang ends, and vLLM loses its weights, on other shapes or a truncated file;
- * both serve a mixture of old and new where tensors are missing.
+ * Checks a checkpoint before a server reads it. With other shapes or a truncated file, SGLang ends and vLLM loses its weights; with missing
+ * tensors, both serve a mixture of old and new weights.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Checkpoint } from '../../tensor/index.js'
 import { EngineError } from './errors.js'
 
-/** Every tensor that the served model has, and no other, in its shape. Opening a file compares its length with what it should hold. */
+/** Compares names and shapes of all tensors with the served model's. Opening a file checks its length. */
 export async function checkWeights(directory: string, modelDirectory: string): Promise<void> {
   const model = await Checkpoint.open(modelDirectory)
   try {
@@ -39,7 +39,7 @@ function compare(found: Checkpoint, model: Checkpoint, optional: string | undefi
   if (further !== undefined) wrong(`it has a tensor ${further}, which the served model has not`)
 }
 
-/** A model whose output head is its embedding may be written with it twice, or once. */
+/** With tied embeddings, a checkpoint may have the output head or not. */
 export async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
   try {
     const config = JSON.parse(await readFile(join(modelDirectory, 'config.json'), 'utf8')) as Record<string, unknown>
@@ -49,7 +49,7 @@ export async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
   }
 }
 
-/** A server that would load a checkpoint only in part. */
+/** For a server that would load a checkpoint only in part. */
 export function tiedHeadError(url: string, software: string): EngineError {
   return new EngineError(
     `${url}: vLLM ${software} cannot be given the weights of this model: its embeddings are tied, and vLLM would keep the old output head`,

@@ -1,50 +1,50 @@
-/** How engines behind a network are connected to. */
+/** Options of engines behind a network. */
 import { isApiKey, parseServerUrl, type ServerUrl } from '../../http/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { EngineError } from './errors.js'
 
 export interface RemoteOptions {
-  /** Of servers that serve the same model: one, or several that share the work. */
+  /** Servers of the same model: one, or several that share the work. */
   readonly urls: readonly string[]
-  /** Of the model: ids from here on are refused before a server sees them. */
+  /** The model's vocabulary size: other ids are refused before a server sees them. */
   readonly vocabSize: number
-  /** For text and stop strings. */
+  /** Needed for text and stop strings. */
   readonly tokenizer?: Tokenizer
-  /** The served model's name. Default: the first the server has. */
+  /** The served model's name. Default: the server's first model. */
   readonly model?: string
   /** The model's directory: weights of an update must have its names and shapes. */
   readonly modelDirectory?: string
   /** Sent as `authorization: Bearer`. Never shown. */
   readonly apiKey?: string
-  /** Generations at once on each server. Default 256. */
+  /** Concurrent generations on each server. Default 256. */
   readonly maxInFlight?: number
-  /** For one request for a response. Default 30 minutes. */
+  /** Time limit of a generation request. Default 30 minutes. */
   readonly requestTimeoutMs?: number
-  /** For pausing, loading weights and the like. Default 10 minutes. */
+  /** Time limit of other requests, such as loading weights. Default 10 minutes. */
   readonly controlTimeoutMs?: number
   /** How long no server may be reachable before samples fail. Default 10 minutes. */
   readonly patienceMs?: number
-  /** Of the weights the servers have now. Default 0. */
+  /** Version of the servers' current weights. Default 0. */
   readonly version?: PolicyVersion
-  /** Where a server finds a directory of ours. Default: at the same path. */
+  /** Maps a directory to its path on the server. Default: the same path. */
   readonly serverPath?: (path: string) => string
-  /** How far the log-probabilities of a proof may be from ours, mean over tokens. Default: what rounding explains. */
+  /** Largest mean difference of a proof's log-probabilities. Default: what rounding explains. */
   readonly proofTolerance?: number
   /** Ends the wait for the first server. */
   readonly signal?: AbortSignal
-  /** What happens to servers: for logs. */
+  /** Gets what happens to servers, for logs. */
   readonly onEvent?: (event: EngineEvent) => void
 }
 
-/** Something that happened to a server; `message` says it in words. */
+/** Something that happened to a server. */
 export interface EngineEvent {
   readonly kind: 'waiting' | 'connected' | 'drained' | 'back' | 'retried' | 'updated' | 'proved'
   readonly url: string
   readonly message: string
 }
 
-/** An event as a line of text, which names its server. */
+/** An event as a line of text that names its server. */
 export const eventLine = ({ url, message }: EngineEvent): string =>
   message.includes(url) ? message : `${url}: ${message}`
 

@@ -1,11 +1,11 @@
-/** A request as the client keeps it: checked, cut to length, and made into one task for each sample, or refused. */
+/** Checks a request, truncates its prompt, and makes it a task or refuses it. */
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
 import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
 import { type ResolvedSampling, resolveSampling, type StructuredKind } from '../sampling.js'
 import { checkHot } from './hot-first-token.js'
 
-/** What the servers can take. */
+/** What all servers support. */
 export interface RemoteLimits {
   readonly vocabSize: number
   readonly maxLength: number
@@ -25,7 +25,7 @@ export interface RequestListener {
 
 export class RequestTask {
   readonly arrived = performance.now()
-  /** The ways its samples' log-probabilities may be called. */
+  /** Meanings of its samples' log-probabilities. */
   readonly meanings: ReturnType<typeof logprobsUnder>
   private json: string | undefined
 
@@ -36,7 +36,7 @@ export class RequestTask {
     readonly listener: RequestListener,
     readonly limits: RemoteLimits,
   ) {
-    // A form is held to by taking logits away before anything is computed from them: what is raw elsewhere is not here.
+    // Structured output removes logits before log-probabilities are computed, so they are not raw.
     this.meanings = logprobsUnder([limits.logprobs], sampling).filter(
       meaning => meaning !== 'raw' || sampling.structured === undefined,
     )
@@ -58,7 +58,7 @@ export class RequestTask {
   }
 }
 
-/** A parameter that means nothing here is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
+/** Throws a RangeError for a wrong parameter. Returns rejections, one for each sample, for a prompt that cannot be answered. */
 export function admitRequest(
   request: GenerationRequest,
   listener: RequestListener,
@@ -95,7 +95,7 @@ function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right'
   return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
 }
 
-/** Before anything is sent: an id outside the vocabulary ends some servers, and with them everybody's requests. */
+/** Checks the prompt before it is sent: an id outside the vocabulary ends some servers, with all their requests. */
 function refuse(
   { media = [] }: GenerationRequest,
   promptIds: Int32Array,

@@ -1,6 +1,6 @@
 /**
- * The text of a sample from a server. It is made here, from the ids: a server's own text of a response that came in parts
- * would begin anew with each, and a stop string between two of them be seen by none.
+ * Decodes the text of a sample from its ids. The server's text cannot be used: where a response comes from several requests, a stop string
+ * may span two of them.
  */
 import type { Tokenizer } from '../../text/index.js'
 import type { ResolvedSampling } from '../sampling.js'
@@ -11,11 +11,11 @@ type TextSampling = Pick<ResolvedSampling, 'text' | 'stop' | 'minNewTokens'>
 const streamOf = (tokenizer: Tokenizer, promptIds: Int32Array, { text, stop }: TextSampling): TextStream =>
   new TextStream(tokenizer, promptIds, { skipSpecialTokens: text !== 'with-special', stop })
 
-/** Text as tokens come. */
+/** Text of a stream. */
 export class SampleText {
   private readonly stream: TextStream
   private found: { end: number; stop: string } | undefined
-  /** What is being read, where the tokenizer has to be waited for. */
+  /** The decoding under way, where the tokenizer has to be waited for. */
   private reading: Promise<void> | undefined
 
   constructor(
@@ -34,10 +34,7 @@ export class SampleText {
     return this.found
   }
 
-  /**
-   * Reads the ids from `from` on, one event each. `endsWithoutText`: the last of them ended the response and has no text.
-   * Nothing after a stop string is told.
-   */
+  /** Reports the ids from `from` on, until a stop string. `endsWithoutText`: the last id ended the response and has no text. */
   read(
     ids: readonly number[],
     from: number,
@@ -87,7 +84,7 @@ export class SampleText {
   }
 }
 
-/** All of it at once, and where a stop string ended it: after the token that completed it. */
+/** The whole text, and the number of tokens up to the end of a stop string. */
 export async function finalText(
   tokenizer: Tokenizer,
   promptIds: Int32Array,

@@ -1,8 +1,8 @@
 /** How a server's answers are read, whole and as streams, of both routes. */
+import { parseRetryAfter } from '../../http/index.js'
 import type { TopLogprobs } from '../generator.js'
-import { asArray, asObject, type GenerationAnswer, type GenerationAttempt } from '../remote/dialect.js'
-import { ProtocolError, RefusalError } from '../remote/errors.js'
-import { refusal } from './refusal.js'
+import { asArray, asObject, type GenerationAnswer, type GenerationAttempt, type Refusal } from '../remote/dialect.js'
+import { ProtocolError, RefusalError, serverWords } from '../remote/errors.js'
 import { scanAnswer } from './scan-logprobs.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -189,4 +189,20 @@ function promptLogprobsOf(given: unknown, attempt: GenerationAttempt): Generatio
     })
   }
   return { logprobs, top }
+}
+
+const tooLong =
+  /maximum context length|longer than the maximum model length|max_tokens must be at least 1, got (0|-)|prompt .*(too long|exceeds)/i
+
+/** What an error status means for the sample. */
+export function refusal(status: number, text: string, retryAfter: string | undefined): Refusal {
+  const words = serverWords(text)
+  const message = `the server answered ${status}${words === '' ? '' : `: ${words}`}`
+  if (status === 400 && tooLong.test(words)) return { kind: 'prompt-too-long', message: words }
+  // `policy@` begins our names of adapters: a server that does not know one was restarted.
+  if (status === 404 && /policy@/.test(words)) return { kind: 'unknown-weights', message }
+  if (status === 408 || status === 429 || status >= 500)
+    return { kind: 'retry', message, afterMs: parseRetryAfter(retryAfter) }
+  if (status === 401) return { kind: 'refused', message: `${message}. Check the API key.` }
+  return { kind: 'refused', message }
 }

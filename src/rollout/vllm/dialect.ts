@@ -1,10 +1,16 @@
 /** vLLM's words: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
 import type { Dialect } from '../remote/dialect.js'
-import { completionsAnswer, completionsReader, quickTokensAnswer, tokensAnswer, tokensReader } from './answers.js'
+import {
+  completionsAnswer,
+  completionsReader,
+  quickTokensAnswer,
+  refusal,
+  tokensAnswer,
+  tokensReader,
+} from './answers.js'
 import * as control from './control.js'
 import { generationBody } from './generation.js'
 import { inspect, probe } from './probe.js'
-import { refusal } from './refusal.js'
 
 export function vllmDialect({ model }: { model?: string | undefined } = {}): Dialect {
   return {
