@@ -11,8 +11,8 @@ const replacing = [
 const measuring = [
   'test/data/streaming.test.ts',
   'test/model/{checkpoint,head,inspect,lora}.test.ts',
-  'test/rollout/{engine,memory,soak,weights}.test.ts',
-  'test/serve/{control,control-chaos,random-bodies}.test.ts',
+  'test/rollout/{engine,memory,weights}.test.ts',
+  'test/serve/control.test.ts',
   'test/tensor/{autograd,memory,optim,program,safetensors,typed-arrays}.test.ts',
   'test/train/memory-estimate.test.ts',
   'test/train/supervised/epochs.test.ts',
@@ -62,7 +62,7 @@ export default defineConfig({
       },
       { test: { ...oneThreaded, name: 'measuring', include: measuring, exclude } },
       { test: { ...shared, name: 'replacing', include: replacing, exclude } },
-      { test: { ...oneThreaded, name: 'slow', include: slow, isolate: false } },
+      { test: { ...oneThreaded, name: 'slow', include: slow } },
     ],
   },
 })
