@@ -16,7 +16,7 @@ const isSwitch = (name: keyof typeof shape) => shape[name].safeParse(true).succe
 const isNumber = (name: keyof typeof shape) => shape[name].safeParse(1).success
 const flagOf = (name: string) => flagName(name).slice(2)
 
-/** Text about options in which each has the name of its flag. */
+/** Replaces option names in a text by their flags. */
 export function withFlagNames(text: string): string {
   return text
     .replace(/\badvantageEstimator\b/g, '--estimator')
@@ -40,9 +40,7 @@ export const advantageHelp = [
   }),
 ].join('\n')
 
-/**
- * A switch followed by true or false, as other tools and scripts write it: the word is taken away, and with false the switch too.
- */
+/** Accepts a switch followed by true or false, as other tools write it: removes the word, and with false also the switch. */
 export function foldSwitches(args: readonly string[]): string[] {
   const switches = new Set(names.filter(isSwitch).map(name => `--${flagOf(name)}`))
   const folded: string[] = []
@@ -60,7 +58,7 @@ export function foldSwitches(args: readonly string[]): string[] {
   return folded
 }
 
-/** The options a command line says, checked together. */
+/** The options of the command line, checked together. */
 export function advantageOptions(values: Readonly<Record<string, unknown>>): ResolvedAdvantageOptions {
   const given: Record<string, unknown> = { advantageEstimator: estimatorNamed(values.estimator) }
   for (const name of names) {

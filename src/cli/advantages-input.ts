@@ -20,7 +20,7 @@ const lineSchema = z.object({
 
 const fields = Object.keys(lineSchema.shape)
 
-/** What the fields of a sample are called in the file. */
+/** Names of the fields of a sample in the file. */
 const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
   group: 'prompt_id',
   reward: 'reward',
@@ -30,7 +30,7 @@ const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
   values: 'values',
 }
 
-/** Every sample of a file; its line is its place. Bad lines are one InputError that lists them. */
+/** All samples of a file, in the order of its lines. Bad lines are one InputError that lists them. */
 export async function readSamples(file: string, signal: AbortSignal): Promise<RolloutSample[]> {
   const samples: RolloutSample[] = []
   const bad = new BadLines(file)
@@ -73,7 +73,7 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
   return `${where}: ${message.replace('Invalid input: ', '').replace('received', 'got')}`
 }
 
-/** A reference that is written otherwise would be left out without a word, and with it the cost of KL. */
+/** A misspelt `ref_logprobs` would be ignored, and KL with it. */
 function refuseMisspelt(row: object): void {
   const plain = (name: string) => name.toLowerCase().replaceAll('_', '')
   for (const name of Object.keys(row)) {
@@ -82,7 +82,7 @@ function refuseMisspelt(row: object): void {
   }
 }
 
-/** Says what is wrong with samples as of the lines they were read from. */
+/** Reports problems of samples with their line numbers. */
 export function throwBadSamples(file: string, problems: readonly SampleProblem[]): void {
   const bad = new BadLines(file)
   for (const { sample, field, message } of problems)

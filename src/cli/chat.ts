@@ -56,7 +56,7 @@ async function converse(opened: OpenedEngine, sampling: SamplingParams, system: 
   const fresh = (): ChatMessage[] => (system === undefined ? [] : [{ role: 'system', content: system }])
   let messages = fresh()
   let answering = false
-  // A pipe has ended when its last lines are still to be answered; there is nobody to ask for more then.
+  // A pipe may be closed while its last lines are not yet answered; then do not prompt for more.
   let open = true
   terminal.on('close', () => {
     open = false
@@ -66,7 +66,7 @@ async function converse(opened: OpenedEngine, sampling: SamplingParams, system: 
     else terminal.close()
   })
   terminal.prompt()
-  // Lines of a pipe come faster than answers: the iterator keeps them until they are asked for.
+  // Lines of a pipe come faster than answers: the iterator buffers them.
   for await (const line of terminal) {
     const content = line.trim()
     if (content === '/quit') break

@@ -106,7 +106,7 @@ function readColumns(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(entries)
 }
 
-/** Rows that are left out because they are wrong, not because of what they say. */
+/** Rows that are skipped as malformed, not because of their contents. */
 function wrongRows({ skipped }: Inspection): number {
   const { 'same-answers': _, overlong: __, 'nothing-to-train': ___, ...wrong } = skipped
   return Object.values(wrong).reduce((sum, one) => sum + one, 0)
@@ -116,7 +116,7 @@ function wrongRows({ skipped }: Inspection): number {
 
 type Marker = (part: RenderedPart) => string
 
-/** What is trained is green to a person at a terminal, and between brackets anywhere else. */
+/** Marks trained tokens: green in a terminal, in brackets elsewhere. */
 export function markerFor({ isTTY }: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Marker {
   if (isTTY && !env.NO_COLOR) return ({ text, trained }) => (trained ? `\x1b[32m${text}\x1b[0m` : text)
   return ({ text, trained }) => (trained ? `[${text}]` : text)
@@ -164,7 +164,7 @@ function histogram({ lengths, unit }: Inspection): string[] {
   ]
 }
 
-/** Characters of a section that are shown; what is trained is often at its end, so the middle is left out. */
+/** Most characters of a section to show. Trained tokens are often at the end, so the middle is cut. */
 const shownCharacters = 1600
 
 function renderedLines({ where, sections, length }: RenderedRow, unit: string, mark: Marker): string[] {
@@ -188,7 +188,7 @@ function shortened(text: string, limit: number): string {
   return `${text.slice(0, half)} ... ${text.length - 2 * half} characters ... ${text.slice(-half)}`
 }
 
-/** Data may hold what a terminal takes for commands. */
+/** Data may contain terminal escape codes. */
 function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, character =>

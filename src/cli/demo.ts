@@ -88,7 +88,7 @@ async function showResult(result: DemoResult): Promise<void> {
   console.log(`seconds: ${secondsText(result)}`)
 }
 
-/** The stages' own summaries would hide the demo's lines: at a terminal their live lines stay, a log goes without. */
+/** The summaries of the stages would hide the lines of the demo: a terminal keeps their live lines, a log has none. */
 function stageReport(): Report {
   return process.stderr.isTTY ? { ...reportFor(process.env), line() {} } : silentReport
 }

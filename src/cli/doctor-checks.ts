@@ -1,6 +1,6 @@
 import type { Device } from '../tensor/index.js'
 
-/** What the doctor needs of the tensor room; a narrow view, so that the checks can be shown a room that computes wrongly. */
+/** The part of the tensor room that the doctor needs; tests replace it by one that computes wrong numbers. */
 export interface TensorRoom {
   backend(): {
     libtorchVersion: string
@@ -33,7 +33,7 @@ export interface Check {
   detail: string
 }
 
-/** Small enough to be worked out on paper, and exact in float32 (and in TF32): any other number is a wrong one. */
+/** Small enough to compute by hand, and exact in float32 and TF32: any other number is wrong. */
 const left = [1, 2, 3, 4]
 const right = [5, 6, 7, 8]
 const expected = { product: [19, 22, 43, 50], leftGradient: [11, 15, 11, 15], rightGradient: [4, 4, 6, 6] }

@@ -35,7 +35,7 @@ export async function run(args: string[]): Promise<number> {
   return diagnosis.ok ? 0 : 1
 }
 
-/** Everything is a fact or a failed check: a doctor that throws says nothing about the rest. */
+/** Collect facts and failed checks and never throw, so that the rest is still reported. */
 export async function examine(load: () => Promise<TensorRoom>): Promise<Diagnosis> {
   const host = { node: process.version, platform: `${process.platform}-${process.arch}` }
   let room: TensorRoom

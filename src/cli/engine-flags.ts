@@ -33,7 +33,7 @@ const tokenId = (description: string) =>
     accepts: value => Number.isSafeInteger(value) && value >= 0,
   })
 
-/** An array of what one flag may say; its help is that of the flag. */
+/** A flag that may be repeated; it has the help of the single flag. */
 export const several = <T extends z.ZodType>(flag: T) => z.array(flag).meta(flag.meta()!).default([])
 
 export const samplingFlags = z.object({
@@ -96,7 +96,7 @@ const flagOf: Readonly<Record<string, string>> = {
   forbiddenIds: '--forbid-id',
 }
 
-/** A parameter that means nothing to this model is the command line's mistake, and is named as it was typed. */
+/** An invalid parameter is a usage error and is named as its flag. */
 export function asUsage<T>(work: () => T): T {
   try {
     return work()

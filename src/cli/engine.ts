@@ -70,7 +70,7 @@ export async function run(args: string[]): Promise<number> {
 
 async function start(options: StartEngineOptions): Promise<StartedEngine> {
   const live = reportFor(process.env).live()
-  // A person watches every second; a log needs a line now and then.
+  // A terminal is updated every second, a log less often.
   const everySeconds = process.stderr.isTTY ? 0 : 15
   let shown = -everySeconds
   try {
@@ -116,7 +116,7 @@ function splitAtDashes(args: readonly string[]): { own: string[]; further: strin
 
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Without what was not given. */
+/** Removes undefined fields. */
 function present<T extends object>(values: T): Present<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>
 }

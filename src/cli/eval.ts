@@ -99,7 +99,7 @@ export async function run(args: string[]): Promise<number> {
       const result = await evaluateModel({ ...options, report, signal })
       await write(result, { settings, outputs, signal })
       const table = evaluationTable(result.evaluation)
-      // What streams to standard output has it for itself.
+      // If a file streams to standard output, nothing else is printed there.
       if (outputs.some(output => output?.kind === 'stream')) report.line(table.trimEnd())
       else process.stdout.write(table)
       for (const output of outputs) if (output?.kind === 'file') report.line(`wrote ${output.name}`)

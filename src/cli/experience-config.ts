@@ -1,4 +1,4 @@
-/** What `whetstone experience` is told by its config file and `--set`. */
+/** Options of `whetstone experience`, from its config file and `--set`. */
 import { z } from 'zod'
 import { dataOptionsShape } from '../data/index.js'
 import { InputError } from '../errors/index.js'
@@ -68,7 +68,7 @@ const paths = [
   'chatTemplate',
   'generator.weightsDirectory',
 ]
-/** Values of them that are no paths: standard output, the actor itself, templates by name. */
+/** Values of path options that are not paths: standard output, adapter-off, names of templates. */
 const words = ['-', 'adapter-off', ...chatTemplateWords]
 
 export interface ExperienceSettings extends ResolvedConfig<ExperienceFile> {}

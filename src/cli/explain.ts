@@ -1,6 +1,6 @@
 import { isSystemError, systemProblem, WhetstoneError } from '../errors/index.js'
 
-/** Errors written for people are shown as they are; any other is a defect, and its stack is what helps. */
+/** Errors for people are printed without a stack; any other error is a bug and is printed with its stack. */
 export function explain(error: unknown): string {
   if (error instanceof WhetstoneError) return error.remedy ? `${error.message}\n${error.remedy}` : error.message
   if (!(error instanceof Error)) return String(error)
@@ -17,7 +17,7 @@ function isOutOfMemory({ name, message }: Error): boolean {
 }
 
 function memoryProblem({ message }: Error): string {
-  // The arguments of the operator do not tell a user how to save memory.
+  // Operator arguments do not help a user to save memory.
   const [, asked] = message.match(/out of memory: (.*?)(?: \(.*)?$/ims) ?? []
   return (
     `out of memory: ${asked ?? message}\n` +

@@ -6,7 +6,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 
-/** The command line does not say something that can be done: exit code 2. */
+/** The command line is wrong: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -57,7 +57,7 @@ export function choice<const T extends string>(
 interface NumberOptions {
   description: string
   placeholder?: string
-  /** Shown where the number is none of these: `a number above 0 and at most 1`. */
+  /** What was expected, for the message: `a number above 0 and at most 1`. */
   expected: string
   accepts: (value: number) => boolean
 }
@@ -93,12 +93,12 @@ export function integer(description: string, { min, max = Number.MAX_SAFE_INTEGE
 
 // ---- reading
 
-/** What the command line says, or a {@link UsageError} with a line for everything that is wrong with it. */
+/** Parses the command line; a {@link UsageError} lists everything that is wrong. */
 export function readFlags<S extends z.ZodObject>(args: readonly string[], schema: S): z.output<S> {
   return readArguments(args, schema, { positionals: 'refuse' }).flags
 }
 
-/** As `readFlags`, for a verb that also takes words which are no flags. */
+/** Like `readFlags`, for a verb that also takes positional arguments. */
 export function readArguments<S extends z.ZodObject>(
   args: readonly string[],
   schema: S,
@@ -145,7 +145,7 @@ export function parseOptions(
   }
 }
 
-/** What a config holds is given by `--set`, not by a flag of its own. */
+/** Options of a config are set by `--set`, not by their own flag. */
 const setHint = (name: string, known: readonly string[]): string =>
   known.includes('set') ? `; to set an option of the config: --set ${name}=VALUE` : ''
 

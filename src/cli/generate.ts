@@ -79,7 +79,7 @@ function samplingOf(settings: Settings): SamplingParams {
   return { ...samplingParams(settings), text: settings.keepSpecialTokens ? 'with-special' : 'plain' }
 }
 
-/** Gives the exit code: 1 where there were prompts and none got a response. */
+/** Returns the exit code: 1 if there were prompts and none got a response. */
 async function generate(settings: Settings, { output, report, signal }: Surroundings): Promise<number> {
   const { model: directory, input, n, chatTemplate } = settings
   const { vocabSize } = (await readConfig(directory)).decoder
@@ -99,7 +99,7 @@ async function generate(settings: Settings, { output, report, signal }: Surround
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   const { engine } = opened
-  // A directory without a tokenizer generates ids alone.
+  // A directory without a tokenizer generates only ids.
   const wanted = opened.tokenizer && text ? { ...sampling, text } : sampling
   const started = performance.now()
   const tally = { completed: 0, rejected: 0, failed: 0 }
@@ -133,7 +133,7 @@ async function generate(settings: Settings, { output, report, signal }: Surround
   return tally.completed === 0 && prompts.length > 0 ? 1 : 0
 }
 
-/** Looks at the engine now and then, and says how it goes. */
+/** Polls the engine and reports progress. */
 function showProgress(report: Report, engine: Generator, done: () => number, total: number): { end: () => void } {
   const generating = report.transfer('generating', count('responses', 100))
   let before = { tokens: 0, at: performance.now() }
@@ -192,7 +192,7 @@ async function promptOf(text: string, options: PromptOptions): Promise<Int32Arra
   }
 }
 
-/** Ids are taken as they are, whatever they stand for. */
+/** Ids are used unchanged. */
 function cutIds(ids: Int32Array, { truncatePrompt: limit, truncateSide: side }: PromptOptions): Int32Array {
   if (limit === undefined || ids.length <= limit) return ids
   return side === 'left' ? ids.slice(-limit) : ids.slice(0, limit)

@@ -68,7 +68,7 @@ async function init(settings: Settings, shape: ModelShape, signal: AbortSignal):
   )
 }
 
-/** The size with what was given one by one on top; what is missing is filled in where it follows from the rest, or named. */
+/** The named size with the single flags applied. Missing fields are derived, or reported. */
 function shapeOf({ size, tie, noTie, ...given }: Settings): ModelShape {
   const { hidden: h, intermediate, layers, heads: a, kvHeads, headDim, context } = given
   const counts = { hidden: h, intermediate, layers, heads: a, kvHeads, headDim, context }

@@ -41,7 +41,7 @@ export function parseRow<T>(schema: z.ZodType<T>, text: string): T {
 type Forms = Readonly<Record<string, z.ZodObject>>
 type Row<F extends Forms> = { [Kind in keyof F]: { kind: Kind } & z.output<F[Kind]> }[keyof F]
 
-/** An object with the fields of one form and of no other. Fields of none, such as an id, may be there and are left out. */
+/** An object with the fields of exactly one form. Other fields, such as an id, are ignored. */
 function oneOf<const F extends Forms>(forms: F, shown: string): z.ZodType<Row<F>> {
   return z
     .custom<Readonly<Record<string, unknown>>>(

@@ -1,8 +1,8 @@
 const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 /**
- * Runs work that Ctrl-C, a polite kill or a closed terminal stops cleanly: it is told through its signal and cleans up. Answers
- * with the exit code: the work's own (0 where it gives none), or that of the interruption.
+ * Runs work that Ctrl-C, SIGTERM or a closed terminal stops cleanly: its signal aborts, and it cleans up. Returns the exit code
+ * of the work (default 0), or of the interruption.
  */
 export async function interruptible(options: {
   // biome-ignore lint/suspicious/noConfusingVoidType: work that gives no exit code is done
@@ -14,7 +14,7 @@ export async function interruptible(options: {
   const handlers = Object.entries(codes).map(([name, code]) => {
     const handler = () => {
       interrupted = code
-      // A terminal that is gone takes no more text, which must not keep anything from being cleaned up.
+      // Writing to a closed terminal fails; that must not prevent the clean-up.
       if (name === 'SIGHUP') for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
       stop.abort(new Error('interrupted'))
     }
@@ -34,8 +34,8 @@ export async function interruptible(options: {
 }
 
 /**
- * Work that may be left behind as it is while `abandonable` says so: checks that make nothing, such as loading a module that never
- * ends. An interruption then does not wait for them.
+ * Work that may be abandoned while `abandonable` returns true: checks without side effects, such as loading a module that never
+ * ends. An interruption does not wait for them.
  */
 export function orInterrupted<T>(signal: AbortSignal, abandonable: () => boolean, work: Promise<T>): Promise<T> {
   const interrupted = new Promise<never>((_, reject) => {

@@ -40,7 +40,7 @@ export async function main(args: string[]): Promise<number> {
   }
 }
 
-/** What other systems type, and what it is here. */
+/** Verbs of other systems and ours. */
 const otherVerbs: readonly (readonly [words: RegExp, here: string])[] = [
   [/^(ppo|grpo|rloo|dapo|gspo|reinforce)$/, 'rl, with the option algorithm: NAME'],
   [/^(ipo|kto|cdpo)$/, 'dpo, with the option loss: NAME'],

@@ -1,4 +1,4 @@
-/** Configs as a person reads them: the options there are, and those in force. */
+/** Configs for people: help of the options, and resolved options. */
 import { stringify } from 'yaml'
 import type { z } from 'zod'
 import { configOptions, type RawConfig } from '../train/index.js'
@@ -15,7 +15,7 @@ export function optionHelp(schema: z.ZodObject): string {
 }
 
 /**
- * Every option in force, as YAML that is a config itself.
+ * All resolved options, as YAML that is a valid config.
  *
  * @example
  * resolvedConfig({ model: 'tiny', optimizer: { lr: 0.1 } }, { model: 'sft.yaml', 'optimizer.lr': '--set' })

@@ -1,4 +1,4 @@
-/** What a reward did to a file of samples, for a person to read. */
+/** Report of a reward over a file of samples. */
 import {
   type FailedReward,
   type RewardOutcome,
@@ -14,7 +14,7 @@ export interface ReportedRow {
   readonly outcome: RewardOutcome
 }
 
-/** With so few values a list of them says more than bars. */
+/** Few values are listed instead of drawn as bars. */
 const fewValues = 6
 const bars = 10
 const shownFailures = 10
@@ -128,7 +128,7 @@ function short(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
 
-/** The last part too: where answers are. Control characters of a response would write to the terminal. */
+/** Also show the end, where answers are. Remove control characters, which would write to the terminal. */
 function excerpt(text: string): string {
   const plain = text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '?')
   return plain.length <= 160 ? plain : `${plain.slice(0, 80)} ... ${plain.slice(-75)}`

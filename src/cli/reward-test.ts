@@ -61,7 +61,7 @@ interface Surroundings {
   signal: AbortSignal
 }
 
-/** Answers with how many samples have no reward. */
+/** Returns the number of samples without a reward. */
 async function test(
   { reward, input, worst, prompt, label, reference, device }: Settings,
   { output, report, signal }: Surroundings,
@@ -96,7 +96,7 @@ async function test(
 
 function toInput({ prompt, where: _, ...sample }: SavedSample): RewardInput {
   const { promptIds, responseIds } = sample
-  // A conversation has no text before a template renders it; what was said is what a reward can read.
+  // A conversation has no rendered text here; use the contents of its messages.
   const text = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => String(content ?? '')).join('\n')
   const input = textRewardInput({
     ...sample,

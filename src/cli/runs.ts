@@ -50,14 +50,14 @@ async function list(given: readonly string[]): Promise<number> {
   return unreadable.length > 0 ? 1 : 0
 }
 
-/** A run, with a word about lines of its logs that could not be read. */
+/** Reads a run and warns about unreadable lines of its logs. */
 export async function readView(directory: string): Promise<RunView> {
   const view = await Run.read(directory)
   for (const place of view.badLines) console.error(`whetstone: ${place} is damaged and was skipped`)
   return view
 }
 
-/** The run that a directory is, or those in it, the one that changed last at the end. */
+/** The directory itself if it is a run, else the runs in it, the last changed one at the end. */
 async function runsIn(directory: string): Promise<string[]> {
   if (await isRun(directory)) return [normalize(directory)]
   const names = await readdir(directory).catch(cause => {
@@ -72,7 +72,7 @@ async function runsIn(directory: string): Promise<string[]> {
   return found.sort((a, b) => a.time - b.time).map(({ path }) => path)
 }
 
-/** A model's directory has a config.json too; that of a run has logs beside it, or a lock where it has just begun. */
+/** A model directory also has a config.json; a run also has logs, or a lock if it has just started. */
 async function isRun(directory: string): Promise<boolean> {
   const entries = await readdir(directory).catch((): string[] => [])
   return entries.includes('config.json') && (entries.includes('logs') || entries.includes('lock'))
@@ -98,7 +98,7 @@ async function compare(given: readonly string[]): Promise<number> {
   return 0
 }
 
-/** What a run was asked to do, and over which data. */
+/** Options and data of a run. */
 function options({ config }: RunView): Json {
   const whole = config.config
   const fields = typeof whole === 'object' && whole !== null && !Array.isArray(whole) ? whole : { config: whole }
@@ -132,7 +132,7 @@ function age(milliseconds: number): string {
   return `${Math.floor(seconds)} s ago`
 }
 
-/** What a directory of somebody else's says must not reach the terminal as commands to it. */
+/** Texts of a foreign directory must not reach the terminal as control codes. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, '?')
 }

@@ -37,7 +37,7 @@ export async function writeSamples(
   signal.throwIfAborted()
 }
 
-/** Lines that come in any order, given out in theirs. */
+/** Puts lines that arrive in any order back into their order. */
 class InOrder {
   private readonly lines = new Map<number, string>()
   private next = 0

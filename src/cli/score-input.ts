@@ -10,7 +10,7 @@ export interface ScoreRequest {
   ids: Int32Array
   /** The first token whose log-probability is wanted. */
   from: number
-  /** Of the tokens from there on, those that are wanted: 1 or 0 each. Undefined: all. */
+  /** Which tokens from `from` on are wanted: 1 or 0 each. Undefined: all. */
   mask: Uint8Array | undefined
 }
 
@@ -58,13 +58,13 @@ export class ScoreInput {
 
 interface Encoded {
   ids: Int32Array
-  /** Which tokens are to be scored; throws where none can be. */
+  /** Selects the tokens to score; throws if there are none. */
   wanted: (ids: Int32Array) => Omit<ScoreRequest, 'line'>
 }
 
 /**
- * The prompt as it is generated from; the response on its own with nothing added: its tokens are the same whatever the prompt ends
- * in. A reward model scores a whole turn, as it was trained on.
+ * Encodes the prompt as for generation, and the response alone with nothing added, so its tokens do not depend on the prompt. A
+ * reward model scores a whole turn, as in its training.
  */
 async function encodePair(
   tokenizer: Tokenizer,
@@ -99,7 +99,7 @@ async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessa
   }
 }
 
-/** What the template will not have is wrong with the line. */
+/** A message that the template refuses is a bad line. */
 function asInput(error: unknown): never {
   if (error instanceof ChatTemplateError) throw new InputError(error.message, { cause: error })
   throw error

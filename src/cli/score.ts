@@ -38,7 +38,7 @@ ${flagHelp(flags)}
 Bad lines are listed with their numbers before the model is loaded. The output file appears when it is complete.
 `
 
-/** Lines are scored this many tokens or lines at a time: enough to make good batches of, little to hold in memory. */
+/** Tokens and lines per scoring call: enough for good batches, and little memory. */
 const windowTokens = 1 << 16
 const windowLines = 4096
 
@@ -102,7 +102,7 @@ async function score(settings: Settings, { output, report, signal }: Surrounding
   report.line(`${output.name}: ${lines}, ${show(total.tokens)}, ${show(total.tokens / seconds)}/s`)
 }
 
-/** Every line, before anything costly is done. */
+/** Check every line before loading the model. */
 async function validate(
   file: string,
   input: ScoreInput,

@@ -1,7 +1,7 @@
 import { type ConfigLayer, settingsLayer } from '../train/index.js'
 import { UsageError } from './flags.js'
 
-/** What `--set` says, as a layer over the config file; what cannot be read is the command line's mistake. */
+/** `--set` as a layer over the config file; a value that cannot be parsed is a usage error. */
 export function setLayer(settings: readonly string[]): ConfigLayer {
   try {
     return settingsLayer(settings)

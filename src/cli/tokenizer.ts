@@ -30,7 +30,7 @@ ${flagHelp(flags)}
 export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(actionFirst(args), flags, { positionals: 'keep' })
   const { input, ...options } = given
-  // What a shell makes of `--input *.txt` arrives as one option and some positionals.
+  // The shell expands `--input *.txt` to one option and some positionals.
   const files = [...input, ...positionals]
   const report = reportFor(process.env)
   return interruptible({

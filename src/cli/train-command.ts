@@ -118,8 +118,8 @@ function interruptedLine(output: string, verb: string, args: readonly string[]):
 export const stopping = 'Finishing this step, then saving. A second Ctrl-C stops at once and loses unsaved work.'
 
 /**
- * Before anything is read: the directory of the run is one, and holds none where one is to start. A process that died at the very
- * beginning left none to resume; it starts then.
+ * Checks the output directory first: it must be usable, and must not have a run if a new one starts. If the process died before
+ * it wrote a run, `--resume` starts a new one.
  */
 async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<void> {
   await checkNewDirectory(output).catch(error => refuse('output', error))
@@ -136,7 +136,7 @@ function showChecked({ config, origins }: ResolvedConfig<RawConfig>, { models, d
   for (const line of dryRunReport({ models, data })) report.line(line)
 }
 
-/** A dry run for another machine is refused, and still says what the models take there. */
+/** A dry run for another machine fails, but still prints the memory of the models. */
 export function showMachine(error: unknown, report: Report): never {
   if (error instanceof MachineError) for (const line of memoryReport(error.checked)) report.line(line)
   throw error
@@ -158,7 +158,7 @@ async function afterwards(training: Training, { directory, best, step }: JobResu
 
 const shown = (value: number): string => String(Number(value.toPrecision(4)))
 
-/** The command that goes on, to be typed as it is. */
+/** The command that resumes, ready to paste. */
 export function resumeLine(verb: string, args: readonly string[]): string {
   const quoted = args
     .filter(arg => arg !== '--resume')

@@ -1,7 +1,7 @@
 import type { TrainingName } from '../train/index.js'
 /** A verb's module: one file each, loaded only when it is called. */
 export interface Verb {
-  /** What `--help` prints; of a verb with several actions, by what was typed behind it. */
+  /** The text of `--help`; for a verb with several actions it depends on the arguments. */
   help: string | ((args: readonly string[]) => string)
   /** Resolves to the exit code. */
   run(args: string[]): Promise<number>
@@ -26,7 +26,7 @@ const training = (name: TrainingName) => async (): Promise<Verb> => {
   return trainCommand(name)
 }
 
-/** Every verb, by what one wants to do, in the order one would. */
+/** All verbs, grouped by task in the order of use. */
 export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Start',

@@ -18,7 +18,7 @@ export interface OpenDatasetOptions extends DataOptions {
   readonly answerEnd?: AnswerEnd
   /** What paths are relative to. */
   readonly baseDirectory: string
-  /** What else is wrong with a row of prompts, such as that no reward can be given to its samples; the row is then a bad one. */
+  /** A further check of prompt rows, such as whether their samples can get a reward; returns the problem of a bad row. */
   readonly checkPrompt?: (prompt: PromptRow) => string | undefined
   readonly onSkipped?: (row: SkippedRow) => void
   /** Bytes that have been read. */
@@ -27,8 +27,8 @@ export interface OpenDatasetOptions extends DataOptions {
 }
 
 /**
- * Opens files of rows and checks every one of them, in memory that does not grow with what is in them. Needs no model: what is
- * wrong with data is known before one is loaded.
+ * Opens data files and checks every row, with memory that does not grow with their contents. Needs no model, so problems of the
+ * data are found before one is loaded.
  *
  * @example
  * const options = dataOptionsSchema.parse({ validationShare: 0.05 })
@@ -98,7 +98,7 @@ class OpenDataset<K extends ExampleKind> implements Dataset<K> {
     private readonly options: OpenDatasetOptions,
   ) {
     const files = [...store.files, ...(held?.files ?? [])]
-    // Whole paths: a run is resumed from whatever directory one is in.
+    // Absolute paths: a run may be resumed from another directory.
     this.fingerprints = Object.fromEntries(
       files.map(({ path, fingerprint }) => [resolve(options.baseDirectory, path), fingerprint]),
     )

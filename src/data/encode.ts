@@ -58,7 +58,7 @@ const encoders: {
   prompts: encodePromptRow,
 }
 
-/** A conversation that the template cannot render is a bad row that only a tokenizer could find. */
+/** A conversation that the template cannot render is a bad row; only a tokenizer can find it. */
 export async function encodeRow<K extends ExampleKind>(
   kind: K,
   stored: StoredRow<Rows[K]>,
@@ -151,7 +151,7 @@ function usable<E extends Examples[Exclude<ExampleKind, 'prompts'>]>(example: E,
     : dropped('nothing-to-train', 'it has no trained token')
 }
 
-/** A prompt stays text or messages: whoever generates from it encodes it, and cuts it where it is to be cut. */
+/** A prompt stays text or messages: the generator encodes and cuts it. */
 async function encodePromptRow(
   { row, promptId, where }: StoredRow<PromptRow>,
   options: EncodeOptions,
@@ -165,7 +165,7 @@ async function encodePromptRow(
   return { kind: 'example', example: { ...row, prompt, promptId, where }, truncated: false }
 }
 
-/** A text prompt is a user's turn where there is a template, behind the system prompt of the config. */
+/** A text prompt becomes a user message if there is a template, after the system prompt of the config. */
 function asTurns(prompt: Prompt, options: EncodeOptions): Prompt {
   const turns = promptTurns(prompt, options.tokenizer, options.chatTemplate)
   return typeof prompt !== 'string' || typeof turns === 'string' ? turns : withSystem(turns, options)
@@ -194,12 +194,12 @@ async function encodeAnswer(prompt: Prompt, answer: Answer, options: EncodeOptio
   return { turns: messages, prompt: before, answer: answerEnd === 'template' ? [turn, tail] : [turn] }
 }
 
-/** A model has to learn to stop. */
+/** The model must learn to stop. */
 function withEos(ids: Int32Array, { eosId }: Tokenizer): Int32Array[] {
   return eosId === undefined || ids.at(-1) === eosId ? [ids] : [ids, Int32Array.of(eosId)]
 }
 
-/** A prompt that leaves room for its answer. Answers are never cut: their end is what they are judged by. */
+/** Cuts a prompt to leave room for its answer. Answers are never cut: their end often decides their quality. */
 async function fitBefore(
   answerLength: number,
   { turns, prompt }: EncodedAnswer,

@@ -1,4 +1,4 @@
-/** Which example an epoch visits when: by seed, epoch and weights alone, with no list of it in memory. Pure. */
+/** The order of an epoch, from seed, epoch and weights alone, without a list in memory. Pure. */
 import { Permutation } from './shuffle.js'
 
 export interface OrderOptions {
@@ -35,7 +35,7 @@ export class EpochOrder {
     const whole = Math.floor(this.#visits[source]! / size)
     const copy = Math.floor(place / size)
     if (copy < whole) return { source, place: place % size, copy }
-    // What is left of a weight goes on where the last epoch's stopped, so that every row has its turn.
+    // A fractional weight continues where the last epoch stopped, so that every row is used.
     const part = this.#visits[source]! % size
     const next = (epoch * part + (place % size)) % size
     return { source, place: this.options.shuffle ? this.#parts(source).at(next) : next, copy }

@@ -1,4 +1,4 @@
-/** Examples in an epoch's order, the next ones read and encoded while the last are in use. */
+/** Examples in the order of an epoch; the next ones are read and encoded while the last are in use. */
 import type { Encoded } from './encode.js'
 import type { EpochOrder, Visit } from './epoch-order.js'
 import { DataError } from './errors.js'
@@ -39,7 +39,7 @@ export class Counts implements ExampleCounts {
   }
 }
 
-/** What to say where every example was dropped. */
+/** The error for an epoch in which every example was dropped. */
 export function whyEmpty({ dropped, firstDropped }: ExampleCounts): string {
   const reasons = Object.entries(dropped).map(([reason, count]) => `${reason} ${count}`)
   const advice = dropped.overlong === undefined ? '' : '; raise maxLength, or shorten the rows'
@@ -72,7 +72,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
     this.#cursor = { epoch, position }
     this.#ahead = []
     this.#aheadBytes = 0
-    // Of what came before it is known only that something did.
+    // Only the existence of earlier examples is known, not their count.
     this.#given = position === 0 ? 0 : 1
   }
 
@@ -85,7 +85,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
       this.#fill(Math.max(fewest, count))
       return taken
     } catch (error) {
-      // Whoever tries again gets what this call would have given.
+      // A retry gets the same examples as this call.
       this.seek(start)
       throw error
     }
@@ -102,7 +102,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
         this.#given++
       }
       this.#advance()
-      // Where all that was left of an epoch was dropped, these are the first of the next.
+      // If the rest of an epoch was dropped, these are the first of the next epoch.
       if (taken.length === 0) epoch = this.#cursor.epoch
     }
     return taken
@@ -126,7 +126,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
   }
 
   #fill(wanted: number): void {
-    // What is taken is of one epoch: more than two of them need not be there, however many are asked for.
+    // A call takes from one epoch only, so at most two epochs are prepared.
     const most = Math.min(wanted, 2 * this.size)
     const last = this.#ahead.at(-1)
     let next = last ? this.#after(last) : this.#cursor
@@ -134,7 +134,7 @@ export class ShuffledStream<E> implements ExampleStream<E> {
       const visit = this.source.order.at(next.epoch, next.position)
       const bytes = this.source.bytesOf(visit)
       const loading = this.source.load(visit)
-      // It is waited for in its turn; until then a failure is nobody's.
+      // Awaited later; prevent an unhandled rejection until then.
       loading.catch(() => {})
       this.#ahead.push({ ...next, bytes, loading })
       this.#aheadBytes += bytes
@@ -162,7 +162,7 @@ export class FixedSet<E> implements ExampleSet<E> {
     let next = this.#load(0)
     for (let from = 0; from < size; from += fewest) {
       const loaded = await next
-      // The next ones load while what is yielded below is in use.
+      // Load the next ones while the caller uses the ones yielded below.
       next = this.#load(from + fewest)
       for (const encoded of loaded) {
         const example = this.counts.note(encoded)
@@ -179,7 +179,7 @@ export class FixedSet<E> implements ExampleSet<E> {
     const { order } = this.source
     const places = Array.from({ length: Math.max(0, Math.min(fewest, order.size - from)) }, (_, i) => from + i)
     const loading = Promise.all(places.map(place => this.source.load(order.at(0, place))))
-    // It is waited for in its turn; until then a failure is nobody's.
+    // Awaited later; prevent an unhandled rejection until then.
     loading.catch(() => {})
     return loading
   }

@@ -1,4 +1,4 @@
-/** What a file of data is: its kind, its rows, how long they are, and some of them as a trainer sees them. */
+/** Inspects a data file: its kind, its rows, their lengths, and some of them as a trainer sees them. */
 import type { Tokenizer } from '../text/index.js'
 import { encodeRow, type Rows } from './encode.js'
 import { DataError } from './errors.js'
@@ -49,7 +49,7 @@ const listed = 10
 const together = 32
 
 /**
- * Looks at every row of some files. Bad rows are part of what is found, and no error.
+ * Inspects every row of some files. Bad rows are part of the result, not an error.
  *
  * @example
  * const options = { ...dataOptionsSchema.parse({}), baseDirectory: '.', rendered: 3 }
@@ -141,11 +141,11 @@ async function lookAt<K extends ExampleKind>(
 
 interface FirstRow {
   readonly value: unknown
-  /** What is wrong with it, for each kind that it is not. */
+  /** Its problem for each kind that it does not fit. */
   readonly problems: Readonly<Partial<Record<ExampleKind, string>>>
 }
 
-/** Rows are of the first of these that takes half of them: what has more columns than another comes before it. */
+/** The kind is the first of these that accepts half of the rows; kinds with more columns come first. */
 const kinds: readonly ExampleKind[] = ['preferences', 'labelled', 'conversations', 'prompts']
 
 async function firstRows({ files, sources }: SourceFiles, options: InspectOptions): Promise<FirstRow[]> {
@@ -175,7 +175,7 @@ async function firstRows({ files, sources }: SourceFiles, options: InspectOption
 
 function likeliestKind(rows: readonly FirstRow[]): ExampleKind {
   if (rows.length === 0) return 'prompts'
-  // Lines of bare text could be trained on as well; they are prompts unless told otherwise.
+  // Lines of plain text are prompts unless the kind is set.
   if (rows.every(({ value }) => typeof value === 'string')) return 'prompts'
   const fits = kinds.map(kind => rows.filter(({ problems }) => problems[kind] === undefined).length)
   const half = fits.findIndex(count => 2 * count >= rows.length)

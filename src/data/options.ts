@@ -1,4 +1,4 @@
-/** Where data comes from and how it is read: the part of a training's config that is about data. Descriptions are its docs. */
+/** Data options of a training config. The descriptions are the docs. */
 import { z } from 'zod'
 
 const sourceSchema = z.strictObject({

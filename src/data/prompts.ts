@@ -1,6 +1,4 @@
-/**
- * Prompt files: what is to be answered, what the answer is compared with, and every further column, for the rewards.
- */
+/** Prompt files: prompts, targets, labels and all other columns, for the rewards. */
 import type { z } from 'zod'
 import type { ChatMessage } from '../text/index.js'
 import { RowFields, RowProblem } from './formats/fields.js'
@@ -40,7 +38,7 @@ export interface PromptFileOptions<Row> extends ReadOptions {
   /** What every row should have. Without one, rows are taken as they are. */
   readonly schema?: RowSchema<Row>
   readonly columns?: PromptColumns
-  /** What else is wrong with a row, such as that no reward can be given to its samples. */
+  /** A further check of a row, such as whether its samples can get a reward. */
   readonly check?: (prompt: PromptRow<Row>) => string | undefined
 }
 

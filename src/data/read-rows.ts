@@ -19,7 +19,7 @@ export interface ReadOptions {
   readonly listed?: number
 }
 
-/** Collects what is wrong with rows, so that a person hears of all of it at once. */
+/** Collects problems of rows, to report all of them at once. */
 export class BadRows {
   readonly #messages: string[] = []
   #count = 0

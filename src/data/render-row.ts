@@ -1,4 +1,4 @@
-/** Rows as text for people, with what is trained told from what is not. */
+/** Rows as text for people, with the trained parts marked. */
 import { firstTrained, type Sequence } from '../sequence/index.js'
 import type { ChatMessage, Tokenizer } from '../text/index.js'
 import type { Rows } from './encode.js'
@@ -90,7 +90,7 @@ function messageParts(messages: readonly ChatMessage[], trained: (message: ChatM
 const charactersOf = (sections: readonly RenderedSection[]): number =>
   sections.reduce((sum, { parts }) => sum + parts.reduce((inner, { text }) => inner + text.length, 0), 0)
 
-/** What an example is to a trainer. Its text is made only where it is asked for: there are many more than are shown. */
+/** An example as a trainer sees it. The text is made only on request, because few examples are shown. */
 export interface ExampleRendering {
   length(): Promise<number>
   render(): Promise<Rendered>

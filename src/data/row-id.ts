@@ -1,9 +1,9 @@
-/** Names for rows by what is in them, so that a row keeps its name when others are added, moved or saved in another format. */
+/** Row ids from the contents, so that a row keeps its id when others are added, moved or saved in another format. */
 import { createHash } from 'node:crypto'
 import type { DataRow } from './files/row-format.js'
 import { RowProblem } from './formats/fields.js'
 
-/** What goes through a row ends before the stack does. */
+/** Limit of nesting, below the stack limit. */
 const maxDepth = 200
 
 export interface RowHash {
@@ -26,8 +26,8 @@ export function hashRow(row: DataRow): RowHash {
 }
 
 /**
- * A text that only equal values share: keys in order, texts by their length and not escaped, which takes half the time of an
- * index. Keys whose value is null are left out: a table has null where a line leaves the column out.
+ * A text that only equal values share: keys sorted, texts prefixed by their length instead of escaped (twice as fast). Keys with
+ * a null value are left out, because a table has null where a JSON line has no key.
  */
 function canonical(value: unknown, depth = 0): string {
   if (typeof value === 'string') return `s${value.length}:${value}`
@@ -46,8 +46,8 @@ const tableCount = 1024
 const firstSize = 64
 
 /**
- * Counts how often a row was there before, in 16 bytes a row at most. Many small tables rather than one large, so that making
- * one larger takes no time that anyone notices.
+ * Counts repeated rows, in at most 16 bytes per row. Many small tables instead of a large one, so that growing one takes no
+ * noticeable time.
  */
 export class RepeatCounter {
   readonly #tables = Array.from({ length: tableCount }, () => ({ slots: new Float64Array(firstSize), used: 0 }))
@@ -73,7 +73,7 @@ export class RepeatCounter {
   }
 }
 
-/** Whether it was not there yet. */
+/** Returns whether it is new. */
 function insert(slots: Float64Array, value: number): boolean {
   const mask = slots.length - 1
   for (let at = Math.floor(value / tableCount) & mask; ; at = (at + 1) & mask) {

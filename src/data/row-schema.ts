@@ -1,4 +1,4 @@
-/** What columns the rows of a dataset have: as the caller says, or as they are found. */
+/** The columns of a dataset: given by the caller, or inferred. */
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { DataError } from './errors.js'

@@ -1,6 +1,6 @@
 /**
- * The rows of a set of files: found and checked once, read again in any order. In memory are 12 bytes a row for where it is, and
- * 4 for each example it gives.
+ * The rows of a set of files: found and checked once, then read in any order. Memory: 12 bytes per row for its position, and 4
+ * per example.
  */
 import type { Rows } from './encode.js'
 import { DataError } from './errors.js'
@@ -39,7 +39,7 @@ interface OpenFile {
   readonly options: ReadRowOptions
 }
 
-/** Rows that are left out for what they say, not for being wrong: they do not count as bad. */
+/** Rows that are skipped because of their contents, not because they are malformed: they do not count as bad. */
 const harmless = new Set(['same-answers', 'overlong', 'nothing-to-train'])
 
 export class RowStore<K extends ExampleKind> {
@@ -119,7 +119,7 @@ export class RowStore<K extends ExampleKind> {
     return file.index.lengthOf(row - first)
   }
 
-  /** Notes a row that no example could be made of, once however often epochs visit it. Too many that are wrong are an error. */
+  /** Records a row that gives no example, once for all epochs. Too many bad ones are an error. */
   drop(row: SkippedRow, list: GrowingList, place: number): void {
     const number = list.at(place)
     this.#dropped ??= new Uint8Array(Math.ceil(this.#rows / 8))
@@ -157,7 +157,7 @@ export class RowStore<K extends ExampleKind> {
             continue
           }
           this.#skip({ where, reason: read.reason, message: read.message })
-          // Some more are looked for than would do to stop, so that a person hears of them at once.
+          // Collect a few more bad rows before stopping, to report them together.
           if (this.#bad.count >= 10) this.#stopIfTooMany()
         }
       before += file.bytes

@@ -7,7 +7,7 @@ import type { DataSource, DataSpec } from './options.js'
 
 export interface SourceFile {
   readonly path: string
-  /** As people know it: relative to the config where it lies beside it. */
+  /** The path for messages: relative to the config if it is in the same directory. */
   readonly shown: string
   /** Which source of the config it is of. */
   readonly source: number
@@ -24,7 +24,7 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
   const sources = list.map(one => (typeof one === 'string' ? { path: one } : one))
   const files: SourceFile[] = []
   for (const [source, { path }] of sources.entries()) {
-    // A name with brackets in it is a name before it is a pattern.
+    // A path that exists is used literally, also if it has brackets.
     const there = await stat(resolve(baseDirectory, path)).catch(() => undefined)
     if (there?.isDirectory())
       throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`)

@@ -1,4 +1,4 @@
-/** Whether something rose: differences of pairs, and how sure one can be of their mean. Pure. */
+/** Paired differences and the confidence interval of their mean. Pure. */
 
 export interface Rise {
   readonly mean: number

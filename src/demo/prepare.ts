@@ -1,4 +1,4 @@
-/** What a bare machine needs before the first stage: rows, a tokenizer and a model with random weights. */
+/** Prepares the first stage: rows, a tokenizer and a model with random weights. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectory } from '../files/index.js'

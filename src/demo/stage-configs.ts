@@ -1,4 +1,4 @@
-/** What each stage is told: the same configs that `whetstone sft`, `reward train` and `rl` read, kept beside what they make. */
+/** The config of each stage: the same as for `whetstone sft`, `reward train` and `rl`, saved next to the results. */
 import type { RawConfig } from '../train/index.js'
 import { dataPath } from './prepare.js'
 import type { DemoSettings } from './settings.js'
@@ -20,7 +20,7 @@ export const rewardFiles: Readonly<Record<string, string>> = {
 /** Tokens of an answer: the digits, the end, and one to spare. */
 export const maxNewTokens = 6
 
-/** More than there will be: steps end the trainings. */
+/** A high limit: maxSteps ends the trainings. */
 const epochs = 1000
 
 /** Nothing is resumed here: the only checkpoint is the last. */
@@ -46,7 +46,8 @@ export function stageConfigs(settings: DemoSettings, seed: number): Readonly<Rec
     updateEpochs: 2,
     optimizer: { lr: 3e-4 },
     critic: { optimizer: { lr: 1e-3 }, valueClip: null },
-    // A reward model can be pleased by wrong answers that it never saw: staying near SFT keeps the policy where it can judge.
+    // A reward model can give high scores to wrong answers it never saw: KL keeps the policy close to SFT, where the scores are
+    // reliable.
     klController: { kind: 'fixed', coef: 0.1 },
   }
   const grpo = { ...rl, algorithm: 'grpo', optimizer: { lr: 5e-4 }, klController: { kind: 'fixed', coef: 0.001 } }

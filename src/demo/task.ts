@@ -27,7 +27,10 @@ export function answerTo(prompt: string): string {
 /** How often the tutor has the last two digits the wrong way round, and how often any two neighbours. */
 const slips = { last: 0.45, any: 0.15 }
 
-/** What the tutor writes: the digits sorted, but for a slip in six of ten answers. The same seed and prompt give the same. */
+/**
+ * The answer of the tutor: the digits sorted, with a mistake in six of ten answers. The same seed and prompt give the same
+ * answer.
+ */
 export function tutorAnswer(prompt: string, seed: number): string {
   const right = answerTo(prompt)
   const slip = share(`${seed}/${prompt}/slip`)
@@ -42,8 +45,8 @@ export const demonstrations = (prompts: readonly string[], seed: number) =>
   prompts.map(prompt => ({ prompt, completion: tutorAnswer(prompt, seed) }))
 
 /**
- * Rows for a reward model: the right answer over wrong ones of every kind. A kind that is missing here would be one that PPO finds: with
- * swapped neighbours alone, digits that are in order and were never asked for score as well as the right ones.
+ * Rows for a reward model: the correct answer against wrong ones of every kind. PPO would exploit a missing kind: with swapped
+ * neighbours alone, sorted digits that are not in the prompt score as well as the correct ones.
  */
 export const preferences = (prompts: readonly string[], seed: number) =>
   prompts.flatMap(prompt => {

@@ -1,13 +1,12 @@
 /**
- * An error whose message is all that a person needs: what is wrong with what, and what to do about it. The command line
- * prints the message alone; any other error is a defect, and is printed with its stack.
+ * An error whose message is complete for a user: what is wrong and what to do. The command line prints only the message; any
+ * other error is a bug and is printed with its stack.
  *
- * Each room has its own kinds (a model directory that cannot be used, a tokenizer file that is damaged, a setup step that
- * cannot go on); they extend this one, so that code that shows errors needs to know nothing else.
+ * Each room has its own subclasses (an unusable model directory, a damaged tokenizer file, a failed setup step).
  */
 export class WhetstoneError extends Error {
   override name = 'WhetstoneError'
-  /** What to do about it, where that is more than the message says. */
+  /** What to do, if the message does not say it. */
   readonly remedy: string | undefined
 
   constructor(message: string, options: ErrorOptions & { remedy?: string } = {}) {
@@ -17,8 +16,8 @@ export class WhetstoneError extends Error {
 }
 
 /**
- * Throws an error for people again with the name of the option that led to it: the room that found out knows the file or the
- * device, and its caller which option named it. Any other error is thrown as it is.
+ * Rethrows an error for people with the name of the option that caused it: the room knows the file or the device, its caller the
+ * option. Other errors are rethrown unchanged.
  */
 export function refuse(option: string, error: unknown): never {
   if (!(error instanceof WhetstoneError)) throw error
@@ -35,7 +34,7 @@ export function naming<T>(option: string, work: () => T): T {
   }
 }
 
-/** What a person gave (a file, a line of a file, a directory) cannot be used as it is. The message names it. */
+/** An input of the user (a file, a line, a directory) cannot be used. The message names it. */
 export class InputError extends WhetstoneError {
   override name = 'InputError'
 }

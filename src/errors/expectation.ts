@@ -13,8 +13,8 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /**
- * What a schema wanted of a value, in words: `expected a number above 0, got -1`. What the schema's author wrote of it comes
- * first; zod's own messages speak of types.
+ * What a schema expected of a value, in words: `expected a number above 0, got -1`. A message of the schema comes first; messages
+ * of zod speak of types.
  */
 export function expectation(issue: z.core.$ZodIssue, value: unknown): string {
   const wanted = expected(issue, value)

@@ -3,18 +3,18 @@ import { nearest } from './did-you-mean.js'
 import { expectation } from './expectation.js'
 
 export interface SchemaProblemOptions {
-  /** The keys there are, for those that were misspelt or written in snake_case. */
+  /** The known keys, for suggestions. */
   readonly known: readonly string[]
-  /** What a key of another system is called here. */
+  /** Our names for keys of other systems. */
   readonly otherWords?: Readonly<Record<string, string>>
-  /** What a key that is missing is for. */
+  /** Describes a missing key. */
   readonly describe?: (key: string) => string | undefined
-  /** What was given at a path: messages then say it, and what was expected, in words. */
+  /** The value at a path, so that messages can quote it. */
   readonly valueAt?: (path: readonly PropertyKey[]) => unknown
 }
 
 /**
- * What a schema found, a line each: where, what was expected, and for a key it does not know, which was probably meant.
+ * Problems that a schema found, one line each: path, expected value, and a suggestion for an unknown key.
  *
  * @example
  * const schema = z.strictObject({ rewardClip: z.number() })

@@ -1,4 +1,4 @@
-/** What the operating system refused, in words. */
+/** Errors of the operating system in words. */
 
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
@@ -32,7 +32,7 @@ const writing: Readonly<Record<string, string>> = {
 }
 
 /**
- * What is wrong with a file: the operating system's code in words, with what to do about it. The message of any other error.
+ * Explains the error code of a file operation and what to do. Other errors: their message.
  *
  * @example
  * const why = systemProblem(Object.assign(new Error(), { code: 'EISDIR' }), 'write') // 'a directory has that name'

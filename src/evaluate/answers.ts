@@ -5,9 +5,9 @@ import { encodeTurns, type Tokenizer } from '../text/index.js'
 import type { EvaluationPrompt } from './prompts.js'
 
 export interface Answers {
-  /** By prompt and sample; samples there are not are left out. */
+  /** By prompt and sample; without failed samples. */
   readonly inputs: readonly (readonly RewardInput[])[]
-  /** Samples there are not, by reason. */
+  /** Failed samples, by reason. */
   readonly unanswered: Readonly<Record<string, number>>
 }
 
@@ -44,7 +44,7 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
     })
     inputs[place]!.push(input)
   }
-  // What an interruption leaves of them is no result.
+  // Interrupted samples are not a result.
   signal.throwIfAborted()
   for (const list of inputs) list.sort((a, b) => a.sample - b.sample)
   return { inputs, unanswered }
@@ -58,7 +58,7 @@ async function* requestsFor({
 }: AnswerOptions): AsyncGenerator<GenerationRequest> {
   for (const [place, { prompt, promptId }] of prompts.entries()) {
     const promptIds = await encodeTurns(prompt, tokenizer)
-    // The row names the prompt in the stream of random numbers: other rows beside it change nothing.
+    // The row id seeds the random numbers: other rows do not change them.
     yield { id: `${place}`, promptId, promptIds, n, sampling }
   }
 }

@@ -11,7 +11,7 @@ export type BleuTokenizer = (typeof bleuTokenizers)[number]
 const letter = /\p{L}/gu
 const ideograph = /\p{sc=Han}/gu
 const otherSpaceless = new RegExp(`(?!\\p{sc=Han})(?=${spacelessCharacter})\\p{L}`, 'gu')
-/** From this share of their letters on, texts are of a script. */
+/** Share of letters from which a text belongs to a script. */
 const noticeable = 0.1
 
 /**

@@ -26,8 +26,8 @@ interface Context {
 }
 
 /**
- * Measures a model, and another one beside it. The same options give the same numbers. Models are on the device one after the other,
- * a reward model that is given as a directory last.
+ * Measures a model and optionally a second one. The same options give the same numbers. Only one model is on the device at a
+ * time, a reward model given as a directory last.
  *
  * @example
  * const { evaluation } = await evaluateModel({ model: 'runs/rl/final_model', data: 'test.jsonl', reward: 'reward.ts' })
@@ -101,7 +101,7 @@ async function perplexityOf(
   const watched: ExampleSet<ConversationExample> = {
     ...{ size: conversations.size, counts: conversations.counts },
     async *parts() {
-      // Small parts, so that a bar moves and Ctrl-C is heard soon.
+      // Small parts, for progress and a quick Ctrl-C.
       for await (const part of conversations.parts(32)) {
         yield part
         rows += part.length

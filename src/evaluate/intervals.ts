@@ -1,4 +1,4 @@
-/** How far a share that was measured may be from the true one. Pure. */
+/** Confidence intervals of measured shares. Pure. */
 
 export interface Interval {
   readonly low: number
@@ -22,10 +22,10 @@ export function wilsonInterval(share: number, count: number): Interval {
 }
 
 /**
- * The same for the mean of independent numbers from 0 to 1, such as the share of each prompt's answers that are right, or half a point for a
- * tie. They vary less than coins of that mean do, and count as the number of coins whose mean would vary as much as theirs, never
- * fewer than they are: ties, and several answers to a prompt, make an interval narrower, as they should. How much they vary is
- * estimated as if there were a 0 and a 1 more, for a few numbers that happen to be alike are no certainty.
+ * The same for the mean of independent numbers from 0 to 1, such as the share of correct answers per prompt, or half a point for
+ * a tie. They vary less than coin tosses with the same mean, so the interval uses the number of tosses with the same variance, at
+ * least as many as there are numbers: ties and several answers per prompt make it narrower. The variance is estimated with an
+ * additional 0 and 1, because a few equal numbers are no proof.
  */
 export function meanInterval(values: readonly number[]): { mean: number; interval: Interval } {
   const { length } = values

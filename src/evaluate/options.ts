@@ -1,4 +1,4 @@
-/** What an evaluation is asked for. The descriptions are its docs. */
+/** Options of an evaluation. The descriptions are its docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
@@ -64,7 +64,7 @@ export const evaluationSchema = z
 export type EvaluationConfig = z.output<typeof evaluationSchema>
 
 export interface EvaluationOptions extends z.input<typeof evaluationSchema> {
-  /** Where it says how far it has come. Default: nowhere. */
+  /** Receives progress. Default: nothing. */
   readonly report?: Report
   readonly signal?: AbortSignal
 }
@@ -78,6 +78,6 @@ export function resolveEvaluation(options: Readonly<Record<string, unknown>>): E
   throw new InputError(schemaProblems(result.error, { known: Object.keys(evaluationShape) }).join('\n'))
 }
 
-/** Of the config's, or what its number of samples takes. */
+/** The given temperature, or the default for the number of samples. */
 export const temperatureOf = ({ temperature, samples }: EvaluationConfig): number =>
   temperature ?? (samples === 1 ? 0 : 1)

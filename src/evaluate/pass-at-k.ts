@@ -1,8 +1,8 @@
 /** How often at least one of k answers is right (Chen et al., 2021). Pure. */
 
 /**
- * The chance that k answers drawn without replacement from `total`, of which `correct` are right, have a right one among them: the
- * estimate of pass@k without bias, which 1 - (1 - correct / total)^k is not.
+ * The probability that k answers drawn without replacement from `total`, of which `correct` are correct, include a correct one:
+ * the unbiased estimate of pass@k, unlike 1 - (1 - correct / total)^k.
  */
 export function passAtK({ total, correct, k }: { total: number; correct: number; k: number }): number {
   if (!Number.isInteger(k) || k < 1 || k > total)

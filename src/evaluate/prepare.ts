@@ -1,4 +1,4 @@
-/** Everything an evaluation reads but the models' weights: what is wrong with any of it is known before they are loaded. */
+/** Reads everything except the weights of the models, so that problems are found before loading them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -88,7 +88,7 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
   }
 }
 
-/** Everything but perplexity is measured by what models answer. */
+/** All metrics except perplexity need generated answers. */
 export const answersWanted = (measured: ReadonlySet<EvaluationMetric>): boolean =>
   [...measured].some(metric => metric !== 'perplexity')
 
@@ -135,7 +135,9 @@ interface OpenData {
   readonly files: readonly string[]
 }
 
-/** The same files as conversations, for perplexity, and as prompts, for everything else: as what is wanted and their rows allow. */
+/**
+ * Reads the files as conversations (for perplexity) and as prompts (for the rest), as far as the rows allow and the metrics need.
+ */
 async function openData(config: EvaluationConfig, context: number, signal: AbortSignal): Promise<OpenData> {
   const { data, promptTemplate, systemPrompt, chatTemplate, maxBadRows, seed, metrics, maxNewTokens } = config
   // As held-out rows: these are visited once each, in the order of the files.
@@ -143,7 +145,7 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
     ...dataOptionsSchema.parse({ validationData: data, promptTemplate, systemPrompt, chatTemplate, maxBadRows }),
     ...{ seed, baseDirectory: process.cwd(), signal },
   }
-  // Where answers leave no room at all, that is refused as soon as it is known that they are wanted.
+  // If maxNewTokens leaves no room for a prompt, fail as soon as answers are needed.
   const room = maxNewTokens < context ? context - maxNewTokens : context - 1
   const problems: OpenData['problems'] = {}
   const open = async <K extends 'conversations' | 'prompts'>(kind: K, maxLength: number) => {
@@ -164,7 +166,7 @@ async function openData(config: EvaluationConfig, context: number, signal: Abort
   return { conversations, prompts, datasets, problems, files }
 }
 
-/** All rows that are no prompts, and the first of those that are no conversations: they mostly are the same. */
+/** All rows that are not prompts, and the first that is not a conversation; mostly they are the same. */
 function unreadable({ prompts, conversations }: OpenData['problems']): DataError {
   if (prompts === undefined || conversations === undefined || prompts === conversations)
     return new DataError(prompts ?? conversations!)
@@ -201,7 +203,7 @@ function limited<E>(set: ExampleSet<E>, limit: number | undefined): ExampleSet<E
   }
 }
 
-/** What cannot be measured, and why; where it was asked for by name, that is an error. */
+/** Metrics that cannot be measured, and why; an error if they were requested by name. */
 function missing(
   config: EvaluationConfig,
   found: { models: readonly PreparedModel[]; rewards: EvaluationRewards | undefined; problems: OpenData['problems'] },

@@ -21,7 +21,7 @@ export async function readPrompts(
   return prompts.slice(0, limit)
 }
 
-/** A conversation that ends with the assistant's words is a prompt up to there, and these are what is hoped for. */
+/** A conversation that ends with the assistant: everything before is the prompt, the last message the target. */
 function toPrompt(example: PromptExample): EvaluationPrompt {
   const { prompt, reference, row, where } = example
   const { asked, said } = typeof prompt === 'string' ? { asked: prompt, said: undefined } : beforeAnswer(prompt)

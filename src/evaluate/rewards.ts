@@ -1,4 +1,4 @@
-/** The rewards of an evaluation: a file of them, or a reward model, which is loaded when the models that answer are gone. */
+/** Rewards of an evaluation: a reward file, or a reward model, which is loaded after the answering models are disposed. */
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { InputError } from '../errors/index.js'
@@ -15,21 +15,21 @@ import { Tokenizer } from '../text/index.js'
 import { loadFrozen, type Report } from '../train/index.js'
 
 export interface EvaluationRewards {
-  /** Whether the scores are a model's, of which none means "right". */
+  /** Whether the scores come from a reward model, where no score means "correct". */
   readonly judge: 'rules' | 'model'
-  /** Why samples of a row can have no reward, where they cannot. */
+  /** Why samples of a row cannot get a reward, or undefined. */
   rowProblem(row: Pick<RewardInput, 'label' | 'reference'>): string | undefined
   open(context: { report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
   close(): Promise<void>
 }
 
 export interface RewardContext {
-  /** The tokenizer that all models which answer share; undefined where they differ, for ids then mean nothing to a reward model. */
+  /** The common tokenizer of all answering models; undefined if they differ, because ids would have different meanings. */
   readonly tokenizer: Tokenizer | undefined
   readonly device: string
 }
 
-/** Whatever is wrong with rewards is an error here, before any model is loaded to answer. */
+/** Problems of the rewards are errors here, before a model is loaded. */
 export async function prepareRewards(
   reward: string | RewardEngineOptions,
   { tokenizer, device }: RewardContext,

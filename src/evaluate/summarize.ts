@@ -43,7 +43,7 @@ export function summarizeAnswers(
   }
 }
 
-/** The rewards there are: one that failed is none. */
+/** The rewards without failed ones. */
 export function rewardsOf({ answers }: AnsweredPrompt): number[] {
   return answers.flatMap(({ outcome }) => (outcome?.kind === 'scored' ? [outcome.reward] : []))
 }

@@ -49,7 +49,7 @@ export function evaluationTable(evaluation: Evaluation): string {
     : []
   const left = Object.entries(leftOut).map(([name, why]) => `not measured: ${name}: ${firstLines(why)}`)
   const lines = [`${names} on ${data.join(', ')}${prompts}`, '', ...aligned([...heading, ...rows]), ...won, ...left, '']
-  // Names of files, columns and rewards cannot command the terminal.
+  // Remove control codes from names of files, columns and rewards.
   return lines.map(line => line.replace(/\p{Cc}/gu, '?')).join('\n')
 }
 

@@ -21,15 +21,15 @@ import { type Leftover, leftoversOf, removeDead, temporaryName } from './tempora
 
 export interface WriteDirectoryOptions {
   /**
-   * Which entries of a directory that is there already may go with it. Any other belongs to the user, and stops the write.
+   * Which entries of an existing directory may be deleted with it. Any other entry belongs to the user and stops the write.
    * Default: none; only an empty directory is replaced.
    */
   replaces?: (entry: string) => boolean
 }
 
 /**
- * Makes or replaces a directory: every reader sees the whole old one or the whole new one. `fill` is given the directory to
- * write into; what it throws comes out unchanged, and nothing is left. A symbolic link stays, its target is replaced.
+ * Makes or replaces a directory: every reader sees the complete old one or the complete new one. `fill` writes into the given
+ * directory; if it throws, the error is passed on and nothing is left. A symbolic link stays, its target is replaced.
  *
  * @example
  * await writeDirectoryAtomic('out/model', at => writeFile(join(at, 'config.json'), '{}'), { replaces: () => true })
@@ -64,8 +64,8 @@ export async function writeDirectoryAtomic<T>(
 }
 
 /**
- * Finishes what a process that died while replacing this directory began, and removes what dead processes left beside it.
- * Where a living process is between two renames it waits for the second.
+ * Finishes a replacement of this directory by a process that died, and removes its leftovers. If a living process is between two
+ * renames, waits for the second.
  */
 export async function recoverDirectory(directory: string): Promise<void> {
   const target = await realpath(directory).catch(() => resolve(directory))
@@ -95,7 +95,7 @@ async function finish(target: string, parent: string, old: string, left: readonl
 
 async function putInPlace(temporary: string, target: string, aside: string): Promise<void> {
   const parent = dirname(target)
-  // More than once where another process puts its own there in between: the last one stays.
+  // Repeats if another process puts its own directory there in between: the last one stays.
   for (;;) {
     const moved = await rename(target, aside).then(() => true, ignore('ENOENT'))
     if (moved) await syncDirectory(parent)
@@ -142,7 +142,7 @@ function exists(path: string): Promise<boolean> {
   return lstat(path).then(() => true, ignore('ENOENT'))
 }
 
-/** False for an error with one of these codes; any other goes on. */
+/** False for an error with one of these codes; rethrows others. */
 function ignore(...codes: string[]): (error: NodeJS.ErrnoException) => false {
   return error => {
     if (codes.includes(error.code ?? '')) return false

@@ -17,7 +17,7 @@ export class FileWriteError extends WhetstoneError {
   }
 }
 
-/** What to put into the file: its bytes, or a function that writes them to the open temporary file. */
+/** Contents of the file: bytes, or a function that writes to the open temporary file. */
 export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<void>)
 
 /**

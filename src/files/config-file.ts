@@ -7,8 +7,7 @@ import { InputError, systemProblem } from '../errors/index.js'
 const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
 
 /**
- * What a config file says, unchecked: a schema has the next word. A module runs with all that this process may do, so only
- * one's own should be given.
+ * The unchecked contents of a config file. A module runs with all rights of this process, so only load trusted ones.
  *
  * @example
  * const config = await readConfigFile('experience.yaml')
@@ -70,7 +69,7 @@ async function readModule(file: string): Promise<unknown> {
 /** Far deeper than any config. */
 const deepest = 50
 
-/** Values that hold themselves, by an alias or in a module, would never be read to their end. */
+/** A value that contains itself, by an alias or in a module, would recurse forever. */
 function refuseEndless(file: string, value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > deepest) throw nestedTooDeeply(file)

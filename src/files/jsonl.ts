@@ -10,7 +10,7 @@ export function parseJsonLine(text: string): unknown {
   }
 }
 
-/** Collects what is wrong with the lines of a file, so that a person hears of all of them at once. */
+/** Collects problems of the lines of a file, to report all of them at once. */
 export class BadLines {
   readonly #messages: string[] = []
   #count = 0

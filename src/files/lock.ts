@@ -30,7 +30,7 @@ export interface Lock {
   release(): Promise<void>
 }
 
-/** Takes the lock at `path`; returns its holder where another process has it. */
+/** Takes the lock at `path`; returns the holder if another process has it. */
 export async function tryLock(path: string): Promise<{ lock: Lock } | { holder: LockHolder }> {
   const me: LockHolder = {
     token: randomUUID(),
@@ -94,8 +94,9 @@ async function linkIfFree(path: string, me: LockHolder): Promise<boolean> {
 }
 
 /**
- * Removes a dead holder's lock. Several processes may try at once, and a late one must not remove the lock of the first one: only the
- * process that makes the link named after the dead holder's token, and finds that token in it, may.
+ * Removes the lock of a dead holder. Several processes may try at the same time, and a late one must not remove the lock of the
+ * first: only the process that creates the link named after the token of the dead holder, and finds that token in it, may remove
+ * it.
  */
 async function breakLock(path: string, dead: LockHolder): Promise<void> {
   const claim = `${path}.broken-${dead.token}`
@@ -118,7 +119,7 @@ async function breakLock(path: string, dead: LockHolder): Promise<void> {
   }
 }
 
-/** Removes what processes that died while they took or broke a lock left beside it. Only the lock's holder may call this. */
+/** Removes leftovers of processes that died while taking or breaking a lock. Only the holder of the lock may call this. */
 export async function removeDeadClaims(path: string): Promise<void> {
   const folder = dirname(path)
   for (const name of await readdir(folder)) {

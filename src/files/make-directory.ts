@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path'
 import { InputError } from '../errors/index.js'
 
 /**
- * Makes a directory, and those above it where they are missing; one that is there already is fine. Node's own `recursive` never
- * ends where a file system, such as that of /proc, says that a directory is missing although it is there.
+ * Makes a directory and its missing parents; an existing one is fine. The `recursive` of Node never ends if a file system, such
+ * as /proc, reports an existing directory as missing.
  */
 export async function makeDirectory(path: string): Promise<void> {
   const make = (): Promise<'made' | 'no parent'> =>

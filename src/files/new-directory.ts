@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path'
 import { InputError, systemProblem } from '../errors/index.js'
 
 /**
- * Whether a directory is there or could be made, before any work is done for it: what is there of its path is directories, and
- * the last of them may be written to. Makes nothing. What is wrong is an {@link InputError} that names the path.
+ * Checks that a directory exists or can be created, before any work is done for it: the existing part of its path is directories,
+ * and the last one is writable. Creates nothing. A problem is an {@link InputError} that names the path.
  */
 export async function checkNewDirectory(path: string): Promise<void> {
   const found = await nearest(resolve(path), path)
@@ -17,7 +17,7 @@ export async function checkNewDirectory(path: string): Promise<void> {
   })
 }
 
-/** By the numbers that Linux gives them: /proc and /sys, which say that they may be written to. */
+/** File system types of Linux for /proc and /sys, which claim to be writable. */
 const kernelFileSystems: ReadonlySet<number> = new Set([0x9fa0, 0x62656572])
 
 /** The directory itself, or the first above it that is there. */

@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { InputError, isSystemError, systemProblem } from '../errors/index.js'
 import { FileWriteError, writeFileAtomic } from './atomic-file.js'
 
-/** Where a command puts what it makes: a file that appears when it is complete, or a stream that gets it as it is made. */
+/** The output of a command: a file that appears when it is complete, or a stream. */
 export interface Output {
   /** For messages. */
   readonly name: string
   readonly kind: 'file' | 'stream'
-  /** What is left when the writing was interrupted, as a sentence. */
+  /** A sentence about the state of the output after an interruption. */
   readonly interrupted: string
-  /** Calls `content` with a function that writes; a file is put in place when it is done, and not at all where it throws. */
+  /** Calls `content` with a write function; the file appears when it is done, and not if it throws. */
   write(content: OutputContent, options: { signal: AbortSignal }): Promise<void>
 }
 
@@ -21,12 +21,12 @@ export type OutputContent = (write: (text: string) => Promise<void>) => Promise<
 export interface OutputOptions {
   /** Files that are read while the output is written. */
   inputs: readonly string[]
-  /** Directories the output has no place in, such as that of the model. */
+  /** Directories that the output must not be in, such as the model directory. */
   directories: readonly string[]
 }
 
 /**
- * Finds out what an output's path means, before any work is done for it.
+ * Resolves the path of an output, before any work is done for it.
  *
  * - `-` and `/dev/stdout`, other names of open files (`/dev/fd/3`), pipes with a name and devices are streamed to.
  * - A symbolic link stands for the file it leads to: that one is replaced, and the link stays.
@@ -39,7 +39,7 @@ export async function openOutput(path: string, options: OutputOptions): Promise<
   if (found?.isDirectory()) throw new InputError(`${path} is a directory`)
   for (const input of options.inputs)
     if (await isSameFile(found, input)) throw new InputError(`${path} is also the input; give the output another name`)
-  // A name of an open file: replacing what it leads to would leave the program that opened it with the old file.
+  // The name of an open file: replacing its target would leave the program that opened it with the old file.
   if (/^\/(dev\/fd|proc\/[^/]+\/fd)\//.test(resolve(path)) || (found && !found.isFile())) return pathStream(path)
   const folder = dirname(target)
   await checkFolder(folder).catch(cause => {
@@ -128,8 +128,8 @@ function pathStream(path: string): Output {
 }
 
 /**
- * Opens a pipe once it has a reader. To wait inside `open` would hold a thread that no signal can stop, so it is asked
- * now and then without waiting; that handle stays open until the lasting one is, or the reader would see an end.
+ * Opens a pipe once it has a reader. Waiting inside `open` would block a thread that no signal can stop, so this polls without
+ * waiting; that handle stays open until the lasting one is, or the reader would see an end.
  */
 async function openForReader(path: string, signal: AbortSignal): Promise<FileHandle> {
   while (true) {

@@ -7,8 +7,8 @@ import { hostname } from 'node:os'
 export const machineMark: string = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 
 /**
- * When a process started, in the kernel's ticks since boot: tells a process from a later one with the same number. Undefined where there
- * is no such process, or the system does not tell. A zombie (in containers often for good) is no process.
+ * Start time of a process in kernel ticks since boot: distinguishes it from a later process with the same number. Undefined if
+ * there is no such process, or the system does not report it. A zombie is not a process.
  */
 export function processStart(pid: number): string | undefined {
   try {

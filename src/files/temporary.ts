@@ -13,7 +13,7 @@ export interface Leftover {
   /** What it was meant to become, or was. */
   readonly target: string
   readonly kind: 'tmp' | 'old'
-  /** Whether its owner may still use it. Of other machines nothing can be known. */
+  /** Whether its owner may still use it. Unknown for other machines. */
   readonly alive: boolean
 }
 

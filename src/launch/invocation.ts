@@ -30,7 +30,7 @@ export interface Invocation {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Models are directories, so nothing has to be fetched, and nobody is told that they are served. */
+/** Models are local directories: disable downloads and usage reports. */
 const common = { HF_HUB_OFFLINE: '1', DO_NOT_TRACK: '1' }
 
 export function engineInvocation(settings: EngineSettings): Invocation {

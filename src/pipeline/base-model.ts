@@ -1,4 +1,4 @@
-/** The model that the pipeline begins with, as a directory. */
+/** The base model of the pipeline, as a directory. */
 import { existsSync } from 'node:fs'
 import { cp, link, readdir, readFile, realpath, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { isFileOrLink } from './fingerprints.js'
 
 export interface BaseModelOptions extends ExtensionContext {
   readonly extensions: PipelineExtensions
-  /** Where a model is written that is no directory yet. */
+  /** Where to write a model that is not yet a directory. */
   readonly into: string
   /** `keep`: a model that a function made for an earlier attempt is taken as it is. */
   readonly existing: 'keep' | 'make'
@@ -58,7 +58,7 @@ export async function givenTokenizer(path: string): Promise<Tokenizer> {
   })
 }
 
-/** Two tokenizers where one was said: ids of one mean something else to the other. */
+/** Two different tokenizers: ids of one have another meaning in the other. */
 export async function checkSameTokenizer(model: string, tokenizer: string): Promise<void> {
   const [own, other] = await Promise.all([model, tokenizer].map(tokenizerFingerprint))
   if (own !== undefined && own !== other)

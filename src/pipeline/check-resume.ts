@@ -1,4 +1,4 @@
-/** Whether stages that are to go on were begun with what they would go on with: known before an earlier stage's hours are spent. */
+/** Checks the inputs of stages to resume before an earlier stage runs for hours. */
 import type { CheckedStage } from './check-stages.js'
 import type { PipelineConfig } from './config.js'
 import { type PipelineExtensions, stageFunctions } from './extensions.js'

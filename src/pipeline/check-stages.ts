@@ -1,4 +1,4 @@
-/** Everything that can be known of all stages before the first one begins: configs, rows, model headers, vocabularies, rewards. */
+/** Checks everything of all stages before the first one starts: configs, rows, model headers, vocabularies, rewards. */
 import { existsSync } from 'node:fs'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { readConfig } from '../model/index.js'
@@ -30,8 +30,8 @@ export interface CheckedStage {
 }
 
 /**
- * Checks the stages that are to run. A model that an earlier one of them will make is stood in for by the base model, which has
- * the same shape and tokenizer; one that none of them makes has to be there.
+ * Checks the selected stages. For a model that an earlier stage will make, it checks the base model, which has the same shape and
+ * tokenizer; a model that no stage makes must exist.
  */
 export async function checkStages(
   stages: readonly StageName[],
@@ -51,7 +51,7 @@ export async function checkStages(
     try {
       if (rewardModel !== undefined) await checkScores(rewardModel, config)
       const models = await checkModels(plan)
-      // A GPU that is not here is found before the stages that come before the one that needs it.
+      // Find a missing GPU before the earlier stages run.
       requireMachine(models)
       checked.push({
         stage,
@@ -76,7 +76,7 @@ export async function checkStages(
   return checked
 }
 
-/** An option of a training that leads a message, as the pipeline's config calls it: `data` of SFT is `sftDataPath`. */
+/** Renames the option at the start of a message to the option of the pipeline: `data` of SFT is `sftDataPath`. */
 function inOurWords(message: string, training: TrainingName): string {
   const option = message.match(/^[\w.]+(?=[: ])/)?.[0]
   const ours = Object.entries(optionNames[training]).find(([, name]) => name === option)?.[0]
@@ -110,7 +110,7 @@ function rewardModelOf(stages: readonly StageName[], config: PipelineConfig): st
   return model
 }
 
-/** The header of the model, with the stage in what is wrong with it. */
+/** Reads the header of the model; errors name the stage. */
 async function headerOf(stage: StageName, model: string, { sftModel }: PipelineConfig) {
   try {
     return await readConfig(model)

@@ -1,4 +1,4 @@
-/** What the pipeline is told: one schema, whose descriptions are the help and the docs. */
+/** Options of the pipeline: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
@@ -20,7 +20,7 @@ const count = z.int().min(1)
 export const preferenceAlgorithms = ['dpo', 'cdpo', 'ipo', 'kto'] as const
 export type PreferenceAlgorithm = (typeof preferenceAlgorithms)[number]
 
-/** A section holds options of that training; they are checked by its own schema when the stage is. */
+/** A section has options of that training; the schema of the training checks them. */
 const section = z.record(z.string(), z.unknown()).default({})
 
 const randomModelSchema = z.strictObject({
@@ -142,7 +142,7 @@ export function getDefaultConfig(): PipelineConfig {
   return pipelineSchema.parse({})
 }
 
-/** A config from its layers; what is wrong is one error that names each option. */
+/** Resolves a config from its layers; one error names each wrong option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
   const resolved = resolveConfig(pipelineSchema, layers, { paths, words: trainings.rl.options.words!, otherWords })
   const problems = pipelineProblems(resolved.config)
@@ -156,7 +156,7 @@ const batchNames = 'sftBatchSize, rewardBatchSize and ppoBatchSize'
 const rateNames = 'sftLr, rewardLr, ppoLrPolicy and ppoLrValue'
 const inSections = (option: string): string => `${option}, in the sections sft, reward and ppo`
 
-/** Options of the trainings have their places in the sections; those that the pipeline has itself are the same here. */
+/** Options of the trainings belong in the sections; options with the same name in the pipeline stay. */
 const sectioned = Object.entries(commonWords).map(([name, here]) => [
   name,
   /^(--|device\b)/.test(here) ? here : inSections(here.replace(/,.*| \(.*/, '')),
@@ -199,7 +199,7 @@ export const pipelineOtherWords: Readonly<Record<string, string>> = {
   stages: '--stages on the command line',
 }
 
-/** Options of the trainings that were written beside the sections they belong in. */
+/** Options of the trainings that were written outside their section. */
 function sectionWords(): Record<string, string> {
   const options = Object.entries(sections).map(([section, trained]) => ({
     section,

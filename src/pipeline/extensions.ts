@@ -15,9 +15,9 @@ export interface ExtensionContext {
 }
 
 /**
- * Functions in place of parts. A model may be given as a directory, or as an object, which is then written into `saveDir` and
- * disposed: stages read models from files, so that each can be run alone and resumed. The text of a function is part of what
- * a stage was made from: another one runs the stage again.
+ * Functions that replace parts. A model may be a directory, or an object, which is written into `saveDir` and then disposed:
+ * stages read models from files, so that each can run alone and resume. The source text of a function is an input of its stage: a
+ * changed function runs the stage again.
  */
 export interface PipelineExtensions {
   /** The tokenizer of all stages (default: that of `tokenizerPath`, or the base model's). Its files go with every model. */

@@ -1,4 +1,4 @@
-/** What files are, by their bytes: whether a stage would be trained on the same things again. */
+/** Fingerprints of files, to decide whether a stage has the same inputs. */
 import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -14,8 +14,8 @@ export async function fileFingerprint(path: string): Promise<string> {
 }
 
 /**
- * SHA-256 over the names and bytes of all files of a directory; undefined where there is none. Names with a dot in front are
- * passing. A link is the file it leads to: the cache of the Hugging Face hub has nothing else.
+ * SHA-256 over the names and bytes of all files of a directory; undefined if it does not exist. Hidden files are ignored. A link
+ * counts as its target: the cache of the Hugging Face hub has only links.
  */
 export async function directoryFingerprint(directory: string): Promise<string | undefined> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => undefined)

@@ -1,4 +1,4 @@
-/** SFT, a reward model, PPO: one after another, each alone, or as much of it as is not done yet. */
+/** Runs SFT, a reward model and PPO: all stages, one of them, or those that are not done yet. */
 import { existsSync } from 'node:fs'
 import { mkdtemp, realpath, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,18 +26,18 @@ import { givenOrMade, type StageName, stageModel, stageNames, usesRewardModel, w
 import { unusedOptions } from './unused-options.js'
 
 export interface PipelineSettings extends PipelineExtensions {
-  /** Where it says what it is doing. Default: nowhere. */
+  /** Receives progress. Default: nothing. */
   readonly report?: Report
   /** Further layers over the config, such as those of a command line. */
   readonly layers?: readonly ConfigLayer[]
 }
 
 export interface RunOptions {
-  /** Go on with a stage that was begun and not finished. Default: such a stage is an error. */
+  /** Continue a stage that was started and not finished. Default: such a stage is an error. */
   readonly resume?: boolean
   /**
-   * Options that a resumed stage may have otherwise than it was begun with, such as `ppoIterations`: it goes on with them from its
-   * last checkpoint, also where it was finished. Default: none; what else differs is an error, or begins the stage again.
+   * Options that a resumed stage may change, such as `ppoIterations`: it continues with the new values from its last checkpoint,
+   * also if it was finished. Default: none; other changes are an error, or start the stage again.
    */
   readonly allowChange?: readonly string[]
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
@@ -157,7 +157,7 @@ export class RlhfPipeline {
     }
   }
 
-  /** An answer of a model: the last stage's that there is, or one that is named. It is loaded anew, and let go of. */
+  /** An answer of a model: of the last finished stage, or a given one. The model is loaded for this call only. */
   async generateSample(
     prompt: string,
     options: { model?: string; maxNewTokens?: number; temperature?: number; seed?: number; signal?: AbortSignal } = {},
@@ -172,8 +172,8 @@ export class RlhfPipeline {
   }
 
   /**
-   * Measures a model on held-out data: the last stage's that there is, or one that is named, beside what SFT made (`reference`
-   * names another). Rewards are those of the pipeline. The numbers are those of `whetstone eval`.
+   * Evaluates a model on held-out data: the one of the last finished stage, or a given one, against the SFT model (or
+   * `reference`). The rewards are those of the pipeline. The numbers are those of `whetstone eval`.
    */
   async evaluateModel(
     options: Omit<EvaluationOptions, 'model'> & { readonly model?: string },
@@ -181,7 +181,7 @@ export class RlhfPipeline {
     const { config } = this
     const { model = this.#latestModel() } = options
     const sft = givenOrMade(config, 'sft')
-    // By what they are: either path may be relative, or go through a link.
+    // Compare real paths: either may be relative, or a link.
     const isSft = (await realpath(model).catch(() => model)) === (await realpath(sft).catch(() => sft))
     const reward = usesRewardModel(config) ? givenOrMade(config, 'reward') : config.ppo.rewards
     return evaluateModel({
@@ -247,7 +247,7 @@ export class RlhfPipeline {
       return results
     } finally {
       await lock.release()
-      // Where nothing was begun, nothing stays.
+      // Remove the directory if nothing was started.
       await rmdir(saveDir).catch(() => {})
     }
   }
@@ -263,7 +263,7 @@ export class RlhfPipeline {
       ? await baseModelDirectory({ ...context, extensions: this.#extensions, into, existing })
       : undefined
     const checked = await checkStages(stages, this.#resolved, { base, rows, signal })
-    // Where SFT runs, its model has the tokenizer that is named; one that was made elsewhere may have another.
+    // If SFT runs, its model has the given tokenizer; another model may not.
     const { tokenizerPath } = this.config
     if (base === undefined && tokenizerPath !== undefined)
       await checkSameTokenizer(checked[0]!.resolved.config.model, (await givenTokenizer(tokenizerPath)).dir)
@@ -280,7 +280,7 @@ export class RlhfPipeline {
     return wanted
   }
 
-  /** A stage would be run for nothing where the others read another model. */
+  /** Running the stage has no use if the others read another model. */
   #refuseGiven(stages: readonly StageName[]): void {
     const given = { sft: this.config.sftModel, reward: this.config.rewardModel, ppo: undefined }
     for (const stage of stages)

@@ -34,7 +34,7 @@ export class SampleLog {
     return new SampleLog(config, prompts)
   }
 
-  /** Writes what a model answers, with scores where a reward model is there to give them. */
+  /** Writes the answers of a model, with scores if there is a reward model. */
   async keep(
     name: string,
     model: string,

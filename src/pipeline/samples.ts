@@ -1,4 +1,4 @@
-/** Answers to the same few prompts, before and after each stage: what training did, in words. */
+/** Answers to the same few prompts, before and after each stage, to see the effect of training. */
 
 import { join } from 'node:path'
 import { dataOptionsSchema, type Examples, openDataset, sequencesOf } from '../data/index.js'
@@ -47,7 +47,7 @@ export async function generateSamples(
       throw new InputError(
         `maxNewTokens: ${maxNewTokens} leaves no room for a prompt in the ${engine.maxLength} tokens of ${directory}`,
       )
-    // What cannot be cut that far is shown as it is refused.
+    // A prompt that cannot be cut is shown with its error.
     const fitted = await Promise.all(prompts.map(prompt => fitPrompt(prompt, { tokenizer, limit, side: 'left' })))
     const requests = fitted.map(({ ids }, i) => ({
       id: String(i),

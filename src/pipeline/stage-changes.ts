@@ -1,4 +1,4 @@
-/** What differs from what a stage was made from, in the words of the pipeline's config; and whether it may go on all the same. */
+/** Changes since a stage was made, with option names of the pipeline, and whether the stage may continue. */
 import { didYouMean, InputError } from '../errors/index.js'
 import type { TrainingName } from '../train/index.js'
 import { pipelineShape } from './config.js'
@@ -6,11 +6,11 @@ import { optionNames } from './stage-configs.js'
 import type { InputChange } from './stage-record.js'
 import type { StageName } from './stages.js'
 
-/** One thing that is otherwise than it was. */
+/** One change. */
 export interface StageChange {
   /** As the config calls it: `ppoIterations`, `ppo.gamma`, `sftDataPath`. */
   readonly name: string
-  /** Models are what a stage begins with: no run goes on from another one. */
+  /** A changed initial model: no run can continue from it. */
   readonly kind: 'option' | 'data' | 'function' | 'model'
   readonly from: unknown
   readonly to: unknown
@@ -38,7 +38,7 @@ export function areAllowed(changes: readonly StageChange[], allowed: readonly st
   )
 }
 
-/** A stage that was begun with something else, where it was asked to go on. */
+/** The error for a stage to resume that was started with other inputs. */
 export function changedError(directory: string, changes: readonly StageChange[]): InputError {
   const lines = changes.map(({ name, kind, from, to }) =>
     kind === 'option' ? `\n  ${name}: was ${shown(from)}, is now ${shown(to)}` : `\n  ${name}: has changed`,
@@ -56,7 +56,7 @@ export function changedError(directory: string, changes: readonly StageChange[])
 
 const shown = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value))
 
-/** A misspelt name would allow nothing, and say nothing. */
+/** A misspelt name would silently allow nothing. */
 export function checkAllowed(allowed: readonly string[]): void {
   const known = [...Object.keys(pipelineShape), 'createPreferenceLoss', 'createRewardModel']
   const unknown = allowed.filter(key => !known.includes(key.split('.')[0]!))

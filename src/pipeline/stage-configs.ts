@@ -1,4 +1,4 @@
-/** The pipeline's options as those of its trainings: each stage's config, checked by that training's own schema. */
+/** Maps options of the pipeline to its trainings: the config of each stage, checked by the schema of the training. */
 import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
 import {
@@ -67,7 +67,7 @@ export const optionNames = {
   },
 } as const satisfies Record<TrainingName, Names>
 
-/** What the pipeline sets where its config does not: the original's numbers, for what its config could not reach. */
+/** Defaults of the pipeline: constants of the original, which its config could not change. */
 export const stageDefaults = {
   sft: { optimizer: { weightDecay: 0.01, schedule: 'cosine' } },
   reward: { centerCoef: 0.01, optimizer: { weightDecay: 0.01, schedule: 'cosine', warmupRatio: 0.1 } },
@@ -148,7 +148,7 @@ export function rewardsFile(config: PipelineConfig): string {
   return join(stageDirectory(config, 'ppo'), 'rewards.json')
 }
 
-/** What a section cannot have otherwise: the stages would no longer fit together. */
+/** Options that a section must not set, because the stages would no longer fit together. */
 function fixedOptions(
   training: TrainingName,
   config: PipelineConfig,
@@ -164,7 +164,7 @@ function fixedOptions(
   return { model, output, ...(training === 'preference' ? { loss: config.algorithm } : {}) }
 }
 
-/** Options of the pipeline as those of a training, and which of them count. */
+/** Options of the pipeline as options of a training. */
 function translated(
   training: TrainingName,
   { config, origins }: ResolvedConfig<PipelineConfig>,
@@ -207,7 +207,7 @@ function namesOf(training: TrainingName, { config, origins }: ResolvedConfig<Pip
 const sectionOf = (training: TrainingName): StageName =>
   training === 'sft' || training === 'reward' ? training : 'ppo'
 
-/** What an answer leaves of a sequence for the prompt. */
+/** Tokens of a sequence that an answer leaves for the prompt. */
 function promptLength(maxLength: number, { maxNewTokens = stageDefaults.rl.maxNewTokens }: RawConfig): number {
   const left = maxLength - Number(maxNewTokens)
   if (left < 1)
@@ -227,7 +227,7 @@ const isGiven = (origins: Readonly<Record<string, string>>, name: string): boole
     ([path, origin]) => origin !== 'default' && (path === name || path.startsWith(`${name}.`)),
   )
 
-/** An option under both of its names has two values, and nobody knows which is meant. */
+/** An option under both of its names has two values: ambiguous. */
 function refuseTwice(stage: StageName, names: Names, { config, origins }: ResolvedConfig<PipelineConfig>): void {
   // These are of all stages, and a section may have its own.
   const problems = Object.entries(names)

@@ -1,4 +1,4 @@
-/** What a stage is made from, by its bytes: the same inputs give the same model, so that a stage with the same ones is done. */
+/** Fingerprints of the inputs of a stage: a stage with the same inputs is done. */
 import { resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
@@ -8,7 +8,7 @@ import { directoryFingerprint, fileFingerprint, textFingerprint } from './finger
 import type { StageConfig } from './stage-configs.js'
 import type { StageInputs } from './stage-record.js'
 
-/** Options that change where, how fast and how often something is done, and what is written: not what is trained. */
+/** Options that do not affect the trained weights: device, speed, intervals and outputs. */
 const indifferent: readonly string[] = [
   ...['output', 'device', 'tokenBudget', 'gradientCheckpointing', 'microRolloutBatchSize', 'packingSamples', 'packing'],
   ...['enableEngineSleep', 'generator', 'saveSteps', 'keepCheckpoints', 'exportEvery', 'sampleEvery'],

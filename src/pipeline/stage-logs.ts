@@ -1,4 +1,4 @@
-/** `logs/`: what the pipeline said, and the numbers and curves of each stage. */
+/** `logs/`: messages of the pipeline, and metrics and plots of each stage. */
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -11,7 +11,7 @@ import type { PipelineConfig } from './config.js'
 const levels = ['debug', 'info', 'warning', 'error'] as const
 type Level = (typeof levels)[number]
 
-/** Lines with their time, in `logs/pipeline.log` and to the person watching, from `logLevel` on; errors are said by whoever catches them. */
+/** Writes lines with their time to `logs/pipeline.log` and to the terminal, from `logLevel` on. The caller reports errors. */
 export class PipelineLog {
   constructor(
     private readonly config: Pick<PipelineConfig, 'saveDir' | 'logLevel'>,

@@ -1,4 +1,4 @@
-/** What a stage was made from and what came of it: `stage.json` in its directory, by which a later call knows whether it is done. */
+/** Inputs and results of a stage: `stage.json` in its directory; a later call uses it to skip a finished stage. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,7 +7,7 @@ import { systemProblem, WhetstoneError } from '../errors/index.js'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
 
 const inputsSchema = z.object({
-  /** Options that decide what is trained, files left out: their bytes count, not their names. */
+  /** Options that affect the trained weights, without files: their contents count, not their names. */
   config: z.unknown(),
   /** SHA-256 of the data files, in the order of the config. */
   data: z.array(z.string()),

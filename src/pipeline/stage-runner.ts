@@ -1,4 +1,4 @@
-/** One stage, from what it is made from to what it leaves: skipped, resumed, run again or run. */
+/** Runs one stage: skip, resume, repeat or start it. */
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { InputError } from '../errors/index.js'
@@ -36,7 +36,7 @@ export interface StageResult {
   readonly outcome: 'finished' | 'skipped' | 'stopped'
   /** The run directory. */
   readonly directory: string
-  /** The directory of the model that the stage is there for. */
+  /** The directory of the resulting model. */
   readonly model: string
   /** Optimiser steps behind the weights. */
   readonly step: number
@@ -73,7 +73,7 @@ export async function runStage(
     ...(best ? { best } : {}),
   })
 
-  // What it would be made from, and whether that was done already.
+  // Its inputs, and whether a finished run has the same.
   const start = await startOf(stage, tokenizer, around)
   const { context } = (await readConfig(start)).decoder
   const resolved = stageConfig(stage, pipeline, { model: start, context })
@@ -94,7 +94,7 @@ export async function runStage(
   const goesOn = state.kind === 'unfinished' || (state.kind === 'stale' && resume && areAllowed(changes, allowChange))
   if (state.kind === 'stale' && goesOn) await log.write('warning', `${stage}: resumes with a changed ${names}`)
   else if (state.kind === 'stale') {
-    // With another model to begin with, which an earlier stage may just have made, there is nothing to go on with.
+    // If the initial model changed, for example by an earlier stage, there is nothing to resume.
     if (resume && state.status === 'started' && !changes.some(({ kind }) => kind === 'model'))
       throw changedError(directory, changes)
     const place = await setAside(directory)
@@ -117,7 +117,7 @@ export async function runStage(
       remedy: `The reasons are in ${join(directory, 'logs/skipped.jsonl')}.`,
     })
 
-  // What it came to. A reward model says nothing itself: it is asked about what SFT says.
+  // Samples after the stage. A reward model generates nothing: it scores the samples of SFT.
   const speaker = stage === 'reward' ? givenOrMade(config, 'sft') : model
   const name = { sft: 'sft', reward: 'reward_model', ppo: config.algorithm }[stage]
   await samples.keep(name, speaker, { rewardModel: stage === 'reward' ? model : rewardModel, signal })
@@ -172,7 +172,7 @@ function train(
   { report, signal, extensions }: StageSurroundings,
 ): Promise<JobResult> {
   const { schema, run }: Training = trainings[training]
-  // What may differ was decided by what the stage is made from; the rest is where and how fast.
+  // The inputs of the stage already decided what may differ; the other options are harmless.
   const allowChange = [...Object.keys(schema.shape), 'dataset']
   return run({ ...resolved, resume, allowChange, report, signal, live: { createLoss: lossOf(extensions) } })
 }

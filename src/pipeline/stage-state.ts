@@ -1,4 +1,4 @@
-/** Whether a stage is to be run: by what its directory holds, and what it was made from. */
+/** Decides whether a stage must run, from its directory and its inputs. */
 import { existsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -11,9 +11,9 @@ export type StageState =
   | { readonly kind: 'absent' }
   /** Done, with these inputs. */
   | { readonly kind: 'current'; readonly record: StageRecord }
-  /** Begun with these inputs, and not finished. */
+  /** Started with these inputs, and not finished. */
   | { readonly kind: 'unfinished' }
-  /** Made from something else, or changed since. */
+  /** Made from other inputs, or changed since. */
   | { readonly kind: 'stale'; readonly status: StageRecord['status']; readonly changed: readonly InputChange[] }
 
 /** `model` is the directory that the stage is there for. */
@@ -31,7 +31,7 @@ export async function stageState(directory: string, model: string, inputs: Stage
   return { kind: 'current', record }
 }
 
-/** Moves what a stage left out of the way of its next run: hours of work are not ours to delete. Gives where it is now. */
+/** Moves old results of a stage away before its next run; they are never deleted. Returns the new path. */
 export async function setAside(directory: string): Promise<string> {
   const folder = join(dirname(directory), 'previous')
   await makeDirectory(folder)

@@ -1,4 +1,4 @@
-/** The stages, and where each leaves what it makes. */
+/** The stages and their output directories. */
 import { join } from 'node:path'
 import { isPreferenceAlgorithm, type PipelineConfig } from './config.js'
 
@@ -16,7 +16,7 @@ export function stageModel(config: PipelineConfig, stage: StageName): string {
   return join(stageDirectory(config, stage), stage === 'ppo' ? 'final_model' : 'best_model')
 }
 
-/** What the later stages read, which is a given model where the config names one. */
+/** The model that later stages read: a given one, or the result of the stage. */
 export function givenOrMade(config: PipelineConfig, stage: 'sft' | 'reward'): string {
   return (stage === 'sft' ? config.sftModel : config.rewardModel) ?? stageModel(config, stage)
 }

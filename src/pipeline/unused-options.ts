@@ -1,4 +1,4 @@
-/** Options that were given and that no stage of the pipeline reads: said aloud, since whoever gave them expects something of them. */
+/** Given options that no stage of the pipeline reads; the user gets a warning. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ResolvedConfig } from '../train/index.js'
 import { getDefaultConfig, type PipelineConfig } from './config.js'
@@ -6,8 +6,8 @@ import { optionNames, usedNames } from './stage-configs.js'
 import { wholePipeline } from './stages.js'
 
 /**
- * Names of options whose value is not the default's, of stages that are left out or of another algorithm. Whole default configs
- * with a few changes are how programs write them, so that a default says nothing.
+ * Names of options with a non-default value that belong to skipped stages or to another algorithm. Programs often pass the whole
+ * default config with a few changes, so a default value does not count.
  *
  * @example
  * unusedOptions(resolvePipelineConfig([{ origin: 'config', values: { algorithm: 'dpo', rewardLr: 1 } }])) // ['rewardLr']

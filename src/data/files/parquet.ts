@@ -1,6 +1,6 @@
 /**
- * Parquet holds columns, a group of rows at a time: to read one row is to unpack its group. As rows are wanted in any order, they
- * are unpacked once, a group at a time, into lines of JSON in a file that has no name and goes with the process.
+ * Parquet stores columns in groups of rows: reading one row means unpacking its group. Rows are needed in any order, so they are
+ * unpacked once, group by group, into JSON lines in an unnamed file that disappears with the process.
  */
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
@@ -70,7 +70,7 @@ async function unpack(
   }
 }
 
-/** What JSON has no word for: long integers, bytes, and arrays of numbers. Dates are texts. */
+/** Types that JSON lacks: long integers, bytes and number arrays. Dates become texts. */
 function plainValue(_: string, value: unknown): unknown {
   if (typeof value === 'bigint') {
     const number = Number(value)
@@ -103,8 +103,8 @@ async function bytesOf(source: FileHandle, start: number, end: number): Promise<
 }
 
 /**
- * A file that has no name any more, so that nothing is left of it however the process ends. In the cache's folder rather than
- * the system's for temporary files, which may be memory.
+ * An unlinked file, so that nothing is left however the process ends. It is in the cache directory, because the temporary
+ * directory of the system may be in memory.
  */
 async function temporaryFile(shown: string): Promise<FileHandle> {
   try {

@@ -1,6 +1,6 @@
 /**
- * A file of rows. One pass finds every row, says what it is and takes the file's fingerprint; rows that are kept can then be
- * read in any order. Nothing but their places stays in memory.
+ * A file of rows. One pass finds every row, classifies it and computes the fingerprint of the file; then rows can be read in any
+ * order. Only their positions stay in memory.
  */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -236,5 +236,5 @@ export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): strin
   return `${file}: ${systemProblem(cause, 'read')}`
 }
 
-/** Lets what waits on the event loop have its turn. */
+/** Yields to the event loop. */
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** How a kind of file holds rows: where each ends, and what it says. */
+/** How a file format stores rows: where each ends, and how to parse it. */
 import type { RowBoundary } from './row-splitter.js'
 
 export type DataRow = Readonly<Record<string, unknown>>

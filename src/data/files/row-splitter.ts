@@ -1,4 +1,4 @@
-/** Cuts the bytes of a file into rows as they are read. What a row ends with is the format's affair. */
+/** Splits the bytes of a file into rows while reading. The format decides where a row ends. */
 
 /** A row as it lies in its file. */
 export interface RawRow {
@@ -20,7 +20,7 @@ export interface RowBoundary {
   readonly lines: 'counted' | 'one'
 }
 
-/** Rows that are longer are no rows of text: they would stop everything else while they are read. */
+/** Longer rows are refused: reading them would block everything else. */
 export const maxRowBytes = 16 * 2 ** 20
 
 const newline = 10

@@ -38,7 +38,7 @@ export const answerColumns: readonly string[] = fieldColumns.completion
 export type FieldName = keyof typeof fieldColumns
 const fieldNames = Object.keys(fieldColumns) as FieldName[]
 
-/** Names on the left of a mapping are ours; anything else would be read by nobody. */
+/** Names on the left of a mapping must be ours; nothing would read others. */
 export function checkColumns(columns: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(columns))
     if (!fieldNames.includes(name as FieldName))

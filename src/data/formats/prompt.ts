@@ -17,7 +17,7 @@ export function readPrompt(fields: RowFields, options: PromptOptions): Prompt {
   const { column, value } = fields.textOrList('prompt')
   if (typeof value !== 'string') return dressPrompt(readMessages(column, value), fields, options)
   if (value.trim() === '') throw new RowProblem(`${column}: empty; add text, or remove the row`, 'empty')
-  // Alpaca's rows have what they are about in a column of its own.
+  // Rows of Alpaca have the instruction in a separate column.
   const about = column === 'instruction' && typeof fields.row.input === 'string' ? fields.row.input : ''
   return dressPrompt(about.trim() === '' ? value : `${value}\n\n${about}`, fields, options)
 }
@@ -61,7 +61,7 @@ export function checkAnswer(column: string, value: unknown): Answer {
     if (value.trim() === '') throw new RowProblem(`${column}: empty; add text, or remove the row`, 'empty')
     return value
   }
-  // One message alone is as good as a list of one.
+  // A single message is accepted like a list of one.
   const messages = readMessages(column, isMessage(value) ? [value] : value)
   if (!messages.some(isAssistant)) throw new RowProblem(`${column}: no message of the assistant`, 'empty')
   return messages
