@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import { z } from 'zod'
+import { attributed } from '../api/index.js'
 import { type PromptRow, readPrompts } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import {
@@ -32,7 +33,6 @@ import { tooLongLines } from './dry-run.js'
 import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
-import { attributed } from './train-command.js'
 
 const described = Object.entries(experienceFileShape)
   .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)

@@ -29,7 +29,7 @@ export function defineReward<Schema extends z.ZodType>(
     },
     { ...options, name: options.name ?? (fn.name || 'reward') },
   )
-  return { ...source, rowSchema }
+  return { ...source, text: String(fn), rowSchema }
 }
 
 function rowMessage(error: z.ZodError): string {

@@ -42,6 +42,7 @@ export function sampleReward(fn: SampleReward, options: FunctionOptions = {}): R
     name,
     kind: 'function',
     limits: resolveLimits(name, defaultLimits.function, { ...limits, batchSize: 1 }),
+    text: String(fn),
     score: async ([input], context) => [await fn(input!, context)],
   }
 }
@@ -53,6 +54,7 @@ export function batchReward(fn: BatchReward, options: FunctionOptions = {}): Rew
     name,
     kind: 'function',
     limits: resolveLimits(name, defaultLimits.batchFunction, limits),
+    text: String(fn),
     score: async (inputs, context) => {
       const given = await fn(inputs, context)
       const aggregated = aggregatedOf(given)
@@ -71,5 +73,6 @@ export function customReward(fn: CustomRewardFunc, options: FunctionOptions = {}
       inputs.map(input => input.label),
       inputs,
     )
-  return batchReward(asBatch, { ...options, name: options.name ?? (fn.name || 'customRewardFunc') })
+  const source = batchReward(asBatch, { ...options, name: options.name ?? (fn.name || 'customRewardFunc') })
+  return { ...source, text: String(fn) }
 }

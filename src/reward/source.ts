@@ -31,6 +31,8 @@ export interface RewardSource<Item = RewardInput> {
   readonly name: string
   readonly kind: SourceKind
   readonly limits: SourceLimits
+  /** The source text of the function it asks: what a run records of it. */
+  readonly text?: string
   /** The local model it asks, where it asks one: it may have to wait for its turn on a device. */
   readonly model?: object
   /** Whether it compares with a reference: a sample without one is a failure of it. */

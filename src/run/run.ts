@@ -42,7 +42,15 @@ import { type RunView, readRun } from './run-view.js'
 
 const defaultKeep = 2
 
+/** What a run logs, for a program that watches it. */
+export type LogEntry =
+  | { readonly log: 'metrics'; readonly step: number; readonly values: Readonly<Record<string, number>> }
+  | { readonly log: 'events'; readonly event: string; readonly fields: Readonly<Record<string, Json | undefined>> }
+  | { readonly log: 'samples'; readonly record: Readonly<Record<string, Json | undefined>> }
+
 export interface RunOptions {
+  /** Told what is logged, as it is logged. */
+  readonly onLog?: ((entry: LogEntry) => void) | undefined
   /** How many checkpoints stay; older ones go when a new one is in place. Default 2. */
   readonly keepCheckpoints?: number
 }
@@ -87,6 +95,7 @@ export class Run {
   readonly #lock: Lock
   readonly #logs: RunLogs
   readonly #keepCheckpoints: number
+  readonly #onLog: RunOptions['onLog']
   /** Of the newest checkpoint that the run can go on from. */
   #saved: number | undefined
   /** Steps of checkpoints that were passed over. */
@@ -102,6 +111,7 @@ export class Run {
     this.#lock = opened.lock
     this.#logs = opened.logs
     this.#keepCheckpoints = opened.options.keepCheckpoints ?? defaultKeep
+    this.#onLog = opened.options.onLog
     this.#saved = opened.saved
     this.#unusable = opened.unusable
   }
@@ -198,7 +208,7 @@ export class Run {
   }
 
   /** Logs numbers of a step, or of an iteration where that is what a trainer counts. Names are those of {@link metricNames}. */
-  metrics(step: number, values: Readonly<Record<string, number>>): void {
+  metrics(step: number, values: Readonly<Record<string, number>>, of: 'step' | 'evaluation' = 'step'): void {
     if (!Number.isSafeInteger(step) || step < 0) throw new RunError(`expected a step of at least 0, got ${step}`)
     for (const name of Object.keys(values))
       if (!isMetricName(name))
@@ -212,10 +222,13 @@ export class Run {
           },
         )
     this.#logs.metrics(step, values)
+    // An evaluation is an event too, which says more.
+    if (of === 'step') this.#onLog?.({ log: 'metrics', step, values })
   }
 
   event(kind: string, fields: Readonly<Record<string, Json | undefined>> = {}): void {
     this.#logs.event(kind, fields)
+    this.#onLog?.({ log: 'events', event: kind, fields })
   }
 
   /** A row or a sample that was left out. */
@@ -226,6 +239,7 @@ export class Run {
   /** A sample's text, to be read by people. */
   sample(record: Readonly<Record<string, Json | undefined>>): void {
     this.#logs.sample(record)
+    this.#onLog?.({ log: 'samples', record })
   }
 
   /**

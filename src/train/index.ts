@@ -26,6 +26,7 @@ export { type RewardModelConfig, rewardModelSchema } from './reward-model/config
 export { runRewardModel } from './reward-model/job.js'
 export * from './rl/index.js'
 export { TrainingError } from './run/errors.js'
+export type { TrainingEvent } from './run/events.js'
 export { type ExportRunOptions, exportRun } from './run/export-run.js'
 export type { Best, CheckedTraining, JobOptions, JobResult, LiveParts } from './run/job.js'
 export { type LoadContext, loadFrozen, type ModelSettings } from './run/load-model.js'
@@ -44,6 +45,7 @@ export {
   type Training,
   type TrainingConfig,
   type TrainingConfigs,
+  type TrainingInputs,
   type TrainingName,
   trainings,
 } from './trainings.js'

@@ -26,6 +26,13 @@ export interface TrainingConfigs {
   readonly preference: PreferenceConfig
   readonly rl: RlConfig
 }
+/** The same as a person writes them. */
+export interface TrainingInputs {
+  readonly sft: z.input<typeof sftSchema>
+  readonly reward: z.input<typeof rewardModelSchema>
+  readonly preference: z.input<typeof preferenceSchema>
+  readonly rl: z.input<typeof rlSchema>
+}
 export type TrainingName = keyof TrainingConfigs
 export type TrainingConfig = TrainingConfigs[TrainingName]
 

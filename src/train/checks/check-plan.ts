@@ -48,7 +48,10 @@ export interface CheckedModels {
 }
 
 /** Whether the models can be loaded, read each other's tokens and hold the sequences; and what they take. No weight is read. */
-export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
+export async function checkModels(
+  plan: TrainingPlan,
+  { tokenizer: given }: { tokenizer?: Tokenizer | undefined } = {},
+): Promise<CheckedModels> {
   const device = resolveDevice(plan.device)
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
   checkFiles(plan)
@@ -61,11 +64,13 @@ export async function checkModels(plan: TrainingPlan): Promise<CheckedModels> {
   }
   const [trained] = plan.models
   const { chatTemplate = 'auto' } = plan
-  const tokenizer = await Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
-    // A template that was given names its option itself.
-    if (error instanceof ChatTemplateError && error.message.startsWith('chatTemplate: ')) throw error
-    return refuse(trained.option, error)
-  })
+  const load = () =>
+    Tokenizer.load(trained.directory, { chatTemplate }).catch(error => {
+      // A template that was given names its option itself.
+      if (error instanceof ChatTemplateError && error.message.startsWith('chatTemplate: ')) throw error
+      return refuse(trained.option, error)
+    })
+  const tokenizer = given ?? (await load())
   for (const { use, config } of found) await checkVocabulary(use, config, tokenizer)
   const { context, tiedEmbeddings } = found[0]!.config.decoder
   checkLengths(plan, found)

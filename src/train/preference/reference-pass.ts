@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { ExampleSet, ExampleStream, Examples } from '../../data/index.js'
-import type { LocalModel } from '../../model/index.js'
+import type { TokenModel } from '../../model/index.js'
 import { count } from '../../progress/index.js'
 import type { RunInputs } from '../../run/index.js'
 import type { Sequence } from '../../sequence/index.js'
@@ -23,7 +23,7 @@ export interface ReferencePassOptions<K extends SupervisedKind> {
   readonly config: PreferenceConfig
   /** Of the run. */
   readonly directory: string
-  readonly policy: LocalModel<'language'>
+  readonly policy: TokenModel<'language'>
   /** Steps behind the policy. */
   readonly step: number
   /** Of the dataset's files. */
@@ -36,7 +36,7 @@ export interface ReferencePassOptions<K extends SupervisedKind> {
   readonly responses: (batch: readonly Examples[K][]) => readonly Response[]
   /** `epoch`: one epoch has every response. `all`: what is asked of the reference depends on the batches. */
   readonly span: 'epoch' | 'all'
-  readonly job: Pick<JobOptions<PreferenceConfig>, 'report' | 'signal'>
+  readonly job: Pick<JobOptions<PreferenceConfig>, 'report' | 'signal' | 'live'>
 }
 
 export async function referencePass<K extends SupervisedKind>(
@@ -105,7 +105,7 @@ const atEnd = ({ cursor, size }: ExampleStream<unknown>, epochs: number): boolea
   cursor.epoch === epochs - 1 && cursor.position >= size
 
 interface Reference {
-  score(sequences: readonly Sequence[]): ReturnType<LocalModel<'language'>['score']>
+  score(sequences: readonly Sequence[]): ReturnType<TokenModel<'language'>['score']>
   close(): void
 }
 
@@ -117,11 +117,13 @@ async function openReference(
   options: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'policy' | 'step' | 'job'>,
 ) {
   const { config, policy, step, job } = options
-  const scoring = (model: LocalModel<'language'>, adapter: 'on' | 'off', close: () => void): Reference => ({
+  const scoring = (model: TokenModel<'language'>, adapter: 'on' | 'off', close: () => void): Reference => ({
     score: sequences => model.score(sequences, { adapter, signal: job.signal }),
     close,
   })
   const settings = { ...config, role: 'language' as const }
+  const { reference } = job.live ?? {}
+  if (reference) return scoring(reference, 'on', () => {})
   if (config.reference !== undefined) {
     const model = await loadFrozen(config.reference, { ...settings, what: 'the reference' }, job)
     return scoring(model, 'on', () => model.dispose())

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
 import { FastExperienceMaker, promptLimit } from '../../experience/index.js'
-import type { LocalModel } from '../../model/index.js'
+import { LocalModel, type TokenModel } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
 import { Run } from '../../run/index.js'
@@ -13,8 +13,8 @@ import { requireMachine } from '../checks/machine.js'
 import { harmlessKeys } from '../config/common.js'
 import { rewardLoading } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
-import { checkedOnly, type JobOptions, type JobResult, withinRun } from '../run/job.js'
-import { type LoadContext, loadFrozen, loadTrained } from '../run/load-model.js'
+import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
+import { deviceOf, type LoadContext, loadFrozen, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
 import { trainProgress } from '../run/progress.js'
@@ -54,18 +54,21 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
 export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 
 /** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
-export async function prepareRl({ config, signal }: Pick<JobOptions<RlConfig>, 'config' | 'signal'>) {
-  const models = await checkModels(planRl(config))
+export async function prepareRl({
+  config,
+  signal,
+  live = {},
+}: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live'>) {
+  if (live.model) ofRole(live.model, 'language', 'model')
+  if (live.reference) ofRole(live.reference, 'language', 'reference')
+  if (live.critic) ofRole(live.critic, 'value', 'critic.model')
+  const models = await checkModels(planRl(config), live)
   requireMachine(models)
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
-    ...config,
-    ...rewardLoading(config),
-    tokenizer,
-    signal,
-  })
+  const loading = { ...config, ...rewardLoading(config), tokenizer, signal }
+  const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     for (const one of opened) await one.close()
@@ -136,10 +139,8 @@ function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void
       )
 }
 
-async function openRun(
-  { origins, resume, allowChange, report, signal }: JobOptions<RlConfig>,
-  { config, dataset, ptx }: PreparedRl,
-): Promise<Run> {
+async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokenizer }: PreparedRl): Promise<Run> {
+  const { origins, resume, allowChange, report, signal, live } = job
   const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
   const plain = JSON.parse(JSON.stringify(config))
   const { model, adapter, critic, rewards, chatTemplate } = config
@@ -150,12 +151,14 @@ async function openRun(
     // The model before training is there already.
     reference: typeof reference === 'object' && reference.directory !== model ? reference.directory : undefined,
     'critic.model': critic?.model,
+    tokenizer: live?.tokenizer && tokenizer.dir,
   }
   const inputs = await runInputs({ models: directories, rewards, chatTemplate, report, signal })
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
     ? Run.resume(config.output, identity, {
+        ...watched(job),
         keepCheckpoints,
         allowChange,
         harmless: harmlessFor(config),
@@ -164,7 +167,7 @@ async function openRun(
         refuse: refuseWithoutSamples,
         onWarning: message => report.line(message),
       })
-    : Run.create(config.output, identity, { keepCheckpoints })
+    : Run.create(config.output, identity, { ...watched(job), keepCheckpoints })
 }
 
 /** How many iterations there are changes the rate of each where a schedule is spread over them. */
@@ -187,7 +190,7 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
 
 async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Run): Promise<JobResult> {
   const { config, tokenizer, iterations, skipped } = prepared
-  const texts = await keepTokenizer(tokenizer, run.directory)
+  const texts = await keepTokenizer(tokenizer, run.directory, job.live)
   if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
   const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run)
   const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
@@ -234,6 +237,7 @@ async function loadParts(
 ) {
   const { config, texts, tokenizer, rewards, dataset, ptx } = prepared
   const context: LoadContext = job
+  const { live = {} } = job
   const loaded: { dispose(): void }[] = []
   const keep = <T extends { dispose(): void }>(model: T): T => {
     loaded.push(model)
@@ -246,13 +250,14 @@ async function loadParts(
   }
   try {
     const role = 'language' as const
-    const actor = keep(
-      await loadTrained<'language'>(config.model, { ...config, texts, role, what: 'the actor' }, context),
-    )
-    const reference = await loadReference(config, context)
-    if (typeof reference === 'object') keep(reference)
+    const actor =
+      (live.model as TokenModel<'language'> | undefined) ??
+      keep(await loadTrained<'language'>(config.model, { ...config, texts, role, what: 'the actor' }, context))
+    const reference = live.reference ?? (await loadReference(config, context, keep))
     const critic =
-      config.advantageEstimator === 'gae' ? keep(await loadCritic({ ...config, texts }, context)) : undefined
+      config.advantageEstimator === 'gae'
+        ? (live.critic ?? keep(await loadCritic({ ...config, texts }, context)))
+        : undefined
     const { emaDecay: decay } = config
     // In float32: in bfloat16 an average that moves by a thousandth would not move at all.
     const average =
@@ -265,9 +270,10 @@ async function loadParts(
               context,
             ),
           )
-    opened = await openGenerator({
+    opened = live.generator && { generator: live.generator, close: async () => {} }
+    opened ??= await openGenerator({
       config: config.generator,
-      actor,
+      actor: ofThisProcess(actor, 'generator: give a Generator that samples from it'),
       model: config.model,
       tokenizer,
       rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
@@ -306,11 +312,15 @@ async function loadParts(
       ...(reference === undefined ? {} : { initialModel: reference }),
       ...(critic ? { critic } : {}),
     })
+    const dtype = actor instanceof LocalModel ? actor.dtype : 'float32'
     const parts: RlParts = {
       actor,
-      dtype: actor.dtype,
+      dtype,
       critic,
-      ema: average && { model: average, follow: () => average.average(actor, { decay: decay! }) },
+      ema: average && {
+        model: average,
+        follow: () => average.average(ofThisProcess(actor, 'emaDecay: leave it out'), { decay: decay! }),
+      },
       generator,
       syncWeights: weightSync({
         actor,
@@ -318,7 +328,7 @@ async function loadParts(
         maker,
         directory: weightsDirectoryOf(config),
         weights: config.generator.weights,
-        dtype: actor.dtype,
+        dtype,
         // A server may take more than the model.
         proofIds: await proofIdsOf(tokenizer, Math.min(generator.maxLength, actor.maxLength)),
         signal: job.signal,
@@ -328,22 +338,29 @@ async function loadParts(
       heldOut: dataset.validation(tokenizer),
       ptx: ptx?.train(tokenizer),
     }
-    return { parts, device: actor.device, close }
+    return { parts, device: deviceOf(actor), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
+/** What only a model of this process can be used for. */
+function ofThisProcess(actor: TokenModel<'language'>, remedy: string): LocalModel<'language'> {
+  if (actor instanceof LocalModel) return actor
+  throw new InputError(`model: it is not a model of this process; ${remedy}`)
+}
+
 async function loadReference(
   config: RlConfig,
   context: LoadContext,
+  keep: (model: LocalModel<'language'>) => LocalModel<'language'>,
 ): Promise<LocalModel<'language'> | 'adapter-off' | undefined> {
   const reference = referenceOf(config)
   if (reference === 'none') return undefined
   if (reference === 'adapter-off') return reference
   const { directory, adapter } = reference
-  return loadFrozen(directory, { ...config, adapter, role: 'language', what: 'the reference' }, context)
+  return keep(await loadFrozen(directory, { ...config, adapter, role: 'language', what: 'the reference' }, context))
 }
 
 /** A critic of its own, in full: an adapter is the policy's. */

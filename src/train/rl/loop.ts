@@ -290,10 +290,10 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     }
   }
 
-  function log(values: Readonly<Record<string, number>>): void {
+  function log(values: Readonly<Record<string, number>>, of: 'step' | 'evaluation' = 'step'): void {
     metrics = { ...metrics, ...values }
     summaries.add(values)
-    run.metrics(state.iteration, values)
+    run.metrics(state.iteration, values, of)
     progress.step(state.iteration, values)
   }
 
@@ -306,7 +306,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     if (signal.aborted && !found) return
     state = { ...state, evaluationDue: false }
     if (!found) return
-    log(found.metrics)
+    log(found.metrics, 'evaluation')
     run.event('evaluation', { iteration, ...found.metrics })
     // The model that training began with is there already.
     if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return

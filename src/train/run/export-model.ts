@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenModel } from '../../model/index.js'
 
@@ -6,7 +8,11 @@ import type { TokenModel } from '../../model/index.js'
  * part of it, and is also written alone, in PEFT's format, as `best_adapter` or `final_adapter`.
  */
 export async function exportModel(model: TokenModel, run: string, name: 'best' | 'final'): Promise<void> {
-  await model.export(join(run, `${name}_model`), { what: 'model' })
+  const directory = join(run, `${name}_model`)
+  await model.export(directory, { what: 'model' })
+  // A model that a program made may have no tokenizer: it gets the run's.
+  if (!existsSync(join(directory, 'tokenizer.json')))
+    await cp(join(run, 'tokenizer'), directory, { recursive: true, force: false })
   if (model.capabilities.exports.includes('adapter'))
     await model.export(join(run, `${name}_adapter`), { what: 'adapter' })
 }

@@ -1,16 +1,28 @@
 /** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
 import type { DataReport } from '../../data/index.js'
 import type { PairLoss } from '../../maths/index.js'
+import type { TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
-import type { Run } from '../../run/index.js'
+import type { RewardEngineOptions } from '../../reward/index.js'
+import type { Generator } from '../../rollout/index.js'
+import type { Run, RunOptions } from '../../run/index.js'
 import { NonFiniteGradientError } from '../../tensor/index.js'
+import type { Tokenizer } from '../../text/index.js'
 import type { CheckedModels } from '../checks/check-plan.js'
 import type { TooLong } from '../checks/count-lengths.js'
 import type { RewardModelConfig } from '../reward-model/config.js'
 import { TrainingError } from './errors.js'
+import { eventOf, type TrainingEvent } from './events.js'
 
-/** Things of a program that take the place of files. */
+/** Things of a program that take the place of what the config names. Models are not disposed by the run. */
 export interface LiveParts {
+  readonly model?: TokenModel | undefined
+  readonly reference?: TokenModel<'language'> | undefined
+  readonly critic?: TokenModel<'value'> | undefined
+  /** In place of the one in the model's directory. */
+  readonly tokenizer?: Tokenizer | undefined
+  readonly generator?: Generator | undefined
+  readonly rewards?: RewardEngineOptions | undefined
   /** The loss of pairs of a reward model, in place of the ranking loss. It is called once, with the config. */
   readonly createLoss?: ((config: RewardModelConfig) => PairLoss) | undefined
 }
@@ -28,11 +40,24 @@ export interface JobOptions<C> {
   readonly signal: AbortSignal
   /** What a program gives in place of what the config names. */
   readonly live?: LiveParts
+  /** Told what happens. */
+  readonly onEvent?: ((event: TrainingEvent) => void) | undefined
   /**
    * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
    * refuses, the dry run refuses too, since both come this way.
    */
   readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop' | Promise<'train' | 'stop'>
+}
+
+/** The part of a run's options that tells a program what is logged. */
+export function watched({ onEvent }: Pick<JobOptions<unknown>, 'onEvent'>): Pick<RunOptions, 'onLog'> {
+  if (!onEvent) return {}
+  return {
+    onLog: entry => {
+      const event = eventOf(entry)
+      if (event) onEvent(event)
+    },
+  }
 }
 
 /** What the checks before a training found. */

@@ -1,7 +1,8 @@
 /** Models of a training as a config describes them. */
-import { LocalModel, type Role } from '../../model/index.js'
+import { InputError } from '../../errors/index.js'
+import { LocalModel, type Role, type TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
-import { resolveDevice } from '../../tensor/index.js'
+import { type Device, resolveDevice } from '../../tensor/index.js'
 import type { LoraConfig, OptimizerConfig } from '../config/common.js'
 
 /** What a config says of how models compute. */
@@ -17,6 +18,15 @@ export interface ModelSettings {
   readonly tokenBudget?: number | undefined
   readonly seed: number
 }
+
+/** A model of a program, which has to be of the role that it takes. */
+export function ofRole<R extends Role>(model: TokenModel, role: R, option: string): TokenModel<R> {
+  if (model.role === role) return model as TokenModel<R>
+  throw new InputError(`${option}: expected a ${role} model, got a ${model.role} model; load it with role: '${role}'`)
+}
+
+/** Where a model computes, as far as this process knows. */
+export const deviceOf = (model: TokenModel): Device => (model instanceof LocalModel ? model.device : 'cpu')
 
 export interface LoadContext {
   readonly report: Report

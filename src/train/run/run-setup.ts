@@ -6,6 +6,7 @@ import { writeDirectoryAtomic } from '../../files/index.js'
 import { tokenizerFiles } from '../../model/index.js'
 import { backend } from '../../tensor/index.js'
 import type { Tokenizer } from '../../text/index.js'
+import type { LiveParts } from './job.js'
 
 /** Of what a run was made with. */
 export function runVersions(): Record<string, string> {
@@ -19,7 +20,11 @@ export function runVersions(): Record<string, string> {
  * A copy of the tokenizer in the run directory: a run is replayed without the model's. A chat template that was given is part of it.
  * Gives the directory that exported models take their tokenizer from, where that is not the model's own.
  */
-export async function keepTokenizer(tokenizer: Tokenizer, run: string): Promise<string | undefined> {
+export async function keepTokenizer(
+  tokenizer: Tokenizer,
+  run: string,
+  live: Pick<LiveParts, 'tokenizer'> = {},
+): Promise<string | undefined> {
   const { dir: from, givenTemplate, stopIds } = tokenizer
   const target = join(run, 'tokenizer')
   // A resumed run may be allowed to have another.
@@ -32,7 +37,7 @@ export async function keepTokenizer(tokenizer: Tokenizer, run: string): Promise<
     },
     { replaces: () => true },
   )
-  return givenTemplate === undefined ? undefined : target
+  return givenTemplate === undefined && !live.tokenizer ? undefined : target
 }
 
 /** The template in place of all that were there, and what ends a turn in it among what ends a response. */

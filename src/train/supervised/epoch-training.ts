@@ -208,7 +208,7 @@ export class EpochTraining<E extends SupervisedExample> {
       if (signal.aborted && error === signal.reason) return
       throw error
     }
-    this.#log({ ...values, 'seconds/evaluation': (performance.now() - begun) / 1000 })
+    this.#log({ ...values, 'seconds/evaluation': (performance.now() - begun) / 1000 }, { of: 'evaluation' })
     run.event('evaluation', { step: this.step, ...values })
     const [value, loss] = [values[bestBy.metric]!, values['loss/validation']!]
     if (this.#isBest(value, loss)) {
@@ -284,13 +284,16 @@ export class EpochTraining<E extends SupervisedExample> {
   /** Logs a step when the device has made it: the next one's rows are prepared meanwhile. */
   async #logStep(step: number, made: MadeStep, values: Readonly<Record<string, number>>): Promise<void> {
     const all = { ...values, ...(await stepMetrics(made)) }
-    this.#log(all, step)
+    this.#log(all, { step })
     this.#warn(this.#changes.step(all))
   }
 
-  #log(values: Readonly<Record<string, number>>, step = this.step): void {
+  #log(
+    values: Readonly<Record<string, number>>,
+    { step = this.step, of = 'step' }: { step?: number; of?: 'step' | 'evaluation' } = {},
+  ): void {
     const { run, progress, bestBy } = this.#options
-    run.metrics(step, values)
+    run.metrics(step, values, of)
     progress.step(step, values)
     Object.assign(this.metrics, values)
     for (const [name, value] of Object.entries(values)) {

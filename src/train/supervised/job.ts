@@ -7,15 +7,15 @@ import {
   openDataset,
   type SkippedRow,
 } from '../../data/index.js'
-import type { LocalModel, Role } from '../../model/index.js'
+import type { Role, TokenModel } from '../../model/index.js'
 import { Run } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { answerEndOf, planRows } from '../checks/plan.js'
-import { checkedOnly, type JobOptions, type JobResult, withinRun } from '../run/job.js'
-import { loadTrained } from '../run/load-model.js'
+import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
+import { deviceOf, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { trainProgress } from '../run/progress.js'
 import { runInputs } from '../run/run-inputs.js'
@@ -43,7 +43,7 @@ export interface SupervisedTrainer<C extends SupervisedConfig, K extends Supervi
 export interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
   readonly config: C
   readonly run: Run
-  readonly model: LocalModel<R>
+  readonly model: TokenModel<R>
   readonly dataset: Dataset<K>
   readonly tokenizer: Tokenizer
   readonly training: EpochTraining<Examples[K]>
@@ -65,10 +65,11 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
  * of the data. The caller closes the dataset.
  */
 export async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
-  { config, report, signal }: Pick<JobOptions<C>, 'config' | 'report' | 'signal'>,
+  { config, report, signal, live }: Pick<JobOptions<C>, 'config' | 'report' | 'signal' | 'live'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
-  const models = await checkModels(planRows(config, { kind, role, reference }))
+  if (live?.model) ofRole(live.model, role, 'model')
+  const models = await checkModels(planRows(config, { kind, role, reference }), { ...live })
   requireMachine(models)
   const { tokenizer } = models
   const { maxLength = models.models[0]!.config.decoder.context } = config
@@ -129,25 +130,32 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
 }
 
 async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
-  { origins, resume, allowChange, report, signal }: JobOptions<C>,
+  job: JobOptions<C>,
   { command, reference }: SupervisedTrainer<C, K, R>,
-  { config, dataset }: PreparedTraining<C, K>,
+  { config, dataset, tokenizer }: PreparedTraining<C, K>,
 ): Promise<Run> {
+  const { origins, resume, allowChange, report, signal, live } = job
   const { fingerprints } = dataset
   const plain = JSON.parse(JSON.stringify(config))
   const { model, adapter, chatTemplate } = config
-  const inputs = await runInputs({ models: { model, adapter, reference }, chatTemplate, report, signal })
+  const inputs = await runInputs({
+    models: { model, adapter, reference, tokenizer: live?.tokenizer && tokenizer.dir },
+    chatTemplate,
+    report,
+    signal,
+  })
   const identity = { command, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
     ? Run.resume(config.output, identity, {
+        ...watched(job),
         keepCheckpoints,
         allowChange,
         harmless: harmlessFor(config.optimizer),
         journalOf: state => journalBlock(((state as { step: number } | undefined)?.step ?? 0) + 1),
         onWarning: message => report.line(message),
       })
-    : Run.create(config.output, identity, { keepCheckpoints })
+    : Run.create(config.output, identity, { ...watched(job), keepCheckpoints })
 }
 
 async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
@@ -158,8 +166,10 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
 ): Promise<JobResult> {
   const { report, signal } = job
   const { command, kind, role, bestBy, shown } = trainer
-  const texts = await keepTokenizer(tokenizer, run.directory)
-  const model = await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal })
+  const texts = await keepTokenizer(tokenizer, run.directory, job.live)
+  const given = job.live?.model as TokenModel<R> | undefined
+  const model =
+    given ?? (await loadTrained(config.model, { ...config, texts, role, what: config.model }, { report, signal }))
   const rows = dataset.train(tokenizer)
   const progress = trainProgress(report, { label: command, totalSteps: plannedSteps(rows.size, config), shown })
   try {
@@ -173,7 +183,7 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
       bestBy,
       digest: row => exampleDigest(kind, row),
       progress,
-      memory: () => memoryMetrics(model.device),
+      memory: () => memoryMetrics(deviceOf(model)),
       signal,
     })
     if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
@@ -183,6 +193,6 @@ async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R 
     return { outcome, step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
     progress.leave()
-    model.dispose()
+    if (!given) model.dispose()
   }
 }

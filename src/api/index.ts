@@ -1,0 +1,20 @@
+/** The front door: every task as a function. */
+export type { RewardFunction, Rewards } from './reward-parts.js'
+export { attributed, startTraining, type TrainingStart } from './run-training.js'
+export type { Rows } from './spool-rows.js'
+export {
+  type Data,
+  type DpoOptions,
+  dpo,
+  grpo,
+  type Model,
+  ppo,
+  type RewardModelOptions,
+  type RlOptions,
+  type RunOptions,
+  rewardModel,
+  rl,
+  type SftOptions,
+  sft,
+} from './train.js'
+export { type RunEvent, type TrainedModels, type TrainingResult, TrainingRun } from './training-run.js'

@@ -1,0 +1,169 @@
+/**
+ * What a program gives in place of files. Rows, models and the text of rewards are written into the run directory before anything
+ * else: the run is then checked, recorded, resumed and replayed as one from files.
+ */
+import { existsSync } from 'node:fs'
+import { cp, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { dataSchema } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import { fileSha256, makeDirectory } from '../files/index.js'
+import { type ExportOptions, LocalModel, modelFiles, type TokenModel, tokenizerFiles } from '../model/index.js'
+import type { Generator } from '../rollout/index.js'
+import { Tokenizer } from '../text/index.js'
+import type { LiveParts, RawConfig } from '../train/index.js'
+import { rewardParts } from './reward-parts.js'
+import { type Rows, spoolRows } from './spool-rows.js'
+
+export interface GivenParts {
+  /** The options, with a path wherever something is written. */
+  readonly values: RawConfig
+  readonly live: LiveParts
+  /** Writes it all. */
+  place(how: Placing): Promise<void>
+}
+
+export interface Placing {
+  /** `compare`: a run is resumed, and has to go on with what it was started with. */
+  readonly existing: 'replace' | 'compare'
+  readonly allowChange: readonly string[]
+  readonly signal: AbortSignal | undefined
+}
+
+/** Something that is written: a file or a directory of the run. */
+interface Part {
+  readonly option: string
+  readonly path: string
+  /** What `allowChange` calls it. */
+  readonly allow: string
+  write(path: string, signal: AbortSignal | undefined): Promise<void>
+}
+
+/** Takes the options of a verb apart. Nothing is written yet: what is wrong with the others is found first. */
+export function givenParts(options: Readonly<Record<string, unknown>>, directory: string): GivenParts {
+  const values = structured(options)
+  const parts: Part[] = []
+  const { tokenizer } = values
+  delete values.tokenizer
+  if (tokenizer !== undefined && !(tokenizer instanceof Tokenizer))
+    throw new InputError('tokenizer: expected a Tokenizer, such as `await Tokenizer.load(DIR)` gives')
+
+  const add = (section: Values, key: string, part: Omit<Part, 'path'> & { name: string }): void => {
+    const path = join(directory, part.name)
+    parts.push({ ...part, path })
+    section[key] = path
+  }
+  for (const { section, key, option } of placesOf(values, ['data', 'validationData', 'ptx.data'])) {
+    const rows = section[key]
+    if (!isRows(rows)) continue
+    const write: Part['write'] = (path, signal) => spoolRows(rows, path, { option, signal })
+    add(section, key, { option, allow: 'dataset', name: `data/${option}.jsonl`, write })
+  }
+
+  const models: Record<string, TokenModel> = {}
+  for (const { section, key, option } of placesOf(values, ['model', 'reference', 'critic.model'])) {
+    const model = section[key]
+    if (!isModel(model)) continue
+    models[option] = model
+    const adapted = option === 'model' && model.capabilities.exports.includes('adapter')
+    const write = (what: ExportOptions['what']) => async (path: string) => {
+      await model.export(path, { what })
+      if (tokenizer && what !== 'adapter') await copyTokenizer(tokenizer, path)
+    }
+    if (option === 'model') refuseLoadOptions(values)
+    add(section, key, { option, allow: option, name: `models/${option}`, write: write(adapted ? 'base' : 'model') })
+    if (adapted) add(values, 'adapter', { option, allow: option, name: 'models/adapter', write: write('adapter') })
+    if (model instanceof LocalModel) values.device ??= model.device
+  }
+
+  const rewards = typeof values.rewards === 'string' ? undefined : rewardParts(values.rewards)
+  if (rewards) {
+    const write = (path: string): Promise<void> => writeFile(path, rewards.text)
+    add(values, 'rewards', { option: 'rewards', allow: 'rewards', name: 'data/rewards.txt', write })
+  }
+  const generator = isGenerator(values.generator) ? values.generator : undefined
+  if (generator) delete values.generator
+
+  const { model, reference, 'critic.model': critic } = models
+  const live = { model, reference, critic, tokenizer, generator, rewards: rewards?.options } as LiveParts
+  const place = async (how: Placing): Promise<void> => {
+    for (const part of parts) await placePart(part, how, directory)
+  }
+  return { values, live, place }
+}
+
+type Values = Record<string, unknown>
+
+/** A copy whose sections `critic` and `ptx` can be changed too. */
+function structured(options: Readonly<Record<string, unknown>>): Values {
+  const values: Values = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  for (const name of ['critic', 'ptx'])
+    if (typeof values[name] === 'object' && values[name] !== null) values[name] = { ...values[name] }
+  return values
+}
+
+/** Where the options are, of those that are given. */
+function placesOf(values: Values, options: readonly string[]): { section: Values; key: string; option: string }[] {
+  return options.flatMap(option => {
+    const [first, second] = option.split('.') as [string, string?]
+    const section = second === undefined ? values : (values[first] as Values | undefined)
+    const key = second ?? first
+    return section?.[key] === undefined ? [] : [{ section, key, option }]
+  })
+}
+
+function isRows(value: unknown): value is Rows {
+  if (typeof value !== 'object' || value === null) return false
+  if (!(Symbol.iterator in value) && !(Symbol.asyncIterator in value)) return false
+  // A list of paths and sources is what a config file has.
+  return !dataSchema.safeParse(value).success
+}
+
+const isModel = (value: unknown): value is TokenModel =>
+  typeof value === 'object' && value !== null && 'forwardBackward' in value && 'export' in value
+
+const isGenerator = (value: unknown): value is Generator =>
+  typeof value === 'object' && value !== null && 'generate' in value && typeof value.generate === 'function'
+
+/** What is decided when a model is loaded. */
+function refuseLoadOptions(values: Values): void {
+  for (const option of ['lora', 'adapter', 'freezeBackbone'])
+    if (values[option] !== undefined)
+      throw new InputError(
+        `${option}: is for a model that the run loads; load the model with it, or give its directory`,
+      )
+}
+
+async function copyTokenizer(tokenizer: Tokenizer, to: string): Promise<void> {
+  for (const name of tokenizerFiles) {
+    const from = join(tokenizer.dir, name)
+    if (existsSync(from)) await cp(from, join(to, name), { recursive: true })
+  }
+}
+
+/** A run that goes on keeps what it was started with, and what is given now has to be the same. */
+async function placePart({ option, path, allow, write }: Part, how: Placing, run: string): Promise<void> {
+  const next = join(dirname(path), `.${option}.next`)
+  await makeDirectory(dirname(path))
+  try {
+    await write(next, how.signal)
+    const isThere = how.existing === 'compare' && existsSync(path)
+    if (isThere && (await sameFiles(path, next))) return
+    if (isThere && !how.allowChange.includes(allow))
+      throw new InputError(`${option}: is not what the run in ${run} was started with`, {
+        remedy: `Give what it was started with (a model that was trained since is another one: load it again), start a new run, or go on with the change: allowChange: ['${allow}'].`,
+      })
+    await rm(path, { recursive: true, force: true })
+    await rename(next, path)
+  } finally {
+    await rm(next, { recursive: true, force: true })
+  }
+}
+
+async function sameFiles(one: string, other: string): Promise<boolean> {
+  const names = await modelFiles(one)
+  if (names.join() !== (await modelFiles(other)).join()) return false
+  for (const name of names.length === 0 ? [''] : names)
+    if ((await fileSha256(join(one, name))) !== (await fileSha256(join(other, name)))) return false
+  return true
+}

@@ -1,0 +1,113 @@
+/** How every training is started, by the functions of the package and by the commands. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { InputError, refuse, WhetstoneError } from '../errors/index.js'
+import { checkNewDirectory } from '../files/index.js'
+import type { Report } from '../progress/index.js'
+import { Run } from '../run/index.js'
+import {
+  idleOptions,
+  type JobOptions,
+  type ResolvedTraining,
+  type Training,
+  type TrainingConfig,
+  withOrigin,
+} from '../train/index.js'
+import { type RunEvent, type TrainedModels, type TrainingResult, TrainingRun } from './training-run.js'
+
+export interface TrainingStart extends Omit<JobOptions<TrainingConfig>, 'onEvent'>, ResolvedTraining<TrainingConfig> {
+  readonly training: Training
+  /** Writes what a program gave into the run directory. Default: nothing. */
+  readonly place?: (existing: 'replace' | 'compare') => Promise<void>
+}
+
+/** Starts a training whose config is resolved. */
+export function startTraining(start: TrainingStart): TrainingRun {
+  return new TrainingRun(emit => runTraining(start, emit))
+}
+
+export function runTraining(start: TrainingStart, told: (event: RunEvent) => void): Promise<TrainingResult> {
+  const { training, notes = [], place, onChecked, ...job } = start
+  const { config, origins, resume } = job
+  let warning: string | undefined
+  const emit = (event: RunEvent): void => {
+    // A warning is a line too, which says nothing new.
+    if (event.kind === 'note' && warning !== undefined && event.message.startsWith(warning)) return
+    if (event.kind === 'warning') warning = event.message
+    told(event)
+  }
+  const report = eventReport(job.report, emit)
+  return attributed(origins, async () => {
+    const holdsRun = await checkOutput(config.output, resume ? 'resume' : 'start', report)
+    await place?.(holdsRun ? 'compare' : 'replace')
+    const result = await training.run({
+      ...job,
+      report,
+      onEvent: emit,
+      onChecked: async checked => {
+        emit({ kind: 'checked', models: checked.models, data: checked.data })
+        for (const note of [...notes, ...idleOptions({ config, origins }, training.idle)]) report.line(note)
+        return (await onChecked?.(checked)) ?? 'train'
+      },
+    })
+    return { ...result, models: modelsOf(result.directory) }
+  })
+}
+
+/** An error about an option says which file, or which part of the command line, gave it. */
+export async function attributed<T>(origins: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof WhetstoneError)) throw error
+    const message = withOrigin(error.message, origins)
+    if (message === error.message) throw error
+    throw new InputError(message, { cause: error, ...(error.remedy === undefined ? {} : { remedy: error.remedy }) })
+  }
+}
+
+/**
+ * Checks the output directory first: it must be usable, and must not have a run if a new one starts. If the process died before
+ * it wrote a run, a resume starts a new one. Gives whether there is a run.
+ */
+async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<boolean> {
+  await checkNewDirectory(output).catch(error => refuse('output', error))
+  const holdsRun = await Run.isIn(output).catch(error => refuse('output', error))
+  if (intent === 'resume' && !holdsRun) report.line(`${output} has no run yet: starting a new run.`)
+  if (intent === 'start' && holdsRun)
+    throw new InputError(`output: ${output} already has a run`, {
+      remedy: 'Resume it with --resume, or choose another directory for the new run: --set output=DIR.',
+    })
+  return holdsRun
+}
+
+/** A report whose lines are events too. */
+function eventReport(report: Report, emit: (event: RunEvent) => void): Report {
+  return {
+    line: text => {
+      report.line(text)
+      emit({ kind: 'note', message: text })
+    },
+    transfer: (label, unit) => {
+      emit({ kind: 'stage', text: label })
+      return report.transfer(label, unit)
+    },
+    live: () => {
+      const line = report.live()
+      return {
+        show: text => line.show(text),
+        doing: text => {
+          line.doing(text)
+          emit({ kind: 'stage', text })
+        },
+        end: () => line.end(),
+      }
+    },
+  }
+}
+
+function modelsOf(directory: string): TrainedModels {
+  const names = { final: 'final_model', best: 'best_model', value: 'value_model', ema: 'ema_model' }
+  const found = Object.entries(names).map(([name, folder]) => [name, join(directory, folder)] as const)
+  return Object.fromEntries(found.filter(([, path]) => existsSync(path)))
+}

@@ -1,0 +1,152 @@
+/** The trainings as functions: the options of their config files, with live things in place of files. */
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { DataSpec } from '../data/index.js'
+import { InputError } from '../errors/index.js'
+import type { Role, TokenModel } from '../model/index.js'
+import { type Report, silentReport } from '../progress/index.js'
+import type { Generator } from '../rollout/index.js'
+import type { Tokenizer } from '../text/index.js'
+import { type Training, type TrainingInputs, type TrainingName, trainings } from '../train/index.js'
+import { givenParts } from './live-parts.js'
+import type { Rewards } from './reward-parts.js'
+import { runTraining } from './run-training.js'
+import type { Rows } from './spool-rows.js'
+import { TrainingRun } from './training-run.js'
+
+/** Files and patterns as in a config, or rows. */
+export type Data<Row extends object = object> = DataSpec | Rows<Row>
+
+/** A model directory, or a model of the program, which the run trains in place and does not dispose. */
+export type Model<R extends Role> = string | TokenModel<R>
+
+/** Beside the options of a config. */
+export interface RunOptions {
+  /** The run directory. Default: a new one among the temporary ones. */
+  readonly output?: string
+  /** In place of the one in the model's directory. */
+  readonly tokenizer?: Tokenizer
+  /** A soft stop: the current optimiser step is finished, a checkpoint saved, and the result says `stopped`. */
+  readonly signal?: AbortSignal
+  /** Go on with the run in `output`. */
+  readonly resume?: boolean
+  /** Options that a resumed run may have otherwise; `dataset` stands for rows. */
+  readonly allowChange?: readonly string[]
+  /** Shows people how it goes. Default: nothing; the events say it all. */
+  readonly report?: Report
+}
+
+/** A config's options, those that take live things replaced. */
+type Options<N extends TrainingName, Live> = Omit<TrainingInputs[N], keyof Live | keyof RunOptions> & Live & RunOptions
+
+interface OnRows<Row extends object> {
+  readonly data: Data<Row>
+  readonly validationData?: Data<Row>
+}
+
+export type SftOptions<Row extends object = object> = Options<
+  'sft',
+  OnRows<Row> & { readonly model: Model<'language'> }
+>
+export type RewardModelOptions<Row extends object = object> = Options<
+  'reward',
+  OnRows<Row> & { readonly model: Model<'reward'> }
+>
+export type DpoOptions<Row extends object = object> = Options<
+  'preference',
+  OnRows<Row> & { readonly model: Model<'language'>; readonly reference?: Model<'language'> }
+>
+
+type Rl = TrainingInputs['rl']
+export type RlOptions<Row extends object = object> = Options<
+  'rl',
+  OnRows<Row> & {
+    readonly model: Model<'language'>
+    readonly reference?: Model<'language'>
+    readonly critic?: Omit<NonNullable<Rl['critic']>, 'model'> & { readonly model?: Model<'value'> }
+    readonly ptx?: Omit<NonNullable<Rl['ptx']>, 'data'> & { readonly data: Data }
+    readonly rewards: Rewards<Row>
+    readonly generator?: Rl['generator'] | Generator
+  }
+>
+
+/**
+ * Supervised fine-tuning: the model learns to answer as the assistant does.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', completion: '4' }]
+ * const { models } = await sft({ model: 'model', data: rows, epochs: 3 })
+ */
+export function sft<Row extends object>(options: SftOptions<Row>): TrainingRun {
+  return train('sft', 'sft', options)
+}
+
+/**
+ * A reward model from pairs of answers.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', chosen: '4', rejected: '5' }]
+ * const { models } = await rewardModel({ model: 'model', data: rows })
+ */
+export function rewardModel<Row extends object>(options: RewardModelOptions<Row>): TrainingRun {
+  return train('reward', 'rewardModel', options)
+}
+
+/**
+ * A model from preferences, without a reward model; `loss` is dpo, cdpo, ipo or kto.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', chosen: '4', rejected: '5' }]
+ * const { models } = await dpo({ model: 'model', data: rows, beta: 0.1 })
+ */
+export function dpo<Row extends object>(options: DpoOptions<Row>): TrainingRun {
+  return train('preference', 'dpo', options)
+}
+
+/**
+ * Reinforcement learning; `algorithm` is a preset.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
+ * const run = rl({ algorithm: 'rloo', model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
+ */
+export function rl<Row extends object>(options: RlOptions<Row>): TrainingRun {
+  return train('rl', 'rl', options)
+}
+
+/**
+ * Group relative policy optimisation: samples of a prompt are compared with each other.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
+ * const run = grpo({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
+ * for await (const event of run) if (event.kind === 'step') console.log(event.step, event.metrics['reward/mean'])
+ */
+export function grpo<Row extends object>(options: Omit<RlOptions<Row>, 'algorithm'>): TrainingRun {
+  return train('rl', 'grpo', { ...options, algorithm: 'grpo' })
+}
+
+/**
+ * Proximal policy optimisation, with a critic.
+ *
+ * @example
+ * const run = ppo({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.ts', critic: { warmupIterations: 5 } })
+ */
+export function ppo<Row extends object>(options: Omit<RlOptions<Row>, 'algorithm'>): TrainingRun {
+  return train('rl', 'ppo', { ...options, algorithm: 'ppo' })
+}
+
+function train(name: TrainingName, verb: string, options: RunOptions & { readonly algorithm?: unknown }): TrainingRun {
+  const { signal, resume = false, allowChange = [], report = silentReport, output, ...given } = options
+  const training: Training = trainings[name]
+  return new TrainingRun(async emit => {
+    if (resume && output === undefined) throw new InputError(`${verb}: resume: needs output, the directory of the run`)
+    const directory = resolve(output ?? (await mkdtemp(join(tmpdir(), `whetstone-${verb}-`))))
+    const { values, live, place } = givenParts(given, directory)
+    const layer = { origin: verb, values: { ...values, output: directory }, directory: process.cwd() }
+    const start = { training, ...training.resolve([layer]), live, resume, allowChange, report }
+    const placed = (existing: 'replace' | 'compare') => place({ existing, allowChange, signal })
+    return runTraining({ ...start, signal: signal ?? new AbortController().signal, place: placed }, emit)
+  })
+}

@@ -1,0 +1,14 @@
+/**
+ * Whetstone: language models trained by rewards and preferences. Every task is a function; the parts have subpaths of their own,
+ * such as `whetstone/model`.
+ *
+ * @example
+ * import { grpo } from 'whetstone'
+ * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
+ * const { models } = await grpo({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
+ */
+export * from './api/index.js'
+export { FastExperienceMaker } from './experience/index.js'
+export { LocalModel } from './model/index.js'
+export { createRlhfPipeline } from './pipeline/index.js'
+export { Tokenizer } from './text/index.js'
