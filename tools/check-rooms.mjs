@@ -24,7 +24,7 @@ export const arrows = {
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'sequence', 'text'],
   reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
-  experience: ['errors', 'model', 'text', 'rollout', 'reward', 'maths'],
+  experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
   run: ['errors', 'files'],
   launch: ['errors', 'http'],
   train: [

@@ -57,7 +57,7 @@ async function measure(enableEngineSleep) {
   })
   const maker = new FastExperienceMaker({
     actor,
-    initialModel: reference,
+    reference,
     tokenizer,
     generator: engine,
     rewardModel: { model: reward, tokenizer },

@@ -55,7 +55,7 @@ async function withMaker({ engine: engineOptions, ...given }, work) {
   const engine = new LocalEngine(actor, { tokenizer, ...engineOptions })
   const maker = new FastExperienceMaker({
     actor,
-    initialModel: reference,
+    reference,
     tokenizer,
     generator: engine,
     sources: [cheap],
@@ -143,8 +143,7 @@ async function stages() {
  * generation and rewards together with and without that delay, beside what the same calls take when they begin afterwards.
  */
 async function overlap() {
-  const prompts = await makePrompts(tokenizer, 32, promptLength)
-  const ids = prompts.map((_, i) => `${i}`)
+  const prompts = (await makePrompts(tokenizer, 32, promptLength)).map((prompt, i) => ({ prompt, promptId: `${i}` }))
   const server = await startRewardServer({ delayMs })
   const remote = httpReward({ name: 'remote', url: server.url, batchSize: 8, concurrency: 4 })
   const engine = { maxSequences: 32, eosIds: endsAfter(64) }
@@ -153,7 +152,7 @@ async function overlap() {
       const sample = async (/** @type {number} */ delay) => {
         server.options.delayMs = delay
         const start = performance.now()
-        const collected = await maker.generateSamples(prompts, { ids })
+        const collected = await maker.generateSamples(prompts)
         return { collected, seconds: (performance.now() - start) / 1e3 }
       }
       await sample(0)

@@ -92,7 +92,7 @@ async function measure(size) {
   const engine = new LocalEngine(actor, { tokenizer, maxLength: promptLength + tokens + 64, ...(eosIds && { eosIds }) })
   const maker = new FastExperienceMaker({
     actor,
-    initialModel: reference,
+    reference,
     tokenizer,
     generator: engine,
     sources: [reward],

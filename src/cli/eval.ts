@@ -26,7 +26,7 @@ const flags = z.object({
   model: modelFlags.shape.model,
   adapter: modelFlags.shape.adapter,
   data: file('prompts, or conversations with answers: JSONL, JSON, CSV, Parquet'),
-  columns: text('NAMES', 'column names in the file, such as prompt=question,reference=answer').optional(),
+  columns: text('NAMES', 'column names in the file, such as prompt=question,target=answer').optional(),
   reference: directory('a second model that answers the same prompts, for the win rate').optional(),
   reward: text(
     'PATH',
@@ -52,7 +52,7 @@ const flags = z.object({
   bleuTokenizer: choice(
     ['auto', ...bleuTokenizers],
     'NAME',
-    'tokenizer of sacrebleu: 13a, zh for Chinese, or char for single characters; auto: from the script of the references',
+    'tokenizer of sacrebleu: 13a, zh for Chinese, or char for single characters; auto: from the script of the targets',
   ).default('auto'),
   promptTemplate: text('TEXT', 'template of a prompt; it contains {prompt}').optional(),
   systemPrompt: text('TEXT', 'system message for conversations without one').optional(),
@@ -129,7 +129,7 @@ function columnsOf(text: string): Record<string, string> {
   const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))
   for (const pair of pairs)
     if (pair.length !== 2 || pair.includes(''))
-      throw new UsageError(`--columns: expected names such as prompt=question,reference=answer, got "${text}"`)
+      throw new UsageError(`--columns: expected names such as prompt=question,target=answer, got "${text}"`)
   return Object.fromEntries(pairs as [string, string][])
 }
 

@@ -37,7 +37,7 @@ export const experienceFileShape = {
   prompts: path.describe('a file of prompts: JSONL or JSON'),
   promptColumn: z.string().optional().describe('column of the prompts (default: prompt, messages or input)'),
   labelColumn: z.string().optional().describe('column of the labels (default: label)'),
-  referenceColumn: z.string().optional().describe('column of the targets (default: reference, or ground_truth)'),
+  targetColumn: z.string().optional().describe('column of the targets (default: target, reference or ground_truth)'),
   chatTemplate: dataOptionsShape.chatTemplate,
   rewards: path.describe(
     'a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
@@ -78,7 +78,7 @@ export async function readExperienceFile(file: string, settings: readonly string
   const { config, origins } = resolveConfig(schema, layers, {
     paths,
     words,
-    otherWords: { engineType: 'generator: { type }' },
+    otherWords: { engineType: 'generator: { type }', referenceColumn: 'targetColumn' },
   })
   const wrong = generatorOptionProblems(config.generator)
   if (wrong.length > 0) throw new InputError(wrong.map(problem => withOrigin(problem, origins)).join('\n'))

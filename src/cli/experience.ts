@@ -90,7 +90,7 @@ async function prepare(config: ExperienceFile, signal: AbortSignal) {
   const { context } = models.models[0]!.config.decoder
   const limit = promptLimit(resolved, context)
   await checkGenerator(config.generator)
-  const { promptColumn, labelColumn, referenceColumn } = config
+  const { promptColumn, labelColumn, targetColumn } = config
   const { tokenizer } = models
   const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
     tokenizer,
@@ -104,7 +104,7 @@ async function prepare(config: ExperienceFile, signal: AbortSignal) {
       columns: {
         ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
         ...(labelColumn === undefined ? {} : { label: labelColumn }),
-        ...(referenceColumn === undefined ? {} : { reference: referenceColumn }),
+        ...(targetColumn === undefined ? {} : { target: targetColumn }),
       },
       check: row => engine.rowProblem(row),
     })
@@ -217,9 +217,7 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
     const actor = await load('language', config.model, 'the actor', config.adapter)
     const { reference, critic: criticPath, klController } = config
     const other = reference !== undefined && reference !== 'adapter-off'
-    const initialModel = other
-      ? await load('language', reference, 'the reference')
-      : reference && ('adapter-off' as const)
+    const referred = other ? await load('language', reference, 'the reference') : reference && ('adapter-off' as const)
     const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic')
     const opened = await openGenerator({
       config: config.generator,
@@ -239,7 +237,7 @@ async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: 
         actor,
         tokenizer,
         generator,
-        ...(initialModel === undefined ? {} : { initialModel }),
+        ...(referred === undefined ? {} : { reference: referred }),
         ...(critic ? { critic } : {}),
         ...(klController ? { klController } : {}),
       },
@@ -265,17 +263,9 @@ async function writeExperiences(
   try {
     const write = async (append: (text: string) => Promise<void>): Promise<void> => {
       for (let start = 0; start < prompts.length; start += rolloutBatchSize) {
-        const batch = prompts.slice(start, start + rolloutBatchSize)
-        const { experiences, info } = await maker.makeExperienceList(
-          batch.map(({ prompt }) => prompt),
-          {
-            ids: batch.map((_, i) => `${start + i}`),
-            labels: batch.map(({ label }) => label),
-            references: batch.map(({ reference }) => reference),
-            rows: batch.map(({ row }) => row),
-            signal,
-          },
-        )
+        const rows = prompts.slice(start, start + rolloutBatchSize)
+        const batch = rows.map((row, i) => ({ ...row, promptId: `${start + i}` }))
+        const { experiences, info } = await maker.makeExperienceList(batch, { signal })
         for (const one of experiences) await append(experienceLine(one))
         infos.push(info)
         progress.at(start + batch.length, prompts.length)
@@ -312,7 +302,7 @@ export function experienceLine(one: Experience): string {
     prompt_ids: list(one.promptIds),
     response_ids: list(one.responseIds),
     label: one.label,
-    reference: one.reference,
+    target: one.target,
     row: one.row,
     finish_reason: one.finishReason,
     policy_version: one.policyVersion,

@@ -15,7 +15,7 @@ const flags = z.object({
   input: file('samples, as JSONL or a JSON list'),
   prompt: column('column of the prompt, if it has another name'),
   label: column('column of the label, if it has another name'),
-  reference: column('column of the reference, if it has another name'),
+  target: column('column of the target, if it has another name'),
   output: file(
     'output file: reward, components and metrics of each sample, or its failure, one line of JSON each',
   ).optional(),
@@ -29,9 +29,9 @@ export const help = `Usage: whetstone reward test --reward FILE --input FILE.jso
 
 Runs a reward on saved samples and shows the distribution of the rewards, the worst rows and the failures. A line of the input is
 
-  {"prompt":"...","response":"...","label":"...","reference":"...", further columns}
+  {"prompt":"...","response":"...","label":"...","target":"...", further columns}
 
-prompt may be a list of messages. label, reference and other columns are only needed if the reward uses them.
+prompt may be a list of messages. label, target and other columns are only needed if the reward uses them.
 prompt_ids, response_ids, response_raw, finish_reason, prompt_id and sample are known too.
 
 ${flagHelp(flags)}
@@ -63,13 +63,13 @@ interface Surroundings {
 
 /** Returns the number of samples without a reward. */
 async function test(
-  { reward, input, worst, prompt, label, reference, device }: Settings,
+  { reward, input, worst, prompt, label, target, device }: Settings,
   { output, report, signal }: Surroundings,
 ): Promise<number> {
   const columns = {
     ...(prompt === undefined ? {} : { prompt }),
     ...(label === undefined ? {} : { label }),
-    ...(reference === undefined ? {} : { reference }),
+    ...(target === undefined ? {} : { target }),
   }
   const samples = await readSamples(input, { signal, columns })
   const engine = await loadRewards(reward, { device, signal })

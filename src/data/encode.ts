@@ -13,7 +13,7 @@ import type { LabelledRow } from './formats/labelled.js'
 import type { PreferenceRow } from './formats/preferences.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
 import type { DataOptions } from './options.js'
-import type { PromptRow } from './prompts.js'
+import type { FilePrompt } from './prompts.js'
 import type { StoredRow } from './row-store.js'
 import {
   type ConversationExample,
@@ -30,7 +30,7 @@ export interface Rows {
   conversations: ConversationRow
   preferences: PreferenceRow
   labelled: LabelledRow
-  prompts: PromptRow
+  prompts: FilePrompt
 }
 
 export interface EncodeOptions
@@ -153,7 +153,7 @@ function usable<E extends Examples[Exclude<ExampleKind, 'prompts'>]>(example: E,
 
 /** A prompt stays text or messages: the generator encodes and cuts it. */
 async function encodePromptRow(
-  { row, promptId, where }: StoredRow<PromptRow>,
+  { row, promptId, where }: StoredRow<FilePrompt>,
   options: EncodeOptions,
 ): Promise<Encoded<PromptExample>> {
   const { tokenizer, maxLength, overlong = 'drop' } = options

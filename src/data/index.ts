@@ -22,7 +22,16 @@ export {
   dataOptionsShape,
   dataSchema,
 } from './options.js'
-export { type PromptColumns, type PromptFile, type PromptFileOptions, type PromptRow, readPrompts } from './prompts.js'
+export {
+  type FilePrompt,
+  type Media,
+  type Prompt,
+  type PromptColumns,
+  type PromptFile,
+  type PromptFileOptions,
+  type PromptRow,
+  readPrompts,
+} from './prompts.js'
 export type { DataRow, ReadOptions } from './read-rows.js'
 export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js'
 export type { Column, RowSchema } from './row-schema.js'

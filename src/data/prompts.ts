@@ -1,8 +1,9 @@
 /** Prompt files: prompts, targets, labels and all other columns, for the rewards. */
 import type { z } from 'zod'
 import type { ChatMessage } from '../text/index.js'
-import { RowFields, RowProblem } from './formats/fields.js'
+import { checkColumns, RowFields, RowProblem } from './formats/fields.js'
 import { readMessages } from './formats/messages.js'
+import type { Prompt as TextPrompt } from './formats/prompt.js'
 import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
 import { type Column, ColumnInference, checkRow, type RowSchema, toZod } from './row-schema.js'
 
@@ -12,22 +13,45 @@ export interface PromptColumns {
   readonly prompt?: string
   /** Default: `label` or `extra_info.label`. */
   readonly label?: string
-  /** Default: `reference`, `reward_model.ground_truth`, `ground_truth` or `extra_info.reference`. */
-  readonly reference?: string
+  /** Default: `target`, `reference`, `reward_model.ground_truth`, `ground_truth` or `extra_info.reference`. */
+  readonly target?: string
 }
 
+/** An image or a video as the dataset holds it. Rewards see it; nothing here opens it. */
+export interface Media {
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+}
+
+/** A text (a user's turn where there is a chat template), a conversation for the assistant to answer, or token ids. */
+export type Prompt = TextPrompt | Int32Array
+
+/** A prompt and what belongs to it. */
 export interface PromptRow<Row = DataRow> {
-  readonly prompt: string | readonly ChatMessage[]
-  readonly label?: string
-  readonly reference?: string | readonly string[]
+  readonly prompt: Prompt
+  /** Names the prompt: in random numbers, groups, the journal and errors. Where it is left out, the maker gives one. */
+  readonly promptId?: string | undefined
+  /** Which recipe its answers are graded by. */
+  readonly label?: string | undefined
+  /** The right answer, or several of which any will do. */
+  readonly target?: string | readonly string[] | undefined
   /** All columns, as the schema reads them. */
-  readonly row: Row
+  readonly row?: Row
+  readonly images?: readonly Media[] | undefined
+  readonly videos?: readonly Media[] | undefined
   /** File and line. */
+  readonly where?: string
+}
+
+/** As a file has it. */
+export interface FilePrompt<Row = DataRow> extends PromptRow<Row> {
+  readonly prompt: TextPrompt
+  readonly row: Row
   readonly where: string
 }
 
 export interface PromptFile<Row = DataRow> {
-  readonly prompts: readonly PromptRow<Row>[]
+  readonly prompts: readonly FilePrompt<Row>[]
   /** The columns as they were found. */
   readonly columns: readonly Column[]
   /** The same for a person to read. */
@@ -39,7 +63,7 @@ export interface PromptFileOptions<Row> extends ReadOptions {
   readonly schema?: RowSchema<Row>
   readonly columns?: PromptColumns
   /** A further check of a row, such as whether its samples can get a reward. */
-  readonly check?: (prompt: PromptRow<Row>) => string | undefined
+  readonly check?: (prompt: FilePrompt<Row>) => string | undefined
 }
 
 /**
@@ -47,16 +71,18 @@ export interface PromptFileOptions<Row> extends ReadOptions {
  *
  * @example
  * const schema = z.object({ question: z.string(), answer: z.string() })
- * const { prompts } = await readPrompts('gsm8k.jsonl', { schema, columns: { prompt: 'question', reference: 'answer' } })
+ * const { prompts } = await readPrompts('gsm8k.jsonl', { schema, columns: { prompt: 'question', target: 'answer' } })
  */
 export async function readPrompts<Row = DataRow>(
   file: string,
   options: PromptFileOptions<Row> = {},
 ): Promise<PromptFile<Row>> {
+  const { columns = {} } = options
+  checkColumns(definedOf(columns))
   const schema = options.schema ? toZod(options.schema) : undefined
   const bad = new BadRows(file, options.listed)
   const inference = new ColumnInference()
-  const prompts: PromptRow<Row>[] = []
+  const prompts: FilePrompt<Row>[] = []
   const ids = new Map<unknown, string>()
   for await (const located of readRows(file, bad, options)) {
     inference.add(located.row)
@@ -67,7 +93,7 @@ export async function readPrompts<Row = DataRow>(
         bad.add(where, `id: ${JSON.stringify(row.id)} is already the id of ${first}; ids must be unique`)
       ids.set(row.id, where)
     }
-    const prompt = toPrompt(located, schema, options.columns ?? {})
+    const prompt = toPrompt(located, schema, columns)
     const problem = typeof prompt === 'string' ? prompt : options.check?.(prompt)
     if (problem !== undefined) bad.add(where, problem)
     else if (typeof prompt !== 'string') prompts.push(prompt)
@@ -83,7 +109,7 @@ export function toPrompt<Row>(
   { row, where, values = 'typed' }: LocatedRow,
   schema: z.ZodType<Row> | undefined,
   columns: PromptColumns,
-): PromptRow<Row> | string {
+): FilePrompt<Row> | string {
   const checked = schema ? checkRow(schema, row) : { row: row as Row }
   if ('message' in checked) return checked.message
   const fields = new RowFields(row, { columns: definedOf(columns), values })
@@ -91,14 +117,14 @@ export function toPrompt<Row>(
   if ('message' in prompt) return prompt.message
   const label = labelOf(fields, columns)
   if ('message' in label) return label.message
-  const reference = referenceOf(fields, columns)
-  if ('message' in reference) return reference.message
+  const target = targetOf(fields, columns)
+  if ('message' in target) return target.message
   return {
     prompt: prompt.value,
     row: checked.row,
     where,
     ...(label.value === undefined ? {} : { label: label.value }),
-    ...(reference.value === undefined ? {} : { reference: reference.value }),
+    ...(target.value === undefined ? {} : { target: target.value }),
   }
 }
 
@@ -130,11 +156,8 @@ function labelOf(fields: RowFields, { label: given }: PromptColumns): Read<strin
   return typeof value === 'string' ? { value } : { message: `${column}: expected the name of a recipe as text` }
 }
 
-function referenceOf(
-  fields: RowFields,
-  { reference: given }: PromptColumns,
-): Read<string | readonly string[] | undefined> {
-  const { column, value } = fields.find('reference')
+function targetOf(fields: RowFields, { target: given }: PromptColumns): Read<string | readonly string[] | undefined> {
+  const { column, value } = fields.find('target')
   if (value === undefined)
     return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs a target` }
   const text = (one: unknown) => typeof one === 'string' || typeof one === 'number'

@@ -5,6 +5,7 @@ import type { Rows } from './encode.js'
 import { isAssistant, messageText } from './formats/messages.js'
 import { type Answer, type Prompt, withSystem } from './formats/prompt.js'
 import type { DataOptions } from './options.js'
+import type { PromptRow } from './prompts.js'
 import type { ExampleKind, Examples } from './types.js'
 
 export interface RenderedPart {
@@ -56,13 +57,10 @@ const rowSections: { [K in ExampleKind]: (row: Rows[K], options: RenderOptions) 
   prompts: (row, options) => promptSections(row, promptParts(row.prompt, options)),
 }
 
-function promptSections(
-  row: { label?: string; reference?: string | readonly string[] },
-  parts: readonly RenderedPart[],
-) {
+function promptSections(row: Pick<PromptRow, 'label' | 'target'>, parts: readonly RenderedPart[]) {
   const more = [
     { title: 'label', text: row.label },
-    { title: 'reference', text: typeof row.reference === 'string' ? row.reference : row.reference?.join(' | ') },
+    { title: 'target', text: typeof row.target === 'string' ? row.target : row.target?.join(' | ') },
   ]
   const told = more.flatMap(({ title, text }) =>
     text === undefined ? [] : [{ title, parts: [{ text, trained: false }] }],

@@ -1,10 +1,10 @@
 /** Saved samples: prompts that have been answered. */
 import { z } from 'zod'
-import { type PromptColumns, type PromptRow, toPrompt } from './prompts.js'
+import { type FilePrompt, type PromptColumns, toPrompt } from './prompts.js'
 import { BadRows, type DataRow, type ReadOptions, readRows } from './read-rows.js'
 import { checkRow } from './row-schema.js'
 
-export interface SavedSample extends PromptRow {
+export interface SavedSample extends FilePrompt {
   readonly response: string
   /** With special tokens; absent where the file does not say. */
   readonly responseRaw?: string
@@ -57,7 +57,7 @@ export async function readSamples(
 function sampleOf(
   row: z.output<typeof sampleSchema>,
   index: number,
-): Omit<SavedSample, keyof PromptRow> & { row?: DataRow } {
+): Omit<SavedSample, keyof FilePrompt> & { promptId: string } & { row?: DataRow } {
   const { response, response_raw: raw, prompt_ids: promptIds, response_ids: responseIds } = row
   return {
     response,

@@ -1,7 +1,7 @@
 /** What trainers get of a dataset: examples as sequences, in an order that a seed decides, from any place of it. */
 import type { Sequence } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
-import type { PromptRow } from './prompts.js'
+import type { FilePrompt } from './prompts.js'
 
 /** What a row of data is for. */
 export type ExampleKind = 'conversations' | 'preferences' | 'labelled' | 'prompts'
@@ -35,7 +35,7 @@ export interface LabelledExample extends Located {
 }
 
 /** A text prompt is one user turn where the tokenizer has a chat template. */
-export type PromptExample = PromptRow & { readonly promptId: string }
+export type PromptExample = FilePrompt & { readonly promptId: string }
 
 export interface Examples {
   conversations: ConversationExample

@@ -7,7 +7,7 @@ import { answerTo } from './task.js'
 /** For each held-out prompt. */
 export interface PromptAnswers {
   readonly prompt: string
-  readonly reference: string
+  readonly target: string
   /** At temperature 1, as a policy samples while it is trained. */
   readonly sampled: readonly Answer[]
   /** The likeliest token at every place. */
@@ -53,7 +53,7 @@ export async function answersOf(
         .map(({ answer }) => answer)
     return prompts.map(prompt => ({
       prompt,
-      reference: answerTo(prompt),
+      target: answerTo(prompt),
       sampled: answersTo(prompt),
       greedy: answersTo(`${prompt} greedy`)[0]!.text,
     }))
@@ -64,12 +64,12 @@ export async function answersOf(
 
 /** For each prompt, the share of its samples that are right. */
 export function accuracies(answers: readonly PromptAnswers[]): number[] {
-  return answers.map(({ sampled, reference }) => mean(sampled.map(({ text }) => (text === reference ? 1 : 0))))
+  return answers.map(({ sampled, target }) => mean(sampled.map(({ text }) => (text === target ? 1 : 0))))
 }
 
 /** The share of prompts whose likeliest answer is right. */
 export function greedyAccuracy(answers: readonly PromptAnswers[]): number {
-  return mean(answers.map(({ greedy, reference }) => (greedy === reference ? 1 : 0)))
+  return mean(answers.map(({ greedy, target }) => (greedy === target ? 1 : 0)))
 }
 
 /** For each prompt, a reward model's mean score of its samples. */

@@ -62,7 +62,7 @@ export interface DemoResult {
   /** Three held-out prompts with the first samples of each model. */
   readonly examples: readonly Readonly<{
     prompt: string
-    reference: string
+    target: string
     answers: Partial<Record<Speaker, string>>
   }>[]
 }
@@ -154,9 +154,9 @@ async function curveOf(
 
 /** The first three: held-out prompts come in the order of their hashes, which is none. */
 function examplesOf(said: Partial<Record<Speaker, PromptAnswers[]>>): DemoResult['examples'] {
-  return said.base!.slice(0, 3).map(({ prompt, reference }, at) => ({
+  return said.base!.slice(0, 3).map(({ prompt, target }, at) => ({
     prompt,
-    reference,
+    target,
     answers: Object.fromEntries(Object.entries(said).map(([speaker, own]) => [speaker, firstSamples(own[at]!)])),
   }))
 }

@@ -88,10 +88,10 @@ const accuracyOf = (results: readonly DemoResult[], speaker: Speaker): number[] 
 
 export function examplesTable({ examples, measurements }: DemoResult): string {
   const shown = speakers.filter(speaker => measurements[speaker])
-  const rows = examples.map(({ prompt, reference, answers }) => [
+  const rows = examples.map(({ prompt, target, answers }) => [
     prompt,
     ...shown.map(speaker => printable(answers[speaker]!)),
-    reference,
+    target,
   ])
   return columns([['prompt', ...shown.map(speaker => names[speaker]), 'right'], ...rows])
 }

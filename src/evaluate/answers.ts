@@ -35,12 +35,12 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
     }
     const { promptIds, responseIds, finishReason, sample } = outcome
     const place = Number(outcome.requestId)
-    const { prompt, label, reference, row, promptId } = prompts[place]!
+    const { prompt, label, target, row, promptId } = prompts[place]!
     const input = await decodeRewardInput(tokenizer, {
       ...{ promptIds, responseIds, finishReason, sample, row, promptId },
       ...(typeof prompt === 'string' ? {} : { messages: prompt }),
       ...(label === undefined ? {} : { label }),
-      ...(reference === undefined ? {} : { reference }),
+      ...(target === undefined ? {} : { target }),
     })
     inputs[place]!.push(input)
   }

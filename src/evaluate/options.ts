@@ -41,7 +41,7 @@ const evaluationShape = {
   bleuTokenizer: z
     .enum(['auto', ...bleuTokenizers])
     .default('auto')
-    .describe('tokenizer of sacrebleu; auto: from the script of the references, 13a if words are separated by spaces'),
+    .describe('tokenizer of sacrebleu; auto: from the script of the targets, 13a if words are separated by spaces'),
   promptTemplate: dataOptionsShape.promptTemplate,
   systemPrompt: dataOptionsShape.systemPrompt,
   chatTemplate: dataOptionsShape.chatTemplate,

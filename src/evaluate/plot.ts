@@ -1,4 +1,4 @@
-/** An evaluation as a picture: shares with their intervals, how rewards lie, texts against references. */
+/** An evaluation as a picture: shares with their intervals, how rewards lie, texts against targets. */
 import { basename, resolve } from 'node:path'
 import { type BarPanel, barChart, type Drawing } from '../plot/index.js'
 import type { EvaluationResult } from './evaluate-model.js'
@@ -42,7 +42,7 @@ export function plotEvaluation({ evaluation, answers }: EvaluationResult): Drawi
       title: 'rewards: share of the answers',
       groups: distribution([answers.model, answers.reference].slice(0, models.length)),
     },
-    { title: 'texts against references, of 100', groups: texts },
+    { title: 'texts against targets, of 100', groups: texts },
   ]
   return barChart({ names: namesOf(models), panels: panels.filter(({ groups }) => groups.length > 0) })
 }

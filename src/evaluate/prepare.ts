@@ -214,9 +214,9 @@ function missing(
   const noReward = noPrompts ?? (rewards ? undefined : 'no reward is given')
   const noTexts =
     noPrompts ??
-    (prompts.some(({ references }) => references.length > 0)
+    (prompts.some(({ targets }) => targets.length > 0)
       ? undefined
-      : 'no row has a target: a column reference or completion, or messages that end with the assistant')
+      : 'no row has a target: a column target or completion, or messages that end with the assistant')
   const why: Record<EvaluationMetric, string | undefined> = {
     perplexity: problems.conversations,
     reward: noReward,

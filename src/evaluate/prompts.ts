@@ -4,8 +4,8 @@ import { InputError } from '../errors/index.js'
 import type { ChatMessage } from '../text/index.js'
 
 export interface EvaluationPrompt extends PromptExample {
-  /** The row's reference, or what its assistant says; none where it has neither. */
-  readonly references: readonly string[]
+  /** The row's target, or what its assistant says; none where it has neither. */
+  readonly targets: readonly string[]
 }
 
 /** The first prompts of a set. */
@@ -23,12 +23,12 @@ export async function readPrompts(
 
 /** A conversation that ends with the assistant: everything before is the prompt, the last message the target. */
 function toPrompt(example: PromptExample): EvaluationPrompt {
-  const { prompt, reference, row, where } = example
+  const { prompt, target, row, where } = example
   const { asked, said } = typeof prompt === 'string' ? { asked: prompt, said: undefined } : beforeAnswer(prompt)
   if (asked.length === 0) throw new InputError(`${where}: expected a prompt before the message of the assistant`)
   const column = answerColumns.map(name => row[name]).find(value => typeof value === 'string')
-  const references = [reference ?? said ?? column ?? []].flat() as readonly string[]
-  return { ...example, prompt: asked, references }
+  const targets = [target ?? said ?? column ?? []].flat() as readonly string[]
+  return { ...example, prompt: asked, targets }
 }
 
 function beforeAnswer(messages: readonly ChatMessage[]) {

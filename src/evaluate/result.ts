@@ -32,7 +32,7 @@ export interface ModelEvaluation {
   /** Failures are counted in it, and are no rewards. */
   readonly rewards?: RewardSummary
   readonly accuracy?: Accuracy
-  /** Over all answers to prompts with a reference. */
+  /** Over all answers to prompts with a target. */
   readonly bleu?: Bleu & { readonly texts: number }
   readonly rougeL?: Rouge & { readonly texts: number }
 }
@@ -80,7 +80,7 @@ export interface AnswerRecord {
   readonly sample: number
   readonly prompt: string
   readonly response: string
-  readonly references: readonly string[]
+  readonly targets: readonly string[]
   readonly tokens: number
   readonly finishReason: string
   /** Undefined where there is no reward, or it failed. */

@@ -18,7 +18,7 @@ export interface EvaluationRewards {
   /** Whether the scores come from a reward model, where no score means "correct". */
   readonly judge: 'rules' | 'model'
   /** Why samples of a row cannot get a reward, or undefined. */
-  rowProblem(row: Pick<RewardInput, 'label' | 'reference'>): string | undefined
+  rowProblem(row: Pick<RewardInput, 'label' | 'target'>): string | undefined
   open(context: { report: Report; signal: AbortSignal }): Promise<RewardComputationEngine>
   close(): Promise<void>
 }

@@ -31,8 +31,8 @@ export function summarizeAnswers(
   { measured, samples, correctAt, bleuTokenizer: tokenizer }: SummaryOptions,
 ): Pick<ModelEvaluation, 'rewards' | 'accuracy' | 'bleu' | 'rougeL'> {
   const outcomes = answered.flatMap(({ answers }) => answers.flatMap(({ outcome }) => outcome ?? []))
-  const compared = answered.flatMap(({ prompt: { references }, answers }) =>
-    references.length === 0 ? [] : answers.map(({ input }) => ({ hypothesis: input.response, references })),
+  const compared = answered.flatMap(({ prompt: { targets }, answers }) =>
+    targets.length === 0 ? [] : answers.map(({ input }) => ({ hypothesis: input.response, references: targets })),
   )
   const texts = compared.length
   return {
@@ -86,13 +86,13 @@ export function countAnswers(
 }
 
 export function answerRecords(answered: readonly AnsweredPrompt[]): AnswerRecord[] {
-  return answered.flatMap(({ prompt: { promptId, references }, answers }) =>
+  return answered.flatMap(({ prompt: { promptId, targets }, answers }) =>
     answers.map(({ input, outcome }) => ({
       promptId,
       sample: input.sample,
       prompt: input.prompt,
       response: input.response,
-      references,
+      targets,
       tokens: input.responseIds.length,
       finishReason: input.finishReason,
       ...(outcome?.kind === 'scored' ? { reward: outcome.reward } : {}),

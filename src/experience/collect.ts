@@ -369,13 +369,13 @@ export class Collector {
   ): Promise<void> {
     const { tokenizer } = this.options
     const { prompt } = one
-    const { messages, label, reference, row, promptId } = prompt
+    const { messages, label, target, row, promptId } = prompt
     const decoding = decodeRewardInput(tokenizer, {
       promptIds: sample.promptIds,
       responseIds: sample.responseIds,
       ...(messages ? { messages } : {}),
       ...(label === undefined ? {} : { label }),
-      ...(reference === undefined ? {} : { reference }),
+      ...(target === undefined ? {} : { target }),
       row,
       finishReason: sample.finishReason,
       promptId,

@@ -128,7 +128,15 @@ const known = Object.keys(schema.shape)
 const otherWords: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
-      ...['initialModel', 'rewardModel', 'remoteRmUrl', 'customRewardFunc', 'rewardFn', 'rewardFnLabelMap'],
+      ...[
+        'reference',
+        'initialModel',
+        'rewardModel',
+        'remoteRmUrl',
+        'customRewardFunc',
+        'rewardFn',
+        'rewardFnLabelMap',
+      ],
       ...['rewardRecipe', 'klController'],
     ].map(name => [name, name]),
   ),

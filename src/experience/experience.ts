@@ -1,8 +1,8 @@
 /** What experience generation makes: one record per sample, ragged, and what is worth logging of a batch. */
 
+import type { DataRow } from '../data/index.js'
 import type { AdvantageInfo, Distribution } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
-import type { RewardRow } from '../reward/index.js'
 import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSpan } from '../rollout/index.js'
 
 /** Without special tokens, and (raw) with them. */
@@ -14,7 +14,7 @@ export interface SampleTexts {
 }
 
 /** Arrays have one number per response token; the token that ended the response is one of them. */
-export interface Experience<Row = RewardRow> {
+export interface Experience<Row = DataRow> {
   /** Names the prompt in the stream of random numbers; samples of one prompt share it. */
   readonly promptId: string
   /** The sample's index among those of its prompt. */
@@ -27,7 +27,7 @@ export interface Experience<Row = RewardRow> {
   readonly promptIds: Int32Array
   readonly responseIds: Int32Array
   readonly label: string | undefined
-  readonly reference: string | readonly string[] | undefined
+  readonly target: string | readonly string[] | undefined
   readonly row: Row
   readonly finishReason: 'stop' | 'length'
   readonly policyVersion: PolicyVersion
@@ -116,7 +116,7 @@ export interface ExperienceInfo extends AdvantageInfo {
   readonly rewardOverlap: number
 }
 
-export interface ExperienceBatch<Row = RewardRow> {
+export interface ExperienceBatch<Row = DataRow> {
   readonly experiences: readonly Experience<Row>[]
   readonly info: ExperienceInfo
   readonly dropped: readonly Dropped[]

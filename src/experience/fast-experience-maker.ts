@@ -3,6 +3,7 @@
  * critic; advantages.
  */
 
+import type { DataRow, Prompt, PromptRow } from '../data/index.js'
 import {
   type DerivedRollout,
   deriveAdvantages,
@@ -22,7 +23,6 @@ import {
   type ResolvedRewardModels,
   RewardComputationEngine,
   type RewardEngineOptions,
-  type RewardRow,
   rewardModelsOf,
   rewardOptionNames,
 } from '../reward/index.js'
@@ -43,15 +43,7 @@ import type { Experience, ExperienceBatch, StageSeconds } from './experience.js'
 import { type InferenceOptions, type Scorer, scoreResponses } from './inference.js'
 import { checkedParts } from './maker-parts.js'
 import { ModelTurns, noTurns, type Resident, type Turns } from './model-turns.js'
-import {
-  type EncodedPrompt,
-  encodePrompt,
-  type Prompt,
-  type PromptColumns,
-  type PromptRow,
-  promptLimit,
-  promptRows,
-} from './prompts.js'
+import { type EncodedPrompt, encodePrompt, promptLimit, promptRow } from './prompts.js'
 import { isResident, modelsOfRewards, rewardsInTurns } from './reward-turns.js'
 import type { Inference, RolloutJournal } from './rollout-journal.js'
 
@@ -64,8 +56,10 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   readonly actor: Scorer<'language'>
   /** What `gae` needs. */
   readonly critic?: Scorer<'value'> | null
-  /** The reference that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
-  readonly initialModel?: Scorer<'language'> | 'adapter-off' | null
+  /** The model that KL is measured to; `adapter-off`: a LoRA actor without its adapter. */
+  readonly reference?: Scorer<'language'> | 'adapter-off' | null
+  /** Another name of `reference`. */
+  readonly initialModel?: FastExperienceMakerOptions['reference']
   readonly tokenizer: Tokenizer
   /** What samples: an engine over the actor's own weights, or a server. */
   readonly generator: Generator
@@ -74,18 +68,18 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
 }
 
 /** Without the parts that are null. */
-type Parts = Omit<FastExperienceMakerOptions, 'critic' | 'initialModel'> & {
+type Parts = Omit<FastExperienceMakerOptions, 'critic' | 'reference' | 'initialModel'> & {
   readonly critic?: Scorer<'value'>
-  readonly initialModel?: Scorer<'language'> | 'adapter-off'
+  readonly reference?: Scorer<'language'> | 'adapter-off'
 }
 
-export interface MakeOptions<Row = RewardRow> extends PromptColumns<Row>, GenerationOptions {
+export interface MakeOptions<Row = DataRow> extends GenerationOptions {
   /** Discount per token, for this call. Default: the maker's. */
   readonly gamma?: number
   /** GAE's lambda, for this call. Default: the maker's. */
   readonly lambd?: number
   /** Fresh prompts for groups that were dropped. */
-  readonly morePrompts?: Iterable<PromptRow<Row>> | AsyncIterable<PromptRow<Row>>
+  readonly morePrompts?: Iterable<Prompt | PromptRow<Row>> | AsyncIterable<Prompt | PromptRow<Row>>
   /**
    * `evaluation` leaves the running statistics and the KL coefficient as they are, and takes every group as it is: nothing is
    * replaced for being all alike. Default `training`.
@@ -115,7 +109,7 @@ export interface ExperienceState {
  * @example
  * const maker = new FastExperienceMaker({
  *   actor,
- *   initialModel: reference,
+ *   reference,
  *   tokenizer,
  *   generator: new LocalEngine(actor, { tokenizer }),
  *   sources: [sampleReward(({ response }) => (response.includes('42') ? 1 : 0), { name: 'answer' })],
@@ -140,8 +134,8 @@ export class FastExperienceMaker {
     const { own, rewards } = divided(options)
     this.config = resolveExperienceConfig(own, { critic: options.critic !== undefined })
     this.klController = restoreKlController(options.klController ?? { kind: 'fixed' })
-    const { generator, actor, critic, initialModel } = options
-    const models = [critic, initialModel, ...modelsOfRewards(rewards)].filter(isResident)
+    const { generator, actor, critic, reference } = options
+    const models = [critic, reference, ...modelsOfRewards(rewards)].filter(isResident)
     const { enableEngineSleep } = this.config
     this.turns = enableEngineSleep ? new ModelTurns({ generator, actor, models }) : noTurns(generator)
     this.rewards = new RewardComputationEngine({
@@ -164,8 +158,8 @@ export class FastExperienceMaker {
   }
 
   /** All stages. */
-  async makeExperienceList<Row = RewardRow>(
-    prompts: readonly Prompt[],
+  async makeExperienceList<Row = DataRow>(
+    prompts: readonly (Prompt | PromptRow<Row>)[],
     options: MakeOptions<Row> = {},
   ): Promise<ExperienceBatch<Row>> {
     this.checkOldLogprobs(options)
@@ -173,15 +167,15 @@ export class FastExperienceMaker {
   }
 
   /** The first stage: samples with their rewards, in whole groups. No weight of actor, critic or reference is read. */
-  async generateSamples<Row = RewardRow>(
-    prompts: readonly Prompt[],
+  async generateSamples<Row = DataRow>(
+    prompts: readonly (Prompt | PromptRow<Row>)[],
     options: MakeOptions<Row> = {},
   ): Promise<Collected> {
     return this.collect(prompts, options)
   }
 
   /** The stages after it, of samples that were generated before under the same options. */
-  async completeExperiences<Row = RewardRow>(
+  async completeExperiences<Row = DataRow>(
     generated: Collected,
     options: MakeOptions<Row> = {},
   ): Promise<ExperienceBatch<Row>> {
@@ -245,7 +239,7 @@ export class FastExperienceMaker {
   }
 
   private get hasReference(): boolean {
-    return this.options.initialModel !== undefined
+    return this.options.reference !== undefined
   }
 
   private advantageOptions(config: ExperienceConfig): ResolvedAdvantageOptions {
@@ -283,17 +277,19 @@ export class FastExperienceMaker {
 
   /** Which prompts, and how they are sampled. */
   private settingsOf<Row>(options: MakeOptions<Row>) {
-    const { ids, references, labels, rows, images, videos, morePrompts, signal, journal, ...more } = options
+    const { morePrompts, signal, journal, ...more } = options
     const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, oldestVersion: __, ...generation } = more
     const usual = this.configFor(generation, purpose)
     const config =
       purpose === 'training' ? usual : { ...usual, dynamicSampling: false, nSamplesPerPrompt: evaluationSamples }
-    const columns = { ids, references, labels, rows, images, videos } as PromptColumns<Row>
-    return { config, columns, morePrompts, signal, journal }
+    return { config, morePrompts, signal, journal }
   }
 
-  private async collect<Row>(prompts: readonly Prompt[], options: MakeOptions<Row>): Promise<Collected> {
-    const { config, columns, morePrompts, signal, journal } = this.settingsOf(options)
+  private async collect<Row>(
+    prompts: readonly (Prompt | PromptRow<Row>)[],
+    options: MakeOptions<Row>,
+  ): Promise<Collected> {
+    const { config, morePrompts, signal, journal } = this.settingsOf(options)
     const started = performance.now()
     signal?.throwIfAborted()
     const limit = promptLimit(config, this.options.generator.maxLength)
@@ -308,7 +304,7 @@ export class FastExperienceMaker {
         limit,
         promptId: `${call}.${place++}`,
       })
-    const given = promptRows(prompts, columns)
+    const given = prompts.map(promptRow)
     this.rewards.checkLabels(given.map(({ label }) => label))
     const encoded = await Promise.all(given.map(encode))
     refuseTwice(encoded.map(({ promptId }) => promptId))
@@ -326,7 +322,7 @@ export class FastExperienceMaker {
         (async () => {
           const next = await source.next()
           if (next.done) return undefined
-          const prompt = await encode(next.value)
+          const prompt = await encode(promptRow(next.value))
           await journal?.keepPrompt(prompt)
           return prompt
         }),
@@ -361,7 +357,7 @@ export class FastExperienceMaker {
     seconds: StageSeconds,
     { oldLogprobs = 'score', signal }: Pick<MakeOptions, 'oldLogprobs' | 'signal'>,
   ): Promise<Inference[]> {
-    const { actor, critic, initialModel } = this.options
+    const { actor, critic, reference } = this.options
     const sequences = samples.map(({ sample }) => joined(sample.promptIds, sample.responseIds))
     const from = samples.map(({ sample }) => sample.promptIds.length)
     const shared: InferenceOptions = {
@@ -384,7 +380,7 @@ export class FastExperienceMaker {
     const refer = (model: Scorer<'language'>, adapter: 'on' | 'off') =>
       timed('reference', model, () => scoreResponses<'language'>(model, sequences, from, { ...scaled, adapter }))
     // The actor last: training needs it next.
-    const other = initialModel === 'adapter-off' ? undefined : initialModel
+    const other = reference === 'adapter-off' ? undefined : reference
     const apart = other && (await refer(other, 'on'))
     const valued =
       critic && (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, from, shared)))
@@ -393,7 +389,7 @@ export class FastExperienceMaker {
       oldLogprobs === 'skip'
         ? undefined
         : await timed('actor', actor, () => scoreResponses<'language'>(actor, sequences, from, { ...scaled, entropy }))
-    const referred = initialModel === 'adapter-off' ? await refer(actor, 'off') : apart
+    const referred = reference === 'adapter-off' ? await refer(actor, 'off') : apart
     return samples.map((_, i) => ({
       logprobs: acted?.[i]?.logprobs,
       entropy: acted?.[i]?.entropies,
@@ -423,7 +419,7 @@ export class FastExperienceMaker {
       promptIds: sample.promptIds,
       responseIds: sample.responseIds,
       label: prompt.label,
-      reference: prompt.reference,
+      target: prompt.target,
       row: prompt.row as Row,
       finishReason: sample.finishReason as 'stop' | 'length',
       policyVersion: sample.policyVersion,
@@ -445,13 +441,13 @@ export class FastExperienceMaker {
   }
 
   private checkModels(): void {
-    const { actor, initialModel, generator, klController } = this.options
+    const { actor, reference, generator, klController } = this.options
     const { config } = this
     const problems: string[] = []
-    if (initialModel === 'adapter-off' && !actor.capabilities.adapterOff)
-      problems.push('initialModel: adapter-off needs an actor with an adapter, and this actor has none; give a model')
-    if (initialModel === undefined && klController !== undefined && klController.coef !== 0)
-      problems.push('klController: KL needs a reference; give initialModel')
+    if (reference === 'adapter-off' && !actor.capabilities.adapterOff)
+      problems.push('reference: adapter-off needs an actor with an adapter, and this actor has none; give a model')
+    if (reference === undefined && klController !== undefined && klController.coef !== 0)
+      problems.push('klController: KL needs a reference; give one')
     if (config.highEntropyTokenRatio > 0 && !actor.capabilities.entropy)
       problems.push('highEntropyTokenRatio: this actor computes no entropies')
     const form = config.structured?.kind
@@ -484,7 +480,7 @@ const noSeconds: StageSeconds = {
   total: 0,
 }
 
-const partNames = new Set(['actor', 'critic', 'initialModel', 'tokenizer', 'generator', 'klController'])
+const partNames = new Set(['actor', 'critic', 'reference', 'tokenizer', 'generator', 'klController'])
 const rewardNames = new Set<string>(rewardOptionNames)
 
 /** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */

@@ -37,10 +37,7 @@ export { paddingShare, type Scorer, scoreResponses } from './inference.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export {
   type EncodedPrompt,
-  type Prompt,
-  type PromptColumns,
   type PromptCounts,
-  type PromptRow,
   promptLimit,
 } from './prompts.js'
 export type {

@@ -12,6 +12,13 @@ interface Part {
 
 const model = (role: string): string => `a model, such as await LocalModel.load(directory, { role: '${role}' })`
 
+const language: Part = {
+  method: 'score',
+  expected: `${model('language')}, or 'adapter-off'`,
+  needed: 'optional',
+  word: 'adapter-off',
+}
+
 const parts: Readonly<Record<string, Part>> = {
   actor: { method: 'score', expected: model('language'), needed: 'always' },
   tokenizer: { method: 'encode', expected: 'a tokenizer, such as await Tokenizer.load(directory)', needed: 'always' },
@@ -21,15 +28,14 @@ const parts: Readonly<Record<string, Part>> = {
     needed: 'always',
   },
   critic: { method: 'score', expected: model('value'), needed: 'optional' },
-  initialModel: {
-    method: 'score',
-    expected: `${model('language')}, or 'adapter-off'`,
-    needed: 'optional',
-    word: 'adapter-off',
-  },
+  reference: language,
+  initialModel: language,
 }
 
-/** The options without those that are null, which stand for "none"; a part that cannot be used is an error that names it. */
+/**
+ * The options without those that are null, which stand for "none", and with one name for the reference. A part that cannot be
+ * used is an error that names it.
+ */
 export function checkedParts<Options extends object>(options: Options): Options {
   if (typeof options !== 'object' || options === null)
     throw new ExperienceConfigError(['expected an object of options: actor, tokenizer, generator, and a reward'])
@@ -41,8 +47,11 @@ export function checkedParts<Options extends object>(options: Options): Options 
     if (value === undefined) return needed === 'always' ? [`${name}: is missing; expected ${expected}`] : []
     return value === word || hasMethod(value, method) ? [] : [`${name}: expected ${expected}, got ${shown(value)}`]
   })
+  const { initialModel, reference = initialModel, ...rest } = given
+  if (initialModel !== undefined && given.reference !== undefined)
+    problems.push('initialModel: is another name of reference; give one of the two')
   if (problems.length > 0) throw new ExperienceConfigError(problems)
-  return given as Options
+  return (reference === undefined ? rest : { ...rest, reference }) as Options
 }
 
 function hasMethod(value: unknown, method: string): boolean {

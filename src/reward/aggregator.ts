@@ -20,7 +20,7 @@ export type RewardFn = (
   modelRewardList: readonly number[][],
   labels: readonly (string | undefined)[],
   queries: readonly string[],
-  refs: readonly RewardInput['reference'][],
+  refs: readonly RewardInput['target'][],
   labelMap: RewardFnLabelMap,
   inputs: readonly RewardInput[],
 ) => Aggregated | AggregatedPair | Promise<Aggregated | AggregatedPair>
@@ -47,7 +47,7 @@ export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): Rewa
         Array.from({ length: count }, (_, source) => samples.map(({ scores }) => scores[source]!)),
         inputs.map(input => input.label),
         inputs.map(input => input.query),
-        inputs.map(input => input.reference),
+        inputs.map(input => input.target),
         labelMap,
         inputs,
       )

@@ -93,19 +93,19 @@ export class RewardComputationEngine {
   }
 
   /**
-   * Why no reward can be given to samples of a row, whatever they say: no recipe for its label, or no reference where one is
+   * Why no reward can be given to samples of a row, whatever they say: no recipe for its label, or no target where one is
    * compared with. Undefined where there is nothing wrong. To be asked about all data before anything is generated.
    */
-  rowProblem({ label, reference }: Pick<RewardInput, 'label' | 'reference'>): string | undefined {
+  rowProblem({ label, target }: Pick<RewardInput, 'label' | 'target'>): string | undefined {
     try {
       this.checkLabels([label])
     } catch (error) {
       return (error as Error).message
     }
-    if (reference !== undefined && reference.length > 0) return undefined
-    const comparing = this.needs(label).find(({ queue }) => queue.source.needsReference)
+    if (target !== undefined && target.length > 0) return undefined
+    const comparing = this.needs(label).find(({ queue }) => queue.source.needsTarget)
     if (!comparing) return undefined
-    return `reward "${comparing.queue.source.name}" needs a target, and the row has none; add the column reference, or name the column of the target`
+    return `reward "${comparing.queue.source.name}" needs a target, and the row has none; add the column target, or name the column of the target`
   }
 
   /** The rewards of a batch. Rejects where it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */

@@ -1,13 +1,8 @@
+import type { DataRow, Media } from '../data/index.js'
 import { type ChatMessage, type DecodeOptions, type Tokenizer, tokenReader } from '../text/index.js'
 
 /** A row of the dataset: its columns by name. */
-export type RewardRow = Readonly<Record<string, unknown>>
-
-/** An image or a video as the dataset holds it. Rewards see it; nothing here opens it. */
-export interface RewardMedia {
-  readonly mimeType: string
-  readonly bytes: Uint8Array
-}
+export type RewardRow = DataRow
 
 /**
  * What a reward sees of one sample. Rules and functions grade `response`: it holds nothing of the prompt, so that an example
@@ -32,16 +27,16 @@ export interface RewardInput<Row = RewardRow> {
   /** As they were sampled, the token that ended the response included. Empty only for saved samples without ids. */
   readonly responseIds: Int32Array
   /** The conversation the prompt was rendered from, where it was one; the response is not part of it. */
-  readonly messages?: readonly ChatMessage[]
+  readonly messages?: readonly ChatMessage[] | undefined
   /** Which recipe the sample is graded by. */
-  readonly label?: string
+  readonly label?: string | undefined
   /** The answer, or several of which any will do. */
-  readonly reference?: string | readonly string[]
+  readonly target?: string | readonly string[] | undefined
   /** The dataset's row: typed by its schema in `defineReward`. */
   readonly row: Row
   readonly finishReason: 'stop' | 'length' | 'abort'
-  readonly images?: readonly RewardMedia[]
-  readonly videos?: readonly RewardMedia[]
+  readonly images?: readonly Media[] | undefined
+  readonly videos?: readonly Media[] | undefined
   /** Names the prompt; samples of one prompt share it. */
   readonly promptId: string
   /** The sample's index among those of its prompt. */
@@ -50,7 +45,7 @@ export interface RewardInput<Row = RewardRow> {
 
 type Known = Pick<
   RewardInput,
-  'messages' | 'label' | 'reference' | 'row' | 'finishReason' | 'images' | 'videos' | 'promptId' | 'sample'
+  'messages' | 'label' | 'target' | 'row' | 'finishReason' | 'images' | 'videos' | 'promptId' | 'sample'
 >
 
 /** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */

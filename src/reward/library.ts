@@ -14,7 +14,7 @@ export {
   type SampleReward,
   sampleReward,
 } from './function-source.js'
-export { decodeRewardInput, type RewardInput, type RewardMedia, type RewardRow, textRewardInput } from './input.js'
+export { decodeRewardInput, type RewardInput, type RewardRow, textRewardInput } from './input.js'
 export { type ModelRewardOptions, modelReward, type RewardScorer } from './model-source.js'
 export {
   type CombinedReward,

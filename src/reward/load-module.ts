@@ -128,8 +128,8 @@ async function resolved(given: RewardEngineOptions, tokenizer: string | undefine
   }
 }
 
-function describe({ name, kind, limits, model, needsReference = false }: RewardSource): SourceDescription {
-  return { name, kind, limits: { ...limits }, needsReference, asksModel: model !== undefined }
+function describe({ name, kind, limits, model, needsTarget = false }: RewardSource): SourceDescription {
+  return { name, kind, limits: { ...limits }, needsTarget, asksModel: model !== undefined }
 }
 
 function defined<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {

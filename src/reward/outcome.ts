@@ -14,7 +14,7 @@ export const failureReasons = [
   'wrong-type',
   /** More or fewer answers than samples: whose they are cannot be known. */
   'wrong-count',
-  /** The sample lacks what the reward needs: a reference, a column, ids; or is too long for it. */
+  /** The sample lacks what the reward needs: a target, a column, ids; or is too long for it. */
   'input',
   /** No connection, or one that broke. */
   'unreachable',

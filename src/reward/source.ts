@@ -35,8 +35,8 @@ export interface RewardSource<Item = RewardInput> {
   readonly text?: string
   /** The local model it asks, where it asks one: it may have to wait for its turn on a device. */
   readonly model?: object
-  /** Whether it compares with a reference: a sample without one is a failure of it. */
-  readonly needsReference?: boolean
+  /** Whether it compares with a target: a sample without one is a failure of it. */
+  readonly needsTarget?: boolean
   /**
    * Whether it runs in a process of its own: it gets copies in any case, and says when it has got to a call (`entered`), which is
    * when the call's time begins.

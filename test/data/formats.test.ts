@@ -382,7 +382,7 @@ describe('prompts', () => {
     const turn = (content: string) => [system, { role: 'user', content }]
     expect(examples).toMatchObject(
       [
-        { prompt: turn('Hi'), reference: '4', row: { prompt: 'Hi', reference: 4, level: 2 }, where: '0.jsonl:1' },
+        { prompt: turn('Hi'), target: '4', row: { prompt: 'Hi', reference: 4, level: 2 }, where: '0.jsonl:1' },
         { prompt: turn('bare'), row: { prompt: 'bare' } },
         { prompt: turn('x'), label: 'l' },
       ].map(one => ({ ...one, where: expect.any(String), promptId: expect.stringMatching(/^[0-9a-f]{16}$/) })),

@@ -68,7 +68,7 @@ describe('inspecting a file', () => {
     for (const text of await shown({ prompt: 'a', completion: 'b', label: false }))
       expect(await text).toMatch(/undesirable:\n\[b/)
     for (const text of await shown({ prompt: 'a', reference: ['4', 'four'] }))
-      expect(await text).toMatch(/reference:\n4 \| four/)
+      expect(await text).toMatch(/target:\n4 \| four/)
   })
 
   it('finds what only a tokenizer can', async () => {

@@ -27,9 +27,9 @@ describe('prompt files', () => {
       ),
     )
     expect(prompts.map(({ where: _, row: _row, ...rest }) => rest)).toEqual([
-      { prompt: '2+2?', label: 'maths', reference: '4' },
-      { prompt: messages, reference: ['hello', 'hi'] },
-      { prompt: 'x', label: 'chat', reference: 'y' },
+      { prompt: '2+2?', label: 'maths', target: '4' },
+      { prompt: messages, target: ['hello', 'hi'] },
+      { prompt: 'x', label: 'chat', target: 'y' },
     ])
     expect(prompts[0]!.row).toEqual({ prompt: '2+2?', label: 'maths', reference: 4, level: 1 })
     expect(prompts[1]!.where).toMatch(/\.jsonl:2$/)
@@ -47,10 +47,10 @@ describe('prompt files', () => {
 
   it('are read by a schema, which types the row', async () => {
     const schema = z.object({ question: z.string(), answer: z.string().transform(Number) })
-    const columns = { prompt: 'question', reference: 'answer' }
+    const columns = { prompt: 'question', target: 'answer' }
     const { prompts } = await readPrompts(lines({ question: 'a?', answer: '7' }), { schema, columns })
     expectTypeOf(prompts[0]!.row).toEqualTypeOf<{ question: string; answer: number }>()
-    expect(prompts).toMatchObject([{ prompt: 'a?', reference: '7', row: { question: 'a?', answer: 7 } }])
+    expect(prompts).toMatchObject([{ prompt: 'a?', target: '7', row: { question: 'a?', answer: 7 } }])
     const json = { type: 'object', properties: { prompt: { type: 'string' }, n: { type: 'integer' } }, required: ['n'] }
     await expect(readPrompts(lines({ prompt: 'x' }), { schema: json })).rejects.toThrow(/n: missing/)
     await expect(readPrompts(lines({ prompt: 'x', n: 1 }), { schema: json })).resolves.toMatchObject({ prompts: [{}] })
@@ -67,7 +67,7 @@ describe('prompt files', () => {
 
   it('may be a table or lines of text', async () => {
     const { prompts } = await readPrompts(file('prompt,reference,level\n"a, ""b""",4,1\n', 'csv'))
-    expect(prompts).toMatchObject([{ prompt: 'a, "b"', reference: '4', row: { level: '1' } }])
+    expect(prompts).toMatchObject([{ prompt: 'a, "b"', target: '4', row: { level: '1' } }])
     expect((await readPrompts(file('one\n\ntwo\n', 'txt'))).prompts).toMatchObject([
       { prompt: 'one' },
       { prompt: 'two' },
@@ -133,7 +133,8 @@ describe('prompt files', () => {
     for (const [columns, message] of [
       [{ prompt: 'question' }, /question: missing; the row has prompt/],
       [{ label: 'kind' }, /kind: missing; every row needs a label/],
-      [{ reference: 'answer' }, /answer: missing; every row needs a target/],
+      [{ target: 'answer' }, /answer: missing; every row needs a target/],
+      [{ reference: 'answer' } as object, /columns\.reference: there is no such field; did you mean target\?/],
     ] as const)
       await expect(readPrompts(path, { columns })).rejects.toThrow(message)
   })

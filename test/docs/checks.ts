@@ -78,7 +78,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['{"messages":', elsewhere('test/data/docs.test.ts')],
       ['{"prompt": "What is 2 + 2?", "chosen"', elsewhere('test/data/docs.test.ts')],
       ['{"prompt": "What is 2 + 2?", "completion"', elsewhere('test/data/docs.test.ts')],
-      ['{"prompt": "What is 2 + 2?", "reference"', elsewhere('test/data/docs.test.ts')],
+      ['{"prompt": "What is 2 + 2?", "target"', elsewhere('test/data/docs.test.ts')],
       ['train.jsonl: 2 bad rows', output],
       ['import { dataOptionsSchema, openDataset }', compile],
     ],

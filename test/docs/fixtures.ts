@@ -16,9 +16,7 @@ const conversations = lines(
     ],
   })),
 )
-const answered = lines(
-  sums.map(({ question, answer }) => ({ prompt: question, completion: answer, reference: answer })),
-)
+const answered = lines(sums.map(({ question, answer }) => ({ prompt: question, completion: answer, target: answer })))
 const rl = { data: 'prompts.jsonl', rewards: 'reward.ts' }
 
 /** Files by name. */
@@ -28,12 +26,10 @@ const files: Readonly<Record<string, string>> = {
   'preferences.jsonl': lines(
     sums.map(({ question, answer }) => ({ prompt: question, chosen: answer, rejected: 'No' })),
   ),
-  'prompts.jsonl': lines(sums.map(({ question, answer }) => ({ prompt: question, reference: answer }))),
+  'prompts.jsonl': lines(sums.map(({ question, answer }) => ({ prompt: question, target: answer }))),
   'test.jsonl': answered.split('\n').slice(0, 4).join('\n'),
   'rows.jsonl': lines(sums.map(({ question, answer }) => ({ prompt: question, response: answer }))),
-  'samples.jsonl': lines(
-    sums.map(({ question, answer }) => ({ prompt: question, response: answer, reference: answer })),
-  ),
+  'samples.jsonl': lines(sums.map(({ question, answer }) => ({ prompt: question, response: answer, target: answer }))),
   'corpus.txt': 'Whetstone sharpens models. '.repeat(20),
   'reward.ts': 'export default ({ response }: { response: string }) => (response.length % 2 === 0 ? 1 : 0)\n',
   'rewards.yaml': stringify({ sources: { right: { type: 'rule', rule: 'numeric-answer' } } }),

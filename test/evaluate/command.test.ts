@@ -29,7 +29,7 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks())
 
 const data = jsonl(Array.from({ length: 5 }, (_, i) => ({ question: `Say ${i}`, answer: `${i}, of course.` })))
-const columns = ['--columns', 'prompt=question,completion=answer,reference=answer']
+const columns = ['--columns', 'prompt=question,completion=answer,target=answer']
 const reward = written('reward.mjs', `export default ({ response }) => Number(response.includes('e'))\n`)
 const quickly = ['--device', 'cpu', '--max-new-tokens', '10']
 const evaluate = (...args: string[]) =>
@@ -52,7 +52,7 @@ test('shows a table, and writes the numbers of evaluateModel, the answers and a 
 
   const { evaluation, answers: records } = await evaluateModel({
     ...{ model, reference: other, reward, samples: 4, seed: 7, device: 'cpu', maxNewTokens: 10 },
-    data: { path: data, columns: { prompt: 'question', completion: 'answer', reference: 'answer' } },
+    data: { path: data, columns: { prompt: 'question', completion: 'answer', target: 'answer' } },
   })
   expect(JSON.parse(readFileSync(json, 'utf8'))).toEqual(JSON.parse(JSON.stringify(evaluation)))
   const lines = readFileSync(answers, 'utf8').trimEnd().split('\n')
@@ -92,7 +92,7 @@ describe('a misuse', () => {
     [['--samples', '2', '--temperature', '0'], '--temperature: with temperature 0 all samples of a prompt are equal'],
     [['--device', 'gpu'], '--device: expected auto, cpu, cuda or cuda:N'],
     [['--prompt-template', 'no place'], '--prompt-template: expected a text that contains {prompt}'],
-    [['--columns', 'prompt'], '--columns: expected names such as prompt=question,reference=answer'],
+    [['--columns', 'prompt'], '--columns: expected names such as prompt=question,target=answer'],
     [['--bleu-tokenizer', 'intl'], '--bleu-tokenizer: expected one of auto, 13a, zh, char, got "intl"'],
     [['--refrence', 'x'], 'did you mean --reference'],
   ])('%j is refused with its name', async (args, message) => {

@@ -48,7 +48,7 @@ describe('an evaluation', () => {
       accuracy: 'no reward is given',
       winRate: 'no reward is given',
     })
-    const compared = answers.model.map(({ response, references }) => ({ hypothesis: response, references }))
+    const compared = answers.model.map(({ response, targets }) => ({ hypothesis: response, references: targets }))
     expect(compared.map(({ references }) => references)).toEqual(rows.map(({ completion }) => [completion]))
     expect(bleu).toEqual({ ...corpusBleu(compared, { tokenizer: '13a' }), texts: 6 })
     expect(rougeL).toEqual({ ...meanRougeL(compared), texts: 6 })
@@ -200,8 +200,8 @@ describe('an evaluation', () => {
   test("Chinese texts are compared by sacrebleu's tokenizer for them", async () => {
     const chinese = jsonl([{ prompt: '你好', reference: '你好吗？' }])
     const { evaluation, answers } = await run({ data: chinese })
-    const [{ response, references }] = answers.model as [(typeof answers.model)[number]]
-    const compared = [{ hypothesis: response, references }]
+    const [{ response, targets }] = answers.model as [(typeof answers.model)[number]]
+    const compared = [{ hypothesis: response, references: targets }]
     expect(evaluation.model.bleu).toEqual({ ...corpusBleu(compared, { tokenizer: 'zh' }), texts: 1 })
     expect(evaluation.model.bleu!.referenceLength).toBe(4)
   })
@@ -229,7 +229,7 @@ describe('an evaluation', () => {
       },
     ])
     const talk = await run({ data: conversation })
-    expect(talk.answers.model[0]!.references).toEqual(['Hello you.'])
+    expect(talk.answers.model[0]!.targets).toEqual(['Hello you.'])
     expect(talk.answers.model[0]!.prompt).not.toContain('Hello you.')
     expect(talk.evaluation.model.perplexity!.rows).toBe(1)
     const text = await run({ data: jsonl([{ text: 'Once upon a time.' }]) })
@@ -237,7 +237,7 @@ describe('an evaluation', () => {
     expect(text.evaluation.leftOut.bleu).toContain('no prompt')
     const prompts = await run({ data: jsonl([{ prompt: 'Hi', reference: ['a', 'b'] }]) })
     expect(prompts.evaluation.leftOut.perplexity).toContain('no conversations')
-    expect(prompts.answers.model[0]!.references).toEqual(['a', 'b'])
+    expect(prompts.answers.model[0]!.targets).toEqual(['a', 'b'])
   })
 
   test('prompts that are too long for the model are counted', async () => {

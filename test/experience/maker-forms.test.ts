@@ -51,7 +51,14 @@ describe('rewards as other systems give them', () => {
   })
 
   test('null is none', async () => {
-    const none = { critic: null, initialModel: null, rewardModel: null, remoteRmUrl: null, customRewardFunc: null }
+    const none = {
+      critic: null,
+      reference: null,
+      initialModel: null,
+      rewardModel: null,
+      remoteRmUrl: null,
+      customRewardFunc: null,
+    }
     const given = { ...none, rewardFn: null, rewardFnLabelMap: null }
     expect(await rewardsOf({ ...given, sources: [lengthReward] })).toEqual(await rewardsOf({}))
   })
@@ -71,6 +78,7 @@ describe('what cannot be taken is said', () => {
     ['a path for an actor', { ...all, actor: 'models/base' }, /actor: expected a model, .*, got "models\/base"/],
     ['an engine type', { ...all, generator: 'vllm' }, /generator: expected what samples, .*, got "vllm"/],
     ['a list of critics', { ...all, critic: [rm1] }, /critic: expected a model, .*, got a list/],
+    ['both names of the reference', { ...all, reference: actor, initialModel: actor }, /give one of the two/],
     ['a word for a reference', { ...all, initialModel: 'initial' }, /initialModel: .* or 'adapter-off', got "initial"/],
     [
       'a path for a reward model',
@@ -96,8 +104,9 @@ describe('what cannot be taken is said', () => {
 test('gamma and lambda of one call', async () => {
   const critic = await makeModel('value', { seed: 6 })
   const maker = await makeMaker({ actor, generator, critic, advantageEstimator: 'gae' })
-  const usual = await maker.makeExperienceList(prompts, { ids: ['a', 'b', 'c', 'd'] })
-  const other = await maker.makeExperienceList(prompts, { ids: ['a', 'b', 'c', 'd'], gamma: 0.5, lambd: 0.1 })
+  const rows = prompts.map((prompt, i) => ({ prompt, promptId: 'abcd'[i]! }))
+  const usual = await maker.makeExperienceList(rows)
+  const other = await maker.makeExperienceList(rows, { gamma: 0.5, lambd: 0.1 })
   for (const [i, { advantages, values, reward }] of other.experiences.entries()) {
     const last = advantages.length - 1
     expect(advantages[last]).toBeCloseTo(reward - values![last]!, 6)

@@ -30,17 +30,14 @@ describe('end to end', () => {
     const maker = await makeMaker({
       actor,
       critic,
-      initialModel: reference,
+      reference,
       advantageEstimator: 'gae',
       nSamplesPerPrompt: 2,
     })
     const rows = prompts.map((_, i) => ({ number: i }))
-    const { experiences, info, dropped } = await maker.makeExperienceList(prompts, {
-      rows,
-      labels: ['a', 'b', 'a', 'b'],
-      references: ['r0', 'r1', ['r2', 'or this'], undefined],
-      temperature: 0.7,
-    })
+    const targets = ['r0', 'r1', ['r2', 'or this'], undefined]
+    const given = prompts.map((prompt, i) => ({ prompt, row: rows[i]!, label: 'abab'[i]!, target: targets[i] }))
+    const { experiences, info, dropped } = await maker.makeExperienceList(given, { temperature: 0.7 })
     expect(dropped).toEqual([])
     expect(experiences.map(({ promptId, sample }) => `${promptId}/${sample}`)).toEqual(
       ['0.0', '0.1', '0.2', '0.3'].flatMap(promptId => [`${promptId}/0`, `${promptId}/1`]),
@@ -51,7 +48,7 @@ describe('end to end', () => {
       expect(one.response).toBe(await tokenizer.decode(one.responseIds))
       expect(one.row).toEqual({ number: prompt })
       expect(one.label).toBe('abab'[prompt])
-      expect(one.reference).toEqual(['r0', 'r1', ['r2', 'or this'], undefined][prompt])
+      expect(one.target).toEqual(targets[prompt])
       const count = one.responseIds.length
       for (const list of [one.logprobs, one.entropy, one.refLogprobs, one.values, one.kl, one.advantages, one.returns])
         expect(list).toHaveLength(count)
@@ -95,7 +92,7 @@ describe('end to end', () => {
     const reference = await makeModel('language', { seed: 8 })
     const maker = await makeMaker({
       actor,
-      initialModel: reference,
+      reference,
       nSamplesPerPrompt: 3,
       advantageEstimator: 'group_norm',
       seed: 4,
@@ -120,7 +117,7 @@ describe('end to end', () => {
 
   test('a LoRA actor without its adapter is its own reference', async () => {
     const actor = await makeModel('language', { adapter: true })
-    const maker = await makeMaker({ actor, initialModel: 'adapter-off' })
+    const maker = await makeMaker({ actor, reference: 'adapter-off' })
     const { info } = await maker.makeExperienceList(prompts)
     // A new adapter changes nothing yet.
     expect(info.kl).toBeCloseTo(0, 5)
@@ -255,22 +252,21 @@ describe('prompts', () => {
 
   test('a prompt that comes again in a later call is sampled anew; ids of its own make it the same', async () => {
     const maker = await makeMaker()
-    const call = async (options: MakeOptions = {}) =>
-      (await maker.makeExperienceList([prompts[3]!], options)).experiences[0]!.responseIds
+    const call = async (promptId?: string) =>
+      (await maker.makeExperienceList([{ prompt: prompts[3]!, promptId }])).experiences[0]!.responseIds
     expect(await call()).not.toEqual(await call())
-    expect(await call({ ids: ['row 7'] })).toEqual(await call({ ids: ['row 7'] }))
+    expect(await call('row 7')).toEqual(await call('row 7'))
   })
 
-  test('lists of another length, twice the same id and media are refused', async () => {
+  test('lists beside the prompts, twice the same id and media are refused', async () => {
     const maker = await makeMaker()
-    await expect(maker.makeExperienceList(prompts, { labels: ['a'] })).rejects.toThrow(
-      'labels has 1 entries for 4 prompts',
+    await expect(maker.makeExperienceList(prompts, { labels: ['a'] } as MakeOptions)).rejects.toThrow(
+      'there is no option "labels"',
     )
-    await expect(maker.makeExperienceList(['a', 'b'], { ids: ['x', 'x'] })).rejects.toThrow(
-      'two prompts have the id "x"',
-    )
-    const images = [[{ mimeType: 'image/png', bytes: new Uint8Array(1) }]]
-    await expect(maker.makeExperienceList(['a'], { images })).rejects.toThrow('vision-language model')
+    const row = { prompt: 'a', promptId: 'x' }
+    await expect(maker.makeExperienceList([row, row])).rejects.toThrow('two prompts have the id "x"')
+    const images = [{ mimeType: 'image/png', bytes: new Uint8Array(1) }]
+    await expect(maker.makeExperienceList([{ ...row, images }])).rejects.toThrow('vision-language model')
   })
 })
 
@@ -340,10 +336,8 @@ describe('groups', () => {
       advantageEstimator: 'group_norm',
       dynamicSampling: true,
     })
-    const { experiences, info } = await maker.makeExperienceList(prompts, {
-      rows: [{ equal: true }, { equal: false }, { equal: true }, { equal: false }],
-      morePrompts: more(),
-    })
+    const asked = prompts.map((prompt, i) => ({ prompt, row: { equal: i % 2 === 0 } }))
+    const { experiences, info } = await maker.makeExperienceList(asked, { morePrompts: more() })
     expect([...new Set(experiences.map(({ promptId }) => promptId))]).toEqual(['0.1', '0.3', 'fresh 1', 'fresh 2'])
     expect(taken).toBe(3)
     expect(info.rounds).toBe(3)
@@ -421,7 +415,7 @@ describe('state', () => {
     const options = {
       rewardRunningNorm: true,
       klController: { kind: 'adaptive' as const, coef: 0.1, target: 0.001, horizon: 100 },
-      initialModel: await makeModel('language', { seed: 8 }),
+      reference: await makeModel('language', { seed: 8 }),
     }
     const actor = await makeModel('language')
     const [whole, first] = [await makeMaker({ ...options, actor }), await makeMaker({ ...options, actor })]
@@ -487,8 +481,8 @@ describe('the config is checked before anything runs', () => {
     ],
     [{ sources: [lengthReward, sampleReward(() => 1, { name: 'length' })] }, /two reward sources are called "length"/],
     [{ rewardRecipe: { a: [['function', 'lenth', 1]] } }, /did you mean length/],
-    [{ initialModel: 'adapter-off' }, /adapter-off needs an actor with an adapter/],
-    [{ klController: { kind: 'fixed', coef: 0.1 } }, /give initialModel/],
+    [{ initialModel: 'adapter-off' }, /reference: adapter-off needs an actor with an adapter/],
+    [{ klController: { kind: 'fixed', coef: 0.1 } }, /needs a reference/],
     [{ promptMaxLen: 128 }, /leaves no room for a response/],
     [{ processor: {} }, /there is no option "processor"/],
     [{ overlongBuffer: true, overlongBufferLen: 13 }, /overlongBufferLen/],
@@ -524,7 +518,7 @@ describe('the config is checked before anything runs', () => {
 
   test('a label without a recipe is an error before anything is generated', async () => {
     const maker = await makeMaker({ rewardRecipe: { a: [['function', 'length', 1]] }, sources: [lengthReward] })
-    await expect(maker.makeExperienceList(['x'], { labels: ['b'] })).rejects.toThrow(
+    await expect(maker.makeExperienceList([{ prompt: 'x', label: 'b' }])).rejects.toThrow(
       'no reward recipe for the label "b"',
     )
   })
@@ -554,7 +548,10 @@ test('rollouts that run at once, as an evaluation beside the next one, ask under
   const maker = await makeMaker({ actor, generator, nSamplesPerPrompt: 2 })
   await Promise.all([
     maker.generateSamples(prompts),
-    maker.generateSamples(prompts, { ids: prompts.map((_, i) => `held out/${i}`), purpose: 'evaluation' }),
+    maker.generateSamples(
+      prompts.map((prompt, i) => ({ prompt, promptId: `held out/${i}` })),
+      { purpose: 'evaluation' },
+    ),
   ])
   expect(asked).toHaveLength(2 * prompts.length)
   expect(new Set(asked).size).toBe(asked.length)

@@ -69,7 +69,7 @@ test('actor, critic, reference and reward model take turns on a card that holds 
   const parts = {
     actor: onCard(card, 'actor', actor),
     critic: onCard(card, 'critic', await makeModel('value', { seed: 3 })),
-    initialModel: onCard(card, 'reference', await makeModel('language', { seed: 4 })),
+    reference: onCard(card, 'reference', await makeModel('language', { seed: 4 })),
     rewardModel,
     generator: engineOnCard(card, engineOver(actor)),
   }
@@ -122,7 +122,7 @@ test('turns change no number', async () => {
     const maker = await makeMaker({
       actor,
       rewardModel,
-      initialModel: await makeModel('language', { seed: 4 }),
+      reference: await makeModel('language', { seed: 4 }),
       enableEngineSleep,
     })
     const { experiences } = await maker.makeExperienceList(prompts)

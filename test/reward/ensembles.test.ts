@@ -154,7 +154,7 @@ describe("LightRFT's aggregator", () => {
         }
       },
     })
-    const { outcomes } = await engine.compute([sample('a', { label: 'x', reference: 'r' }), sample('b')])
+    const { outcomes } = await engine.compute([sample('a', { label: 'x', target: 'r' }), sample('b')])
     expect(calls).toHaveLength(1)
     expect(calls[0]!.slice(0, 5)).toEqual([
       [

@@ -29,7 +29,7 @@ const rewards = async (options: Omit<HttpRewardOptions, 'name'>, inputs: readonl
 
 const chat: RewardInput = sample('4', {
   label: 'maths',
-  reference: '4',
+  target: '4',
   messages: [{ role: 'user', content: '2+2?' }],
   prompt: '2+2?',
   promptRaw: '<u>2+2?<a>',

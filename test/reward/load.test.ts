@@ -127,8 +127,8 @@ rewardRecipe:
 onRewardFailure: drop
 `,
     )
-    const maths = sample('<think>x</think> \\boxed{4} 4', { label: 'maths', reference: '4' })
-    const chat = sample('DAMN', { label: 'chat', reference: 'damn' })
+    const maths = sample('<think>x</think> \\boxed{4} 4', { label: 'maths', target: '4' })
+    const chat = sample('DAMN', { label: 'chat', target: 'damn' })
     expect(await rewards(path, [maths, chat])).toEqual([3, 108.5])
     expect(server.asked[0]!.headers.authorization).toBe('Bearer a-key-for-tests')
     delete process.env.WHETSTONE_TEST_KEY

@@ -40,8 +40,8 @@ it('runs in another process, which is the same for all calls and ends with the e
 
 it('sees the whole sample, and changes nothing of ours', async () => {
   const engine = await open(`export default input => {
-    const { promptIds, responseIds, row, messages, reference } = input
-    const seen = promptIds[1] + responseIds[0] + row.list[0] + messages[0].content.length + reference.length
+    const { promptIds, responseIds, row, messages, target } = input
+    const seen = promptIds[1] + responseIds[0] + row.list[0] + messages[0].content.length + target.length
     promptIds.fill(3); responseIds.fill(3); row.list.push(1)
     return { reward: seen, metrics: { ids: responseIds.length, nothing: NaN } }
   }`)
@@ -50,7 +50,7 @@ it('sees the whole sample, and changes nothing of ours', async () => {
     responseIds: Int32Array.of(300, 5),
     row: { list: [4000] },
     messages: [{ role: 'user', content: 'Hi' }],
-    reference: ['a', 'b', 'c'],
+    target: ['a', 'b', 'c'],
   })
   const { outcomes } = await engine.compute([given])
   expect(outcomes).toMatchObject([{ reward: 4325, metrics: { ids: 2 } }])

@@ -22,7 +22,7 @@ const score = async (rule: RewardSource, response: string, more: Partial<RewardI
 }
 
 describe('numeric answer', () => {
-  it.each<[response: string, reference: string, reward: number]>([
+  it.each<[response: string, target: string, reward: number]>([
     ['so 6 * 7 = 42\n#### 42', '42', 1],
     ['#### 42', 'six times seven\n#### 42', 1],
     ['#### 1,234', '1234', 1],
@@ -42,25 +42,25 @@ describe('numeric answer', () => {
     ['<answer>42</answer>', '42', 1],
     ['<answer>x</answer> <answer> 42 </answer>', '42', 1],
     ['\\boxed{5}\n#### 6', '5', 1],
-  ])('%j against %j is %d', async (response, reference, reward) => {
-    expect(await score(numericAnswer(), response, { reference })).toBe(reward)
+  ])('%j against %j is %d', async (response, target, reward) => {
+    expect(await score(numericAnswer(), response, { target })).toBe(reward)
   })
 
   it('grades the response, not the example in the prompt', async () => {
     const prompt = 'Answer as \\boxed{42}, or #### 42.'
-    const more = { prompt, promptRaw: prompt, query: `${prompt}no idea`, reference: '42' }
+    const more = { prompt, promptRaw: prompt, query: `${prompt}no idea`, target: '42' }
     expect(await score(numericAnswer(), 'no idea', more)).toBe(0)
   })
 
-  it('without a reference fails, which is not a wrong answer', async () => {
+  it('without a target fails, which is not a wrong answer', async () => {
     expect(await score(numericAnswer(), '#### 1')).toBe('input')
-    expect(await score(numericAnswer(), '#### 1', { reference: [] })).toBe('input')
+    expect(await score(numericAnswer(), '#### 1', { target: [] })).toBe('input')
   })
 
-  it('takes any of several references, and looks where it is told to', async () => {
-    expect(await score(numericAnswer(), '#### 2', { reference: ['1', '2'] })).toBe(1)
+  it('takes any of several targets, and looks where it is told to', async () => {
+    expect(await score(numericAnswer(), '#### 2', { target: ['1', '2'] })).toBe(1)
     const last = numericAnswer({ answer: ['last-number'] })
-    expect(await score(last, 'we get 3, so it is 42.', { reference: '42' })).toBe(1)
+    expect(await score(last, 'we get 3, so it is 42.', { target: '42' })).toBe(1)
   })
 
   it.each([
@@ -198,8 +198,8 @@ describe('exact match', () => {
     [{ answer: 'answer-tag' }, 'so <answer>Paris</answer>', 'Paris', 1],
     [{ answer: 'answer-tag' }, 'Paris', 'Paris', 0],
     [{ answer: 'boxed' }, 'so \\boxed{B}', 'B', 1],
-  ])('%j: %j against %j is %d', async (options, response, reference, reward) => {
-    expect(await score(exactMatch(options), response, { reference })).toBe(reward)
+  ])('%j: %j against %j is %d', async (options, response, target, reward) => {
+    expect(await score(exactMatch(options), response, { target })).toBe(reward)
   })
 })
 

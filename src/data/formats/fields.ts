@@ -28,7 +28,7 @@ export const fieldColumns = {
   margin: ['margin'],
   desirable: ['desirable', 'label'],
   label: ['label', 'extra_info.label'],
-  reference: ['reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference'],
+  target: ['target', 'reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference'],
   tools: ['tools'],
 } as const satisfies Record<string, readonly string[]>
 
@@ -40,11 +40,12 @@ const fieldNames = Object.keys(fieldColumns) as FieldName[]
 
 /** Names on the left of a mapping must be ours; nothing would read others. */
 export function checkColumns(columns: Readonly<Record<string, string>>): void {
-  for (const name of Object.keys(columns))
-    if (!fieldNames.includes(name as FieldName))
-      throw new DataError(
-        `columns.${name}: there is no such field${didYouMean(name, fieldNames) || `; there are ${fieldNames.join(', ')}`}`,
-      )
+  for (const name of Object.keys(columns)) {
+    if (fieldNames.includes(name as FieldName)) continue
+    // A reference is a model: what an answer is compared with is a target.
+    const meant = name === 'reference' ? '; did you mean target?' : didYouMean(name, fieldNames)
+    throw new DataError(`columns.${name}: there is no such field${meant || `; there are ${fieldNames.join(', ')}`}`)
+  }
 }
 
 export interface FieldOptions {

@@ -8,7 +8,7 @@ export interface SourceDescription {
   readonly name: string
   readonly kind: SourceKind
   readonly limits: SourceLimits
-  readonly needsReference: boolean
+  readonly needsTarget: boolean
   /** Whether it asks a local model, whose last bits depend on what shares its batch. */
   readonly asksModel: boolean
 }

@@ -51,7 +51,7 @@ export async function openRewardFile(
 }
 
 function sourceOf(
-  { name, kind, limits, needsReference, asksModel }: SourceDescription,
+  { name, kind, limits, needsTarget, asksModel }: SourceDescription,
   place: number,
   pool: Pool,
   workers: number,
@@ -61,7 +61,7 @@ function sourceOf(
     kind,
     // One call at a time would leave all processes but one without work.
     limits: kind === 'function' ? { ...limits, concurrency: Math.max(limits.concurrency, workers) } : limits,
-    ...(needsReference ? { needsReference } : {}),
+    ...(needsTarget ? { needsTarget } : {}),
     ...(asksModel ? { model: {} } : {}),
     isolated: true,
     score: (items, context) => pool.score(place, items, context),

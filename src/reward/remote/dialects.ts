@@ -33,7 +33,7 @@ export const dialects = {
       queries: inputs.map(input => input.query),
       prompts: inputs.map(input => input.promptRaw),
       labels: inputs.map(input => input.label ?? null),
-      references: inputs.map(input => input.reference ?? null),
+      references: inputs.map(input => input.target ?? null),
       ...(inputs.some(input => input.images) ? { images: inputs.map(imagesOf) } : {}),
     }),
     read: readRewards,

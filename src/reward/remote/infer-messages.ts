@@ -16,9 +16,8 @@ const texts: Readonly<Record<string, (input: RewardInput) => string>> = {
   RESPONSE: input => input.response,
   LABEL: input => input.label ?? '',
   REFERENCE: input => {
-    if (input.reference === undefined)
-      throw new SourceError('input', 'the model wants a REFERENCE; the sample has none')
-    return typeof input.reference === 'string' ? input.reference : JSON.stringify(input.reference)
+    if (input.target === undefined) throw new SourceError('input', 'the model wants a REFERENCE; the sample has none')
+    return typeof input.target === 'string' ? input.target : JSON.stringify(input.target)
   },
 }
 const idNames = ['INPUT_IDS', 'ATTENTION_MASK']

@@ -1,7 +1,7 @@
 import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
 import { lastBoxed, lastTag } from './extract-answer.js'
-import { type RuleOptions, referencesOf, rule } from './rule.js'
+import { type RuleOptions, rule, targetsOf } from './rule.js'
 
 export interface ExactMatchOptions extends RuleOptions {
   /** What of the response is compared: all of it (default), the last `<answer>`, or the last `\boxed{}`. */
@@ -11,7 +11,7 @@ export interface ExactMatchOptions extends RuleOptions {
 }
 
 /**
- * 1 where the answer is the reference, or one of them; 0 where it is not. Spaces around both do not count, and runs of
+ * 1 where the answer is the target, or one of them; 0 where it is not. Spaces around both do not count, and runs of
  * spaces count as one.
  */
 export function exactMatch({
@@ -24,10 +24,10 @@ export function exactMatch({
     return letterCase === 'insensitive' ? spaced.toLowerCase() : spaced
   }
   const grade = (input: RewardInput): number => {
-    const references = referencesOf(name, input)
+    const targets = targetsOf(name, input)
     const { response } = input
     const given = answer === 'whole' ? response : answer === 'boxed' ? lastBoxed(response) : lastTag(response, 'answer')
-    return given !== undefined && references.some(reference => plain(reference) === plain(given)) ? 1 : 0
+    return given !== undefined && targets.some(target => plain(target) === plain(given)) ? 1 : 0
   }
-  return rule(name, grade, { needsReference: true })
+  return rule(name, grade, { needsTarget: true })
 }

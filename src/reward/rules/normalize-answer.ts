@@ -8,12 +8,12 @@
 const longest = 1_000
 
 /** The same answer, by either normalisation, element by element for tuples. */
-export function sameAnswer(given: string, reference: string): boolean {
-  if (given.length > longest || reference.length > longest) return given.trim() === reference.trim()
-  const [a, b] = [latexForm(given), latexForm(reference)]
+export function sameAnswer(given: string, target: string): boolean {
+  if (given.length > longest || target.length > longest) return given.trim() === target.trim()
+  const [a, b] = [latexForm(given), latexForm(target)]
   if (b === '') return false
   if (a === b) return true
-  const [x, y] = [plainForm(given), plainForm(reference)]
+  const [x, y] = [plainForm(given), plainForm(target)]
   if (y === '' || x === '') return false
   if (x === y) return true
   const [xs, ys] = [splitTuple(x), splitTuple(y)]
@@ -22,14 +22,14 @@ export function sameAnswer(given: string, reference: string): boolean {
   return xs.length === ys.length && xs.every((element, i) => sameElement(element, ys[i]!))
 }
 
-function sameElement(given: string, reference: string): boolean {
-  if (given === reference) return true
+function sameElement(given: string, target: string): boolean {
+  if (given === target) return true
   // A fraction is expected as it was reduced: 2/4 is not the answer 1/2.
-  if (isFraction(given) && isFraction(reference)) return false
-  const [a, b] = [rational(given), rational(reference)]
+  if (isFraction(given) && isFraction(target)) return false
+  const [a, b] = [rational(given), rational(target)]
   if (!a || !b) return false
   // An integer is expected as one: not as a rounded or an unfinished computation.
-  if (isInteger(reference) !== isInteger(given)) return false
+  if (isInteger(target) !== isInteger(given)) return false
   return a.top * b.bottom === b.top * a.bottom
 }
 

@@ -2,7 +2,7 @@ import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
 import { afterHashes, lastBoxed, lastNumber, lastTag } from './extract-answer.js'
 import { sameAnswer } from './normalize-answer.js'
-import { type RuleOptions, referencesOf, rule } from './rule.js'
+import { type RuleOptions, rule, targetsOf } from './rule.js'
 
 export const answerPlaces = ['boxed', 'hashes', 'answer-tag', 'last-number'] as const
 export type AnswerPlace = (typeof answerPlaces)[number]
@@ -20,8 +20,8 @@ const find: Readonly<Record<AnswerPlace, (text: string) => string | undefined>> 
 }
 
 /**
- * 1 where the response's answer is the reference, 0 where it is another or none is found. Answers are compared as written, in
- * several notations, and as exact fractions; see `sameAnswer` for what counts as the same. A reference may itself hold its answer
+ * 1 where the response's answer is the target, 0 where it is another or none is found. Answers are compared as written, in
+ * several notations, and as exact fractions; see `sameAnswer` for what counts as the same. A target may itself hold its answer
  * after `####` or in a `\boxed{}`, as in the datasets.
  */
 export function numericAnswer({
@@ -29,11 +29,11 @@ export function numericAnswer({
   answer = ['boxed', 'hashes', 'answer-tag'],
 }: NumericAnswerOptions = {}): RewardSource {
   const grade = (input: RewardInput): number => {
-    const references = referencesOf(name, input).map(text => lastBoxed(text) ?? afterHashes(text) ?? text)
+    const targets = targetsOf(name, input).map(text => lastBoxed(text) ?? afterHashes(text) ?? text)
     const given = firstFound(input.response, answer)
-    return given !== undefined && references.some(reference => sameAnswer(given, reference)) ? 1 : 0
+    return given !== undefined && targets.some(target => sameAnswer(given, target)) ? 1 : 0
   }
-  return rule(name, grade, { needsReference: true })
+  return rule(name, grade, { needsTarget: true })
 }
 
 function firstFound(response: string, places: readonly AnswerPlace[]): string | undefined {

@@ -8,9 +8,9 @@ export interface RuleOptions {
   readonly name?: string
 }
 
-/** The references of a sample. Without one there is nothing to compare with, which is a failure and not a wrong answer. */
-export function referencesOf(rule: string, { reference }: RewardInput): readonly string[] {
-  const list = typeof reference === 'string' ? [reference] : (reference ?? [])
+/** The targets of a sample. Without one there is nothing to compare with, which is a failure and not a wrong answer. */
+export function targetsOf(rule: string, { target }: RewardInput): readonly string[] {
+  const list = typeof target === 'string' ? [target] : (target ?? [])
   if (list.length === 0) throw new SourceError('input', `the rule ${rule} needs a target, and the sample has none`)
   return list
 }
@@ -19,7 +19,7 @@ export function referencesOf(rule: string, { reference }: RewardInput): readonly
 export function rule(
   name: string,
   grade: (input: RewardInput) => number | RewardScore,
-  needs: Pick<RewardSource, 'needsReference'> = {},
+  needs: Pick<RewardSource, 'needsTarget'> = {},
 ): RewardSource {
   const answer = (input: RewardInput): RewardAnswer => {
     try {

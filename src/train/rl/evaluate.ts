@@ -26,19 +26,13 @@ export async function evaluate(options: {
   signal: AbortSignal
 }): Promise<Evaluation | undefined> {
   const { maker, prompts, config, signal } = options
-  const { groups } = await maker.generateSamples(
-    prompts.map(({ prompt }) => prompt),
-    {
-      ids: prompts.map(({ promptId }) => `held out/${promptId}`),
-      labels: prompts.map(({ label }) => label),
-      references: prompts.map(({ reference }) => reference),
-      rows: prompts.map(({ row }) => row),
-      purpose: 'evaluation',
-      evaluationSamples: config.nSamplesPerPrompt,
-      temperature: config.temperature,
-      signal,
-    },
-  )
+  const held = prompts.map(row => ({ ...row, promptId: `held out/${row.promptId}` }))
+  const { groups } = await maker.generateSamples(held, {
+    purpose: 'evaluation',
+    evaluationSamples: config.nSamplesPerPrompt,
+    temperature: config.temperature,
+    signal,
+  })
   const samples = groups.flat()
   if (samples.length === 0) return undefined
   const rewards = samples.map(({ reward }) => reward.reward)

@@ -309,7 +309,7 @@ async function loadParts(
       tokenizer,
       generator,
       klController: config.klController,
-      ...(reference === undefined ? {} : { initialModel: reference }),
+      ...(reference === undefined ? {} : { reference }),
       ...(critic ? { critic } : {}),
     })
     const dtype = actor instanceof LocalModel ? actor.dtype : 'float32'

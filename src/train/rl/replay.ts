@@ -142,18 +142,13 @@ async function replayIteration(options: {
   const differs = (what: string): unknown => mismatches.push(`iteration ${iteration}: ${what}`)
   if (maker.klCoef !== rollout.klCoef) differs(`the KL coefficient was ${rollout.klCoef} and becomes ${maker.klCoef}`)
 
-  const first = prompts.slice(0, config.rolloutBatchSize)
-  const further = prompts.slice(config.rolloutBatchSize)
-  const { experiences } = await maker.makeExperienceList(
-    first.map(({ ids }) => ids),
-    {
-      ids: first.map(({ promptId }) => promptId),
-      morePrompts: further.map(({ promptId, ids }) => ({ prompt: ids, promptId })),
-      oldLogprobs: oldLogprobsOf(config),
-      ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
-      journal: recorded,
-    },
-  )
+  const rows = prompts.map(({ promptId, ids }) => ({ prompt: ids, promptId }))
+  const { experiences } = await maker.makeExperienceList(rows.slice(0, config.rolloutBatchSize), {
+    morePrompts: rows.slice(config.rolloutBatchSize),
+    oldLogprobs: oldLogprobsOf(config),
+    ...(rollout.oldestVersion === undefined ? {} : { oldestVersion: rollout.oldestVersion }),
+    journal: recorded,
+  })
   if (experiences.length !== rollout.samples.length)
     differs(`the run trained on ${rollout.samples.length} samples, and the journal gives ${experiences.length}`)
   for (const [place, one] of experiences.entries()) {
@@ -215,7 +210,7 @@ async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string):
     sources: [sampleReward(refuse('a reward'), { name: 'journal' })],
     onRewardFailure: 'stop',
     klController: config.klController,
-    ...(reference === 'none' ? {} : { initialModel: scorer<'language'>("the reference's log-probabilities") }),
+    ...(reference === 'none' ? {} : { reference: scorer<'language'>("the reference's log-probabilities") }),
     ...(config.advantageEstimator === 'gae' ? { critic: scorer<'value'>("the critic's values") } : {}),
   })
 }

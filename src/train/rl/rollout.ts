@@ -1,7 +1,7 @@
 /** The experiences of one iteration: from the prompts' stream, with everything it finishes kept in the journal. */
 import { setImmediate as pause } from 'node:timers/promises'
 import type { DataCursor, ExampleStream, PromptExample } from '../../data/index.js'
-import type { Collected, ExperienceBatch, FastExperienceMaker, PromptRow } from '../../experience/index.js'
+import type { Collected, ExperienceBatch, FastExperienceMaker } from '../../experience/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import { RunError } from '../../run/index.js'
 import { sampleDigest } from './batch-digest.js'
@@ -30,21 +30,11 @@ export async function generateRollout(options: RolloutOptions): Promise<Generate
   const { maker, prompts, rolloutBatchSize, journal, signal } = options
   const named = new Names()
   const reused = journal.samples
-  const taken: PromptRow[] = []
+  const taken: PromptExample[] = []
   while (taken.length < rolloutBatchSize)
     taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named)))
-  const generated = await maker.generateSamples(
-    taken.map(({ prompt }) => prompt),
-    {
-      ids: taken.map(({ promptId }) => promptId!),
-      labels: taken.map(({ label }) => label),
-      references: taken.map(({ reference }) => reference),
-      rows: taken.map(({ row }) => row ?? {}),
-      morePrompts: furtherPrompts(prompts, named),
-      journal,
-      signal,
-    },
-  )
+  const morePrompts = furtherPrompts(prompts, named)
+  const generated = await maker.generateSamples(taken, { morePrompts, journal, signal })
   return { generated, journal, reused, cursor: prompts.cursor }
 }
 
@@ -72,18 +62,13 @@ export async function completeRollout(
 }
 
 /** A prompt that is visited again is another prompt: the row and the epoch name it. */
-async function takePrompts(prompts: ExampleStream<PromptExample>, count: number, named: Names): Promise<PromptRow[]> {
+async function takePrompts(prompts: ExampleStream<PromptExample>, count: number, named: Names) {
   const { epoch } = prompts.cursor
-  return (await prompts.take(count)).map(({ prompt, label, reference, row, promptId }) => ({
-    promptId: named.name(`${promptId}/${epoch}`),
-    prompt,
-    label,
-    reference,
-    row,
-  }))
+  const taken = await prompts.take(count)
+  return taken.map((row): PromptExample => ({ ...row, promptId: named.name(`${row.promptId}/${epoch}`) }))
 }
 
-async function* furtherPrompts(prompts: ExampleStream<PromptExample>, named: Names): AsyncGenerator<PromptRow> {
+async function* furtherPrompts(prompts: ExampleStream<PromptExample>, named: Names): AsyncGenerator<PromptExample> {
   for (;;) yield* await takePrompts(prompts, 1, named)
 }
 

@@ -27,7 +27,7 @@ rewardRecipe:
 const wrong: [string, object, RegExp][] = [
   ['a label without a recipe', { prompt: 'x', label: 'code' }, /:300: no reward recipe for the label "code"/],
   ['no label', { prompt: 'x' }, /:300: a sample has no label/],
-  ['no reference', { prompt: 'x', label: 'maths' }, /:300: reward "right" needs a target.*row has none/],
+  ['no target', { prompt: 'x', label: 'maths' }, /:300: reward "right" needs a target.*row has none/],
 ]
 
 test.each(wrong)('a row late in the data with %s is refused before anything is made', async (_, row, message) => {
