@@ -67,6 +67,7 @@ export const arrows = {
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
+    'sequence',
     'files',
     'http',
     'progress',

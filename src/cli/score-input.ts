@@ -1,17 +1,15 @@
 import { InputError } from '../errors/index.js'
 import type { ModelConfig } from '../model/index.js'
-import { type ChatMessage, ChatTemplateError, encodeTurns, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
+import { promptSequence, type Sequence, supervisedSequence, trainedCount, withAnswer } from '../sequence/index.js'
+import { ChatTemplateError, encodeTurns, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
 import { parseRow, type ScoreRow, scoreRow } from './input-rows.js'
 
 /** A line of the input as the model takes it. */
 export interface ScoreRequest {
   /** In the file, from 1. */
   line: number
-  ids: Int32Array
-  /** The first token whose log-probability is wanted. */
-  from: number
-  /** Which tokens from `from` on are wanted: 1 or 0 each. Undefined: all. */
-  mask: Uint8Array | undefined
+  /** Its trained tokens are those whose log-probabilities are wanted. */
+  sequence: Sequence
 }
 
 /** Turns lines into requests; a bad one is an InputError that says what is wrong, without the line's number. */
@@ -25,41 +23,34 @@ export class ScoreInput {
   ) {}
 
   async request(text: string, line: number): Promise<ScoreRequest> {
-    const row = parseRow(scoreRow, text)
-    const request = { line, ...(await this.#tokens(row)) }
+    const sequence = await this.#sequence(parseRow(scoreRow, text), `line ${line}`)
+    const { length } = sequence.ids
     const { context } = this.config.decoder
-    if (request.ids.length === 0) throw new InputError('no tokens')
-    if (request.ids.length > context)
-      throw new InputError(`${request.ids.length} tokens, and the model's context is ${context}`)
-    return request
+    if (length === 0) throw new InputError('no tokens')
+    if (length > context) throw new InputError(`${length} tokens, and the model's context is ${context}`)
+    return { line, sequence }
   }
 
-  async #tokens(row: ScoreRow): Promise<Omit<ScoreRequest, 'line'>> {
-    const { vocabSize } = this.config.decoder
-    if (row.kind === 'ids') return { ids: checkIds(row.ids, vocabSize), from: 1, mask: undefined }
+  async #sequence(row: ScoreRow, promptId: string): Promise<Sequence> {
+    const { head, decoder } = this.config
+    const { vocabSize } = decoder
+    if (row.kind === 'ids') {
+      const ids = checkIds(row.ids, vocabSize)
+      return supervisedSequence({ ids, trained: new Uint8Array(ids.length).fill(1), promptId, row })
+    }
     // Loaded when a line first needs it: a file of ids needs none.
     const { chatTemplate } = this.options
     this.#tokenizer ??= Tokenizer.load(this.model, { chatTemplate })
     const tokenizer = await this.#tokenizer
-    const { head } = this.config
-    const encoded = await (row.kind === 'messages'
-      ? encodeMessages(tokenizer, row.messages)
-      : encodePair(tokenizer, row, { chatTemplate, head })
+    const sequence = await (row.kind === 'messages'
+      ? encodeMessages(tokenizer, row, { head, promptId })
+      : encodePair(tokenizer, row, { chatTemplate, head, promptId })
     ).catch(asInput)
-    const large = encoded.ids.findIndex(id => id >= vocabSize)
-    if (large >= 0)
-      throw new InputError(
-        `the tokenizer gives id ${encoded.ids[large]}, the model's vocabulary ends at ${vocabSize - 1}`,
-      )
-    if (head === 'score') return { ids: encoded.ids, from: 1, mask: undefined }
-    return encoded.wanted(encoded.ids)
+    const large = sequence.ids.find(id => id >= vocabSize)
+    if (large !== undefined)
+      throw new InputError(`the tokenizer gives id ${large}, the model's vocabulary ends at ${vocabSize - 1}`)
+    return sequence
   }
-}
-
-interface Encoded {
-  ids: Int32Array
-  /** Selects the tokens to score; throws if there are none. */
-  wanted: (ids: Int32Array) => Omit<ScoreRequest, 'line'>
 }
 
 /**
@@ -68,35 +59,30 @@ interface Encoded {
  */
 async function encodePair(
   tokenizer: Tokenizer,
-  { prompt, response }: ScoreRow & { kind: 'pair' },
-  { chatTemplate, head }: { chatTemplate: string } & Pick<ModelConfig, 'head'>,
-): Promise<Encoded> {
-  const turns = promptTurns(prompt, tokenizer, chatTemplate)
-  const first = await encodeTurns(turns, tokenizer)
-  const said = [{ role: 'assistant', content: response }]
-  const turn = head === 'score' && typeof turns !== 'string' ? await tokenizer.encodeAnswer(turns, said) : undefined
-  const second = turn ? [...turn.answer, ...turn.tail] : await tokenizer.encode(response, { addSpecialTokens: false })
-  const ids = Int32Array.of(...first, ...second)
-  return {
-    ids,
-    wanted: () => {
-      if (first.length === 0)
-        throw new InputError('prompt: no tokens; the first token of the response needs a token before it')
-      return { ids, from: first.length, mask: undefined }
-    },
+  row: ScoreRow & { kind: 'pair' },
+  { chatTemplate, head, promptId }: { chatTemplate: string; promptId: string } & Pick<ModelConfig, 'head'>,
+): Promise<Sequence> {
+  const turns = promptTurns(row.prompt, tokenizer, chatTemplate)
+  const prompt = promptSequence({ ids: await encodeTurns(turns, tokenizer), promptId, row })
+  if (head === 'score' && typeof turns !== 'string') {
+    const { answer, tail } = await tokenizer.encodeAnswer(turns, [{ role: 'assistant', content: row.response }])
+    return withAnswer(withAnswer(prompt, answer), tail)
   }
+  if (head !== 'score' && prompt.ids.length === 0)
+    throw new InputError('prompt: no tokens; the first token of the response needs a token before it')
+  return withAnswer(prompt, await tokenizer.encode(row.response, { addSpecialTokens: false }))
 }
 
-async function encodeMessages(tokenizer: Tokenizer, messages: readonly ChatMessage[]): Promise<Encoded> {
-  const { ids, assistantMask } = await tokenizer.encodeConversation(messages)
-  return {
-    ids,
-    wanted: () => {
-      const from = assistantMask.indexOf(1, 1)
-      if (from < 0) throw new InputError('messages: expected at least one message of the assistant')
-      return { ids, from, mask: assistantMask.slice(from) }
-    },
-  }
+async function encodeMessages(
+  tokenizer: Tokenizer,
+  row: ScoreRow & { kind: 'messages' },
+  { head, promptId }: { promptId: string } & Pick<ModelConfig, 'head'>,
+): Promise<Sequence> {
+  const { ids, assistantMask } = await tokenizer.encodeConversation(row.messages)
+  const sequence = supervisedSequence({ ids, trained: assistantMask, promptId, row })
+  if (head !== 'score' && trainedCount(sequence) === 0)
+    throw new InputError('messages: expected at least one message of the assistant')
+  return sequence
 }
 
 /** A message that the template refuses is a bad line. */

@@ -3,6 +3,7 @@ import { InputError } from '../errors/index.js'
 import { BadLines, numberedLines, type Output, openOutput } from '../files/index.js'
 import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
+import { trainedCount } from '../sequence/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
@@ -83,7 +84,7 @@ async function score(settings: Settings, { output, report, signal }: Surrounding
       async write => {
         let done = 0
         for await (const requests of windows(file, input, signal)) {
-          const tokens = requests.reduce((sum, { ids }) => sum + ids.length, 0)
+          const tokens = requests.reduce((sum, { sequence }) => sum + sequence.ids.length, 0)
           const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total.tokens)
           const lines = await scoreWindow(model, requests, { packing: settings.packing, signal, onProgress })
           await write(lines)
@@ -112,7 +113,7 @@ async function validate(
   const bad = new BadLines(file)
   for await (const { text, line } of numberedLines(file, { signal })) {
     try {
-      total.tokens += (await input.request(text, line)).ids.length
+      total.tokens += (await input.request(text, line)).sequence.ids.length
       total.lines = line
     } catch (error) {
       if (!(error instanceof InputError)) throw error
@@ -129,7 +130,7 @@ async function* windows(file: string, input: ScoreInput, signal: AbortSignal): A
   for await (const { text, line } of numberedLines(file, { signal })) {
     const request = await input.request(text, line)
     requests.push(request)
-    tokens += request.ids.length
+    tokens += request.sequence.ids.length
     if (tokens < windowTokens && requests.length < windowLines) continue
     yield requests
     requests = []
@@ -143,18 +144,21 @@ async function scoreWindow(
   requests: readonly ScoreRequest[],
   options: Pick<ScoreOptions, 'packing' | 'signal' | 'onProgress'>,
 ): Promise<string> {
-  const sequences = requests.map(({ ids }) => ids)
-  const wanted = { from: requests.map(({ from }) => from), entropy: model.role === 'language' }
-  const results = await model.score(sequences, { ...options, ...wanted }).catch((error: unknown) => {
-    if (!(error instanceof NonFiniteError)) throw error
-    throw new InputError(`line ${requests[error.sequence]!.line}: the model's output is not finite`, { cause: error })
-  })
-  return results.map((result, i) => outputLine(result, requests[i]!.mask)).join('')
+  // A reward model scores every sequence; what has no trained token has no log-probabilities.
+  const asked = requests.filter(({ sequence }) => model.role === 'reward' || trainedCount(sequence) > 0)
+  const sequences = asked.map(({ sequence }) => sequence)
+  const results = await model
+    .score(sequences, { ...options, entropy: model.role === 'language' })
+    .catch((error: unknown) => {
+      if (!(error instanceof NonFiniteError)) throw error
+      throw new InputError(`line ${asked[error.sequence]!.line}: the model's output is not finite`, { cause: error })
+    })
+  const answers = new Map(asked.map((request, i) => [request, results[i]!]))
+  return requests.map(request => outputLine(answers.get(request))).join('')
 }
 
-function outputLine(result: Outputs[Role], mask: Uint8Array | undefined): string {
-  if ('score' in result) return `${JSON.stringify({ score: result.score })}\n`
-  const { logprobs, entropies } = result as Outputs['language']
-  const wanted = (values: Float32Array): number[] => Array.from(mask ? values.filter((_, i) => mask[i] === 1) : values)
-  return `${JSON.stringify({ logprobs: wanted(logprobs), entropies: wanted(entropies!) })}\n`
+function outputLine(result: Outputs[Role] | undefined): string {
+  if (result && 'score' in result) return `${JSON.stringify({ score: result.score })}\n`
+  const { logprobs = [], entropies = [] } = (result ?? {}) as Partial<Outputs['language']>
+  return `${JSON.stringify({ logprobs: [...logprobs], entropies: [...entropies] })}\n`
 }

@@ -9,7 +9,7 @@ import { FastExperienceMaker } from '../../src/experience/index.js'
 import { LocalModel } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
-import { firstTrained } from '../../src/sequence/index.js'
+import { firstTrained, type Sequence } from '../../src/sequence/index.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
 import { base, modelDirectory, pipelineOf } from '../support/pipeline.js'
@@ -103,8 +103,8 @@ const verbs: Record<string, Ask> = {
       ...['score', '--model', model, '--input', input, '--output', fresh('out.jsonl')],
       ...['--chat-template', chatTemplate],
     ])
-    const [[sequence], options] = score.mock.calls[0]! as unknown as [Int32Array[], { from: number[] }]
-    asked.push([...sequence!.subarray(0, options.from[0])])
+    const [[sequence]] = score.mock.calls[0]! as unknown as [Sequence[]]
+    asked.push([...sequence!.ids.subarray(0, firstTrained(sequence!))])
   },
   sft: async ({ model, chatTemplate }) => {
     const tokenizer = await Tokenizer.load(model, { chatTemplate })
