@@ -1,17 +1,19 @@
 /** Every model of a verb or a run is on its device. There is no card here: libtorch says that there is one, and models load elsewhere. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { InputError } from '../../src/errors/index.js'
 import { evaluateModel } from '../../src/evaluate/index.js'
 import { type LoadOptions, LocalModel, type Role } from '../../src/model/index.js'
 import { resolveDevice } from '../../src/tensor/index.js'
 import { native } from '../../src/tensor/native.js'
+import { capturedOutput } from '../support/cli.js'
 import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
 import { base, pipelineOf } from '../support/pipeline.js'
 import { rewardModelDirectory } from '../support/tiny-model.js'
 
+capturedOutput()
 const folder = temporaryDirectory()
 let judge: string
 let rewards: string
@@ -41,10 +43,7 @@ beforeEach(() => {
     if (stopAtLoading) throw new InputError('seen')
     return load(directory, { ...rest, ...(role ? { role } : {}) })
   }) as typeof LocalModel.load)
-  for (const stream of [process.stdout, process.stderr]) vi.spyOn(stream, 'write').mockReturnValue(true)
-  vi.spyOn(console, 'error').mockReturnValue()
 })
-afterEach(() => vi.restoreAllMocks())
 
 const devices = (): (string | undefined)[] => loaded.map(({ device }) => device)
 

@@ -1,59 +1,48 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { main } from '../../src/cli/main.js'
 import { verbGroups, verbs } from '../../src/cli/verbs.js'
 import { SetupError } from '../../src/setup/errors.js'
 import { BridgeMissingError } from '../../src/tensor/errors.js'
+import { capturedOutput } from '../support/cli.js'
 
-let out = ''
-let err = ''
-
-beforeEach(() => {
-  out = ''
-  err = ''
-  vi.spyOn(console, 'log').mockImplementation(text => {
-    out += text
-  })
-  vi.spyOn(console, 'error').mockImplementation(text => {
-    err += text
-  })
-})
-afterEach(() => vi.restoreAllMocks())
+const printed = capturedOutput()
 
 test('--help lists every verb', async () => {
   expect(await main(['--help'])).toBe(0)
-  for (const { name, summary } of verbs) expect(out).toMatch(new RegExp(`${name} +${summary.slice(0, 10)}`))
+  for (const { name, summary } of verbs) expect(printed.stdout).toMatch(new RegExp(`${name} +${summary.slice(0, 10)}`))
 })
 
 test('--help goes by task, fits a terminal and ends with an example', async () => {
   await main(['--help'])
   const titles = verbGroups.map(({ title }) => title)
   expect(titles).toEqual(['Start', 'Make', 'Train', 'Look', 'Serve'])
-  for (const title of titles) expect(out).toContain(`\n${title}:\n  `)
-  expect(out.split('\n').filter(line => line.length > 90)).toEqual([])
-  expect(out.split('\n').length).toBeLessThan(50)
-  expect(out.indexOf('whetstone init --family')).toBeGreaterThan(out.indexOf('Serve:'))
+  for (const title of titles) expect(printed.stdout).toContain(`\n${title}:\n  `)
+  expect(printed.stdout.split('\n').filter(line => line.length > 90)).toEqual([])
+  expect(printed.stdout.split('\n').length).toBeLessThan(50)
+  expect(printed.stdout.indexOf('whetstone init --family')).toBeGreaterThan(printed.stdout.indexOf('Serve:'))
 })
 
 test('nothing at all is a misuse that shows the help', async () => {
   expect(await main([])).toBe(2)
-  expect(out).toContain('Usage: whetstone <verb>')
+  expect(printed.stdout).toContain('Usage: whetstone <verb>')
 })
 
 test('--version', async () => {
   expect(await main(['--version'])).toBe(0)
-  expect(out).toBe(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version)
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(printed.stdout).toBe(`${version}\n`)
 })
 
 test.each(['setup', 'doctor'])('%s --help', async name => {
   expect(await main([name, '--help'])).toBe(0)
-  expect(out).toContain(`Usage: whetstone ${name}`)
+  expect(printed.stdout).toContain(`Usage: whetstone ${name}`)
 })
 
 test('help VERB is VERB --help', async () => {
   expect(await main(['help', 'doctor'])).toBe(0)
-  expect(out).toContain('Usage: whetstone doctor')
+  expect(printed.stdout).toContain('Usage: whetstone doctor')
 })
 
 describe('misuse', () => {
@@ -72,7 +61,7 @@ describe('misuse', () => {
     [['train'], 'there is no verb "train"; use sft, reward train, rl or dpo'],
   ])('%s', async (args, message) => {
     expect(await main(args)).toBe(2)
-    expect(`${err}\n`).toContain(message)
+    expect(printed.stderr).toContain(message)
   })
 })
 

@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { dataOptionsSchema, openDataset } from '../../src/data/index.js'
 import { FastExperienceMaker } from '../../src/experience/index.js'
@@ -11,9 +11,11 @@ import { sampleReward } from '../../src/reward/index.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
 import { firstTrained, type Sequence } from '../../src/sequence/index.js'
 import { Tokenizer } from '../../src/text/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
 import { base, modelDirectory, pipelineOf } from '../support/pipeline.js'
 
+capturedOutput()
 const folder = temporaryDirectory()
 const question = 'What is 1 + 1?'
 const reward = join(folder, 'reward.mjs')
@@ -40,10 +42,7 @@ beforeEach(() => {
     }
     return generate.call(this, watched(), options)
   })
-  for (const stream of [process.stdout, process.stderr]) vi.spyOn(stream, 'write').mockReturnValue(true)
-  vi.spyOn(console, 'error').mockReturnValue()
 })
-afterEach(() => vi.restoreAllMocks())
 
 interface Asking {
   model: string

@@ -1,32 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { evaluateModel } from '../../src/evaluate/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { decodePng } from '../support/decode-png.js'
 import { fresh, jsonl, written } from '../support/files.js'
 import { modelDirectory } from '../support/tiny-model.js'
 
 let model: string
 let other: string
-let [out, err] = ['', '']
 beforeAll(async () => {
   ;[model, other] = await Promise.all([modelDirectory(1), modelDirectory(2)])
 })
-beforeEach(() => {
-  ;[out, err] = ['', '']
-  const take = (text: unknown): boolean => {
-    err += String(text)
-    return true
-  }
-  vi.spyOn(console, 'error').mockImplementation(take)
-  vi.spyOn(process.stderr, 'write').mockImplementation(take as typeof process.stderr.write)
-  vi.spyOn(process.stdout, 'write').mockImplementation(((text: unknown, done?: () => void) => {
-    out += String(text)
-    done?.()
-    return true
-  }) as typeof process.stdout.write)
-})
-afterEach(() => vi.restoreAllMocks())
+const printed = capturedOutput()
 
 const data = jsonl(Array.from({ length: 5 }, (_, i) => ({ question: `Say ${i}`, answer: `${i}, of course.` })))
 const columns = ['--columns', 'prompt=question,completion=answer,target=answer']
@@ -44,7 +30,7 @@ test('shows a table, and writes the numbers of evaluateModel, the answers and a 
   ]
   const args = ['--reference', other, '--reward', reward, '--samples', '4', '--seed', '7']
   expect(await evaluate(...args, '--out', json, '--answers', answers, '--plot', svg)).toBe(0)
-  const shown = out
+  const shown = printed.stdout
   expect(shown).toMatch(/^.*: 5 prompts, 4 answers each at temperature 1, seed 7\n/)
   for (const name of ['perplexity', 'reward', 'accuracy', 'pass@2', 'pass@4', 'BLEU (13a)', 'ROUGE-L'])
     expect(shown).toMatch(new RegExp(`^ {2}${name.replace(/[()]/g, '\\$&')} +[\\d.]+.* {2}[\\d.]+`, 'm'))
@@ -69,20 +55,20 @@ test('shows a table, and writes the numbers of evaluateModel, the answers and a 
 
 test('numbers that stream to standard output have it for themselves', async () => {
   expect(await evaluate('--metrics', 'perplexity', '--out', '-')).toBe(0)
-  expect(JSON.parse(out).model.perplexity.rows).toBe(5)
-  expect(err).toContain('over 5 rows')
+  expect(JSON.parse(printed.stdout).model.perplexity.rows).toBe(5)
+  expect(printed.stderr).toContain('over 5 rows')
 })
 
 test('says what was not measured, and why', async () => {
   expect(await evaluate('--limit', '1')).toBe(0)
-  expect(out).toContain('not measured: winRate: no reward is given')
+  expect(printed.stdout).toContain('not measured: winRate: no reward is given')
 })
 
 test('where no answer has a reward, the exit code says so', async () => {
   const failing = written('failing.mjs', `export default () => { throw new Error('broken') }\n`)
   expect(await evaluate('--reward', failing, '--limit', '2')).toBe(1)
-  expect(out).toMatch(/rewards that failed +2 \(threw 2\)/)
-  expect(out).toMatch(/reward +none/)
+  expect(printed.stdout).toMatch(/rewards that failed +2 \(threw 2\)/)
+  expect(printed.stdout).toMatch(/reward +none/)
 })
 
 describe('a misuse', () => {
@@ -97,14 +83,14 @@ describe('a misuse', () => {
     [['--refrence', 'x'], 'did you mean --reference'],
   ])('%j is refused with its name', async (args, message) => {
     expect(await evaluate(...args)).toBe(2)
-    expect(err).toContain(message)
+    expect(printed.stderr).toContain(message)
   })
 
   test('an output in the model directory, or over the data, is refused before anything is done', async () => {
     expect(await evaluate('--out', `${model}/config.json`)).toBe(1)
-    expect(err).toContain('is inside the input directory')
+    expect(printed.stderr).toContain('is inside the input directory')
     expect(await evaluate('--out', data)).toBe(1)
-    expect(err).toContain('is also the input')
+    expect(printed.stderr).toContain('is also the input')
   })
 })
 
@@ -119,6 +105,6 @@ export default () => { writeFileSync(${JSON.stringify(asked)}, ''); return new P
   await vi.waitFor(() => expect(existsSync(asked)).toBe(true), { timeout: 50_000 })
   process.emit('SIGINT')
   expect(await ending).toBe(130)
-  expect(err).toContain('Interrupted. Nothing was written.')
+  expect(printed.stderr).toContain('Interrupted. Nothing was written.')
   expect(existsSync(json)).toBe(false)
 })

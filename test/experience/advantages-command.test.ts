@@ -1,27 +1,17 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
+import { capturedOutput } from '../support/cli.js'
 import { expectClose } from '../support/close.js'
+import { temporaryDirectory } from '../support/files.js'
 import { golden } from '../support/golden-experience.js'
 
 let folder = ''
-let err = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-advantages-'))
-  err = ''
-  const take = (text: unknown): boolean => {
-    err += String(text)
-    return true
-  }
-  vi.spyOn(console, 'error').mockImplementation(take)
-  vi.spyOn(process.stderr, 'write').mockImplementation(take as typeof process.stderr.write)
+  folder = temporaryDirectory()
 })
-afterEach(() => {
-  vi.restoreAllMocks()
-  rmSync(folder, { recursive: true, force: true })
-})
+const printed = capturedOutput()
 
 /** Runs the verb over lines, given as objects or as text. */
 async function advantages(rows: readonly unknown[] | string, args: readonly string[]) {
@@ -60,14 +50,16 @@ describe('recorded numbers, by the command', () => {
       values: values[i],
     }))
     const { code, lines } = await advantages(rows, ['--estimator', String(estimator), ...flags(options)])
-    expect(err).not.toContain('whetstone:')
+    expect(printed.stderr).not.toContain('whetstone:')
     expect(code).toBe(0)
     expect(lines).toHaveLength(rows.length)
     for (const [i, line] of lines.entries()) {
       expectClose(line.advantages, recorded.advantages[i]!, undefined, `advantages[${i}]`)
       expectClose(line.returns, recorded.returns[i]!, undefined, `returns[${i}]`)
     }
-    expect(err.includes('always uses --gamma 1')).toBe(estimator === 'reinforce_baseline' && options.gamma !== 1)
+    expect(printed.stderr.includes('always uses --gamma 1')).toBe(
+      estimator === 'reinforce_baseline' && options.gamma !== 1,
+    )
   })
 })
 
@@ -82,10 +74,10 @@ describe('what the command does', () => {
     const { code, lines } = await advantages(rows, ['--estimator', 'dr_grpo'])
     expect(code).toBe(0)
     expect(lines.map(line => line.advantages)).toEqual([[1], [-2, -2], [-1, -1, -1], [2]])
-    expect(err).toContain('4 samples, 7 tokens; 2 groups, 0 of equal rewards; reward 2 (0 to 4)')
+    expect(printed.stderr).toContain('4 samples, 7 tokens; 2 groups, 0 of equal rewards; reward 2 (0 to 4)')
   })
 
-  it('reads fields that are null as left out, and ignores those it does not know', async () => {
+  it('reads fields that are null as left printed.stdout, and ignores those it does not know', async () => {
     const rows = pair.map(row => ({ ...row, ref_logprobs: null, values: null, prompt: 'x', ids: [1] }))
     expect((await advantages(rows, ['--estimator', 'rloo'])).lines[0]).toEqual({ advantages: [1, 1], returns: [1, 1] })
   })
@@ -103,7 +95,7 @@ describe('what the command does', () => {
     const rows = Array.from({ length: 2000 }, (_, i) => ({ reward: i, logprobs: new Array(50).fill(-1) }))
     const { lines } = await advantages(rows, ['--estimator', 'reinforce', '--advantage-clip', '1000.5'])
     expect(lines.map(line => line.returns[49])).toEqual(rows.map(({ reward }) => reward))
-    expect(err).toContain('49.95 % of advantages clipped')
+    expect(printed.stderr).toContain('49.95 % of advantages clipped')
   })
 
   it('replaces the output at once, but not its own input, and leaves nothing else behind', async () => {
@@ -117,7 +109,7 @@ describe('what the command does', () => {
       '{"advantages":[1,1],"returns":[1,1]}\n{"advantages":[-1,-1,-1],"returns":[-1,-1,-1]}\n',
     )
     expect(await main([...args, input])).toBe(1)
-    expect(err).toContain('samples.jsonl is also the input')
+    expect(printed.stderr).toContain('samples.jsonl is also the input')
     expect(readFileSync(input, 'utf8')).toBe(lines)
     expect(readdirSync(folder).sort()).toEqual(['advantages.jsonl', 'samples.jsonl'])
   })
@@ -203,8 +195,8 @@ describe('bad lines are named before anything is written', () => {
   it.each(cases)('%s', async (_, rows, [estimator, ...args], message) => {
     const { code, written } = await advantages(rows, ['--estimator', estimator!, ...args])
     expect(code).toBe(1)
-    expect(err).toContain(message)
-    expect(err).toContain('samples.jsonl')
+    expect(printed.stderr).toContain(message)
+    expect(printed.stderr).toContain('samples.jsonl')
     expect(written).toBe(false)
     expect(readdirSync(folder)).toEqual(['samples.jsonl'])
   })
@@ -215,8 +207,8 @@ describe('bad lines are named before anything is written', () => {
       Array.from({ length: 12 }, () => ({})),
       ['--estimator', 'rloo'],
     )
-    expect(err).toContain('12 bad lines; nothing was written')
-    expect(err).toMatch(/line 10: .*\n {2}and 2 more/)
+    expect(printed.stderr).toContain('12 bad lines; nothing was written')
+    expect(printed.stderr).toMatch(/line 10: .*\n {2}and 2 more/)
     expect(readFileSync(join(folder, 'advantages.jsonl'), 'utf8')).toBe('"before"\n')
   })
 })
@@ -239,18 +231,18 @@ describe('misuse', () => {
   ])('%j', async (args, message) => {
     const { code, written } = await advantages(pair, args)
     expect(code).toBe(2)
-    expect(err).toContain(message)
+    expect(printed.stderr).toContain(message)
     expect(written).toBe(false)
   })
 
   it('files that are not there', async () => {
     const missing = join(folder, 'missing', 'file.jsonl')
     expect(await main(['advantages', '--input', missing, '--output', join(folder, 'x'), '--estimator', 'rloo'])).toBe(1)
-    expect(err).toContain('there is no such file')
+    expect(printed.stderr).toContain('there is no such file')
     expect(await main(['advantages', '--input', missing, '--output', missing, '--estimator', 'rloo'])).toBe(1)
-    expect(err).toContain('its directory does not exist')
+    expect(printed.stderr).toContain('its directory does not exist')
     expect(await main(['advantages', '--estimator', 'rloo'])).toBe(2)
-    expect(err).toContain('--input: expected a file')
+    expect(printed.stderr).toContain('--input: expected a file')
   })
 
   it('--help shows every option with what it is for', async () => {

@@ -1,27 +1,14 @@
 /** The command as it is typed. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { help, run } from '../../src/cli/pipeline.js'
+import { capturedOutput } from '../support/cli.js'
 import { fresh } from '../support/files.js'
 import { quickly } from '../support/pipeline.js'
 
-let out = ''
-let err = ''
-const capture = () => {
-  out = ''
-  err = ''
-  vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-    out += String(text)
-    return true
-  })
-  vi.spyOn(process.stderr, 'write').mockImplementation(text => {
-    err += String(text)
-    return true
-  })
-}
-afterEach(() => vi.restoreAllMocks())
+const printed = capturedOutput()
 
 function configFile(options: Parameters<typeof quickly>[0] = {}): { file: string; saveDir: string } {
   const file = `${fresh('pipeline')}.yaml`
@@ -32,17 +19,15 @@ function configFile(options: Parameters<typeof quickly>[0] = {}): { file: string
 
 test('--dry-run checks every stage, prints what is in force, and writes nothing', async () => {
   const { file, saveDir } = configFile()
-  capture()
   expect(await run(['--config', file, '--dry-run', '--set', 'ppoIterations=5'])).toBe(0)
-  expect(out).toMatch(/ppoIterations: 5 +# --set/)
-  for (const stage of ['sft', 'reward', 'ppo']) expect(out).toContain(`# stage ${stage}`)
+  expect(printed.stdout).toMatch(/ppoIterations: 5 +# --set/)
+  for (const stage of ['sft', 'reward', 'ppo']) expect(printed.stdout).toContain(`# stage ${stage}`)
   expect(existsSync(saveDir)).toBe(false)
-  expect(err).not.toContain('Error')
+  expect(printed.stderr).not.toContain('Error')
 })
 
 test('--stages runs those alone, in their order', async () => {
   const { file, saveDir } = configFile()
-  capture()
   expect(await run(['--config', file, '--stages', 'reward,sft'])).toBe(0)
   expect(existsSync(join(saveDir, 'reward_model/best_model'))).toBe(true)
   expect(existsSync(join(saveDir, 'ppo'))).toBe(false)

@@ -1,31 +1,15 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { main } from '../../src/cli/main.js'
+import { capturedOutput } from '../support/cli.js'
+import { temporaryDirectory } from '../support/files.js'
 
 let folder = ''
-let out = ''
-let err = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-reward-test-'))
-  out = ''
-  err = ''
-  vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-    out += String(text)
-    return true
-  })
-  const toErr = (text: unknown): boolean => {
-    err += String(text)
-    return true
-  }
-  vi.spyOn(process.stderr, 'write').mockImplementation(toErr as typeof process.stderr.write)
-  vi.spyOn(console, 'error').mockImplementation(toErr)
+  folder = temporaryDirectory()
 })
-afterEach(() => {
-  vi.restoreAllMocks()
-  rmSync(folder, { recursive: true, force: true })
-})
+const printed = capturedOutput()
 
 function file(name: string, content: string): string {
   const path = join(folder, name)
@@ -63,10 +47,10 @@ weights: { right: 1, short: 0.5 }
       '--worst',
       '2',
     ])
-    expect(err).not.toMatch(/^whetstone/m)
+    expect(printed.stderr).not.toMatch(/^whetstone/m)
     expect(code).toBe(1)
     expect(
-      out
+      printed.stdout
         .replaceAll(input, 'F')
         .replace(/ms each/g, 'ms')
         .replace(/[\d.]+ ms/g, 'N ms'),
@@ -111,18 +95,18 @@ failures  input 1
     const reward = file('reward.ts', 'export default ({ row }: { row: { n: number } }) => row.n')
     const input = rows(Array.from({ length: 100 }, (_, n) => ({ question: 'x', response: 'y', n })))
     expect(await main(['reward', 'test', '--reward', reward, '--input', input, '--prompt', 'question'])).toBe(0)
-    expect(out).toContain('rewards  mean 49.5  min 0  p10 10  p50 50  p90 90  max 99')
-    expect(out).toMatch(/ {5}0 \.\. 9\.9 {2}#+ {2}10\n/)
-    expect(out).not.toContain('failures')
+    expect(printed.stdout).toContain('rewards  mean 49.5  min 0  p10 10  p50 50  p90 90  max 99')
+    expect(printed.stdout).toMatch(/ {5}0 \.\. 9\.9 {2}#+ {2}10\n/)
+    expect(printed.stdout).not.toContain('failures')
   })
 
   it('a reward that throws for all shows some of the failures and counts the rest', async () => {
     const reward = file('reward.js', "export default () => { throw new Error('broken') }")
     const input = rows(new Array(12).fill({ prompt: 'x', response: 'y' }))
     expect(await main(['reward', 'test', '--reward', reward, '--input', input])).toBe(1)
-    expect(out).toContain('12 samples: 0 scored, 12 failed\n\nfailures  threw 12\n')
-    expect(out).toContain('reward: threw: Error: broken (reward.js:1)\n')
-    expect(out).toContain('\n  and 2 more\n')
+    expect(printed.stdout).toContain('12 samples: 0 scored, 12 failed\n\nfailures  threw 12\n')
+    expect(printed.stdout).toContain('reward: threw: Error: broken (reward.js:1)\n')
+    expect(printed.stdout).toContain('\n  and 2 more\n')
   })
 
   it.each<[string, string[], number, RegExp]>([
@@ -140,7 +124,7 @@ failures  input 1
     ['a file that is not there', ['reward', 'test', '--reward', 'x.ts', '--input', 'none.jsonl'], 1, /no such file/],
   ])('%s', async (_, args, code, message) => {
     expect(await main(args)).toBe(code)
-    expect(err).toMatch(message)
+    expect(printed.stderr).toMatch(message)
   })
 
   it('bad rows, and labels without a recipe, are said before any reward is asked', async () => {
@@ -148,12 +132,14 @@ failures  input 1
     const output = join(folder, 'o.jsonl')
     const bad = rows([{ prompt: 'x' }, { prompt: 'x', response: 'y', prompt_ids: [-1] }])
     expect(await main(['reward', 'test', '--reward', reward, '--input', bad, '--output', output])).toBe(1)
-    expect(err.replaceAll(bad, 'F')).toMatch(/F: 2 bad rows\n {2}F:1: response: missing.*\n {2}F:2: prompt_ids\.0/)
-    err = ''
+    expect(printed.stderr.replaceAll(bad, 'F')).toMatch(
+      /F: 2 bad rows\n {2}F:1: response: missing.*\n {2}F:2: prompt_ids\.0/,
+    )
+    printed.clear()
     const labelled = rows([{ prompt: 'x', response: 'y', label: 'math' }])
     expect(await main(['reward', 'test', '--reward', reward, '--input', labelled, '--output', output])).toBe(1)
-    expect(err).toMatch(/no reward recipe for the label "math"; did you mean maths\?/)
-    expect(err).not.toMatch(/ at /)
+    expect(printed.stderr).toMatch(/no reward recipe for the label "math"; did you mean maths\?/)
+    expect(printed.stderr).not.toMatch(/ at /)
     expect(existsSync(output)).toBe(false)
   })
 })

@@ -1,25 +1,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { Run, type RunIdentity } from '../../src/run/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { decodePng } from '../support/decode-png.js'
 import { temporaryDirectory } from '../support/files.js'
 import { identity } from '../support/run.js'
 
-let out = ''
-let err = ''
-beforeEach(() => {
-  out = ''
-  err = ''
-  vi.spyOn(console, 'log').mockImplementation(text => {
-    out += `${text}\n`
-  })
-  vi.spyOn(console, 'error').mockImplementation(text => {
-    err += `${text}\n`
-  })
-})
-afterEach(() => vi.restoreAllMocks())
+const printed = capturedOutput()
 
 async function makeRun(
   directory: string,
@@ -49,40 +38,40 @@ async function makeRuns(): Promise<string> {
 test('runs are listed, one by one or by the directory they are in', async () => {
   const parent = await makeRuns()
   expect(await main(['runs', parent])).toBe(0)
-  const [head, one, two, ...more] = out.trimEnd().split('\n')
+  const [head, one, two, ...more] = printed.stdout.trimEnd().split('\n')
   expect(head).toMatch(/^run +command +status +step +result +last word$/)
   expect(one).toMatch(/one +sft +finished +40 +loss\/train 0\.1 +\d s ago$/)
   expect(two).toMatch(/two +rl +finished +40 +reward\/mean 1 +\d s ago$/)
   expect(more).toEqual([])
-  out = ''
+  printed.clear()
   const running = await Run.resume(
     join(parent, 'one'),
     identity({ seed: 1, lr: 1e-3 }, { fingerprints: { 'a.jsonl': 'aaaa' } }),
   )
   expect(await main(['runs', join(parent, 'one')])).toBe(0)
-  expect(out).toContain(' running ')
+  expect(printed.stdout).toContain(' running ')
   await running.close('stopped')
 })
 
 test('what cannot be listed is said', async () => {
   const parent = await makeRuns()
   expect(await main(['runs', join(parent, 'none')])).toBe(1)
-  expect(err).toContain('none: there is no such directory')
-  err = ''
+  expect(printed.stderr).toContain('none: there is no such directory')
+  printed.clear()
   expect(await main(['runs', join(parent, 'model')])).toBe(1)
-  expect(err).toContain('model is not a run and contains no runs')
-  err = ''
+  expect(printed.stderr).toContain('model is not a run and contains no runs')
+  printed.clear()
   writeFileSync(join(parent, 'one/config.json'), '{')
   expect(await main(['runs', parent])).toBe(1)
-  expect(err).toContain('config.json is damaged')
-  expect(out).toContain('two')
+  expect(printed.stderr).toContain('config.json is damaged')
+  expect(printed.stdout).toContain('two')
   expect(await main(['runs', '--lsit'])).toBe(2)
 })
 
 test('two runs side by side: what was asked differently, and where they ended', async () => {
   const parent = await makeRuns()
   expect(await main(['runs', 'compare', join(parent, 'one'), join(parent, 'two')])).toBe(0)
-  expect(out).toBe(`               one                     two
+  expect(printed.stdout).toBe(`               one                     two
 run            sft, finished, step 40  rl, finished, step 40
 lr             0.001                   0.002
 kl             -                       {"coef":0.1}
@@ -93,7 +82,7 @@ reward/mean    -                       1
 seconds/total  -                       NaN
 `)
   expect(await main(['runs', 'compare', join(parent, 'one')])).toBe(2)
-  expect(err).toContain('compare takes two runs')
+  expect(printed.stderr).toContain('compare takes two runs')
 })
 
 test('names cannot command the terminal', async () => {
@@ -101,9 +90,9 @@ test('names cannot command the terminal', async () => {
   await makeRun(join(parent, 'a'), identity({ name: '\u001b[2J' }), () => ({ 'drops/\u001b]0;x\u0007': 1 }))
   await makeRun(join(parent, 'b'), identity({ name: 'b' }), () => ({}))
   expect(await main(['runs', 'compare', join(parent, 'a'), join(parent, 'b')])).toBe(0)
-  expect(out).toContain('?[2J')
+  expect(printed.stdout).toContain('?[2J')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-  expect(out).not.toMatch(/[\u0000-\u0009\u001b]/)
+  expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u001b]/)
 })
 
 test('curves become an SVG or a PNG', async () => {
@@ -111,7 +100,7 @@ test('curves become an SVG or a PNG', async () => {
   const runs = [join(parent, 'one'), join(parent, 'two')]
   const svg = join(parent, 'curves.svg')
   expect(await main(['plot', ...runs, '--out', svg])).toBe(0)
-  expect(out).toBe(`${svg}: loss/train, lr, reward/mean, seconds/total\n`)
+  expect(printed.stdout).toBe(`${svg}: loss/train, lr, reward/mean, seconds/total\n`)
   const text = readFileSync(svg, 'utf8')
   expect(text).toContain('<title>loss/train, lr, reward/mean, seconds/total of one, two</title>')
   expect(text).not.toMatch(/NaN|Infinity|<text/)
@@ -130,10 +119,10 @@ test.each([
 ])('%j is misused', async (args, message) => {
   const parent = await makeRuns()
   expect(await main(args.map(arg => (arg === 'RUN' ? join(parent, 'one') : arg)))).toBe(2)
-  expect(err).toContain(message)
+  expect(printed.stderr).toContain(message)
 })
 
 test('a directory without a run cannot be drawn', async () => {
   expect(await main(['plot', temporaryDirectory()])).toBe(1)
-  expect(err).toContain('is not a run: it has no config.json')
+  expect(printed.stderr).toContain('is not a run: it has no config.json')
 })

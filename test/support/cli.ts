@@ -2,58 +2,52 @@ import { Readable } from 'node:stream'
 import { afterEach, beforeEach, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 
-export interface Printed {
-  stdout: string
-  stderr: string
+export class Printed {
+  stdout = ''
+  stderr = ''
   /** Both, in the order they came. */
-  output: string
-}
+  output = ''
 
-/** Keeps what is printed from now on away from the terminal. */
-function capture(): { printed: Printed; restore: () => void } {
-  const printed: Printed = { stdout: '', stderr: '', output: '' }
-  const take = (name: 'stdout' | 'stderr', text: unknown): void => {
-    printed[name] += text
-    printed.output += text
+  clear(): void {
+    this.stdout = this.stderr = this.output = ''
   }
-  const spies = [['log', 'stdout'] as const, ['error', 'stderr'] as const].flatMap(([method, name]) => [
-    vi.spyOn(console, method).mockImplementation(text => take(name, `${text}\n`)),
-    vi.spyOn(process[name], 'write').mockImplementation((text: unknown, ...rest: unknown[]) => {
-      take(name, text)
-      for (const done of rest) if (typeof done === 'function') done()
-      return true
-    }),
-  ])
-  return {
-    printed,
-    restore: () => {
+
+  /** Keeps what is printed from now on away from the terminal. Returns what ends that. */
+  capture(): () => void {
+    const take = (name: 'stdout' | 'stderr', text: unknown): void => {
+      this[name] += text
+      this.output += text
+    }
+    const spies = [['log', 'stdout'] as const, ['error', 'stderr'] as const].flatMap(([method, name]) => [
+      vi.spyOn(console, method).mockImplementation(text => take(name, `${text}\n`)),
+      vi.spyOn(process[name], 'write').mockImplementation((text: unknown, ...rest: unknown[]) => {
+        take(name, text)
+        for (const done of rest) if (typeof done === 'function') done()
+        return true
+      }),
+    ])
+    return () => {
       for (const spy of spies) spy.mockRestore()
-    },
+    }
   }
 }
 
-/** What each test of the file has printed so far. */
+/** What each test of this file has printed so far. After it, no mock of the test is left. */
 export function capturedOutput(): Printed {
-  let now: Printed = { stdout: '', stderr: '', output: '' }
+  const printed = new Printed()
   beforeEach(() => {
-    now = capture().printed
+    printed.clear()
+    printed.capture()
   })
   afterEach(() => vi.restoreAllMocks())
-  return {
-    get stdout() {
-      return now.stdout
-    },
-    get stderr() {
-      return now.stderr
-    },
-    get output() {
-      return now.output
-    },
-  }
+  return printed
 }
 
-export interface Ran extends Readonly<Printed> {
+export interface Ran {
   readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  readonly output: string
 }
 
 /** Runs a command of `whetstone` in this process, on the sources as they are; `input` is what it can read. */
@@ -63,7 +57,8 @@ export async function cli(
 ): Promise<Ran> {
   const before = process.cwd()
   const stdin = Object.getOwnPropertyDescriptor(process, 'stdin')!
-  const { printed, restore } = capture()
+  const printed = new Printed()
+  const restore = printed.capture()
   try {
     if (cwd !== undefined) process.chdir(cwd)
     if (input !== undefined)

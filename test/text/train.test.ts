@@ -3,13 +3,14 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { Tokenizer as Library } from 'tokenizers'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { help } from '../../src/cli/tokenizer.js'
 import { type BpeModel, learnBpe } from '../../src/text/bpe.js'
 import { BYTE_CHARACTERS, toByteCharacters } from '../../src/text/byte-level.js'
 import { SPLIT_REGEX } from '../../src/text/chatml.js'
 import { Tokenizer, trainTokenizer } from '../../src/text/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { temporaryDirectory } from '../support/files.js'
 import { golden } from '../support/tokenizers.js'
 
@@ -247,28 +248,14 @@ describe('trainTokenizer', () => {
 })
 
 describe('whetstone tokenizer', () => {
-  const written = { out: '', err: '' }
-  const call = async (...args: string[]) => {
-    written.out = written.err = ''
-    for (const [method, key] of [
-      ['log', 'out'],
-      ['error', 'err'],
-    ] as const) {
-      vi.spyOn(console, method).mockImplementation(text => {
-        written[key] += `${String(text)}\n`
-      })
-    }
-    return main(['tokenizer', ...args])
-  }
-  afterEach(() => {
-    vi.restoreAllMocks()
-  })
+  const printed = capturedOutput()
+  const call = (...args: string[]) => main(['tokenizer', ...args])
 
   test('trains from several files', async () => {
     const out = join(temporaryDirectory(), 'o')
     const [a, b, c] = [await corpus('a.txt', TEXT), await corpus('b.txt', TEXT), await corpus('c.jsonl', '{"x":"y"}')]
     expect(await call('train', '--input', a, b, '--input', c, '--vocab-size', '400', '--out', out)).toBe(0)
-    expect(written.out).toBe(`${out}: 400 tokens from ${2 * TEXT.length + 1} characters\n`)
+    expect(printed.stdout).toBe(`${out}: 400 tokens from ${2 * TEXT.length + 1} characters\n`)
     expect((await Tokenizer.load(out)).vocabSize).toBe(400)
   })
 
@@ -283,14 +270,14 @@ describe('whetstone tokenizer', () => {
     [['train', '--inptu', 'a.txt'], 'there is no option --inptu; did you mean --input?'],
   ])('usage error: %j', async (args, message) => {
     expect(await call(...args)).toBe(2)
-    expect(written.err).toContain(message)
-    expect(written.err).toContain('`whetstone tokenizer --help` lists the options.')
+    expect(printed.stderr).toContain(message)
+    expect(printed.stderr).toContain('`whetstone tokenizer --help` lists the options.')
   })
 
   test('bad input is exit code 1, help is 0', async () => {
     expect(await call('train', '--input', '/nowhere.txt', '--vocab-size', '300', '--out', '/tmp/never-made')).toBe(1)
-    expect(written.err).toContain('/nowhere.txt: there is no such file')
+    expect(printed.stderr).toContain('/nowhere.txt: there is no such file')
     expect(await call('--help')).toBe(0)
-    expect(written.out).toBe(`${help}\n`)
+    expect(printed.stdout).toBe(`${help}\n`)
   })
 })

@@ -1,10 +1,11 @@
 /** Trainings of a model that is given a chat template: what they write has it, and what is wrong with it is known first. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { Tokenizer } from '../../src/text/index.js'
 import { replaySupervised } from '../../src/train/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
 import { conversations, data, modelDirectory, pipelineOf, preferences } from '../support/pipeline.js'
 
@@ -19,18 +20,7 @@ beforeAll(async () => {
   writeFileSync(reward, 'export default ({ sample }) => sample\n')
 })
 
-let said = ''
-beforeEach(() => {
-  said = ''
-  const take = (text: unknown): boolean => {
-    said += `${String(text)}\n`
-    return true
-  }
-  for (const stream of [process.stdout, process.stderr])
-    vi.spyOn(stream, 'write').mockImplementation(take as typeof stream.write)
-  vi.spyOn(console, 'error').mockImplementation(take)
-})
-afterEach(() => vi.restoreAllMocks())
+const printed = capturedOutput()
 
 const question = [{ role: 'user', content: 'Hi' }]
 const asked = '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n'
@@ -61,7 +51,7 @@ describe.each(Object.entries(trainings))('%s', (name, training) => {
     const { args, options } = training()
     const output = fresh('run')
     const path = config({ model: plain, output, device: 'cpu', chatTemplate: 'chatml', ...options })
-    expect(await main([...args, '--config', path]), said).toBe(0)
+    expect(await main([...args, '--config', path]), printed.output).toBe(0)
     await expectChatml(join(output, 'final_model'))
     await expectChatml(join(output, 'tokenizer'))
     if (name !== 'rl') expect((await replaySupervised(output)).mismatches).toEqual([])
@@ -75,16 +65,16 @@ describe.each(Object.entries(trainings))('%s', (name, training) => {
       /chatTemplate: .*broken\.jinja: the chat template does not parse/,
     ],
   ])('%s is found by the dry run, and before anything is made', async (_, file, message) => {
-    writeFileSync(join(folder, 'broken.jinja'), '{% for %}')
     const { args, options } = training()
     const output = fresh('run')
-    // Relative to the config.
     const path = config({ model: plain, output, device: 'cpu', chatTemplate: file, ...options })
+    // Relative to the config.
+    writeFileSync(join(path, '../broken.jinja'), '{% for %}')
     for (const more of [['--dry-run'], []]) {
-      said = ''
+      printed.clear()
       expect(await main([...args, '--config', path, ...more])).toBe(1)
-      expect(said).toMatch(message)
-      expect(said).toContain(path)
+      expect(printed.output).toMatch(message)
+      expect(printed.output).toContain(path)
     }
     expect(existsSync(output)).toBe(false)
   })
@@ -95,13 +85,13 @@ test('a template of the tokenizer that does not parse is found by the dry run', 
   writeFileSync(join(broken, 'chat_template.jinja'), '{% for %}')
   const path = config({ model: broken, output: fresh('run'), data: data.ppoDataPath, rewards: reward, ...small })
   expect(await main(['rl', '--config', path, '--dry-run'])).toBe(1)
-  expect(said).toMatch(/chat_template\.jinja: the chat template does not parse/)
+  expect(printed.output).toMatch(/chat_template\.jinja: the chat template does not parse/)
   expect(await main(['rl', '--config', path, '--dry-run', '--set', 'chatTemplate=none'])).toBe(0)
 })
 
 test('chat and serve: a model without a template says what to give', async () => {
   expect(await main(['chat', '--model', plain])).toBe(1)
-  expect(said).toMatch(/has no chat template.*\n.*--chat-template chatml/)
+  expect(printed.output).toMatch(/has no chat template.*\n.*--chat-template chatml/)
   expect(await main(['chat', '--model', plain, '--chat-template', 'none'])).toBe(2)
   expect(await main(['serve', '--model', plain, '--chat-template', 'none'])).toBe(2)
 })

@@ -1,9 +1,10 @@
 /** Prompts and rows that are too long: what is left for the answer, what is cut, what is left out, and where it is counted. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { type GenerationRequest, LocalEngine } from '../../src/rollout/index.js'
+import { capturedOutput } from '../support/cli.js'
 import { fresh, jsonl, temporaryDirectory } from '../support/files.js'
 import { base } from '../support/pipeline.js'
 import { tokenizer } from '../support/tokenizers.js'
@@ -13,18 +14,10 @@ const context = 64
 const reward = join(folder, 'reward.mjs')
 writeFileSync(reward, 'export default ({ sample }) => sample\n')
 
-let said = ''
+const printed = capturedOutput()
 let asked: Int32Array[] = []
 beforeEach(() => {
-  said = ''
   asked = []
-  const take = (text: unknown): boolean => {
-    said += `${String(text)}\n`
-    return true
-  }
-  for (const stream of [process.stdout, process.stderr])
-    vi.spyOn(stream, 'write').mockImplementation(take as typeof stream.write)
-  vi.spyOn(console, 'error').mockImplementation(take)
   const generate = LocalEngine.prototype.generate
   vi.spyOn(LocalEngine.prototype, 'generate').mockImplementation(function (this: LocalEngine, requests, options) {
     async function* watched(): AsyncGenerator<GenerationRequest> {
@@ -36,7 +29,6 @@ beforeEach(() => {
     return generate.call(this, watched(), options)
   })
 })
-afterEach(() => vi.restoreAllMocks())
 
 const words = (n: number): string => Array.from({ length: n }, (_, i) => `${i}`).join(' ')
 const rows = [{ prompt: words(40) }, { prompt: '1 + 1?' }]
@@ -59,7 +51,7 @@ const metricsOf = (run: string): Record<string, number>[] =>
 describe('rl', () => {
   test('a long prompt leaves room for the whole answer, and keeps the head and the end of the template', async () => {
     const output = fresh('run')
-    expect(await main(['rl', '--config', rl({ output })]), said).toBe(0)
+    expect(await main(['rl', '--config', rl({ output })]), printed.output).toBe(0)
     const whole = await tokenizer.encodeChat([{ role: 'user', content: words(40) }], { addGenerationPrompt: true })
     expect(whole.length).toBeGreaterThan(context)
     const [cut] = asked.filter(({ length }) => length === context - 16)
@@ -71,36 +63,36 @@ describe('rl', () => {
       [1, 0],
       [1, 0],
     ])
-    expect(said.match(/prompts longer than promptMaxLen \(48 tokens\): 1 cut, 0 skipped/g)).toHaveLength(1)
+    expect(printed.output.match(/prompts longer than promptMaxLen \(48 tokens\): 1 cut, 0 skipped/g)).toHaveLength(1)
     const events = readFileSync(join(output, 'logs', 'events.jsonl'), 'utf8')
     expect(events.match(/longer than promptMaxLen/g)).toHaveLength(2)
   })
 
   test('left out where they are not to be cut, and counted', async () => {
     const output = fresh('run')
-    expect(await main(['rl', '--config', rl({ output, promptTruncation: 'reject' })]), said).toBe(0)
+    expect(await main(['rl', '--config', rl({ output, promptTruncation: 'reject' })]), printed.output).toBe(0)
     expect(metricsOf(output)[0]).toMatchObject({ 'prompts/cut': 0, 'prompts/left_out': 1 })
   })
 
   test('the dry run counts them', async () => {
     expect(await main(['rl', '--config', rl({}), '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
-    said = ''
+    expect(printed.output).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
+    printed.clear()
     expect(await main(['rl', '--config', rl({ promptMaxLen: 63 }), '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (63 tokens): 1 cut, 0 skipped')
+    expect(printed.output).toContain('longer than promptMaxLen (63 tokens): 1 cut, 0 skipped')
   })
 
   test('the dry run finds that all are left out', async () => {
     const path = rl({ data: jsonl([rows[0]], 'long'), promptTruncation: 'reject' })
     expect(await main(['rl', '--config', path, '--dry-run'])).toBe(1)
-    expect(said).toContain('data: all 1 prompts are longer than promptMaxLen (48 tokens)')
+    expect(printed.output).toContain('data: all 1 prompts are longer than promptMaxLen (48 tokens)')
   })
 
   test('no room for a prompt is refused', async () => {
     for (const more of [[], ['--dry-run']]) {
-      said = ''
+      printed.clear()
       expect(await main(['rl', '--config', rl({ maxNewTokens: context }), ...more])).toBe(1)
-      expect(said).toMatch(/maxNewTokens: 64/)
+      expect(printed.output).toMatch(/maxNewTokens: 64/)
     }
   })
 })
@@ -110,16 +102,16 @@ describe('experience', () => {
   test('counts them in its summary and in its dry run', async () => {
     const path = config({ ...options, output: fresh('out.jsonl'), maxNewTokens: 16 })
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
+    expect(printed.output).toContain('longer than promptMaxLen (48 tokens): 1 cut, 0 skipped')
     expect(await main(['experience', '--config', path])).toBe(0)
-    expect(said).toMatch(/long prompts +1 cut, 0 skipped/)
+    expect(printed.output).toMatch(/long prompts +1 cut, 0 skipped/)
     expect(asked.map(({ length }) => length)).toContain(48)
   })
 
   test('no room for a prompt is refused', async () => {
     const path = config({ ...options, output: fresh('out.jsonl'), maxNewTokens: 64 })
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(1)
-    expect(said).toMatch(/maxNewTokens: 64 tokens do not fit into the context of the actor/)
+    expect(printed.output).toMatch(/maxNewTokens: 64 tokens do not fit into the context of the actor/)
   })
 })
 
@@ -135,18 +127,18 @@ describe('trainings on rows', () => {
   test('the dry run counts what is cut and what is left out', async () => {
     const path = sft({ data: jsonl([conversation(60), conversation(2)], 'rows'), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than maxLength (64 tokens): 0 cut, 1 skipped')
+    expect(printed.output).toContain('longer than maxLength (64 tokens): 0 cut, 1 skipped')
     const preferences = [{ prompt: words(40), chosen: 'yes', rejected: 'no' }]
     const dpo = sft({ data: jsonl(preferences, 'rows'), overlong: 'truncate' })
     expect(await main(['dpo', '--config', dpo, '--dry-run'])).toBe(0)
-    expect(said).toContain('longer than maxLength (64 tokens): 1 cut, 0 skipped')
+    expect(printed.output).toContain('longer than maxLength (64 tokens): 1 cut, 0 skipped')
   })
 
   test('the dry run finds that all are too long', async () => {
     const output = fresh('run')
     const path = sft({ output, data: jsonl([conversation(60), conversation(70)], 'rows'), overlong: 'drop' })
     expect(await main(['sft', '--config', path, '--dry-run'])).toBe(1)
-    expect(said).toMatch(/data: every example is skipped \(overlong 2; .*raise maxLength/s)
+    expect(printed.output).toMatch(/data: every example is skipped \(overlong 2; .*raise maxLength/s)
     expect(existsSync(output)).toBe(false)
   })
 })

@@ -1,23 +1,14 @@
 /** A folder with a model, data and rewards, right and wrong, and what commands say that are given them. */
 import { execFileSync } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { stringify } from 'yaml'
 import { main } from '../../src/cli/main.js'
 import { initModel, newConfig } from '../../src/model/index.js'
+import { capturedOutput } from '../support/cli.js'
+import { temporaryDirectory } from '../support/files.js'
 
 export interface Said {
   readonly code: number
@@ -34,31 +25,19 @@ export interface Refusals {
 
 /** Made once for the file of tests that calls it. */
 export function refusals(): Refusals {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-wrong-'))
+  const folder = temporaryDirectory()
   const at = (name: string): string => join(folder, name)
-  let err = ''
+  const printed = capturedOutput()
   beforeAll(() => fill(at))
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  beforeEach(() => {
-    vi.spyOn(console, 'error').mockImplementation(text => {
-      err += `${text}\n`
-    })
-    vi.spyOn(process.stderr, 'write').mockImplementation(text => {
-      err += String(text)
-      return true
-    })
-    vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
-  })
-  afterEach(() => vi.restoreAllMocks())
   const everything = (): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
 
   const said = async (args: readonly string[]): Promise<Said> => {
-    err = ''
+    printed.clear()
     const before = everything()
     const code = await main([...args])
     expect(everything()).toEqual(before)
     // A dry run may show what memory the models take first.
-    const message = err.slice(err.indexOf('whetstone: ')).replaceAll(`${folder}/`, '')
+    const message = printed.stderr.slice(printed.stderr.indexOf('whetstone: ')).replaceAll(`${folder}/`, '')
     expect(message).not.toMatch(/^ {4}at /m)
     return { code, message }
   }
