@@ -62,7 +62,7 @@ export const arrows = {
     'maths',
     'plot',
   ],
-  demo: ['files', 'progress', 'model', 'text', 'rollout', 'train', 'plot'],
+  demo: ['sequence', 'files', 'progress', 'model', 'text', 'rollout', 'train', 'plot'],
   api: ['errors', 'files', 'progress', 'model', 'text', 'rollout', 'data', 'reward', 'run', 'train'],
   setup: ['errors', 'files', 'progress'],
   cli: [

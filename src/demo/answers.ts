@@ -1,6 +1,7 @@
 /** How a model answers held-out prompts: several samples of each, the likeliest answer, and what a reward model thinks of them. */
 import { LocalModel } from '../model/index.js'
 import { type GenerationRequest, openEngine } from '../rollout/index.js'
+import { promptSequence, type Sequence, withSampled } from '../sequence/index.js'
 import { maxNewTokens } from './stage-configs.js'
 import { answerTo } from './task.js'
 
@@ -16,8 +17,7 @@ export interface PromptAnswers {
 
 export interface Answer {
   readonly text: string
-  /** Prompt and answer. */
-  readonly ids: Int32Array
+  readonly sequence: Sequence
 }
 
 export async function answersOf(
@@ -41,10 +41,11 @@ export async function answersOf(
     const found = new Map<string, { sample: number; answer: Answer }[]>()
     for await (const outcome of engine.generate(requests, { signal })) {
       if (outcome.kind !== 'completed') throw new Error(`${outcome.requestId}: ${outcome.message}`)
-      const ids = Int32Array.from([...outcome.promptIds, ...outcome.responseIds])
-      const answers = found.get(outcome.requestId) ?? []
-      found.set(outcome.requestId, answers)
-      answers.push({ sample: outcome.sample, answer: { text: (outcome.text ?? '').trim(), ids } })
+      const { requestId, promptIds, responseIds } = outcome
+      const sequence = withSampled(promptSequence({ ids: promptIds, promptId: requestId, row: {} }), responseIds)
+      const answers = found.get(requestId) ?? []
+      found.set(requestId, answers)
+      answers.push({ sample: outcome.sample, answer: { text: (outcome.text ?? '').trim(), sequence } })
     }
     const answersTo = (id: string): Answer[] =>
       found
@@ -80,7 +81,7 @@ export async function rewardsOf(
 ): Promise<number[]> {
   const model = await LocalModel.load(rewardModel, { role: 'reward', device: 'cpu', signal })
   try {
-    const sequences = answers.flatMap(({ sampled }) => sampled.map(({ ids }) => ids))
+    const sequences = answers.flatMap(({ sampled }) => sampled.map(({ sequence }) => sequence))
     const scores = await model.score(sequences, { signal })
     let at = 0
     return answers.map(({ sampled }) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  firstTrained,
   origins,
   promptIds,
   promptLength,
@@ -7,6 +8,7 @@ import {
   responseIds,
   supervisedSequence,
   trainedCount,
+  withAnswer,
   withObservation,
   withSampled,
 } from '../../src/sequence/index.js'
@@ -30,6 +32,14 @@ test('a prompt trains nothing, sampled tokens are trained, observations are not'
   expect(promptLength(episode)).toBe(3)
   expect(promptIds(episode)).toEqual(ids(1, 2, 3))
   expect(responseIds(episode)).toEqual(ids(4, 5, 6, 7))
+})
+
+test('an answer of a data set is trained, and begins where the prompt ends', () => {
+  const row = withAnswer(withAnswer(prompt, ids(4, 5)), ids(6))
+  expect(row.origin).toEqual(new Uint8Array(6).fill(origins.prompt))
+  expect(row.trained).toEqual(Uint8Array.of(0, 0, 0, 1, 1, 1))
+  expect([firstTrained(row), firstTrained(prompt)]).toEqual([3, 3])
+  expect(firstTrained(withAnswer(promptSequence({ ids: ids(), promptId: 'a', row: {} }), ids(4, 5)))).toBe(1)
 })
 
 test('appending leaves the sequence before it as it was', () => {
