@@ -175,7 +175,7 @@ interface EncodedAnswer {
   /** What the prompt's ids were made of. */
   readonly turns: Prompt
   readonly prompt: Int32Array
-  /** In parts: what is said, and what ends it. */
+  /** In parts: the text, and its end. */
   readonly answer: readonly Int32Array[]
 }
 

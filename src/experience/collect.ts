@@ -74,7 +74,7 @@ export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): 
   }
 }
 
-/** Nobody generates any more. What was finished before is in the journal. */
+/** No engine generates any more. Finished samples are in the journal. */
 export class EngineLostError extends WhetstoneError {
   override readonly name = 'EngineLostError'
 }
@@ -290,7 +290,7 @@ export class Collector {
         if (failure) break
         // Nothing was wrong with the sample, and the others will fare no better: what is finished is kept, and the rest waits.
         if (outcome.kind === 'failed' && outcome.reason === 'unreachable') throw new EngineLostError(outcome.message)
-        // One that was broken off is no outcome to remember: whoever takes the rollout up again has it made.
+        // Do not record an interrupted sample: a resumed rollout generates it again.
         const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort'
         if (journal && !broken) begin(journal.keepOutcome(outcome))
         take(byRequest.get(outcome.requestId)!, outcome)

@@ -88,8 +88,8 @@ export interface MakeOptions<Row = DataRow> extends GenerationOptions {
   /** Samples of each prompt in an evaluation. Default 1. */
   readonly evaluationSamples?: number
   /**
-   * `skip` leaves out the actor's own log-probabilities: right where the one optimiser step that follows computes the same
-   * numbers, nothing is weighed by them, and KL is not part of the rewards. KL is then measured by whoever trains. Default `score`.
+   * `skip` does not score the log-probabilities of the actor. Use it if exactly one optimiser step follows (it computes the same
+   * numbers), no importance weights are used, and KL is not part of the rewards. The trainer then measures KL. Default `score`.
    */
   readonly oldLogprobs?: 'score' | 'skip'
   /** Groups with a sample whose first token came from older weights are dropped as stale. Default: of any age. */
@@ -483,7 +483,7 @@ const noSeconds: StageSeconds = {
 const partNames = new Set(['actor', 'critic', 'reference', 'tokenizer', 'generator', 'klController'])
 const rewardNames = new Set<string>(rewardOptionNames)
 
-/** One flat list of options into the models, the rewards and the rest; what nobody knows stays in the rest, to be refused there. */
+/** Splits one flat list of options into models, rewards and the rest; unknown options stay in the rest and are refused there. */
 function divided(options: Parts): { own: ExperienceOptions; rewards: ResolvedRewardOptions } {
   const own: Record<string, unknown> = {}
   const rewards: Record<string, unknown> = {}

@@ -112,7 +112,7 @@ export class ModelTurns implements Turns {
 
   private async leaveOnly(model: Resident | undefined): Promise<void> {
     if (model !== undefined && this.current === model) return
-    // Where one of these fails, nobody knows who is there.
+    // If one of these fails, it is unknown which model is on the device.
     this.current = undefined
     for (const other of this.models) if (other !== model) await other.offload()
     if (model && this.models.has(model)) await model.reload()

@@ -1,5 +1,5 @@
 // Log-probability, entropy and their gradient over a chunk of logits: one block per row, one pass over memory each. The
-// gradient is written over the logits, which nobody needs any more.
+// gradient overwrites the logits, which are no longer needed.
 //
 // Defined by the caller: T (element type), THREADS (of a block), VOCABULARY.
 #include "prelude.cuh"

@@ -1,4 +1,4 @@
-/** When a remote source is away, and how long it is waited for. */
+/** Decides whether a remote source is away, and how long to wait for it. */
 import type { SourceError } from './errors.js'
 import type { AwayEvent } from './source-queue.js'
 
@@ -9,7 +9,7 @@ export interface AbsenceOptions {
   readonly onAway: ((event: AwayEvent) => void) | undefined
 }
 
-/** A server that answered others this recently is there: a 500 is then about the samples it was asked for. */
+/** A server that answered other calls this recently is available: then a 500 is about its samples. */
 const recentMs = 60_000
 
 export class Absence {
@@ -31,7 +31,7 @@ export class Absence {
     this.tell('back', `reward "${source}" answers again after ${seconds} s`)
   }
 
-  /** How long to wait before it is asked again, after a call that began at `started` failed; undefined: the failure stands. */
+  /** How long to wait before the next call, after a call that started at `started` failed; undefined: the failure is final. */
   pauseAfter(error: SourceError, started: number): number | undefined {
     const { patienceMs, source } = this.options
     if (patienceMs === 0 || (error.repeat !== 'retryable' && error.reason !== 'timeout')) return undefined

@@ -24,7 +24,7 @@ export function aggregatedOf(value: unknown): Aggregated | undefined {
   return { rewards: rewards as ArrayLike<number>, metrics: metrics as Record<string, MetricValues> }
 }
 
-/** One answer per sample; a wrong number of rewards is left for the caller to find. */
+/** One answer per sample; the caller checks the number of rewards. */
 export function answersOf({ rewards, metrics = {} }: Aggregated, count: number): RewardAnswer[] {
   if (typeof rewards !== 'object' || rewards === null)
     throw new SourceError(

@@ -2,13 +2,13 @@ import { type Aggregated, type AggregatedPair, aggregatedOf, answersOf } from '.
 import type { RewardInput } from './input.js'
 import { defaultLimits, type RewardSource } from './source.js'
 
-/** Where a source's rewards are in `modelRewardList`, by its name. */
+/** Index of a source in `modelRewardList`, by its name. */
 export type RewardFnLabelMap = Readonly<Record<string, number>>
 
 /**
- * LightRFT's `reward_fn`: makes one reward per sample of what the sources said, and of nothing but rules where there is no
- * source. It is called with some samples at a time, so a sample's reward may not depend on which others are there. A number
- * that a sample's recipe did not ask for is NaN in `modelRewardList`, never 0. The records themselves come last.
+ * `reward_fn` of LightRFT: combines the outputs of the sources to one reward per sample, or computes it from rules if there is no
+ * source. It is called with some samples at a time, so a reward must not depend on the other samples. A number that the recipe of
+ * a sample did not request is NaN in `modelRewardList`, never 0. The records come last.
  *
  * @example
  * const rewardFn: RewardFn = ([quality, safety], labels) => ({
@@ -25,16 +25,16 @@ export type RewardFn = (
   inputs: readonly RewardInput[],
 ) => Aggregated | AggregatedPair | Promise<Aggregated | AggregatedPair>
 
-/** A sample and what each source gave to it. */
+/** A sample and the output of each source. */
 export interface ScoredSample {
   readonly input: RewardInput
   /** In the order of the label map. */
   readonly scores: readonly number[]
 }
 
-/** The aggregator as a source of its own: what goes wrong in it is handled as in any other. */
+/** The aggregator as a source: its failures are handled like those of any source. */
 export function aggregatorSource(fn: RewardFn, labelMap: RewardFnLabelMap): RewardSource<ScoredSample> {
-  // The function of a file is a source already: it runs in the process of the file.
+  // The function of a file already is a source: it runs in the process of the file.
   if ('source' in fn) return fn.source as RewardSource<ScoredSample>
   const count = Object.keys(labelMap).length
   return {

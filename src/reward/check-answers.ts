@@ -1,6 +1,6 @@
 import type { FailedReward, FailureReason, SourceOutcome } from './outcome.js'
 
-/** Turns whatever a source returned into one outcome per sample; nothing that is not a finite number becomes a reward. */
+/** Turns the result of a source into one outcome per sample; only finite numbers become rewards. */
 export function checkAnswers(source: string, count: number, answers: unknown): SourceOutcome[] {
   const fail = (reason: FailureReason, message: string): FailedReward => ({ kind: 'failed', reason, message, source })
   const all = (failure: FailedReward) => Array.from({ length: count }, () => failure)

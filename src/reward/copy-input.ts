@@ -1,11 +1,11 @@
-/** Copies of samples for rewards that are functions: whatever a function changes, what is trained on stays as it is. */
+/** Copies samples for reward functions: a function cannot change the training data. */
 import type { RewardInput } from './input.js'
 
 export function copyInput(input: RewardInput): RewardInput {
   return copied(input, new Map()) as RewardInput
 }
 
-/** Lists, plain objects and typed arrays are copied to their depths. Instances of other classes are handed on as they are. */
+/** Copies lists, plain objects and typed arrays deeply. Instances of other classes are passed on. */
 function copied(value: unknown, seen: Map<object, unknown>): unknown {
   if (typeof value !== 'object' || value === null) return value
   const known = seen.get(value)

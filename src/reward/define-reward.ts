@@ -10,8 +10,8 @@ export interface DefinedReward<Schema extends z.ZodType = z.ZodType> extends Rew
 }
 
 /**
- * A reward over rows of a known shape: a column that the schema does not have fails to compile, and a row that does not fit
- * it is a failure that names the column, not a reward.
+ * A reward over rows with a schema: an unknown column does not compile, and a row that does not fit is a failure that names the
+ * column.
  *
  * @example
  * const reward = defineReward(z.object({ answer: z.string() }), ({ row, response }) => (response.includes(row.answer) ? 1 : 0))

@@ -1,4 +1,4 @@
-/** What a reward engine is made of, checked together before anything is asked. */
+/** Options of a reward engine, checked together before the first call. */
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
 import type { Tokenizer } from '../text/index.js'
@@ -13,9 +13,9 @@ import { plainRules } from './rules/index.js'
 import type { RewardSource } from './source.js'
 import type { QueueEvents } from './source-queue.js'
 
-/** `null`, as Python's `None`, is as if the option were left out. */
+/** `null`, like `None` in Python, is the same as a missing option. */
 export interface RewardEngineOptions extends QueueEvents {
-  /** Sources made by `sampleReward`, `defineReward`, `modelReward`, `remoteReward`, a rule, or anything else that is one. */
+  /** Sources from `sampleReward`, `defineReward`, `modelReward`, `remoteReward`, a rule, or your own. */
   readonly sources?: readonly RewardSource[]
   /** Local reward models, bare or with a tokenizer of their own: one, a list, or by name. */
   readonly rewardModel?: RewardModels
@@ -25,7 +25,7 @@ export interface RewardEngineOptions extends QueueEvents {
   readonly remoteRmUrl?: string | readonly string[] | Readonly<Record<string, string>> | null
   /** LightRFT's `(queries, prompts, labels)`. */
   readonly customRewardFunc?: CustomRewardFunc | null
-  /** LightRFT's aggregator: makes one reward of what the sources say, or of the samples alone. */
+  /** Aggregator of LightRFT: combines the outputs of the sources to one reward, or computes it from the samples. */
   readonly rewardFn?: RewardFn | null
   /** Names of the sources by their place: reward models, then remote ones, then `customRewardFunc`, then `sources`. */
   readonly rewardFnLabelMap?: RewardFnLabelMap | null
@@ -34,18 +34,18 @@ export interface RewardEngineOptions extends QueueEvents {
   /** For every sample: the weight of each source. */
   readonly weights?: Readonly<Record<string, number>>
   /**
-   * `drop` (default): a sample whose reward failed is a failed outcome. `retry`: its failed sources are asked again first,
-   * `failureRetries` times. `stop`: the first failure ends it all.
+   * `drop` (default): a sample whose reward failed is a failed outcome. `retry`: its failed sources are called again first,
+   * `failureRetries` times. `stop`: the first failure stops the run.
    */
   readonly onRewardFailure?: 'drop' | 'stop' | 'retry'
   /** Default 2. */
   readonly failureRetries?: number
   /**
-   * How long a remote source that does not answer is waited for, before what it is asked for fails. Default 0: not at all; `rl` and
-   * `experience` wait 10 minutes unless they are told otherwise.
+   * How long to wait for a remote source that does not answer, before its samples fail. Default 0; `rl` and `experience` wait 10
+   * minutes by default.
    */
   readonly patienceMinutes?: number
-  /** A source that holds the event loop longer in one call is reported. Default 50. */
+  /** Report a source that blocks the event loop longer than this in one call. Default 50. */
   readonly blockedMs?: number
 }
 
@@ -100,7 +100,7 @@ const optionShape = {
 }
 const optionSchema = z.strictObject(optionShape).partial()
 
-/** The options there are, for whoever takes them among others. */
+/** Names of the options, for callers that accept them among others. */
 export const rewardOptionNames = Object.keys(optionShape) as (keyof RewardEngineOptions)[]
 
 export function resolveRewards(given: RewardEngineOptions): ResolvedRewards {
@@ -138,7 +138,7 @@ function combinationOf(options: GivenRewards, sources: readonly RewardSource[]):
   if (weights && (rewardFn || rewardRecipe))
     throw new RewardConfigError(`give weights or ${rewardFn ? 'rewardFn' : 'rewardRecipe'}, not both`)
   if (rewardFn) {
-    // Sources stand in the places the given map says, and rules that only the recipe names after them.
+    // Sources are at the indices of the given map; rules that only the recipe names come after them.
     const labelMap = Object.fromEntries(sources.map(({ name }, i) => [name, i]))
     return { kind: 'aggregator', rewardFn, labelMap, recipe: rewardRecipe }
   }

@@ -1,7 +1,7 @@
 import { WhetstoneError } from '../errors/index.js'
 import type { FailedReward, FailureReason } from './outcome.js'
 
-/** Rewards that cannot work as they were described; thrown before the first of them is asked. */
+/** Invalid reward options; thrown before the first call. */
 export class RewardConfigError extends WhetstoneError {
   override name = 'RewardConfigError'
 }
@@ -20,7 +20,7 @@ export class RewardStoppedError extends WhetstoneError {
   }
 }
 
-/** What a reward source throws to say why it failed; anything else it throws counts as `threw`. */
+/** Thrown by a reward source with the reason of a failure; other errors count as `threw`. */
 export class SourceError extends Error {
   override name = 'SourceError'
   readonly reason: FailureReason

@@ -5,8 +5,8 @@ import { type ChatMessage, type DecodeOptions, type Tokenizer, tokenReader } fro
 export type RewardRow = DataRow
 
 /**
- * What a reward sees of one sample. Rules and functions grade `response`: it holds nothing of the prompt, so that an example
- * in the instructions is never mistaken for an answer.
+ * The input of a reward for one sample. Rules and functions grade `response`, which has no part of the prompt, so that an example
+ * in the prompt never counts as an answer.
  *
  * @example
  * const brief = ({ response }: RewardInput) => (response.length < 400 ? 1 : 0)
@@ -62,7 +62,7 @@ export async function decodeRewardInput(
     textOf(tokenizer, promptIds),
     textOf(tokenizer, responseIds, { skipSpecialTokens: true }),
     textOf(tokenizer, responseIds),
-    // Of the whole, not the two texts joined: a character may be divided between prompt and response.
+    // Decoded as a whole, because a character may be split between prompt and response.
     textOf(tokenizer, whole),
   ])
   return { ...sample, prompt, promptRaw, response, responseRaw, query }

@@ -1,4 +1,4 @@
-/** All of this room but what loads modules: which is what a module that is loaded can import. */
+/** Everything of this room except loading of modules: what a reward module can import. */
 export type { Aggregated, AggregatedPair, MetricValues } from './aggregated.js'
 export type { RewardFn, RewardFnLabelMap } from './aggregator.js'
 export { type DefinedReward, defineReward } from './define-reward.js'

@@ -8,7 +8,7 @@ import { type SampleReward, sampleReward } from './function-source.js'
 import type { FileDescription, SourceDescription } from './process/messages.js'
 import type { RewardSource } from './source.js'
 
-/** What a module holds: its sources in the order they are asked by, an aggregator last, and what can be told of them. */
+/** Contents of a module: its sources in order, an aggregator last, and their properties. */
 export interface LoadedFile {
   readonly description: FileDescription
   readonly sources: readonly RewardSource<never>[]
@@ -46,14 +46,14 @@ export async function loadFile(
   throw new RewardConfigError(`it exports no reward: expected ${forms}`)
 }
 
-/** This package is found from wherever the module lies, and it is this very one: its classes are known here. */
+/** Resolves this package from any location of the module, to this instance: its classes are then the same. */
 async function importModule(file: string): Promise<Readonly<Record<string, unknown>>> {
   const own = await ownModules(file)
   // Node loads it faster, where there is nothing to compile and nothing of ours to find.
   if (file.endsWith('.mjs') && !own) return import(pathToFileURL(file).href)
   const { createJiti } = await import('jiti')
   const jiti = createJiti(import.meta.url, {
-    // A compiled copy of somebody's file is nothing to leave behind.
+    // Do not leave a compiled copy of the file of a user.
     fsCache: false,
     interopDefault: false,
     virtualModules: own ?? {},
@@ -61,7 +61,7 @@ async function importModule(file: string): Promise<Readonly<Record<string, unkno
   return jiti.import(file)
 }
 
-/** To load them takes longer than most rewards: a file that imports nothing of them, and no other file, does without. */
+/** Loading them takes longer than most rewards: skip it for a file without such imports. */
 async function ownModules(file: string): Promise<Record<string, Record<string, unknown>> | undefined> {
   if (!/whetstone\/|zod|['"`]\.{0,2}\//.test(await readFile(file, 'utf8'))) return undefined
   const [reward, data, text, zod] = await Promise.all([

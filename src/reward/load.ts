@@ -10,7 +10,7 @@ import { readSpec } from './spec.js'
 export interface LoadRewardsOptions {
   /** The policy's: reward models with the same one get the ids it sampled. */
   readonly tokenizer?: Tokenizer
-  /** Where reward models of a description run, unless it says so itself: the run's device. Default: `auto`. */
+  /** Device of reward models without their own device: the device of the run. Default: `auto`. */
   readonly device?: string | undefined
   /** Of their weights, where they run on that device. Default: float32 on the CPU, bfloat16 on a GPU. */
   readonly dtype?: DType | undefined
@@ -23,7 +23,7 @@ export interface LoadRewardsOptions {
 }
 
 /**
- * An engine from a file: a module (.ts, .js, .mjs) that exports a reward, or a description of sources (.yaml, .json).
+ * An engine from a file: a module (.ts, .js, .mjs) that exports a reward, or a file that lists reward sources (.yaml, .json).
  *
  * @example
  * const engine = await loadRewards('rewards.yaml')
@@ -32,7 +32,7 @@ export async function loadRewards(file: string, options: LoadRewardsOptions = {}
   return new RewardComputationEngine(await loadRewardOptions(file, options))
 }
 
-/** What an engine is made of, from such a file; for callers that make one of their own. */
+/** Options of an engine from such a file, for callers that create it themselves. */
 export async function loadRewardOptions(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
   const path = resolve(file)
   const shared = options.tokenizer ? { tokenizer: options.tokenizer } : {}

@@ -6,7 +6,7 @@ import { RewardConfigError, SourceError } from './errors.js'
 import type { RewardInput } from './input.js'
 import { defaultLimits, type LimitOptions, type RewardAnswer, type RewardSource, resolveLimits } from './source.js'
 
-/** What is needed of a model: one score per sequence. A `TokenModel` with the role `reward` is one. */
+/** A model that gives one score per sequence. A `TokenModel` with the role `reward` is one. */
 export interface RewardScorer {
   /** Tokens a sequence may have. */
   readonly maxLength?: number
@@ -79,13 +79,13 @@ async function sameTokenizer(own: Tokenizer, policy: Tokenizer | undefined): Pro
 }
 
 /**
- * What the model reads. Ids of another tokenizer mean nothing to it, so the conversation is rendered by its own chat template
- * and encoded; a prompt that never was a conversation is joined with the response and encoded as text.
+ * The input of the model. Ids of another tokenizer have no meaning for it, so its own chat template renders the conversation
+ * again; a prompt that is not a conversation is joined with the response and encoded as text.
  */
 async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: SharedIds): Promise<Int32Array> {
   const { promptIds, responseIds, messages, prompt, response } = input
   if (shared === 'exact' && promptIds.length + responseIds.length > 0) {
-    // What the template writes after a turn that has ended: a reward model reads conversations with it.
+    // Text of the template after the end of a turn: reward models read it too.
     const end = messages && (await tokenizer.turnEnd())
     const tail = end && responseIds.at(-1) === end.id ? end.tail : new Int32Array(0)
     const ids = new Int32Array(promptIds.length + responseIds.length + tail.length)
@@ -99,7 +99,7 @@ async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: Sha
   return tokenizer.encodeChat(conversation)
 }
 
-/** Messages the template will not have are a matter of their sample alone. */
+/** If the template refuses the messages, only this sample fails. */
 function unrenderable(error: unknown): RewardAnswer & object {
   if ((error as Error).name !== 'ChatTemplateError') throw error
   return { kind: 'failed', reason: 'input', message: (error as Error).message }
@@ -122,7 +122,7 @@ function batches(ids: readonly Int32Array[], answers: readonly RewardAnswer[], b
   return all
 }
 
-/** A model that names the sequence whose score is not finite fails that sample alone; the others are scored without it. */
+/** If the model names the sequence with a non-finite score, only that sample fails; the others are scored without it. */
 async function scoreBatch(
   model: RewardScorer,
   batch: readonly number[],

@@ -12,21 +12,21 @@ export const failureReasons = [
   'non-finite',
   /** Something that is not a number. */
   'wrong-type',
-  /** More or fewer answers than samples: whose they are cannot be known. */
+  /** More or fewer answers than samples, so they cannot be assigned. */
   'wrong-count',
   /** The sample lacks what the reward needs: a target, a column, ids; or is too long for it. */
   'input',
   /** No connection, or one that broke. */
   'unreachable',
-  /** The server asked to be spared: 429, or gRPC's RESOURCE_EXHAUSTED. */
+  /** The server is overloaded: 429, or RESOURCE_EXHAUSTED of gRPC. */
   'overloaded',
   /** The server failed: 5xx, or gRPC's INTERNAL. */
   'server-error',
-  /** The server will not do it however often it is asked: 4xx, or the like. */
+  /** The server refuses the request permanently: 4xx or similar. */
   'refused',
-  /** The answer is not what the protocol says. */
+  /** The answer does not follow the protocol. */
   'protocol',
-  /** The caller did not want it any more. */
+  /** The caller aborted. */
   'aborted',
 ] as const
 
@@ -47,7 +47,7 @@ export interface ScoredReward extends RewardScore {
 export interface FailedReward {
   readonly kind: 'failed'
   readonly reason: FailureReason
-  /** Says what happened, without secrets and without the sample's text. */
+  /** What happened, without secrets and without the text of the sample. */
   readonly message: string
   /** Name of the reward source. */
   readonly source: string

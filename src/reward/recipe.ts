@@ -1,4 +1,4 @@
-/** Which sources a sample's reward is made of, and with what weight. */
+/** Which sources make up the reward of a sample, with their weights. */
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
 import { RewardConfigError } from './errors.js'
@@ -46,7 +46,7 @@ export function checkNames(sources: readonly Named[]): void {
   }
 }
 
-/** Every name there, of the kind it is said to be, once per label, and something to compute for each label. */
+/** Every name exists with the given kind, once per label, and each label has something to compute. */
 export function checkRecipe(recipe: RewardRecipe, sources: readonly Named[]): void {
   const names = sources.map(({ name }) => name)
   for (const [label, entries] of Object.entries(recipe)) {

@@ -5,8 +5,8 @@ const firstMs = 200
 const longestMs = 20_000
 
 /**
- * Milliseconds to wait after the given attempt: what the other side asked for, or twice as long each time, with half of it left
- * to chance so that callers who failed together do not come back together.
+ * Milliseconds to wait after the given attempt: as the server requested, or doubling each time, half of it random, so that
+ * callers that failed together do not retry together.
  */
 export function retryDelay(attempt: number, asked: number | undefined, random: Random): number {
   if (asked !== undefined) return asked

@@ -1,4 +1,4 @@
-/** What rewards are made of: the files and models whose change is another reward. */
+/** Files and models of rewards: a change of one of them is another reward. */
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

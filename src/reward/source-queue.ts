@@ -1,6 +1,6 @@
 /**
- * Asks one source for rewards: what has arrived goes out together, so many calls at a time, each within its deadline.
- * Whatever a source does, every sample gets exactly one outcome.
+ * Calls one source: batches samples that have arrived, limits concurrent calls, and enforces deadlines. Whatever a source does,
+ * every sample gets exactly one outcome.
  */
 import { onAbort } from '../errors/index.js'
 import { Watch } from '../watchdog/index.js'
@@ -188,7 +188,7 @@ export class SourceQueue<Item> {
     this.counts.seconds += (performance.now() - began) / 1000
   }
 
-  /** One call, left alone when its time is over or nobody waits for its answers; what it says then counts as late. */
+  /** One call. It is abandoned at its deadline, or when no caller waits for its answers; later answers count as late. */
   private attempt(batch: readonly Entry<Item>[], leftMs: number): Promise<unknown> {
     const { name, limits, isolated = false } = this.source
     const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
@@ -281,7 +281,7 @@ const slower = (option: TimeLimit): string => `Raise ${option}, or make the rewa
 
 const abandoned = new SourceError('aborted', 'not wanted any more')
 
-/** Calls back once nobody waits for any of them. */
+/** Calls back once no caller waits for any of them. */
 function onAbandoned<Item>(batch: readonly Entry<Item>[], callback: () => void): void {
   const check = () => {
     // They are given up in their order: the last tells most.

@@ -42,7 +42,7 @@ export interface RewardSource<Item = RewardInput> {
    * when the call's time begins.
    */
   readonly isolated?: boolean
-  /** `signal` ends the call when nobody waits for it any more. */
+  /** `signal` aborts the call when its result is no longer needed. */
   score(
     items: readonly Item[],
     options: { signal: AbortSignal; entered?: (() => void) | undefined },
@@ -54,7 +54,7 @@ export interface RewardSource<Item = RewardInput> {
 export type LimitOptions = { readonly [K in keyof SourceLimits]?: SourceLimits[K] | undefined }
 
 export const defaultLimits = {
-  /** A function is asked for one sample at a time: a slow or broken one harms nobody else. */
+  /** A function gets one sample per call: a slow or broken call does not affect others. */
   function: { batchSize: 1, concurrency: 32, deadlineMs: 120_000, retries: 0 },
   rule: { batchSize: 16, concurrency: 1, deadlineMs: 120_000, retries: 0 },
   batchFunction: { batchSize: Number.POSITIVE_INFINITY, concurrency: 1, deadlineMs: 120_000, retries: 0 },

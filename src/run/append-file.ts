@@ -4,10 +4,10 @@ import { isSystemError } from '../errors/index.js'
 import { FileWriteError } from '../files/index.js'
 
 /**
- * A file that only grows, by whole pieces: a piece that could not be written completely is not there. A full disk may take
- * half of one; that half is cut off before anything else is written, so that what follows never continues a torn line.
+ * A file that only grows, by complete pieces: a piece that could not be written completely is removed. If the disk gets full in
+ * the middle of a piece, the part is cut off before the next write, so that no line continues a torn one.
  *
- * Calls must not overlap; whoever owns the file queues them.
+ * Calls must not overlap; the owner of the file queues them.
  */
 export class AppendFile {
   readonly path: string

@@ -93,7 +93,7 @@ export async function readConfig(path: string): Promise<RunConfig | undefined> {
 }
 
 export interface ChangeOptions {
-  /** Keys, with everything below them, that may differ without a word: output paths, cadences of logging and saving. */
+  /** Keys, with everything below them, that may change freely: output paths, intervals of logging and saving. */
   readonly harmless: readonly string[]
   /**
    * Keys, with everything below them, that the user allows to differ. `dataset` stands for changed data files; an option that

@@ -48,7 +48,7 @@ export class Journal {
     const line = encodeLine(record)
     return new Promise((done, fail) => {
       this.#waiting.push({ iteration, line, done, fail })
-      // Whoever comes while the files are busy is written with the next group.
+      // Records that arrive while the files are busy are written with the next group.
       if (this.#waiting.length === 1) void this.#enqueue(() => this.#commit())
     })
   }

@@ -43,7 +43,7 @@ export type ConversationFields = Pick<
   | 'chat_template_kwargs'
 >
 
-/** The ids of a conversation; what is wrong with it is the client's to mend. */
+/** The ids of a conversation; a problem with it is an error of the client. */
 export async function encodeMessages(
   served: Served,
   fields: ConversationFields,

@@ -29,7 +29,7 @@ export interface ServeOptions {
   tokenizer: Tokenizer | undefined
   /** The model's name in requests and answers. */
   name: string
-  /** Default 127.0.0.1: nobody but this machine. */
+  /** Default 127.0.0.1: only this machine. */
   host?: string
   /** 0: one that is free. */
   port: number
@@ -150,7 +150,7 @@ export class ModelServer {
   static async start(options: ServeOptions): Promise<ModelServer> {
     const { control, apiKey } = options
     if (control && apiKey === undefined)
-      throw new RangeError('control needs an API key: whoever reaches the server could change what it serves')
+      throw new RangeError('control needs an API key: clients can change the served model')
     const root = control?.weightsRoot === undefined ? undefined : await WeightsRoot.open(control.weightsRoot)
     const server = new ModelServer(options, root)
     const { http } = server
@@ -247,7 +247,7 @@ export class ModelServer {
     return name === undefined ? undefined : { GET: (served, exchange) => model(served, exchange, name) }
   }
 
-  /** Reads the body. Only then the request has a place: one that still arrives keeps nobody out. */
+  /** Reads the body. A request takes a place only after that, so a slow upload does not block others. */
   private async take(exchange: Exchange, ticket: Ticket): Promise<void> {
     const bytes = await readBody(exchange.request, this.body, ticket)
     ticket.enter()
@@ -263,7 +263,7 @@ export class ModelServer {
       if (headers.connection === 'close') response.once('finish', () => request.destroy())
       return
     }
-    // Cut off before it was whole: nobody is there to answer.
+    // The connection closed before the body was complete: there is no client to answer.
     if (signal.aborted || !request.complete) return
     console.error(error)
     if (response.headersSent) response.destroy()

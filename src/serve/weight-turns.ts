@@ -56,7 +56,7 @@ export class WeightTurns {
     }
   }
 
-  /** Nobody enters any more; see `release`. */
+  /** No task may enter any more; see `release`. */
   hold(): void {
     this.held = true
   }
@@ -66,12 +66,12 @@ export class WeightTurns {
     this.advance()
   }
 
-  /** Resolves when nobody is inside. */
+  /** Resolves when no task is inside. */
   async empty(): Promise<void> {
     while (this.inside > 0 || this.exchanging) await new Promise<void>(resolve => this.whenEmpty.push(resolve))
   }
 
-  /** Requests that have it end with it; then it is disposed. Whoever calls this no longer gives it to new ones. */
+  /** Requests that use it finish with it; then it is disposed. The caller must not give it to new requests. */
   retire(set: WeightSet): void {
     this.retired.add(set)
     this.advance()

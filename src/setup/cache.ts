@@ -39,8 +39,8 @@ export function inspectEntry(cache: Cache, variant: Variant): Inspection | undef
 }
 
 /**
- * Makes an entry: `fill` works in a directory that becomes the entry in one rename, or disappears. Call it under the lock;
- * what an earlier, killed setup left behind is therefore nobody's and is removed first.
+ * Makes an entry: `fill` works in a directory that becomes the entry in one rename, or disappears. Call it with the lock held; it
+ * removes leftovers of a killed setup first.
  */
 export async function createEntry(
   cache: Cache,

@@ -67,8 +67,8 @@ export function scope<T>(fn: () => T): T {
 }
 
 /**
- * For functions that await: `own(value)` marks what is freed when the promise settles, unless it is part of the result.
- * Tensors made between awaits belong to nobody but the caller, as outside any scope.
+ * For async functions: `own(value)` marks tensors to free when the promise settles, unless they are part of the result. Other
+ * tensors made between awaits belong to the caller, as outside any scope.
  *
  * ```ts
  * const loss = await scopeAsync(async own => {

@@ -10,10 +10,10 @@ interface PipelineFiles {
 }
 
 /**
- * The `tokenizer.json` that counts. Transformers 5 takes only vocabulary, merges and post-processor from the file where the
- * tokenizer is a `LlamaTokenizer`: how text is split is written into that class and two settings of `tokenizer_config.json`.
- * The files of Llama 2 and its kin, which prepend a space to every piece of text instead, give other ids for texts that begin
- * with spaces or have special tokens in them; a model served or trained elsewhere has seen those of the class.
+ * The effective `tokenizer.json`. For a `LlamaTokenizer`, transformers 5 takes only vocabulary, merges and post-processor from
+ * the file: the class and two settings of `tokenizer_config.json` decide how text is split. The files of Llama 2 and similar
+ * models prepend a space to every piece of text instead, and give other ids for texts that start with spaces or contain special
+ * tokens; models were trained with the ids of the class.
  */
 export function effectivePipeline({ tokenizer, tokenizerConfig: config, modelConfig }: PipelineFiles): JsonObject {
   const name = config.tokenizer_class ?? modelConfig.tokenizer_class

@@ -28,7 +28,7 @@ export interface SpecialTokens {
 /**
  * Finds special tokens where transformers 5 finds them, in this order:
  *
- * 1. `tokenizer_config.json`: `bos_token` and its kin as a string or an AddedToken object; any other `*_token` string;
+ * 1. `tokenizer_config.json`: `bos_token` and similar ones as a string or an AddedToken object; any other `*_token` string;
  *    `extra_special_tokens`, or else its older name `additional_special_tokens`.
  * 2. `special_tokens_map.json` *replaces* these, but only where the config has no `added_tokens_decoder`: the map is
  *    the older format, and a config with a decoder was written after it.

@@ -182,7 +182,7 @@ describe('bad lines are named before anything is written', () => {
       'KL without a reference',
       pair,
       ['rloo', '--kl-coef', '0.1'],
-      'line 1: ref_logprobs: missing; --kl-coef 0.1 needs them; --kl-coef 0 leaves KL out',
+      'line 1: ref_logprobs: missing; --kl-coef 0.1 needs them; with --kl-coef 0 there is no KL',
     ],
     [
       'a reference for some',

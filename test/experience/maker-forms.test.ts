@@ -76,7 +76,7 @@ describe('what cannot be taken is said', () => {
     ],
     ['no actor', { ...all, actor: null }, 'actor: is missing; expected a model, such as await LocalModel.load'],
     ['a path for an actor', { ...all, actor: 'models/base' }, /actor: expected a model, .*, got "models\/base"/],
-    ['an engine type', { ...all, generator: 'vllm' }, /generator: expected what samples, .*, got "vllm"/],
+    ['an engine type', { ...all, generator: 'vllm' }, /generator: expected a generator, .*, got "vllm"/],
     ['a list of critics', { ...all, critic: [rm1] }, /critic: expected a model, .*, got a list/],
     ['both names of the reference', { ...all, reference: actor, initialModel: actor }, /give one of the two/],
     ['a word for a reference', { ...all, initialModel: 'initial' }, /initialModel: .* or 'adapter-off', got "initial"/],

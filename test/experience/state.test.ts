@@ -70,7 +70,7 @@ describe('KL controllers', () => {
 
   it('a coefficient below 0, or no number, is refused', () => {
     expect(() => updateKlController(adaptive, { kl: 0, nSteps: 50_000 })).toThrow(
-      'the horizon (10000) must be more than a fifth of it',
+      'horizon: 10000 is too small for a rollout of 50000 samples',
     )
     expect(() => updateKlController(adaptive, { kl: Number.NaN, nSteps: 1 })).toThrow('not finite')
   })

@@ -171,12 +171,12 @@ describe('numbers', () => {
     expect(of({ sequences: 2, tokens: 3 })).toThrow(/got 3 tokens, but these/)
     expect(of({ sequences: 2, tokens: Number.NaN })).toThrow(/expected a number of tokens, got NaN/)
     const ptx = [{ logprobs: [-1] }]
-    expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/0 trained tokens cannot be/)
+    expect(() => sftLoss({ samples: ptx, totals: { tokens: 0 } })).toThrow(/got 0 trained tokens/)
     const response = { policy: -1, ref: -1, desirable: true }
     expect(() => losses.kto.compute({ samples: [response], totals: { responses: 1, z0: -1 }, options: {} })).toThrow(
       /z0 is 0 or more/,
     )
-    expect(() => ktoTotals({ responses: 1, mismatched: [] })).toThrow(/there are none/)
+    expect(() => ktoTotals({ responses: 1, mismatched: [] })).toThrow(/the batch has none/)
     expect(() => ktoTotals({ responses: 1, mismatched: [{ policy: Number.NaN, ref: 0 }] })).toThrow(/sample 0: policy/)
   })
 

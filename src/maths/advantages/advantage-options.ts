@@ -24,7 +24,7 @@ export const advantageOptionsShape = {
     .int()
     .min(1)
     .optional()
-    .describe('samples per prompt; every group must have as many (default: the most frequent count)'),
+    .describe('samples per prompt, the same for every group (default: the most frequent count)'),
   groupNormEps: z
     .number()
     .positive()
@@ -36,9 +36,7 @@ export const advantageOptionsShape = {
     .number()
     .min(0)
     .optional()
-    .describe(
-      'coefficient of KL in the rewards; 0: none (default 0.01 if the samples have reference log-probabilities)',
-    ),
+    .describe('coefficient of KL in the rewards; 0: none (default 0.01 if samples have refLogprobs)'),
   klEstimator: z
     .enum(klEstimators)
     .optional()
@@ -48,11 +46,7 @@ export const advantageOptionsShape = {
     .boolean()
     .default(false)
     .describe('subtract a penalty from the reward of responses that end close to maxNewTokens'),
-  overlongBufferLen: z
-    .int()
-    .min(1)
-    .default(50)
-    .describe('length of the penalty zone in tokens: it starts this many tokens before maxNewTokens'),
+  overlongBufferLen: z.int().min(1).default(50).describe('tokens of the penalty zone, which ends at maxNewTokens'),
   overlongBufferPenaltyFactor: limit
     .default(1)
     .describe('penalty of a response with maxNewTokens tokens; it grows linearly over the zone'),

@@ -1,6 +1,6 @@
 /**
- * The process of a reward file. It loads the file, answers calls one after another (what waits for something waits beside the
- * next), and says when it is entered by a call: a call that never comes back is then known by its place.
+ * The process of a reward file. It loads the file and answers calls in order (async ones run concurrently). It reports when it
+ * starts a call, so that a call that never returns can be identified.
  */
 import { Worker } from 'node:worker_threads'
 import { checkAnswers } from '../check-answers.js'
@@ -41,14 +41,14 @@ process.on('message', (message: ToChild) => {
   }
 })
 
-// Ctrl-C is for those who started us: they end us when they are done.
+// Ignore Ctrl-C: the parent process ends this one.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit(0))
 process.on('unhandledRejection', error => send({ kind: 'stray', error: sentError(error) }))
 process.on('uncaughtException', error => {
   process.send!({ kind: 'stray', error: sentError(error) } satisfies FromChild, () => process.exit(1))
 })
-// Nothing is left that could go on: the file waits for something that never comes.
+// The event loop is empty: the file awaits a promise that never settles.
 process.on('beforeExit', () => {
   if (!loading) return
   const message = 'its top-level await never ends'
@@ -60,7 +60,7 @@ endWithParent()
 
 async function load({ file, tokenizer }: Extract<ToChild, { kind: 'load' }>): Promise<void> {
   loading = true
-  // With nothing but us to keep the process alive, it would wait for ever.
+  // Otherwise our own handles would keep the process alive forever.
   process.channel?.unref()
   try {
     const { loadFile } = await import('../load-module.js')
@@ -106,7 +106,7 @@ async function answer({ id, source, items }: Call): Promise<void> {
   try {
     const asked = loaded!.sources[source]!
     const answers = await asked.score(items as never, { signal: controller.signal })
-    // What cannot be sent, such as a function, is found to be no reward here.
+    // A value that cannot be sent, such as a function, is not a reward.
     send({ kind: 'done', id, outcomes: checkAnswers(asked.name, items.length, answers) })
   } catch (error) {
     send({ kind: 'failed', id, error: sentError(error) })
@@ -128,7 +128,7 @@ async function close(): Promise<void> {
   process.send!({ kind: 'closed' } satisfies FromChild, () => process.exit(0))
 }
 
-/** A thread that ends us when our parent is gone: code that never comes back cannot hear that the channel was closed. */
+/** A thread that ends this process when its parent is gone: blocked code cannot notice that the channel closed. */
 function endWithParent(): void {
   const watch = `
     const { workerData } = require('node:worker_threads')

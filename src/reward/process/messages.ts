@@ -1,4 +1,4 @@
-/** What the process of a reward file and ours say to each other. Everything is copied: nothing is shared. */
+/** Messages between a reward process and its parent. Everything is copied; nothing is shared. */
 import type { SourceOutcome } from '../outcome.js'
 import type { RewardRecipe } from '../recipe.js'
 import type { SourceKind, SourceLimits } from '../source.js'
@@ -13,7 +13,7 @@ export interface SourceDescription {
   readonly asksModel: boolean
 }
 
-/** What a file holds: its sources, and how their rewards become one. Functions stay where they are. */
+/** Contents of a file: its sources and how they are combined. Functions stay in their process. */
 export interface FileDescription {
   /** `source`: the file is one reward, and not a list of them. */
   readonly form: 'source' | 'several'

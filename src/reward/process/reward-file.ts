@@ -1,6 +1,6 @@
 /**
- * The rewards of a file, each call of which goes to a process of the file: copies go in, results come out. A process that ends is
- * started again; what it had is a failure, and what it had not got to is asked of the next.
+ * The rewards of a file. Each call goes to a process of the file: copies go in, results come out. A process that ends is started
+ * again; its current calls fail, and calls that it had not started go to the next process.
  */
 import type { Tokenizer } from '../../text/index.js'
 import type { RewardFn } from '../aggregator.js'
@@ -59,7 +59,7 @@ function sourceOf(
   return {
     name,
     kind,
-    // One call at a time would leave all processes but one without work.
+    // Allow one call per process, so that all processes have work.
     limits: kind === 'function' ? { ...limits, concurrency: Math.max(limits.concurrency, workers) } : limits,
     ...(needsTarget ? { needsTarget } : {}),
     ...(asksModel ? { model: {} } : {}),
@@ -180,7 +180,7 @@ class Pool {
     try {
       await this.start(place)
     } catch (error) {
-      // Those who wait for it hear why. The next call tries again.
+      // Waiting callers get the error. The next call tries again.
       const message = `the reward's process cannot be started again: ${(error as Error).message}`
       const none = this.starting === 1 && this.processes.every(one => one === undefined)
       if (none) for (const call of this.waiting.splice(0)) call.reject(new SourceError('crashed', message))

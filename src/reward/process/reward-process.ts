@@ -11,7 +11,7 @@ import { receivedError } from './sent-error.js'
 export interface ProcessCall {
   readonly source: number
   readonly items: readonly unknown[]
-  /** The process has got to it: its time runs from now on. */
+  /** The process started the call: its deadline counts from now. */
   readonly entered: () => void
   readonly resolve: (outcomes: readonly SourceOutcome[]) => void
   readonly reject: (error: unknown) => void
@@ -24,13 +24,13 @@ export interface ProcessOptions {
   /** Milliseconds the file may take to load. */
   readonly loadMs: number
   readonly signal: AbortSignal | undefined
-  /** The process ended by itself. Calls that it had not got to are for another one. */
+  /** The process ended by itself. Calls that it had not started go to another one. */
   readonly onEnd: (left: readonly ProcessCall[]) => void
 }
 
 /** How long a process that was asked whether it is alive, or to end, may take. */
 const graceMs = 2_000
-/** A file that takes longer to load is worth a word. */
+/** Report a file that takes longer to load. */
 const longMs = 30_000
 
 export class RewardProcess {
@@ -46,7 +46,7 @@ export class RewardProcess {
   private readonly exited: Promise<void>
 
   private constructor(private readonly options: ProcessOptions) {
-    // The environment and the terminal are ours. Nothing of it goes through a shell.
+    // It inherits environment and terminal. No shell is used.
     this.child = fork(fileURLToPath(childEntry.url), [], {
       execArgv: [],
       serialization: 'advanced',

@@ -102,12 +102,12 @@ export function httpReward(options: HttpRewardOptions): RewardSource {
   }
 }
 
-/** Anything but the request itself being wrong: another replica may do better. */
+/** Any failure except a bad request: another replica may succeed. */
 export function serversFault(error: unknown): boolean {
   return !(error instanceof SourceError) || !['input', 'refused', 'aborted'].includes(error.reason)
 }
 
-/** A failure that another replica may not have is worth an attempt there: at once, where one is up. */
+/** Retry a failure on another replica, at once if one is available. */
 export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: number): unknown {
   if (!(error instanceof SourceError) || count === 1 || !serversFault(error)) return error
   const retryAfterMs = replicas.anyUp ? 0 : error.retryAfterMs
@@ -175,7 +175,7 @@ async function readBody(body: AsyncIterable<Buffer>, maxBytes: number, where: st
   }
 }
 
-/** Python writes NaN and Infinity where JSON has no word for them; the numbers beside them are still good. */
+/** Python writes NaN and Infinity, which JSON cannot represent; the other numbers are still good. */
 function withoutNaN(text: string): string {
   const strings = text.split(/("(?:[^"\\]|\\.)*")/)
   return strings.map((part, i) => (i % 2 === 1 ? part : part.replace(/-?\b(?:NaN|Infinity)\b/g, 'null'))).join('')

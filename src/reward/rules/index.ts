@@ -13,7 +13,7 @@ export { type AnswerPlace, type NumericAnswerOptions, numericAnswer } from './nu
 export { type PatternOptions, pattern } from './pattern.js'
 export { type WordListOptions, wordList } from './word-list.js'
 
-/** Rules that need no options: a recipe may name them without anybody making them. */
+/** Rules without required options: a recipe can name them without a source. */
 export const plainRules: Readonly<Record<string, () => RewardSource>> = {
   'exact-match': () => exactMatch(),
   'numeric-answer': () => numericAnswer(),

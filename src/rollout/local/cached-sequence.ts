@@ -44,7 +44,7 @@ export class CachedSequence implements Cached {
 /** The sequences of one caller. */
 export interface Lane {
   readonly caller: object
-  /** Those that are to come, in this order. Some were running, and keep their blocks while nobody needs them. */
+  /** Waiting sequences, in order. Some were running and keep their blocks while no other needs them. */
   readonly waiting: CachedSequence[]
   running: number
   /** How many were admitted in this turn. */

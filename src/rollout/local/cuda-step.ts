@@ -201,7 +201,7 @@ export class CudaStep implements StepDevice {
         more = (yield result) === 'more'
       }
     } finally {
-      // Whoever leaves early must not reuse blocks that are still written.
+      // A caller that leaves early must not reuse blocks that are still being written.
       if (under) await synchronize(this.options.device)
     }
     return undefined

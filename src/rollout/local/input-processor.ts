@@ -1,4 +1,4 @@
-/** A request at the door: checked, cut to length, and made into samples, or refused. */
+/** Checks a request, cuts it to length and makes samples of it, or refuses it. */
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Rejection } from '../generator.js'
 import { resolveSampling } from '../sampling.js'

@@ -62,7 +62,7 @@ export class Lanes<S extends CachedSequence> {
     if (running === 0 && waiting.length === 0) this.byCaller.delete(caller)
   }
 
-  /** Whose turn it is. Whoever has had one goes behind the others. */
+  /** Whose turn it is. A caller that had its turn goes behind the others. */
   turn(): Lane | undefined {
     for (;;) {
       const [first] = this.queue

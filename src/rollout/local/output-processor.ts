@@ -96,7 +96,7 @@ export class OutputProcessor {
     let { text } = sample
     const finished = sample.toSample(reason, stopReason, undefined, version)
     if (!text && requestState.sampling.text) {
-      // Nobody read along: all of it now. The token that ended it has no text.
+      // No reader of tokens: decode all of it now. The token that ended it has no text.
       text = textStream(requestState, this.tokenizer!)
       const shown = reason === 'stop' ? finished.responseIds.subarray(0, -1) : finished.responseIds
       try {

@@ -1,4 +1,4 @@
-/** The weights of an engine that nobody trains: replaced from disk while requests are in flight, given away and taken back. */
+/** The weights of an engine without training: replaced from disk while requests are in flight, offloaded and reloaded. */
 import { Adapter, type LocalModel } from '../../model/index.js'
 import type { LocalEngine } from './engine.js'
 

@@ -17,7 +17,7 @@ import { type BlockPool, blocksFor } from './blocks.js'
 import { type Cached, CachedSequence, type Lane, Prefix } from './cached-sequence.js'
 import { Lanes } from './lanes.js'
 
-/** So often a caller whose first needs more blocks than are free is passed over; then nobody is admitted before it. */
+/** How many times a caller may be skipped because its first sample needs more blocks than are free; then it blocks the queue. */
 const maxPassed = 64
 
 /** So many callers are passed over in a step before the search for one whose first fits ends: there may be thousands. */
@@ -381,9 +381,8 @@ export class Scheduler<S extends CachedSequence> {
   }
 
   /**
-   * Makes room for the tokens that several steps of a plan of single rows would add, as far as blocks are free: nobody gives
-   * way for it. Answers with the number of steps there is room for; what they did not use, `trim` gives back. `budgets`: how
-   * many tokens each work's sequence may get.
+   * Reserves free blocks for the tokens of several steps of a plan of single rows; no sequence is preempted for it. Returns the
+   * number of steps with room; `trim` gives unused blocks back. `budgets`: how many tokens each sequence may get.
    */
   reserveSteps(plan: Plan<S>, steps: number, budgets: Int32Array): number {
     const reach = (start: number, i: number, count: number): number => start + Math.min(count, budgets[i]!)

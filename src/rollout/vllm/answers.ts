@@ -13,7 +13,7 @@ export function tokensAnswer(body: unknown, attempt: GenerationAttempt): Generat
   return tokensChoice(onlyChoice(answer), attempt, answer.prompt_logprobs)
 }
 
-/** The same, without parsing alternatives that nobody asked for. */
+/** The same, without parsing alternatives that were not requested. */
 export function quickTokensAnswer(text: string, attempt: GenerationAttempt): GenerationAnswer | undefined {
   if (attempt.sampling.topLogprobs !== undefined || attempt.promptLogprobs !== undefined) return undefined
   const scanned = scanAnswer(text)

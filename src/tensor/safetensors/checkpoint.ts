@@ -150,9 +150,8 @@ async function readWeightMap(file: string): Promise<[string, string][]> {
 }
 
 /**
- * An index is downloaded data, so it may name files of its own directory only: no `..`, no absolute path, no subdirectory.
- * A symbolic link of that name is followed wherever it points. The Hugging Face cache consists of such links, and they come from
- * whoever set up the directory, not from the index.
+ * An index is downloaded data, so it may only name files of its own directory: no `..`, no absolute path, no subdirectory. A
+ * symbolic link of that name is followed: the Hugging Face cache consists of links, and the user made them, not the index.
  */
 function isPlainName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && basename(name) === name && !/[\\:\0]/.test(name)

@@ -51,7 +51,7 @@ export function resolveConfig<S extends z.ZodObject>(
     for (const path of leaves(placed)) {
       // A section of nothing changes nothing of one that is there.
       if (isSection(at(placed, path)) && isSection(at(merged, path))) continue
-      // A section that takes the place of a value, or a value that of a section, takes its origin with it.
+      // A section that replaces a value, or a value that replaces a section, brings its origin.
       for (const known of Object.keys(origins)) if (known.startsWith(`${path}.`)) delete origins[known]
       origins[path] = origin
       const replaced = alternativeTo(path)

@@ -26,7 +26,7 @@ export class ReferenceLogprobs {
   readonly #places = new Map<string, number>()
   #values = new Float64Array(1024)
 
-  /** What they cover, in the words of whoever wrote them. */
+  /** Description of what they cover, for comparison. */
   covers: string
 
   /** `of`: a fingerprint of the reference and of how rows are read; numbers of another one are of no use. */

@@ -5,8 +5,8 @@ import { type Generator, logprobsUnder, resolveSampling, type SampleLogprobs } f
 import type { RlConfig } from './config.js'
 
 /**
- * Of the distribution that was sampled from. Raw ones are the same at temperature 1 and without filters, but for tokens that were
- * drawn otherwise on purpose (`alteredTokens`), which nobody compares.
+ * Log-probabilities of the sampling distribution. At temperature 1 without filters the raw ones are equal, except for altered
+ * tokens (`alteredTokens`), which are not compared.
  */
 export function comparableLogprobs({ processed, raw }: SampleLogprobs, temperature: number): Float32Array | undefined {
   return processed ?? (temperature === 1 ? raw : undefined)

@@ -123,8 +123,8 @@ export class IterationJournal implements RolloutJournal {
   }
 
   /**
-   * A run goes on after so many of the updates: the weights of later ones are gone, and they did not happen. Rewards that failed
-   * before there was a batch are asked for again: the reward may have been mended.
+   * A resumed run keeps this many updates: the weights of later ones are lost. Rewards that failed before there was a batch are
+   * computed again, because the reward may be fixed now.
    */
   async keepResumed({ updates }: { updates: number }): Promise<void> {
     const failed = !this.rollout && [...this.rewards.values()].some(({ kind }) => kind === 'failed')
@@ -198,7 +198,9 @@ type Stored =
   | { kind: 'resumed'; updates: number }
   | { kind: 'changes' }
 
-/** A sample's own `kind` steps aside for the record's. Its prompt and index come first, for whoever reads a damaged line. */
+/**
+ * The `kind` of a sample is renamed, because the record has a `kind`. Prompt and index come first, to identify a damaged line.
+ */
 interface StoredOutcome {
   kind: 'outcome'
   promptId: string

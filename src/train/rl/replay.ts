@@ -1,6 +1,6 @@
 /**
- * A run's training batches made again from its journal, by the code that made them, and compared with what was trained on.
- * Nothing of a model is needed: whoever would have been asked refuses.
+ * Recomputes the training batches of a run from its journal, with the code that made them, and compares them with the training.
+ * No model is needed: a call to one throws.
  */
 import { join } from 'node:path'
 import { FastExperienceMaker, type Scorer } from '../../experience/index.js'

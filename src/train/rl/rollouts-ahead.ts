@@ -39,7 +39,7 @@ export class RolloutsAhead<Rollout> {
     for (; this.next <= last; this.next++) {
       const iteration = this.next
       const rollout = this.last.then(() => this.options.begin(iteration, this.stopping.signal))
-      // Whoever takes it gets the error; until then it waits.
+      // The caller that takes it gets the error; until then it waits.
       rollout.catch(() => {})
       this.begun.set(iteration, rollout)
       this.last = rollout

@@ -139,7 +139,7 @@ export class EpochTraining<E extends SupervisedExample> {
       const waiting = performance.now()
       const cursor: DataCursor = rows.cursor
       const batch = await rows.take(config.batchSize)
-      // Rows at the end of the last epoch may all have been dropped: what came then is of an epoch that nobody asked for.
+      // If all rows at the end of the last epoch were dropped, these rows belong to an epoch beyond the last.
       const { epoch, position } = rows.cursor
       if (epoch > config.epochs || (epoch === config.epochs && position > 0)) return
       this.#epochOver = epoch > cursor.epoch
@@ -153,7 +153,7 @@ export class EpochTraining<E extends SupervisedExample> {
         digests: batch.map(digest),
       }
       this.#journalled = run.journal.append(journalBlock(step), record)
-      // Awaited when the step is done; one that fails before must not leave this rejection to nobody.
+      // Awaited after the step; prevent an unhandled rejection if it fails before.
       this.#journalled.catch(() => {})
       yield batch
     }

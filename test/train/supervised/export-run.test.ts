@@ -59,7 +59,7 @@ test('float16: an overflow is repeated with half the loss scale, and the scale i
 })
 
 test('a run without a checkpoint, or of no model, is refused in words', async () => {
-  await expect(exportVerb([fresh('nothing'), '--out', fresh('out')])).rejects.toThrow('holds no run')
+  await expect(exportVerb([fresh('nothing'), '--out', fresh('out')])).rejects.toThrow('is not a run')
   await expect(exportVerb(['--out', fresh('out')])).rejects.toThrow('expected one run directory')
 })
 
@@ -69,7 +69,7 @@ test('weights that stay although there is a gradient are warned of, once', () =>
   // Nine steps say nothing yet, and steps without a gradient do not count.
   for (let i = 0; i < 9; i++) expect(step(0.00005)).toBeUndefined()
   expect(step(0, 0)).toBeUndefined()
-  expect(step(0.00005)).toMatch(/changed 0\.050 % of the 16-bit weights.*docs\/precision\.md/)
+  expect(step(0.00005)).toMatch(/changed only 0\.050 % of the 16-bit weights.*docs\/precision\.md/)
   expect(step(0)).toBeUndefined()
   const moving = new ChangeWatch()
   for (let i = 0; i < 30; i++) expect(moving.step({ 'weights/changed': 0.0002, 'grad/norm': 1 })).toBeUndefined()
