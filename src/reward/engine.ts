@@ -1,6 +1,6 @@
 /**
- * Rewards of samples: asks each source for the samples that need it, and makes one reward of what they say. The way of LightRFT's
- * engine of this name (gather, process, aggregate), with the difference that what fails is an outcome and never a 0.
+ * Rewards of samples: calls each source with the samples that need it, and combines the results. It follows the engine of the
+ * same name in LightRFT (gather, process, aggregate), but a failure is an outcome and never a 0.
  */
 import { linkedController, onAbort } from '../errors/index.js'
 import { aggregatorSource, type ScoredSample } from './aggregator.js'
@@ -16,8 +16,8 @@ import { type RewardSummary, summarizeRewards } from './summary.js'
 export interface ComputeOptions {
   readonly signal?: AbortSignal
   /**
-   * Waited for before a local model is asked for a sample. A model's last bits depend on what shares its batch: whoever wants
-   * the same numbers every time lets samples through in an order of their own, not in that of their arrival.
+   * Awaited before a local model scores a sample. The last bits of a score depend on the batch: for reproducible numbers, admit
+   * samples in a fixed order, not in the order of arrival.
    */
   readonly beforeModel?: (input: RewardInput) => Promise<void>
 }
@@ -28,7 +28,7 @@ export interface RewardBatch {
   readonly summary: RewardSummary
 }
 
-/** What is asked of one source for a sample. */
+/** The call of one source for a sample. */
 interface Need {
   readonly queue: SourceQueue<RewardInput>
   readonly weight: number
@@ -60,7 +60,7 @@ export class RewardComputationEngine {
     }
     this.queues = new Map(
       sources.map(source => {
-        // Functions are other people's code: they get copies.
+        // User functions get copies.
         const copies = source.kind === 'function' && !source.isolated ? { copy: copyInput } : {}
         return [source.name, new SourceQueue(source, { ...queueOptions, ...copies })]
       }),
@@ -74,18 +74,18 @@ export class RewardComputationEngine {
     }
   }
 
-  /** What each source was asked and how it went, by name. */
+  /** Calls and results of each source, by name. */
   get counts(): Readonly<Record<string, Readonly<SourceCounts>>> {
     const all = [...this.queues.values(), ...(this.aggregator ? [this.aggregator] : [])]
     return Object.fromEntries(all.map(({ source, counts }) => [source.name, { ...counts }]))
   }
 
-  /** Whether a local model is among the sources: what it says depends in its last bits on what shares its batch. */
+  /** Whether a source is a local model: its last bits depend on the batch. */
   get asksModels(): boolean {
     return this.rewards.sources.some(({ model }) => model !== undefined)
   }
 
-  /** Throws for a label that no recipe is for: to be called before anything is generated. */
+  /** Throws for a label without a recipe; call it before generation. */
   checkLabels(labels: Iterable<string | undefined>): void {
     const { combination } = this.rewards
     const recipe = combination.kind === 'weights' ? undefined : combination.recipe
@@ -93,8 +93,8 @@ export class RewardComputationEngine {
   }
 
   /**
-   * Why no reward can be given to samples of a row, whatever they say: no recipe for its label, or no target where one is
-   * compared with. Undefined where there is nothing wrong. To be asked about all data before anything is generated.
+   * Why samples of a row can never get a reward: no recipe for its label, or no target for a rule that needs one. Undefined if
+   * there is no problem. Call it for all data before generation.
    */
   rowProblem({ label, target }: Pick<RewardInput, 'label' | 'target'>): string | undefined {
     try {
@@ -108,26 +108,26 @@ export class RewardComputationEngine {
     return `reward "${comparing.queue.source.name}" needs a target, and the row has none; add the column target, or name the column of the target`
   }
 
-  /** The rewards of a batch. Rejects where it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */
+  /** The rewards of a batch. Rejects if it is aborted, a label has no recipe, or `onRewardFailure` is `stop` and one failed. */
   async compute(inputs: readonly RewardInput[], options: ComputeOptions = {}): Promise<RewardBatch> {
     options.signal?.throwIfAborted()
     this.checkLabels(inputs.map(input => input.label))
     const stop = linkedController([options.signal])
     const { signal } = stop
     try {
-      // All of them first: an aggregator then sees the whole batch in one call.
+      // Collect all of them first, so that an aggregator gets the whole batch in one call.
       const parts = await Promise.all(inputs.map(input => this.gather(input, { ...options, signal })))
       const outcomes = await Promise.all(inputs.map((input, i) => this.aggregate(input, parts[i]!, signal)))
       options.signal?.throwIfAborted()
       return { outcomes, summary: summarizeRewards(outcomes) }
     } finally {
-      // What is still running is not wanted: `stop` found a failure, or all is done.
+      // Abort running calls: `stop` found a failure, or everything is done.
       stop.abort()
       stop.unlink()
     }
   }
 
-  /** The reward of one sample, asked for together with others that arrive meanwhile. */
+  /** The reward of one sample; samples that arrive during a call are batched. */
   async enqueue(input: RewardInput, options: ComputeOptions = {}): Promise<RewardOutcome> {
     options.signal?.throwIfAborted()
     this.checkLabels([input.label])
@@ -137,7 +137,7 @@ export class RewardComputationEngine {
   }
 
   /**
-   * Rewards as each is there, of samples as each arrives: what a generator yields can be handed on as it is.
+   * Streams rewards of samples as they arrive; takes the outcomes of a generator directly.
    *
    * @example
    * for await (const { input, outcome } of engine.stream(samples)) keep(input, outcome)
@@ -173,7 +173,7 @@ export class RewardComputationEngine {
       exhausted = true
     }
     take().catch(fail).finally(settle)
-    // Where nothing is asked for yet and nothing arrives, nobody else would notice.
+    // If no call is running and no sample arrives, nothing else would notice the abort.
     const stopListening = onAbort(signal, () => wake())
     try {
       while (true) {
@@ -190,7 +190,7 @@ export class RewardComputationEngine {
       stopListening()
       stop.abort()
       stop.unlink()
-      // Not waited for: a generator that hangs ends when it can.
+      // Not awaited: a hanging generator ends when it can.
       if (!exhausted) Promise.resolve(source.return?.()).catch(() => {})
     }
   }
@@ -207,7 +207,7 @@ export class RewardComputationEngine {
     }))
   }
 
-  /** What the sources say of a sample, by name: only those are asked that its reward is made of. */
+  /** Outputs of the sources for a sample, by name; only the sources of its recipe are called. */
   private async gather(input: RewardInput, { signal, beforeModel }: ComputeOptions): Promise<Parts> {
     const needs = this.needs(input.label)
     const { onRewardFailure, failureRetries } = this.rewards
@@ -217,7 +217,7 @@ export class RewardComputationEngine {
         const outcome = await queue.submit(input, signal)
         if (outcome.kind === 'scored' || outcome.reason === 'aborted') return outcome
         if (onRewardFailure === 'stop') throw new RewardStoppedError(outcome, input)
-        // A sample that lacks something will lack it the next time too.
+        // Do not retry a sample that lacks an input.
         if (onRewardFailure === 'drop' || outcome.reason === 'input' || again >= failureRetries) return outcome
       }
     }
@@ -232,7 +232,7 @@ export class RewardComputationEngine {
     const components = Object.fromEntries(scored.map(({ name, outcome }) => [name, outcome.reward]))
     const { combination, onRewardFailure } = this.rewards
     if (combination.kind !== 'aggregator') return weighted(scored, components)
-    // What was not asked for is NaN: an aggregator that uses it all the same gets a failure, not a reward.
+    // Values that were not requested are NaN: an aggregator that uses one gets a failure, not a reward.
     const scores = new Array<number>(this.queues.size).fill(Number.NaN)
     for (const { name, outcome } of scored) scores[combination.labelMap[name]!] = outcome.reward
     const outcome = await this.aggregator!.submit({ input, scores }, signal)
