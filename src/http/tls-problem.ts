@@ -1,7 +1,7 @@
-/** TLS failures in plain words: what is wrong with the connection, and what to do about it. */
+/** Messages and remedies for TLS failures. */
 
 interface Problem {
-  /** Codes of Node and OpenSSL, and the texts that libraries leave of them. */
+  /** Codes and messages of Node, OpenSSL and libraries. */
   readonly matches: RegExp
   readonly what: string
   readonly remedy: string
@@ -65,7 +65,7 @@ const problems: readonly Problem[] = [
   },
 ]
 
-/** What is wrong and what to do, for an error's code and text; undefined where it is not about TLS. */
+/** Undefined where the error is not about TLS. */
 export function tlsProblem(code: string, text: string): { what: string; remedy: string } | undefined {
   const found = problems.find(({ matches }) => matches.test(code)) ?? problems.find(({ matches }) => matches.test(text))
   if (found) return { what: found.what, remedy: found.remedy }

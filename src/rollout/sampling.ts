@@ -106,7 +106,7 @@ export function resolveSampling(
   const form = resolved.structured?.kind
   if (form !== undefined && !forms.includes(form))
     throw new RangeError(
-      `structured: this engine cannot hold a response to ${form}; it knows ${forms.length === 0 ? 'no form' : forms.join(', ')}`,
+      `structured: this engine does not support ${form}; it supports ${forms.length === 0 ? 'no structured output' : forms.join(', ')}`,
     )
   if (cut !== undefined && !count(cut.limit, 1)) wrong('truncatePromptTokens', 'a limit of at least 1')
   return resolved

@@ -1,7 +1,6 @@
 /**
- * Who may ask. Beside the key: a web page must not reach a server on its reader's machine. A page of another origin says so
- * in `Origin`; one whose name was made to point here (DNS rebinding) has that name in `Host`. Addresses and localhost cannot
- * be such names.
+ * Access checks: the API key, and protection against web pages that try to reach a server on their reader's machine. A page of another
+ * origin is known by `Origin`; a name that was made to point here (DNS rebinding) by `Host`. IP addresses and localhost are safe.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -11,9 +10,9 @@ import { ApiError } from './errors.js'
 
 export interface AccessOptions {
   apiKey: string | undefined
-  /** The name the server listens at, and those a proxy hands on. */
+  /** The server's host name, and those of proxies. */
   hosts: readonly string[]
-  /** Origins of web pages that may ask; `*`: any. */
+  /** Origins of web pages that may send requests; `*`: any. */
   origins: readonly string[]
 }
 
@@ -36,10 +35,7 @@ export class Access {
     return timingSafeEqual(digest(given), this.key)
   }
 
-  /**
-   * The headers a browser wants to see in the answer, where its page is of an allowed origin. A name or origin that is
-   * not allowed is an error; `authority` is what the request says it was sent to.
-   */
+  /** Returns the CORS headers for an allowed origin. Throws for a host or origin that is not allowed. `authority`: the host of the request. */
   check({ headers }: IncomingMessage, authority: string | undefined): Readonly<Record<string, string>> {
     if (authority !== undefined && !this.isOurs(hostname(authority)))
       throw new ApiError(
@@ -58,7 +54,7 @@ export class Access {
   }
 }
 
-/** What a browser asks before it sends a request of another origin. */
+/** The answer to a browser's CORS preflight. */
 export const preflightHeaders: Readonly<Record<string, string>> = {
   'access-control-allow-methods': 'GET, POST',
   'access-control-allow-headers': 'authorization, content-type, x-request-id',
@@ -71,5 +67,5 @@ function hostname(authority: string): string {
   return v6 ?? (name ?? '').replace(/\.$/, '')
 }
 
-/** Hashed, so that they are of one length and comparing takes as long for any. */
+/** Hashed: equal lengths, and a comparison in constant time. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

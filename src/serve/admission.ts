@@ -1,28 +1,28 @@
 /**
- * Who is let in. Everything a request will hold is known before it starts, and the sums of all in flight have limits: a
- * request that could never fit is refused for good (400), one that does not fit now is asked to come back (429).
+ * Admits requests. The memory of a request is known before it starts, and the sum over all requests is limited: a request that can never
+ * fit is refused with 400, one that does not fit now with 429.
  */
 import { ApiError, badRequest } from './errors.js'
 import type { BodyAccount } from './read-body.js'
 import { describeCost, megabytes, type RequestCost } from './request-cost.js'
 
 export interface AdmissionLimits {
-  /** Requests answered at once. */
+  /** Most concurrent requests. */
   maxRequests: number
-  /** Choices of all requests that are generated at once. */
+  /** Most choices of all concurrent requests. */
   maxSamples: number
-  /** What one request may hold. */
+  /** Memory limit of one request. */
   maxRequestBytes: number
-  /** What all may hold together. */
+  /** Memory limit of all requests. */
   maxTotalBytes: number
-  /** What all bodies may hold together, those that still arrive included. */
+  /** Memory limit of all bodies, also those that are still arriving. */
   maxBodyBytes: number
 }
 
-/** Of one request: prompts times `n`. */
+/** Limit of one request: prompts times `n`. */
 export const maxSamplesOfRequest = 4096
 
-/** Limits of the whole server, and what is taken of them. */
+/** Limits of the whole server, and how much is in use. */
 export class Admission {
   requests = 0
   samples = 0
@@ -31,7 +31,7 @@ export class Admission {
 
   constructor(readonly limits: AdmissionLimits) {}
 
-  /** What one request takes; it is given back with `release`. */
+  /** The share of one request, until its `release`. */
   ticket(): Ticket {
     return new Ticket(this)
   }
@@ -47,7 +47,7 @@ export class Ticket implements BodyAccount {
 
   constructor(private readonly all: Admission) {}
 
-  /** Memory for a part of the body. */
+  /** Reserves memory for a part of the body. */
   take(bytes: number): void {
     const { all } = this
     const limit = all.limits.maxBodyBytes
@@ -57,7 +57,7 @@ export class Ticket implements BodyAccount {
     this.bodyBytes += bytes
   }
 
-  /** A place among the requests that are answered; taken when a body is complete. */
+  /** Counts the request. Called when its body is complete. */
   enter(): void {
     const { all } = this
     const { maxRequests } = all.limits
@@ -67,7 +67,7 @@ export class Ticket implements BodyAccount {
     this.requests++
   }
 
-  /** What the request will hold while it runs. */
+  /** Reserves what the request needs while it runs. */
   admit(cost: RequestCost): void {
     const { all } = this
     const { maxRequestBytes, maxTotalBytes, maxSamples } = all.limits
@@ -91,7 +91,7 @@ export class Ticket implements BodyAccount {
     this.bytes += cost.bytes
   }
 
-  /** Gives everything back; a second time there is nothing. */
+  /** Releases everything. Can be called twice. */
   release(): void {
     this.all.requests -= this.requests
     this.all.samples -= this.samples

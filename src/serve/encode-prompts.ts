@@ -1,4 +1,4 @@
-/** Text and conversations of requests as token ids; what cannot fit the context is refused before it is encoded whole. */
+/** Encodes texts and conversations. Refuses a text that cannot fit the context before all of it is encoded. */
 import { type ChatMessage, ChatTemplateError, type Tokenizer } from '../text/index.js'
 import { badRequest } from './errors.js'
 import type { Exchange, Served } from './exchange.js'
@@ -8,11 +8,11 @@ import { tooLong } from './run-request.js'
 
 export interface TextOptions {
   addSpecialTokens: boolean
-  /** More than the context may be encoded where it is then cut, or only counted; not any amount. */
+  /** `cut`: the text may exceed the context, because it is truncated or only counted. It is still limited. */
   use: 'whole' | 'cut'
 }
 
-/** Contexts a text that is cut, or only counted, may have. */
+/** Limit of a `cut` text, in contexts. */
 const cutContexts = 8
 
 export async function encodeText(
@@ -29,7 +29,7 @@ export async function encodeText(
   throw badRequest(`a text may have ${maxTokens} tokens before it is cut, this one has ${found}.`, 'input_tokens')
 }
 
-/** What a template renders in a tenth of a second. */
+/** A template renders this many in a tenth of a second. */
 const mostMessages = 2048
 
 export type ConversationFields = Pick<
@@ -76,7 +76,7 @@ function render(tokenizer: Tokenizer, messages: readonly ChatMessage[], fields: 
   const { tools = [], documents = [] } = fields
   let options: Parameters<Tokenizer['renderChat']>[1] = plain
   let text = ''
-  // Each is worth nothing where the template leaves it out, and the answer would look as if it were not.
+  // Refused where the template does not use them: the answer would look as if it did.
   for (const [name, given] of [
     ['tools', tools],
     ['documents', documents],

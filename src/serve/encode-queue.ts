@@ -1,10 +1,10 @@
 /**
- * Text to ids, outside the event loop and a bounded number at once: the threads that encode are those that read files and
- * resolve names too. Short texts, which take a moment, do not wait behind long ones.
+ * Encodes texts outside the event loop, a limited number at the same time: the same threads read files and resolve names. Short texts do not
+ * wait for long ones.
  */
 import type { BoundedEncoding, EncodeUpToOptions, Tokenizer } from '../text/index.js'
 
-/** Characters that are encoded in about a millisecond. */
+/** A text of this many characters is encoded in about a millisecond. */
 const short = 4096
 
 export class EncodeQueue {
@@ -27,7 +27,7 @@ export class EncodeQueue {
     }
   }
 
-  /** Resolves when it may run; a caller that has gone waits no longer. */
+  /** Resolves when it may run. The signal ends the wait. */
   private turn(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.running < this.atOnce) {

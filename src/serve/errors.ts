@@ -1,4 +1,4 @@
-/** What a request is refused with: the body and the status codes of vLLM, which its clients know. */
+/** The error answer of a request, with vLLM's body and status codes. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
 
@@ -37,6 +37,6 @@ export const badRequest = (message: string, param?: string): ApiError =>
 export const unknownModel = (name: string): ApiError =>
   new ApiError(404, `The model \`${name}\` does not exist.`, { param: 'model' })
 
-/** A body whose shape is wrong, as opposed to one whose values are. */
+/** A body of the wrong shape; `badRequest` is for wrong values. */
 export const malformed = (message: string, param?: string): ApiError =>
   new ApiError(400, message, { type: 'Bad Request', ...(param === undefined ? {} : { param }) })

@@ -1,4 +1,4 @@
-/** What a route gets: what is served, and one request with its answer. */
+/** The arguments of a route: the served model, and one request with its answer. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PolicyVersion } from '../model/index.js'
@@ -16,12 +16,12 @@ import { type WriteOptions, writeJson } from './write-json.js'
 export interface Served extends Runner {
   /** The model's name in requests and answers. */
   name: string
-  /** What requests may ask for by name: the model, and the adapters that are loaded. */
+  /** Sets of weights by their names in requests: the model, and the loaded adapters. */
   sets: ReadonlyMap<string, WeightSet>
-  /** What clients call a version of the weights. */
+  /** The clients' name of a version of the weights. */
   versionName: (version: PolicyVersion) => string
   tokenizer: Tokenizer | undefined
-  /** Of the tokenizer, where there is one. */
+  /** Undefined without a tokenizer. */
   encoder: EncodeQueue | undefined
   texts: TokenTexts
   logprobsMode: LogprobsMode
@@ -29,7 +29,7 @@ export interface Served extends Runner {
   started: number
 }
 
-/** The weights a request asks for by name; without one, the model's own. */
+/** The weights of a name; without a name, the model's own. */
 export function weightsOf({ name, sets }: Served, asked: string | undefined): WeightSet {
   const found = sets.get(asked ?? name)
   if (!found) throw unknownModel(asked ?? name)
@@ -63,23 +63,22 @@ export class Exchange implements WriteOptions {
     this.signal = gone.signal
   }
 
-  /** What stands after the path. */
   get query(): URLSearchParams {
     return new URLSearchParams((this.request.url ?? '').split('?')[1] ?? '')
   }
 
-  /** The request's name: the client's, where it gave one. */
+  /** The request's id: the client's, or a new one. */
   id(given: string | undefined): string {
     const header = this.request.headers['x-request-id']
     return given ?? (typeof header === 'string' ? header : randomUUID().replaceAll('-', ''))
   }
 
-  /** Takes what the request will hold, or throws; it is given back when the answer is out. */
+  /** Reserves the memory of the request, or throws. It is released when the answer was sent. */
   admit(request: Generation, { maxLength }: Limits): void {
     this.ticket.admit(costOf(request, maxLength))
   }
 
-  /** Answers with a value that may hold lazy lists. */
+  /** Sends a value that may hold lazy lists. */
   answer(value: object): Promise<void> {
     return writeJson(this.response, value, this)
   }

@@ -1,7 +1,4 @@
-/**
- * What a field of a body may be, in the words of vLLM's messages. Lists are looked at in one pass that ends at the first
- * wrong item: a list of a million wrong ones is one issue, not a million.
- */
+/** Schemas of fields, with vLLM's messages. A list is checked up to its first wrong item: a million wrong items are one issue. */
 import { z } from 'zod'
 
 const should = (expected: string): { error: string } => ({ error: `Input should be a valid ${expected}` })
@@ -29,7 +26,7 @@ export const strings = z
   .custom<string | readonly string[]>(value => isText(value) || isTexts(value), should('string or list of strings'))
   .transform(value => (typeof value === 'string' ? [value] : value))
 
-/** Prompts of `/v1/completions`: each its text or its ids. */
+/** A prompt of `/v1/completions`: text or ids. */
 export type GivenPrompt = string | readonly number[]
 const isPrompt = (value: unknown): value is GivenPrompt => isText(value) || isIds(value)
 const isPrompts = listOf(isPrompt)
@@ -43,7 +40,7 @@ export const prompt = z
     return typeof value[0] === 'number' ? [value as readonly number[]] : (value as readonly GivenPrompt[])
   })
 
-/** By token id, written as JSON writes a whole number: `"0x10"` and `""` are none. */
+/** Keys are token ids in decimal: `"0x10"` and `""` are refused. */
 const isBias = (value: unknown): boolean => {
   if (!isObject(value)) return false
   for (const id in value) {

@@ -1,6 +1,6 @@
 /**
- * Every field of OpenAI's and vLLM's published request types, and what becomes of it here. `docs/serve-fields.md` is made
- * from these tables, and tests hold them against the types themselves.
+ * Every field of OpenAI's and vLLM's published request types, and what the server does with it. `docs/serve-fields.md` is made from these
+ * tables; tests compare them with the published types.
  */
 import {
   flag,
@@ -28,7 +28,7 @@ const isText = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'text'
 const given = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 
-/** How tokens are chosen and what is told of them: of every route that generates. */
+/** Sampling and log-probabilities: fields of every route that generates. */
 const sampling = {
   n: honoured(integer, 'choices of each prompt; not over 1 at temperature 0'),
   temperature: honoured(number, '0, or 1e-5 to 2; default 1'),
@@ -58,7 +58,7 @@ const sampling = {
   stream_interval: harmless('how many tokens come in an event, not which'),
 } satisfies FieldTable
 
-/** Of the routes of OpenAI's API. */
+/** Fields of both routes of OpenAI's API. */
 const common = {
   ...sampling,
   model: honoured(string, 'another than the served one is a 404'),

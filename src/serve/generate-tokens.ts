@@ -1,4 +1,4 @@
-/** `POST /inference/v1/generate`: tokens in, tokens out, no text, and which weights made them. */
+/** `POST /inference/v1/generate`: tokens in, tokens out, with the versions of the weights and without text. */
 import type { Sample } from '../rollout/index.js'
 import { badRequest, malformed } from './errors.js'
 import { type Exchange, type Served, weightsOf } from './exchange.js'
@@ -31,7 +31,7 @@ export async function generateTokens(served: Served, exchange: Exchange): Promis
   const maxTokens = asked.max_tokens
   const sampling = readSampling(asked, { ...served.limits, maxTokens, capabilities })
   checkStream(fields, sampling)
-  // Text is decoded for stop strings alone.
+  // Text is only needed for stop strings.
   if (sampling.params.stop?.length === 0) delete sampling.params.text
   const logprobs = logprobCount('logprobs', asked.logprobs, capabilities)
   const request: TokensRequest = {

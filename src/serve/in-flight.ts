@@ -1,21 +1,18 @@
-/**
- * Requests that are being answered, by the names that end them. One that is ended, wherever it stands, is answered with what it
- * has: an engine knows only those prompts it has taken.
- */
+/** Requests in flight, by id, so that they can be aborted. An aborted request is answered with its tokens so far, also before the engine has taken it. */
 import type { Generator } from '../rollout/index.js'
 
-/** How long an unknown name is remembered: a call that ends a request may overtake it on its way. */
+/** How long an unknown id is remembered: an abort may overtake its request. */
 const earlyMs = 2000
 const mostEarly = 20_000
 
 export class InFlight {
   private readonly flights = new Map<string, Set<Flight>>()
-  /** Names that were to end before they came, and until when that counts; the oldest first. */
+  /** Ids that were aborted before their request came, and until when they count; the oldest first. */
   private readonly early = new Map<string, number>()
 
   constructor(private readonly engine: Pick<Generator, 'abort'>) {}
 
-  /** `id`: the answer's, which several may share. `prompts`: their names in the engine. */
+  /** `id`: the answer's id, which several requests may share. `prompts`: the ids of its prompts in the engine. */
   add(id: string, prompts: readonly string[]): Flight {
     const flight = new Flight(prompts, this.engine, () => {
       const all = this.flights.get(id)
@@ -32,7 +29,7 @@ export class InFlight {
     return flight
   }
 
-  /** Ends a request by its answer's id, or prompt k of it by `id-k`. */
+  /** Aborts a request by its answer's id, or its prompt k by `id-k`. */
   abort(name: string): void {
     const whole = this.flights.get(name)
     for (const flight of whole ?? []) flight.abort()
@@ -58,7 +55,7 @@ export class InFlight {
     return until !== undefined && until > performance.now()
   }
 
-  /** Answers with how many there were. */
+  /** Returns how many there were. */
   abortAll(): number {
     const all = [...this.flights.values()].flatMap(flights => [...flights])
     for (const flight of all) flight.abort()
@@ -73,11 +70,11 @@ export class Flight {
   constructor(
     private readonly prompts: readonly string[],
     private readonly engine: Pick<Generator, 'abort'>,
-    /** It has been answered. */
+    /** Call when it was answered. */
     readonly land: () => void,
   ) {}
 
-  /** Aborted when all of it is to end. */
+  /** Aborted when the whole request is. */
   get signal(): AbortSignal {
     return this.ended.signal
   }

@@ -1,13 +1,13 @@
-/** Which log-probabilities the server tells: `--logprobs-mode`, in vLLM's words. Pure. */
+/** Which log-probabilities answers have: `--logprobs-mode`, as in vLLM. Pure. */
 import type { TopLogprobs } from '../rollout/index.js'
 import { badRequest } from './errors.js'
 import type { SamplingRequest } from './sampling-fields.js'
 
-/** `raw`: of the model's own distribution. `processed`: of the one the token was drawn from. */
+/** `raw`: of the model's own distribution. `processed`: of the distribution that tokens were drawn from. */
 export const logprobsModes = ['raw_logprobs', 'processed_logprobs'] as const
 export type LogprobsMode = (typeof logprobsModes)[number]
 
-/** A sampled token as an engine tells of it. `index`: its place in the response. */
+/** A sampled token of an engine. `index`: its place in the response. */
 export interface SampledToken {
   index: number
   raw: number | undefined
@@ -15,15 +15,15 @@ export interface SampledToken {
   top: TopLogprobs | undefined
 }
 
-/** What is told of a token. */
+/** Makes the log-probabilities of a token in an answer. */
 export type Told = (token: SampledToken) => { logprob: number; top: TopLogprobs | undefined }
 
 const toldRaw: Told = ({ raw, top }) => ({ logprob: raw!, top })
 
 /**
- * Engines give alternatives with raw log-probabilities. Under the distribution that was drawn from they are `raw / T - c`, with the
- * same constant as the sampled token's, and those a filter left out have none. Which ones `top_p` left out cannot be told from a
- * few of the likeliest: beside it, alternatives are refused.
+ * Engines give alternatives with raw log-probabilities. Their processed ones are `raw / T - c`, with the same constant as the sampled
+ * token's; filtered tokens have none. A few of the likeliest tokens do not tell which ones `top_p` filtered, so alternatives with `top_p` are
+ * refused.
  */
 export function tellingOf(
   mode: LogprobsMode,

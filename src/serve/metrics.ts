@@ -5,7 +5,7 @@ export interface ServerCounts {
   /** By `path status`. */
   answered: ReadonlyMap<string, number>
   active: number
-  /** What requests in flight may come to hold. */
+  /** Upper bound of the memory of requests in flight. */
   bytes: number
 }
 
@@ -23,7 +23,7 @@ export function metricsText(engine: GeneratorCounts, server: ServerCounts): stri
   const one =
     (type: 'gauge' | 'counter') =>
     (name: string, help: string, value: number | undefined): void => {
-      // Not every engine tells everything.
+      // Some engines do not have all counters.
       if (value !== undefined) metric(name, type, help, [['', value]])
     }
   const gauge = one('gauge')

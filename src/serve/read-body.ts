@@ -1,7 +1,4 @@
-/**
- * A request's body as it arrives. It has to come at a decent rate, and what all bodies hold together is bounded, so that
- * connections which send slowly or nothing cost their socket and no more.
- */
+/** Reads the body of a request. Bodies have a minimum speed and a common memory limit: a slow connection costs only its socket. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError, malformed } from './errors.js'
 import type { JsonObject } from './request-shape.js'
@@ -9,23 +6,23 @@ import type { JsonObject } from './request-shape.js'
 export interface BodyLimits {
   /** Of one body. */
   maxBytes: number
-  /** What a body may take before its rate counts. */
+  /** Time before the speed is checked. */
   graceMs: number
-  /** From then on, on average. */
+  /** Average from then on. */
   minBytesPerSecond: number
 }
 
 export interface BodyAccount {
-  /** Takes memory for so many more bytes; throws where all bodies together have too many. */
+  /** Reserves memory; throws where all bodies together have too much. */
   take(bytes: number): void
 }
 
-/** Deep enough for any schema of a tool, not for a stack. */
+/** Deep enough for the schema of any tool, but not for a stack overflow. */
 const shape = { depth: 64, containers: 200_000 }
 
 const closing = { headers: { connection: 'close' } }
 
-/** The bytes of the body, checked as they come. One that is too large or too slow is not read to its end. */
+/** The bytes of the body, checked as they arrive. A body that is too large or too slow is not read to its end. */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, account: BodyAccount): Promise<Buffer> {
   const { headers } = request
   if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
@@ -47,7 +44,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, acc
       account.take(part.length)
       parts.push(part)
     } catch (error) {
-      // The rest is read and dropped, so that the client, which still sends, gets to see the answer.
+      // Reads and drops the rest, so that the client, which is still sending, gets the answer.
       refused = error
       parts.length = 0
     }
@@ -62,7 +59,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, acc
   return Buffer.concat(parts, size)
 }
 
-/** Resolves when all has come. What `take` or `watch`, which is told how long it has taken, throws ends the reading. */
+/** Resolves when the whole body has arrived. Errors of `take` and `watch` end the reading. */
 function arrival(
   request: IncomingMessage,
   take: (part: Buffer) => void,
@@ -97,7 +94,7 @@ function arrival(
   })
 }
 
-/** The object a body is. */
+/** Parses a body, which must be an object. */
 export function parseBody(bytes: Buffer): JsonObject {
   let value: unknown
   try {

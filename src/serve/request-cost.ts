@@ -1,36 +1,36 @@
-/** What a request may come to hold, computed before anything of it runs. Pure. */
+/** An upper bound of a request's memory, computed before it runs. Pure. */
 
 export interface CostInput {
-  /** Tokens of each prompt, as the model will see it. */
+  /** Tokens of each prompt after truncation. */
   promptLengths: readonly number[]
   /** Choices of each prompt. */
   n: number
   maxLength: number
-  /** Undefined: what the context leaves. */
+  /** Undefined: the rest of the context. */
   maxTokens: number | undefined
   /** Alternatives at every sampled token; undefined: no log-probabilities. */
   logprobs: number | undefined
-  /** The same of the prompt's tokens. */
+  /** Alternatives at every prompt token. */
   promptLogprobs: number | undefined
 }
 
 export interface RequestCost {
   /** Prompts times choices. */
   samples: number
-  /** Tokens of prompts and responses whose log-probabilities are told. */
+  /** Tokens of prompts and responses with log-probabilities. */
   positions: number
-  /** Log-probabilities, alternatives included. */
+  /** Log-probabilities, with alternatives. */
   logprobs: number
-  /** Upper bound for what it holds until it is answered, and for its answer. */
+  /** Upper bound of its memory, with the answer. */
   bytes: number
 }
 
 /** Bytes, measured on Node 20 and rounded up. */
 const perSample = 4096
 const perToken = 64
-/** A token's place for log-probabilities: the object and its two lists. */
+/** The object of a token's log-probabilities and its two lists. */
 const perPosition = 400
-/** A log-probability as it is written: `"151643":{"logprob":-12.345678901,"rank":20,"decoded_token":" word"},`. */
+/** A log-probability as text: `"151643":{"logprob":-12.345678901,"rank":20,"decoded_token":" word"},`. */
 const perLogprob = 80
 
 export function requestCost({
@@ -56,7 +56,7 @@ export function requestCost({
   return cost
 }
 
-/** For a message: which numbers made it what it is. */
+/** The cost in words, for a message. */
 export const describeCost = ({ samples, positions, logprobs, bytes }: RequestCost): string =>
   `${megabytes(bytes)} (${samples} choices, log-probabilities of ${positions} tokens, ${logprobs} with alternatives)`
 

@@ -1,8 +1,7 @@
 /**
- * The shape of a JSON body: every field that may be in one is *honoured* (it has a schema), *refused* (it would change the
- * answer in a way this server cannot; its neutral values pass), or *harmless* (whatever it says, the answer is the same).
- * There is no fourth kind: a field no table has is refused as unknown, so that a misspelt one does not go unnoticed. A
- * field that is null is one that was not given.
+ * The fields of a JSON body. Each field is *honoured* (it has a schema), *refused* (the server cannot do what it asks for; neutral values
+ * pass), or *harmless* (it does not change the answer). Any other field is refused as unknown, so that a misspelt one is noticed. `null`
+ * counts as not given.
  */
 import { z } from 'zod'
 import { didYouMean } from '../errors/index.js'
@@ -20,9 +19,9 @@ export interface Honoured<S extends z.ZodType = z.ZodType> {
 export interface Refused {
   kind: 'refused'
   note: string
-  /** Values that ask for what happens anyway; the body is given for those that depend on another field. */
+  /** Values that ask for what the server does anyway. The body: for values that depend on another field. */
   isNeutral: (value: unknown, body: JsonObject) => boolean
-  /** In the docs: what passes. */
+  /** The neutral values, for the docs. */
   passes: string
 }
 
@@ -34,7 +33,7 @@ export interface Harmless {
 export type FieldRule = Honoured | Refused | Harmless
 export type FieldTable = Readonly<Record<string, FieldRule>>
 
-/** What is read of a body. */
+/** The fields that are read from a body. */
 export type FieldsOf<T extends FieldTable> = {
   [Name in keyof T as T[Name] extends Honoured ? Name : never]?:
     | (T[Name] extends Honoured<infer S> ? z.output<S> : never)
@@ -43,7 +42,7 @@ export type FieldsOf<T extends FieldTable> = {
 
 export const honoured = <S extends z.ZodType>(schema: S, note = ''): Honoured<S> => ({ kind: 'honoured', schema, note })
 
-/** Refused, except for values that say what happens anyway. */
+/** Refused, except for neutral values. */
 export function refused(note: string, ...neutral: readonly unknown[]): Refused {
   const texts = neutral.map(value => JSON.stringify(value))
   return {
@@ -54,7 +53,7 @@ export function refused(note: string, ...neutral: readonly unknown[]): Refused {
   }
 }
 
-/** Refused, except where the body as a whole makes it neutral; `passes` says when that is. */
+/** Refused, except where the whole body makes it neutral; `passes` describes when. */
 export const refusedUnless = (note: string, passes: string, isNeutral: Refused['isNeutral']): Refused => ({
   kind: 'refused',
   note,
@@ -64,7 +63,7 @@ export const refusedUnless = (note: string, passes: string, isNeutral: Refused['
 
 export const harmless = (note: string): Harmless => ({ kind: 'harmless', note })
 
-/** Reads the fields of a table from bodies. `at` is where the object stands in one, for messages: `body.sampling_params`. */
+/** Reads the fields of a table from bodies. `at`: the object's place in the body, for messages (`body.sampling_params`). */
 export class RequestShape<T extends FieldTable> {
   private readonly schema: z.ZodType<FieldsOf<T>>
 

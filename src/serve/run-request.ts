@@ -1,4 +1,4 @@
-/** One HTTP request's prompts through the engine: samples for a plain answer, tokens as they come for a stream. */
+/** Runs the prompts of an HTTP request through the engine: samples for a plain answer, tokens for a stream. */
 import { randomUUID } from 'node:crypto'
 import type { FailureReason, GenerationRequest, Generator, Sample, TokenEvent } from '../rollout/index.js'
 import { ApiError, badRequest } from './errors.js'
@@ -9,23 +9,23 @@ import { anySeed, type SamplingRequest } from './sampling-fields.js'
 import type { WeightSet, WeightTurns } from './weight-turns.js'
 
 export interface Generation {
-  /** Names the answer. */
+  /** Id of the answer. */
   id: string
-  /** What it is sampled from. */
+  /** The weights to sample from. */
   weights: WeightSet
   prompts: readonly Int32Array[]
   sampling: SamplingRequest
-  /** Of each prompt, clamped to what the context leaves. */
+  /** Of each prompt; limited to the rest of the context. */
   maxTokens: number | undefined
-  /** The alternatives of each token that are told; undefined: no log-probabilities at all. */
+  /** Number of alternatives in the answer; undefined: no log-probabilities. */
   logprobs: number | undefined
-  /** Those the engine is asked for; with 0 it gives the token's rank. */
+  /** Number of alternatives that the engine is asked for; with 0 it gives the token's rank. */
   topLogprobs: number | undefined
-  /** What is told of each token. */
+  /** Makes the log-probabilities of a token. */
   told: Told
 }
 
-/** What a prompt becomes where it is to be truncated. */
+/** The length of a prompt after truncation. */
 const lengthOf = (prompt: Int32Array, { params: { truncatePromptTokens: cut } }: SamplingRequest): number =>
   Math.min(prompt.length, cut?.limit ?? prompt.length)
 
@@ -43,11 +43,11 @@ export function costOf({ prompts, sampling, maxTokens, logprobs }: Generation, m
 export interface Limits {
   vocabSize: number
   maxLength: number
-  /** The model's own end-of-sequence tokens, as far as they are known. */
+  /** The model's end-of-sequence tokens, as far as they are known. */
   eosIds: readonly number[]
 }
 
-/** Refuses, as vLLM words it, what the engine would reject. */
+/** Refuses what the engine would reject, with vLLM's messages. */
 export function checkPrompts({ prompts, maxTokens, sampling }: Generation, limits: Limits): void {
   const { vocabSize, maxLength } = limits
   if (maxTokens !== undefined && maxTokens > maxLength)
@@ -90,7 +90,7 @@ function outside(ids: ArrayLike<number>, vocabSize: number): number | undefined 
   return undefined
 }
 
-/** Something has to be left to sample: with `min_tokens` the first tokens are none that end a response. */
+/** At least one token must be allowed; with `min_tokens`, the first tokens cannot end a response. */
 function checkChoice({ params }: SamplingRequest, { vocabSize, eosIds }: Limits): void {
   const { minNewTokens = 0, stopIds = [], forbiddenIds = [] } = params
   if (forbiddenIds.length === 0) return
@@ -113,15 +113,15 @@ const failureStatus: Readonly<Record<FailureReason, number>> = {
   timeout: 504,
 }
 
-/** What generations run with. */
+/** What a generation needs. */
 export interface Runner {
   engine: Generator
   inFlight: InFlight
-  /** Where requests may ask for several sets of weights. */
+  /** Only where requests can choose between sets of weights. */
   turns: WeightTurns | undefined
 }
 
-/** Resolves when every sample has ended; a signal cancels them. Throws where a sample failed. */
+/** Resolves when every sample has ended. Throws where a sample failed. The signal cancels the samples. */
 export async function runGeneration(
   { engine, inFlight, turns }: Runner,
   request: Generation,
@@ -139,7 +139,7 @@ export async function runGeneration(
   let leave: (() => void) | undefined
   try {
     leave = await turns?.enter(request.weights, flight.signal).catch(error => {
-      // Ended before its turn came.
+      // Aborted before its turn.
       if (!flight.signal.aborted) throw error
       return undefined
     })
@@ -159,11 +159,11 @@ export async function runGeneration(
 
 function requestsOf({ prompts, sampling, maxTokens, topLogprobs }: Generation, engine: Generator): GenerationRequest[] {
   const { params, n, seed } = sampling
-  // A client may give two requests one name; in the engine each has its own.
+  // Clients may use an id twice; ids in the engine are unique.
   const name = randomUUID()
   return prompts.map((promptIds, i) => ({
     id: `${name}-${i}`,
-    // With a seed of the client's own nothing else names the stream: the same request gives the same tokens.
+    // Random numbers depend only on the client's seed: the same request gives the same tokens.
     promptId: '',
     promptIds,
     n,
@@ -176,7 +176,7 @@ function requestsOf({ prompts, sampling, maxTokens, topLogprobs }: Generation, e
   }))
 }
 
-/** Gives what the engine says to whom it concerns, and answers with the samples that have an outcome. */
+/** Passes tokens and samples on. Returns the samples that have an outcome. */
 async function follow(
   engine: Generator,
   requests: readonly GenerationRequest[],
@@ -203,7 +203,7 @@ async function follow(
   return ended
 }
 
-/** A sample that was ended before the engine had taken it. */
+/** A sample that was aborted before the engine had taken it. */
 function unsampled({ id, promptIds, sampling }: GenerationRequest, sample: number, engine: Generator): Sample {
   return {
     kind: 'completed',
@@ -221,7 +221,7 @@ function unsampled({ id, promptIds, sampling }: GenerationRequest, sample: numbe
   }
 }
 
-/** A prompt counts once, however many samples it has. */
+/** A prompt counts once, also with several samples. */
 export function usage(found: readonly Sample[], { sampling: { n } }: Generation, tokens?: number): object {
   const prompt = found.reduce((sum, { promptIds }, i) => sum + (i % n === 0 ? promptIds.length : 0), 0)
   const completion = tokens ?? found.reduce((sum, { responseIds }) => sum + responseIds.length, 0)

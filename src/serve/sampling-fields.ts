@@ -1,17 +1,17 @@
-/** vLLM's sampling fields as the engine's parameters. */
+/** Converts vLLM's sampling fields to the engine's parameters. */
 import { randomInt } from 'node:crypto'
 import type { GeneratorCapabilities, SamplingParams } from '../rollout/index.js'
 import { badRequest } from './errors.js'
 import type { samplingParamsFields } from './field-tables.js'
 import type { FieldsOf } from './request-shape.js'
 
-/** The fields that every route which generates has. */
+/** Fields of every route that generates. */
 export type SamplingFields = Omit<FieldsOf<typeof samplingParamsFields>, 'logprobs'>
 
 export interface SamplingRequest {
   params: Omit<SamplingParams, 'maxNewTokens' | 'seed'>
   n: number
-  /** Undefined where the client left it open. */
+  /** Undefined where the client gave none. */
   seed: number | undefined
   skipSpecialTokens: boolean
   includeStop: boolean
@@ -21,12 +21,12 @@ export interface SamplingRequest {
 export interface SamplingOptions {
   capabilities: GeneratorCapabilities
   maxLength: number
-  /** Of a response, for the prompt's share of the context. */
+  /** Of a response; the prompt gets the rest of the context. */
   maxTokens: number | undefined
 }
 
 const mostLogprobs = 20
-/** Below it, logits divided by it leave the range of float32 for some models; 0 is what is meant. */
+/** With a lower temperature, logits leave the range of float32 for some models; use 0 instead. */
 const leastTemperature = 1e-5
 const mostStops = 64
 const longestStop = 4096
@@ -98,7 +98,7 @@ function stopStrings(stop: readonly string[], { text }: GeneratorCapabilities): 
   return stop
 }
 
-/** A bias of -100 forbids a token; any other but 0 would change the distribution in a way the engine does not. */
+/** A bias of -100 forbids a token. The engine supports no other bias but 0. */
 function forbidden(bias: Readonly<Record<string, number>>): number[] {
   const ids: number[] = []
   for (const [id, value] of Object.entries(bias)) {
@@ -124,5 +124,5 @@ function truncation(
   return { truncatePromptTokens: { limit, side } }
 }
 
-/** A seed for a client that named none. */
+/** A seed for a client that gave none. */
 export const anySeed = (): number => randomInt(2 ** 47)

@@ -1,6 +1,6 @@
 /**
- * An OpenAI-compatible server over an engine, with vLLM's further fields. Plain node:http: a handful of routes need no
- * framework, and what matters here (bounds, back-pressure, disconnects, draining) is below one.
+ * An OpenAI-compatible server over an engine, with vLLM's additional fields. Uses node:http directly: a few routes need no framework, and
+ * limits, back-pressure, disconnects and draining would be hidden in one.
  */
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -31,40 +31,40 @@ export interface ServeOptions {
   name: string
   /** Default 127.0.0.1: only this machine. */
   host?: string
-  /** 0: one that is free. */
+  /** 0: any free port. */
   port: number
   /** Clients must send it as a bearer token, except for `/health` and `/metrics`. */
   apiKey?: string
-  /** Names in `Host` besides `host`, localhost and addresses: those of a proxy. */
+  /** Further host names in requests, such as a proxy's. `host`, localhost and IP addresses are always allowed. */
   allowHosts?: readonly string[]
-  /** Origins of web pages that may ask, such as `https://chat.example`; `*`: any. */
+  /** Origins of web pages that may send requests, such as `https://chat.example`; `*`: any. */
   allowOrigins?: readonly string[]
   /** Default 16 MiB. */
   maxBodyBytes?: number
-  /** Requests answered at once; more are refused with 429. Default 512. */
+  /** Most concurrent requests; more are refused with 429. Default 512. */
   maxRequests?: number
-  /** Choices of all requests that are generated at once; more are refused with 429. Default 16,384. */
+  /** Most choices of all concurrent requests; more are refused with 429. Default 16,384. */
   maxSamples?: number
-  /** What one request and its answer may take; more is refused with 400. Default 256 MiB. */
+  /** Memory limit of a request and its answer; more is refused with 400. Default 256 MiB. */
   maxRequestBytes?: number
-  /** What all requests may take together; more is refused with 429. Default 1 GiB. */
+  /** Memory limit of all requests together; more is refused with 429. Default 1 GiB. */
   maxTotalBytes?: number
-  /** What log-probabilities of sampled tokens mean. Default `raw_logprobs`; those of prompts are always raw. */
+  /** Meaning of the sampled tokens' log-probabilities. Default `raw_logprobs`; those of prompts are always raw. */
   logprobsMode?: LogprobsMode
-  /** Clients may pause it, put it to sleep, and have it read other weights. Needs `apiKey`. */
+  /** Clients may pause the server, put it to sleep and load other weights. Needs `apiKey`. */
   control?: ControlOptions
-  /** How slowly a body may come. Default: 4 KiB in a second, from 5 seconds on. */
+  /** Least speed of a request body. Default: 4 KiB per second, after the first 5 seconds. */
   bodyRate?: Pick<BodyLimits, 'graceMs' | 'minBytesPerSecond'>
-  /** How long a client may leave its answer untaken. Default 2 minutes. */
+  /** How long a client may read nothing of its answer. Default 2 minutes. */
   stallMs?: number
 }
 
-/** What clients may do to the server; see `docs/serve.md`. */
+/** Control by clients; see `docs/serve.md`. */
 export interface ControlOptions {
   weights: ReplaceableWeights
-  /** The directory that weights and adapters are read from; undefined: none are. */
+  /** The directory that clients may load weights and adapters from; undefined: none. */
   weightsRoot?: string
-  /** Adapters loaded at once, where the engine has room for them. Default 8. */
+  /** Most adapters that are loaded at the same time. Default 8. */
   maxAdapters?: number
 }
 
@@ -140,7 +140,7 @@ export class ModelServer {
       limits: { vocabSize: engine.vocabSize, maxLength: engine.maxLength, eosIds: tokenizer?.stopIds ?? [] },
       started: Math.floor(Date.now() / 1000),
     }
-    // A connection that sends nothing, or its headers too slowly, is closed; so is one whose body takes longer than this.
+    // Closes connections that send nothing, and those whose headers or body take too long.
     const timeouts = { headersTimeout: 10_000, requestTimeout: 120_000, connectionsCheckingInterval: 1000 }
     this.http = createServer(timeouts, (request, response) => void this.handle(request, response))
     this.http.maxConnections = 4096
@@ -168,7 +168,7 @@ export class ModelServer {
     return (this.http.address() as AddressInfo).port
   }
 
-  /** Takes no new request, lets those in flight end, and after `graceMs` ends them with what they have. */
+  /** Refuses new requests and waits for those in flight; after `graceMs` ends them with their tokens so far. */
   async close({ graceMs }: { graceMs: number }): Promise<void> {
     this.draining = true
     const closed = new Promise<void>(resolve => this.http.close(() => resolve()))
@@ -187,7 +187,7 @@ export class ModelServer {
     }
     if (this.active > 0) {
       this.served.inFlight.abortAll()
-      // Answers that are ready get out; a client that does not read is not waited for.
+      // Sends the answers that are ready; does not wait for a client that does not read.
       await new Promise(resolve => setTimeout(resolve, 250))
     }
     this.http.closeAllConnections()
@@ -232,7 +232,7 @@ export class ModelServer {
     return Object.hasOwn(this.routes, path) || Object.hasOwn(this.controlRoutes, path)
   }
 
-  /** A control route takes no place among requests: a server that is full of them can still be paused. */
+  /** Control routes are not counted as requests: a full server can still be paused. */
   private async obey({ method, body, run }: ControlRoute, exchange: Exchange, ticket: Ticket): Promise<void> {
     const { request } = exchange
     if (request.method !== method) return exchange.json(405, { detail: 'Method Not Allowed' }, { allow: method })
@@ -259,7 +259,7 @@ export class ModelServer {
     if (error instanceof ApiError) {
       const { headers = {} } = error.options
       exchange.json(error.status, error.body, headers)
-      // What is left of a body is not read; the connection ends with the answer.
+      // The rest of the body is not read; the connection ends with the answer.
       if (headers.connection === 'close') response.once('finish', () => request.destroy())
       return
     }
@@ -271,7 +271,7 @@ export class ModelServer {
   }
 }
 
-/** Whom a request is for, and the path: `/path`, or as proxies are asked, `http://host/path`, which `Host` gives way to. */
+/** Host and path of a request: `/path`, or `http://host/path` as in requests to proxies, which overrides `Host`. */
 function targetOf({ url = '/', headers }: IncomingMessage): { authority: string | undefined; path: string } {
   const [, authority, target] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
   const path = (target ?? url).split('?')[0]!

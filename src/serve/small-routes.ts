@@ -24,7 +24,7 @@ export function models(served: Served, exchange: Exchange): void {
   exchange.json(200, { object: 'list', data: [...served.sets.values()].map(set => modelEntry(served, set)) })
 }
 
-/** The model of a path; names may have slashes in them. */
+/** The model of a path; names may have slashes. */
 export function model(served: Served, exchange: Exchange, name: string): void {
   exchange.json(200, modelEntry(served, weightsOf(served, name)))
 }
@@ -49,7 +49,7 @@ export async function tokenize(served: Served, exchange: Exchange): Promise<void
   })
 }
 
-/** Contexts that are decoded at once. */
+/** Limit of one request, in contexts. */
 const mostContexts = 8
 
 export async function detokenize(served: Served, exchange: Exchange): Promise<void> {

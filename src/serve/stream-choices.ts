@@ -10,7 +10,7 @@ import type { SamplingRequest } from './sampling-fields.js'
 
 export interface StreamShape {
   head: object
-  /** Events before any token. */
+  /** Events before the first token. */
   opening?: readonly object[]
   /** A promise where texts have to be waited for. */
   choice(chunk: Chunk, promptIds: Int32Array): object | Promise<object>
@@ -23,7 +23,7 @@ export interface StreamRequest extends Generation {
 
 const streamOptions = new RequestShape(streamOptionsFields, 'body.stream_options')
 
-/** Fields that go with `stream` alone, or not with it. */
+/** Checks fields that need `stream`, or cannot be combined with it. */
 export function checkStream(
   { stream, stream_options: options }: { stream?: boolean | undefined; stream_options?: JsonObject | undefined },
   { promptLogprobs }: SamplingRequest,
@@ -72,7 +72,7 @@ export async function streamChoices(
         onSample: (prompt, sample) => {
           const index = prompt * n + sample.sample
           found[index] = sample
-          // An engine that does not tell of single tokens tells of all with the sample.
+          // An engine without token events: all tokens come with the sample.
           writer.add(index, { sample, ...(engine.capabilities.tokens ? {} : { events: eventsOf(sample) }) })
         },
       },
@@ -81,7 +81,7 @@ export async function streamChoices(
     await writer.finished()
     if (wantsUsage) stream.add({ ...head, choices: [], usage: usage(found, request) })
   } catch (error) {
-    // The status is sent already: an error is an event.
+    // The status was already sent, so the error is an event.
     await writer.finished().catch(() => {})
     stream.add((error instanceof ApiError ? error : new ApiError(500, 'the request failed')).body)
   }

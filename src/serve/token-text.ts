@@ -1,10 +1,10 @@
-/** Tokens and log-probabilities as the API writes them. */
+/** Tokens and log-probabilities in the formats of the API. */
 import type { Sample, TokenEvent, TopLogprobs } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { Told } from './logprobs-mode.js'
 import { LazyList } from './write-json.js'
 
-/** How tokens read, once all of these are known. */
+/** Resolves with the texts of these tokens. */
 export type TokenShow = (ids: Iterable<number>) => Promise<(id: number) => string>
 
 /** Tokens as text, each decoded once for all requests. */
@@ -27,17 +27,17 @@ export class TokenTexts {
   }
 }
 
-/** JSON has no infinities; this is what vLLM writes. */
+/** JSON has no infinity; vLLM writes -9999. */
 export const finite = (value: number): number => (Number.isFinite(value) ? value : -9999)
 
 export interface TokenScore {
   id: number
-  /** Undefined for the first token of a prompt: nothing comes before it. */
+  /** Undefined for the first token of a prompt. */
   logprob: number | undefined
   top: TopLogprobs | undefined
 }
 
-/** Scores of tokens in a row, made when they are looked at. */
+/** Scores of consecutive tokens, made on access. */
 export interface Scores {
   readonly length: number
   at(index: number): TokenScore
@@ -51,7 +51,7 @@ export const scoresOf = ({ responseIds, logprobs, topLogprobs }: Sample, told: T
   }),
 })
 
-/** Of the prompt; the engine was asked for them. */
+/** Scores of the prompt; only where the engine was asked for them. */
 export const promptScoresOf = ({ promptIds, promptLogprobs }: Sample): Scores => ({
   length: promptIds.length,
   at: i => ({
@@ -61,7 +61,7 @@ export const promptScoresOf = ({ promptIds, promptLogprobs }: Sample): Scores =>
   }),
 })
 
-/** `start`: how many tokens of the response came before them. */
+/** `start`: number of earlier tokens of the response. */
 export const scoresOfEvents = (events: readonly TokenEvent[], start: number, told: Told): Scores => ({
   length: events.length,
   at: i => {
@@ -80,7 +80,7 @@ type Row = (score: TokenScore, textOf: (id: number) => string) => unknown
 /** One item for each score. */
 export type RowList = (row: Row) => unknown
 
-/** The scores from `start` on, and every id in them. */
+/** The scores `start..end`, and all ids in them. */
 function slice(scores: Scores, start: number, end: number): { batch: TokenScore[]; ids: number[] } {
   const batch: TokenScore[] = []
   const ids: number[] = []
@@ -93,19 +93,19 @@ function slice(scores: Scores, start: number, end: number): { batch: TokenScore[
   return { batch, ids }
 }
 
-/** For few: an array. */
+/** For few scores: an array. */
 export async function rowsNow(scores: Scores, show: TokenShow): Promise<(row: Row) => unknown[]> {
   const { batch, ids } = slice(scores, 0, scores.length)
   const textOf = await show(ids)
   return row => batch.map(score => row(score, textOf))
 }
 
-/** Tokens of a long list that are written in one go, so that it leaves others their turn. */
+/** Tokens of a long list that are written at once; then other requests run. */
 const batchSize = 64
-/** Tokens of a list that is short: it is made at once. */
+/** A list of at most this many tokens is made at once. */
 const shortSize = 512
 
-/** For any number: made as they are written. Short lists of the same scores share the work. */
+/** For any number of scores: rows are made while they are written. Short lists of the same scores share the work. */
 export function rowsLater(scores: Scores, show: TokenShow): RowList {
   if (scores.length <= shortSize) {
     let few: ReturnType<typeof rowsNow> | undefined
@@ -125,7 +125,7 @@ export function rowsLater(scores: Scores, show: TokenShow): RowList {
     })
 }
 
-/** The log-probabilities of `/v1/completions`. `offset` is where the text of the first token begins. */
+/** The log-probabilities of `/v1/completions`. `offset`: where the text of the first token begins. */
 export function completionLogprobs(rows: RowList, offset = 0): object {
   let at = offset
   return {
@@ -161,7 +161,7 @@ export function chatLogprobs(rows: RowList): object {
   return { content }
 }
 
-/** `prompt_logprobs`: null for the first token, then each token's own and the likeliest, by id. */
+/** `prompt_logprobs`: null for the first token, then the token and the likeliest ones, by id. */
 export function promptLogprobs(sample: Sample, show: TokenShow): unknown {
   return rowsLater(
     promptScoresOf(sample),

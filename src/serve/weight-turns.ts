@@ -1,13 +1,13 @@
 /**
- * An engine samples from one set of weights at a time: the model's own, or with one of the loaded adapters. Requests for the set
- * that is in use go ahead together; the first for another set makes all that come after it wait, until those under way have ended
- * and it is that set's turn. So no set waits for ever, and none is changed under a request.
+ * An engine samples from one set of weights at a time: the model's own, or one with a loaded adapter. Requests for the current set run
+ * together. The first request for another set makes all later ones wait, until the running ones have ended and the set was changed. So no
+ * set waits forever, and no set changes under a running request.
  */
 import type { Adapter } from '../model/index.js'
 import { unknownModel } from './errors.js'
 
 export interface WeightSet {
-  /** What requests call it. */
+  /** Its name in requests. */
   readonly name: string
   /** Undefined: the model's own weights. */
   readonly adapter: Adapter | undefined
@@ -28,22 +28,22 @@ export class WeightTurns {
   private exchanging = false
   private readonly queue: Waiting[] = []
   private readonly whenEmpty: (() => void)[] = []
-  /** Sets that are no longer to be had, until nothing uses them. */
+  /** Unloaded sets that requests still use. */
   private readonly retired = new Set<WeightSet>()
   private readonly gone = new WeakSet<WeightSet>()
 
   constructor(
     private readonly base: WeightSet,
-    /** Makes the engine sample from a set; nothing is under way. */
+    /** Makes the engine sample from a set. Called while no request runs. */
     private readonly exchange: (set: WeightSet) => Promise<void>,
   ) {
     this.current = base
   }
 
-  /** Resolves when it is the set's turn, with what must be called when the work is done. A signal ends the waiting. */
+  /** Resolves when it is the set's turn; the caller calls the result when its work is done. The signal ends the wait. */
   async enter(set: WeightSet, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
-    // It was taken back between the request's arrival and this.
+    // It was unloaded after the request arrived.
     if (this.gone.has(set)) throw unknownModel(set.name)
     if (this.canEnter(set)) this.inside++
     else await this.wait(set, signal)
@@ -123,7 +123,7 @@ export class WeightTurns {
       await this.exchange(set)
       this.current = set
     } catch (error) {
-      // What the engine has now is not known: the next one asks for its set again.
+      // The engine's weights are unknown now: the next request sets them again.
       this.current = undefined
       for (const waiting of this.take(set)) waiting.fail(error)
     }
@@ -132,7 +132,7 @@ export class WeightTurns {
     this.advance()
   }
 
-  /** Takes everyone who waits for a set, wherever they stand. */
+  /** Removes all requests for a set from the queue. */
   private take(set: WeightSet): Waiting[] {
     const found = this.queue.filter(waiting => waiting.set === set)
     const others = this.queue.filter(waiting => waiting.set !== set)

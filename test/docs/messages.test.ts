@@ -24,7 +24,7 @@ function quoted(page: string): string[] {
 const pieces = (message: string): string[] =>
   message
     .split(
-      /\.\.\.|: |[();]| takes |Unauthorized\. |http:\/\/|ECONNREFUSED|\bregex\b|\d+(?:\.\d+)*|\braw\b|\bprocessed\b|\bSGLang\b|\bvLLM\b/,
+      /\.\.\.|: |[();]| needs |Unauthorized\. |http:\/\/|ECONNREFUSED|\bregex\b|\d+(?:\.\d+)*|\braw\b|\bprocessed\b|\bSGLang\b|\bvLLM\b/,
     )
     .map(piece => piece.replaceAll(/^[\s(),;]+|[\s(),;]+$/g, ''))
     .filter(piece => piece.length > 3)

@@ -141,6 +141,6 @@ test('a form that responses are held to reaches an engine that can, and no other
   await (await makeMaker({ actor, generator: able, structured })).generateSamples(prompts)
   expect(asked.map(({ sampling }) => sampling.structured)).toEqual(prompts.map(() => structured))
   await expect((await makeMaker({ actor, generator })).generateSamples(prompts, { structured })).rejects.toThrow(
-    /structured: this engine cannot hold a response to regex/,
+    /structured: this engine does not support regex/,
   )
 })

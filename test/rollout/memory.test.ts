@@ -101,7 +101,7 @@ test('a cache that finds no room leaves the engine asleep; later it wakes', asyn
   const collecting = collect(engine, [{ id: 'a', promptIds, sampling }])
   await engine.sleep()
   memory.bytes = 0
-  await expect(engine.wake()).rejects.toThrow('no room')
+  await expect(engine.wake()).rejects.toThrow('is too small')
   memory.bytes = 40 * blockBytes()
   await engine.wake()
   expect((await collecting).get('a/0')!.responseIds).toHaveLength(100)
@@ -135,7 +135,7 @@ test('after sleep and offload of one model another has the card, where both do n
   // Its weights are away.
   expect(() => new LocalEngine(other, options)).toThrow('offloaded')
   await other.reload()
-  expect(() => new LocalEngine(other, options)).toThrow('no room')
+  expect(() => new LocalEngine(other, options)).toThrow('is too small')
   await first.sleep()
   await model.offload()
   const second = open(options, other)

@@ -179,10 +179,10 @@ test('adapters come and go over the same weights, which stay as they are', async
 test('an engine without room for adapters says so', async () => {
   await opened(async ({ weights }) => {
     expect(weights.takesAdapters).toBe(false)
-    await expect(weights.useAdapter(undefined)).rejects.toThrow('without room for adapters')
+    await expect(weights.useAdapter(undefined)).rejects.toThrow('without adapters: exchangeable')
   })
   const adapted = await LocalModel.load(fixture('qwen2'), { role: 'language', adapter: adapters[0]!.at })
-  expect(() => new LocalEngine(adapted, { adapters: 'exchangeable' })).toThrow('adapter of its own')
+  expect(() => new LocalEngine(adapted, { adapters: 'exchangeable' })).toThrow('already has an adapter')
   await expect(adapted.loadWeights(other.at)).rejects.toThrow('these weights have an adapter in training')
   adapted.dispose()
 })

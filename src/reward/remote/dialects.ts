@@ -1,11 +1,11 @@
-/** What reward servers are asked and how they answer, one dialect each. */
+/** The protocols of reward servers. */
 import { z } from 'zod'
 import { type MetricValues, metricsOf } from '../aggregated.js'
 import { SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
 import type { RewardAnswer } from '../source.js'
 
-/** What of a sample goes to vLLM and SGLang: its text with special tokens, its ids, or its conversation. */
+/** What is sent of a sample to vLLM and SGLang: its text with special tokens, its ids, or its conversation. */
 export type SentAs = 'text' | 'ids' | 'messages'
 
 export interface AskOptions {
@@ -15,17 +15,17 @@ export interface AskOptions {
 }
 
 export interface Dialect {
-  /** Where the server listens, for a URL that names no path. */
+  /** Path for a URL without one. */
   readonly path: string
-  /** The ways samples may be sent, the usual one first. */
+  /** The supported ways to send samples; the first is the default. */
   readonly sends: readonly SentAs[]
   body(inputs: readonly RewardInput[], options: AskOptions): Record<string, unknown>
-  /** Rewards in the order of the inputs. Throws where the answer has another shape; single numbers are checked by the caller. */
+  /** Rewards in the order of the inputs. Throws for an answer of another shape; the caller checks the numbers. */
   read(answer: unknown, count: number): RewardAnswer[]
 }
 
 export const dialects = {
-  /** LightRFT's remote reward model, with the labels it documents and never sends. */
+  /** LightRFT's remote reward model, with labels, which its documentation has and its client does not send. */
   lightrft: {
     path: '/get_reward',
     sends: ['text'],
@@ -49,7 +49,7 @@ export const dialects = {
     }),
     read: readRewards,
   },
-  /** Without an activation, which for one label would be a sigmoid. */
+  /** Without activation: for one label it would be a sigmoid. */
   'vllm-classify': {
     path: '/classify',
     sends: ['text', 'ids', 'messages'],
@@ -62,7 +62,7 @@ export const dialects = {
     body: (inputs, options) => ({ ...vllmInput(inputs, options), task: 'classify', use_activation: false }),
     read: (answer, count) => inOrder(parse(pooled, answer).data, count).map(({ data }) => single(data)),
   },
-  /** Cross-encoders: the prompt is the query, the response the document. */
+  /** Cross-encoders: the prompt is the query, the response is the document. */
   'vllm-score': {
     path: '/score',
     sends: ['text'],
@@ -85,7 +85,7 @@ export const dialects = {
       return counted(Array.isArray(list) ? list : [list], count).map(({ embedding }) => single(embedding))
     },
   },
-  /** A language model as a judge: how likely the first of the label tokens is to come next, among them. */
+  /** A language model as a judge: the probability of the first label token among the label tokens. */
   'sglang-score': {
     path: '/v1/score',
     sends: ['text'],
@@ -98,7 +98,7 @@ export const dialects = {
     }),
     read: (answer, count) => counted(parse(labelScored, answer).scores, count).map(([first]) => number(first)),
   },
-  /** SGLang's cross-encoders: one query each, so that prompts are asked for one at a time. */
+  /** SGLang's cross-encoders: one query, so one sample, in a request. */
   'sglang-rerank': {
     path: '/v1/rerank',
     sends: ['text'],
@@ -139,7 +139,7 @@ function parse<T>(schema: z.ZodType<T>, answer: unknown): T {
   throw new SourceError('protocol', `an answer of another shape: ${where}${issue!.message}`)
 }
 
-/** `rewards`, or `scores` as some servers call them; `extra_logs` become metrics. */
+/** `rewards`, or `scores` of some servers; `extra_logs` become metrics. */
 function readRewards(answer: unknown, count: number): RewardAnswer[] {
   const { rewards, scores, extra_logs: logs } = parse(rewarded, answer)
   const found = rewards ?? scores
@@ -149,7 +149,7 @@ function readRewards(answer: unknown, count: number): RewardAnswer[] {
   const metrics: Record<string, MetricValues> = {}
   for (const [name, value] of Object.entries(logs ?? {})) {
     const read = metric.safeParse(value)
-    // What else a server logs is its own business.
+    // Other values are ignored.
     if (read.success && (typeof read.data === 'number' || read.data.length === count)) metrics[name] = read.data
   }
   return list.map((value, i) => ({ reward: number(value), metrics: metricsOf(metrics, i, count) }))
@@ -161,7 +161,7 @@ function counted<T>(list: readonly T[], count: number): readonly T[] {
   return list
 }
 
-/** By `index`, whatever order they came in; each once. */
+/** Sorts by `index`; each index must come once. */
 function inOrder<T extends { index: number }>(list: readonly T[], count: number): readonly T[] {
   const sorted = [...counted(list, count)].sort((a, b) => a.index - b.index)
   if (sorted.some(({ index }, i) => index !== i))
@@ -169,18 +169,18 @@ function inOrder<T extends { index: number }>(list: readonly T[], count: number)
   return sorted
 }
 
-/** The one number of a sequence; several mean another kind of model. */
+/** The single number of a sample; several mean another kind of model. */
 function single(list: readonly unknown[]): number {
   if (list.length === 1) return Array.isArray(list[0]) ? single(list[0]) : number(list[0])
   throw new SourceError('protocol', `${list.length} numbers for a sample; a reward model with one label gives one`)
 }
 
-/** null is how JSON writes NaN; what is no number at all is for the caller to see. */
+/** JSON writes NaN as null. The caller checks values that are no numbers. */
 function number(value: unknown): number {
   return value === null ? Number.NaN : (value as number)
 }
 
-/** Texts hold their special tokens already: the server must not add a bos of its own. */
+/** Texts already have their special tokens: the server must not add a BOS token. */
 function vllmInput(inputs: readonly RewardInput[], { model, send }: AskOptions): Record<string, unknown> {
   if (send === 'messages') {
     const { messages, response } = inputs[0]!

@@ -11,12 +11,12 @@ import { Replicas } from './replicas.js'
 
 export interface GrpcRewardOptions extends LimitOptions {
   readonly name: string
-  /** `grpc://host:port`, or `grpcs://host:port` over TLS; several that do the same: requests go to those that answer. */
+  /** `grpc://host:port`, or `grpcs://host:port` over TLS; several equal servers share the requests. */
   readonly url: string | readonly string[]
   /** The model's name on the server. Default: the URL's path. */
   readonly model?: string
   readonly modelVersion?: string
-  /** How numbers and texts are sent. Default `raw`; answers are read in either form. */
+  /** How tensors are sent. Default `raw`; answers may have either form. */
   readonly contents?: 'raw' | 'typed'
   /** Sent as the metadata `authorization: Bearer`. Never shown. */
   readonly apiKey?: string
@@ -29,13 +29,13 @@ interface Server {
   readonly where: string
   readonly model: string
   readonly client: Client
-  /** Asked for once; a server that does not tell its tensors is taken to have the usual ones. */
+  /** Asked for once; a server without metadata gets the default tensors. */
   signature: Promise<Signature> | undefined
 }
 
 /**
- * A reward model behind `ModelInfer` as a source. Which tensors it takes is read from its metadata: TEXT, PROMPT, RESPONSE,
- * LABEL and REFERENCE are texts, INPUT_IDS and ATTENTION_MASK padded ids; its output is REWARD, or the only one it has.
+ * A reward model behind `ModelInfer` as a source. Its metadata tells its tensors: TEXT, PROMPT, RESPONSE, LABEL and REFERENCE are texts,
+ * INPUT_IDS and ATTENTION_MASK are padded ids; the output is REWARD, or its only output.
  *
  * @example
  * const quality = grpcReward({ name: 'quality', url: 'grpcs://rm:8001/quality' })
@@ -71,7 +71,7 @@ export function grpcReward(options: GrpcRewardOptions): RewardSource {
       throw error
     }
     const found = asked.catch(untold).then(signatureFrom)
-    // A server that cannot be used now is asked again the next time.
+    // After a failure, the next request asks again.
     found.catch(() => {
       server.signature = undefined
     })
@@ -122,7 +122,7 @@ function connect(text: string, { name, model, tls }: GrpcRewardOptions, maxAnswe
   const secure = scheme === 'grpcs'
   const channel = secure ? credentials.createSsl(bytes(ca), bytes(key), bytes(cert)) : credentials.createInsecure()
   const client = new Client(target!, channel, {
-    // Retries are ours: they know the deadline and the other replicas.
+    // The reward engine retries: it knows the deadline and the other replicas.
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': maxAnswerBytes,
     'grpc.max_send_message_length': -1,
@@ -167,7 +167,7 @@ function callError(server: Server, error: ServiceError, hide: (text: string) => 
     case status.DEADLINE_EXCEEDED:
       return new SourceError('timeout', message, retryable)
     case status.RESOURCE_EXHAUSTED:
-      // An answer beyond the limit has the same code as a busy server, and would be as large again.
+      // A busy server has the same code as an answer above the size limit, which a retry cannot help.
       return /larger than max/.test(message)
         ? new SourceError('protocol', message)
         : new SourceError('overloaded', message, retryable)

@@ -15,7 +15,7 @@ import { defaultLimits, type LimitOptions, type RewardSource, resolveLimits } fr
 import { type Dialect, type DialectName, dialectNames, dialects, oneAtATime, type SentAs } from './dialects.js'
 import { Replicas } from './replicas.js'
 
-/** Certificates for a server that is not signed by a public authority, or that asks who we are. */
+/** Certificates for a server without a publicly trusted certificate, or one that needs a client certificate. */
 export interface TlsOptions {
   readonly ca?: string | Buffer
   readonly cert?: string | Buffer
@@ -24,15 +24,15 @@ export interface TlsOptions {
 
 export interface HttpRewardOptions extends LimitOptions {
   readonly name: string
-  /** One server, or several that do the same: requests go to those that answer. */
+  /** One server, or several equal ones that share the requests. */
   readonly url: string | readonly string[]
-  /** How the server wants to be asked. Default `lightrft`. */
+  /** The server's protocol. Default `lightrft`. */
   readonly dialect?: DialectName
-  /** The model's name on the server; vLLM and SGLang may want it. */
+  /** The model's name on the server; vLLM and SGLang may need it. */
   readonly model?: string
-  /** What of a sample is sent to vLLM and SGLang. Default `text`: the query, special tokens included. */
+  /** What is sent of a sample to vLLM and SGLang. Default `text`: the query with special tokens. */
   readonly send?: SentAs
-  /** For `sglang-score`: the ids of the tokens an answer may begin with, the good one first. */
+  /** For `sglang-score`: token ids that an answer may begin with, the good one first. */
   readonly labelTokenIds?: readonly number[]
   /** Sent as `authorization: Bearer`. Never shown. */
   readonly apiKey?: string
@@ -114,7 +114,7 @@ export function elsewhere(error: unknown, replicas: Replicas<unknown>, count: nu
   return new SourceError(error.reason, error.message, { repeat: 'retryable', retryAfterMs, cause: error.cause })
 }
 
-/** Refuses a key that no header can hold, before a library does so with the key in its message. */
+/** Refuses a key that a header cannot hold: a library would show the key in its error. */
 export function checkApiKey(name: string, apiKey: string | undefined): void {
   if (apiKey !== undefined && !isApiKey(apiKey))
     throw new RewardConfigError(
@@ -147,7 +147,7 @@ async function post(url: URL, { body, headers, dispatcher, signal, maxAnswerByte
       body,
       dispatcher,
       signal,
-      // The caller's signal bounds all of it.
+      // The caller's signal limits the time.
       headersTimeout: 0,
       bodyTimeout: 0,
     })

@@ -4,7 +4,7 @@ import type { RewardInput } from '../input.js'
 import type { InferRequest, InferResponse, InferTensor, ModelMetadata } from './open-inference.js'
 import { rawInt64, rawTexts, readNumbers } from './tensor-contents.js'
 
-/** The tensors a model takes and the one it answers with. */
+/** The input tensors of a model, and its output tensor. */
 export interface Signature {
   readonly inputs: readonly { readonly name: string; readonly rank: number }[]
   readonly output: string
@@ -23,7 +23,7 @@ const texts: Readonly<Record<string, (input: RewardInput) => string>> = {
 const idNames = ['INPUT_IDS', 'ATTENTION_MASK']
 const known = [...Object.keys(texts), ...idNames]
 
-/** What a model's metadata says, or, where a server has none, texts in and rewards out. */
+/** From the model's metadata; without metadata, texts in and rewards out. */
 export function signatureFrom(metadata: ModelMetadata | undefined): Signature {
   if (!metadata || metadata.inputs.length === 0) return { inputs: [{ name: 'TEXT', rank: 2 }], output: 'REWARD' }
   for (const { name, datatype } of metadata.inputs) {
@@ -56,7 +56,7 @@ export function buildInfer(inputs: readonly RewardInput[], signature: Signature,
     outputs: [{ name: signature.output }],
     raw_input_contents: [],
   }
-  // Raw contents stand in the order of the inputs, all of them or none.
+  // Raw contents are in the order of the inputs, for all of them or for none.
   const add = (tensor: Omit<InferTensor, 'contents'>, typed: InferTensor['contents'], raw: () => Buffer) => {
     if (options.contents === 'typed') request.inputs.push({ ...tensor, contents: typed ?? null })
     else {
@@ -80,7 +80,7 @@ export function buildInfer(inputs: readonly RewardInput[], signature: Signature,
   return request
 }
 
-/** Ids on the left, zeros on the right; the mask says which is which. */
+/** Pads ids with zeros on the right; the mask marks the ids. */
 function padded(inputs: readonly RewardInput[], value: (id: number) => number): { values: number[]; width: number } {
   const rows = inputs.map(({ promptIds, responseIds }) => [...promptIds, ...responseIds])
   if (rows.some(row => row.length === 0))

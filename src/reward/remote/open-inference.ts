@@ -1,6 +1,6 @@
 /**
- * The Open Inference Protocol (KServe and Triton, version 2) over gRPC: the part a reward client needs, written from the
- * published protocol as protobufjs describes messages, so that no .proto file has to be found at run time.
+ * The part of the Open Inference Protocol (KServe and Triton, version 2) over gRPC that a reward client needs. Messages are described for
+ * protobufjs in code, so that no .proto file is needed at run time.
  */
 import type { ServiceDefinition } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
@@ -101,11 +101,11 @@ const service = {
 
 const loaded = fromJSON(
   { nested: { inference: { nested: { ...messages, GRPCInferenceService: service } } } },
-  // 64-bit integers as strings: a shape or a reward beyond 2^53 is then seen and not rounded.
+  // 64-bit integers are strings: values above 2^53 are not rounded.
   { keepCase: true, longs: String, defaults: true, arrays: true, objects: true },
 )
 
-/** `inference.GRPCInferenceService`, to call or (in tests) to serve. */
+/** `inference.GRPCInferenceService`, for clients and (in tests) servers. */
 export const inferenceService = loaded['inference.GRPCInferenceService'] as unknown as ServiceDefinition
 
 export interface TensorContents {

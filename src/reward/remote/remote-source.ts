@@ -3,7 +3,7 @@ import type { RewardSource } from '../source.js'
 import { type GrpcRewardOptions, grpcReward } from './grpc-source.js'
 import { type HttpRewardOptions, httpReward } from './http-source.js'
 
-/** A remote reward by the scheme of its URL: http and https, or grpc and grpcs. */
+/** A remote reward by the scheme of its URL: http(s) or grpc(s). */
 export function remoteReward(options: HttpRewardOptions | GrpcRewardOptions): RewardSource {
   const urls = typeof options.url === 'string' ? [options.url] : options.url
   const grpc = urls.filter(url => /^grpcs?:/.test(url))

@@ -1,4 +1,4 @@
-/** How long a replica that failed is left alone, at first; twice as long with each further failure. */
+/** How long a failed replica gets no requests; doubles with each further failure. */
 const firstPauseMs = 1_000
 const longestPauseMs = 30_000
 
@@ -9,7 +9,7 @@ interface State<T> {
   pausedUntil: number
 }
 
-/** Chooses among servers that do the same: one that is up, and of those one with the fewest requests, so that a slow one gets few. */
+/** Chooses among equal servers: of those that are up, one with the fewest requests, so that a slow one gets few. */
 export class Replicas<T> {
   private readonly states: State<T>[]
   private next = 0
@@ -21,7 +21,7 @@ export class Replicas<T> {
     this.states = targets.map(target => ({ target, inFlight: 0, failures: 0, pausedUntil: 0 }))
   }
 
-  /** Runs a request on one of them and remembers how it went. */
+  /** Runs a request on one of them and records the result. */
   async use<R>(request: (target: T) => Promise<R>, isServersFault: (error: unknown) => boolean): Promise<R> {
     const state = this.choose()
     state.inFlight++
@@ -49,7 +49,7 @@ export class Replicas<T> {
   private choose(): State<T> {
     const now = this.now()
     const up = this.states.filter(state => state.pausedUntil <= now)
-    // With all of them down, the one that has been left alone longest.
+    // With all of them down, the one whose pause ends first.
     const from = up.length > 0 ? up : [this.states.reduce((a, b) => (b.pausedUntil < a.pausedUntil ? b : a))]
     const fewest = Math.min(...from.map(state => state.inFlight))
     const candidates = from.filter(state => state.inFlight === fewest)

@@ -66,7 +66,7 @@ export class EngineCore {
     this.kv = { budget: kvBudget(options, defaults.kv), memory: options.memory ?? deviceMemory }
     const exchangeable = options.adapters === 'exchangeable'
     if (exchangeable && model.parts.adapter)
-      throw new RangeError('the model has an adapter of its own; merge it, or leave adapters out')
+      throw new RangeError('the model already has an adapter; merge it, or leave adapters out')
     this.exchangesAdapters = exchangeable
     this.weights = new MergedWeights(model.parts, { adapter: exchangeable ? 'exchangeable' : 'own' })
     this.device = openStepDevice(model, this.weights.parts, { maxSequences, maxLength })
@@ -122,8 +122,7 @@ export class EngineCore {
   }
 
   private demandModel(): void {
-    if (this.model.offloaded)
-      throw new Error('the model is offloaded; reload() it before an engine over it is made, woken or used')
+    if (this.model.offloaded) throw new Error('the model is offloaded; call reload() before an engine uses it')
     if (this.model.broken) throw new Error(this.model.broken)
   }
 
@@ -134,7 +133,7 @@ export class EngineCore {
   submit(request: GenerationRequest, listener: Listener, caller: object): () => void {
     if (this.state === 'closed') throw new Error('the engine is closed')
     if (this.requestStates.has(request.id))
-      throw new RangeError(`a request ${JSON.stringify(request.id)} is in flight already`)
+      throw new RangeError(`a request with the id ${JSON.stringify(request.id)} is already in flight`)
     const admitted = admit(request, listener, this.limits)
     if (!(admitted instanceof RequestState)) {
       // Later, as any outcome: a listener is never called before this returns.
@@ -169,7 +168,8 @@ export class EngineCore {
 
   /** From the next step on the weights are the model's with this adapter; what was computed with another is void. */
   useAdapter(adapter: Adapter | undefined): Promise<void> {
-    if (!this.exchangesAdapters) return Promise.reject(new RangeError('the engine was made without room for adapters'))
+    if (!this.exchangesAdapters)
+      return Promise.reject(new RangeError('the engine was made without adapters: exchangeable'))
     return this.control(() => {
       this.weights.exchange(adapter && ((layer, projection) => adapter.lowRank(layer, projection)))
       this.weightsRevision = undefined

@@ -64,7 +64,7 @@ function refuse(
     return {
       kind,
       reason: 'media-unsupported',
-      message: 'this engine generates from text alone, not from images or videos',
+      message: 'this engine takes only text, no images or videos',
     }
   if (promptIds.length === 0) return { kind, reason: 'empty-prompt', message: 'the prompt has no tokens' }
   if (promptIds.length >= maxLength) {
@@ -75,7 +75,7 @@ function refuse(
   for (let i = 0; i < promptIds.length; i++) {
     const id = promptIds[i]!
     if (!(id >= 0 && id < vocabSize))
-      return { kind, reason: 'token-out-of-range', message: `token id ${id}: the vocabulary ends at ${vocabSize - 1}` }
+      return { kind, reason: 'token-out-of-range', message: `token id ${id} is outside the vocabulary of ${vocabSize}` }
   }
   return tooLargeForMemory(promptIds.length + maxNew, limits)
 }

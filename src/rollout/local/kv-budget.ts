@@ -24,7 +24,7 @@ export type KvBudget = { cacheBytes: number } | { cacheShare: number }
 export function kvBudget(options: { cacheBytes?: number; cacheShare?: number }, fallback: KvBudget): KvBudget {
   const { cacheBytes, cacheShare } = options
   if (cacheBytes !== undefined && cacheShare !== undefined)
-    throw new RangeError('cacheBytes and cacheShare both say how large the KV cache is; give one of them')
+    throw new RangeError('cacheBytes and cacheShare both set the size of the KV cache; give only one of them')
   if (cacheBytes !== undefined) {
     if (!(cacheBytes > 0 && cacheBytes < Number.POSITIVE_INFINITY))
       throw new RangeError(`cacheBytes should be a number of bytes, got ${cacheBytes}`)
@@ -69,6 +69,6 @@ export function kvBlocks(
   const { cacheBytes, dtype, maxSequences, maxLength } = options
   const bytes = layers * 2 * kvHeads * headDim * blockSize * dtypeBytes(dtype)
   const blocks = Math.min(Math.floor(cacheBytes / bytes), maxSequences * blocksOfSequence(maxLength))
-  if (blocks < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes has no room: a block takes ${bytes}`)
+  if (blocks < 2) throw new RangeError(`a KV cache of ${cacheBytes} bytes is too small: a block takes ${bytes}`)
   return blocks
 }

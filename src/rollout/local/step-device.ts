@@ -37,7 +37,7 @@ export function openStepDevice(
 ): StepDevice {
   const { device, dtype } = model
   const problem = engineDtypeProblem(device, dtype)
-  if (problem) throw new RangeError(`${problem}; load the model in one of them`)
+  if (problem) throw new RangeError(`${problem}; load the model in a supported dtype`)
   if (device !== 'cpu') return new CudaStep(parts, { ...options, device, dtype: dtype as 'bfloat16' | 'float16' })
   return new CpuStep(parts, { ...options, dtype: dtype as 'float32' | 'bfloat16' })
 }

@@ -25,18 +25,18 @@ export async function checkWeights(directory: string, modelDirectory: string): P
 
 function compare(found: Checkpoint, model: Checkpoint, optional: string | undefined, directory: string): void {
   const wrong = (what: string): never => {
-    throw new EngineError(`${directory}: ${what}; the servers were not asked to load it`)
+    throw new EngineError(`${directory}: ${what}; no server was asked to load it`)
   }
   for (const name of model.names) {
     if (!found.has(name)) {
-      if (name !== optional) wrong(`it has no tensor ${name}, which the served model has`)
+      if (name !== optional) wrong(`it lacks the tensor ${name} of the served model`)
       continue
     }
     const [mine, theirs] = [found.info(name).shape.join('x'), model.info(name).shape.join('x')]
-    if (mine !== theirs) wrong(`${name} is ${mine}, in the served model ${theirs}`)
+    if (mine !== theirs) wrong(`${name} has the shape ${mine}, in the served model ${theirs}`)
   }
   const further = found.names.find(name => name !== optional && !model.has(name))
-  if (further !== undefined) wrong(`it has a tensor ${further}, which the served model has not`)
+  if (further !== undefined) wrong(`it has a tensor ${further} that the served model lacks`)
 }
 
 /** With tied embeddings, a checkpoint may have the output head or not. */
@@ -52,7 +52,7 @@ export async function tiesEmbeddings(modelDirectory: string): Promise<boolean> {
 /** For a server that would load a checkpoint only in part. */
 export function tiedHeadError(url: string, software: string): EngineError {
   return new EngineError(
-    `${url}: vLLM ${software} cannot be given the weights of this model: its embeddings are tied, and vLLM would keep the old output head`,
+    `${url}: vLLM ${software} cannot load the weights of this model: its embeddings are tied, and vLLM would keep the old output head`,
     { remedy: tiedHeadRemedy },
   )
 }

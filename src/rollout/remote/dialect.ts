@@ -181,7 +181,7 @@ export function stepError(server: ServerConnection, step: string, status: number
   const answered = `${server.url}: ${step}: the server answered ${status}${words === '' ? '' : `: ${words}`}`
   // A 403 with a message may forbid something other than the key.
   if (status !== 401 && !(status === 403 && words === '')) return new EngineError(answered)
-  const key = server.sendsKey === false ? 'No API key was sent' : 'The API key that was sent is not accepted'
+  const key = server.sendsKey === false ? 'No API key was sent' : 'The server does not accept the API key'
   return new EngineError(`${answered}. ${key}.`, {
     remedy: "In a config, generator.apiKeyEnv names the environment variable that holds the server's key.",
   })

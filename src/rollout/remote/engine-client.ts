@@ -145,7 +145,7 @@ export class EngineClient implements ServerConnection {
           onResponseData: (_, piece) => {
             bytes += piece.length
             if (bytes > maxAnswerBytes)
-              fail(new ProtocolError(`${this.url}${path}: an answer of more than ${maxAnswerBytes} bytes`))
+              fail(new ProtocolError(`${this.url}${path}: the answer has more than ${maxAnswerBytes} bytes`))
             else if (onPiece && status === 200) {
               try {
                 onPiece(piece)
@@ -179,7 +179,7 @@ export class EngineClient implements ServerConnection {
     const certificate = /CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_VERIFY|SSL/.test(cause)
     const shown = this.hide(String(message ?? error))
     return new TransportError('unreachable', `${this.url}${path}: ${shown}${cause === '' ? '' : ` (${cause})`}`, {
-      ...(certificate ? { remedy: 'Name its certificate authority in NODE_EXTRA_CA_CERTS.' } : {}),
+      ...(certificate ? { remedy: 'Set NODE_EXTRA_CA_CERTS to the certificate of its authority.' } : {}),
     })
   }
 }

@@ -55,7 +55,7 @@ export interface HotDraw {
 /** Replaces the server's token by the drawn one. */
 export function drawHot(answer: GenerationAnswer, { sampling, limits, promptId, sample }: HotDraw): GenerationAnswer {
   const [given] = answer.top ?? []
-  if (!given) throw new ProtocolError('no alternatives to a first token')
+  if (!given) throw new ProtocolError('the answer has no likeliest tokens for the first token')
   const eosIds = sampling.ignoreEos ? [] : (limits.tokenizer?.stopIds ?? [])
   const stops = new Set([...eosIds, ...sampling.stopIds])
   const never = new Set([...sampling.forbiddenIds, ...(sampling.minNewTokens > 0 ? stops : [])])
@@ -86,7 +86,7 @@ function draw(
 ): { place: number; logprob: number } {
   const places: number[] = []
   for (let i = 0; i < ids.length && places.length < topK; i++) if (!never.has(ids[i]!)) places.push(i)
-  if (places.length === 0) throw new ProtocolError('no token is left for a first one')
+  if (places.length === 0) throw new ProtocolError('no token is allowed as the first token')
   const scaled = places.map(place => logprobs[place]! / firstTemperature)
   let weights = scaled.map(value => Math.exp(value - scaled[0]!))
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

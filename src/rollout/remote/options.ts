@@ -83,9 +83,11 @@ export function resolveRemoteOptions(options: RemoteOptions): ResolvedRemoteOpti
   }
   if (urls.length === 0) throw new EngineError('urls: at least one server is needed')
   const seen = new Set(resolved.addresses.map(({ url }) => url.href))
-  if (seen.size < urls.length) throw new EngineError('urls: a server is named twice')
+  if (seen.size < urls.length) throw new EngineError('urls: the same server is listed twice')
   if (apiKey !== undefined && !isApiKey(apiKey))
-    throw new EngineError('apiKey: it is empty or has spaces, line ends or other characters that no header can hold')
+    throw new EngineError(
+      'apiKey: it is empty, or has spaces, line breaks or other characters that an HTTP header cannot hold',
+    )
   for (const name of ['vocabSize', 'maxInFlight', 'requestTimeoutMs', 'controlTimeoutMs', 'patienceMs'] as const) {
     const value = resolved[name]
     if (!Number.isSafeInteger(value) || value < 1)

@@ -20,7 +20,7 @@ export function parseShort(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    const hint = /\b(NaN|Infinity)\b/.test(text) ? '; it has numbers that are not finite' : ''
+    const hint = /\b(NaN|Infinity)\b/.test(text) ? '; it has NaN or infinite numbers' : ''
     throw new ProtocolError(`the answer is not JSON (${text.length} characters)${hint}`)
   }
 }

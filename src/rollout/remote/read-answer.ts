@@ -19,23 +19,25 @@ export function checkAnswer(answer: GenerationAnswer, attempt: GenerationAttempt
     throw new ProtocolError(what)
   }
   const total = limits.before + ids.length
-  if (total > attempt.maxNewTokens) wrong(`${total} tokens, where ${attempt.maxNewTokens} were asked for`)
+  if (total > attempt.maxNewTokens)
+    wrong(`the answer has ${total} tokens, but at most ${attempt.maxNewTokens} were requested`)
   if (logprobs.length !== ids.length) wrong(`${logprobs.length} log-probabilities for ${ids.length} tokens`)
-  if (top && top.length !== ids.length) wrong(`alternatives for ${top.length} of ${ids.length} tokens`)
+  if (top && top.length !== ids.length) wrong(`top log-probabilities for ${top.length} of ${ids.length} tokens`)
   for (let i = 0; i < ids.length; i++) {
     const id = ids[i]!
     if (!(Number.isInteger(id) && id >= 0 && id < limits.vocabSize))
-      wrong(`token id ${id}, where the vocabulary ends at ${limits.vocabSize - 1}`)
-    if (!Number.isFinite(logprobs[i])) wrong(`a log-probability of ${logprobs[i]}`)
+      wrong(`token id ${id} is outside the vocabulary of ${limits.vocabSize}`)
+    if (!Number.isFinite(logprobs[i])) wrong(`a log-probability is ${logprobs[i]}`)
   }
-  if (finish && finish.reason !== 'abort' && total === 0) wrong(`no tokens, and it ended by ${finish.reason}`)
+  if (finish && finish.reason !== 'abort' && total === 0)
+    wrong(`the response has no tokens, but the finish reason ${finish.reason}`)
   if (versions) {
     let at = 0
     for (const { start, end } of versions) {
-      if (start !== at || end < start) wrong('the versions of the weights do not cover the tokens')
+      if (start !== at || end < start) wrong('the weight versions do not cover the tokens')
       at = end
     }
-    if (at !== total) wrong(`the versions of the weights cover ${at} of ${total} tokens`)
+    if (at !== total) wrong(`the weight versions cover ${at} of ${total} tokens`)
   }
 }
 

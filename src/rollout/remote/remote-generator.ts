@@ -115,7 +115,7 @@ export class RemoteGenerator implements Generator {
   private submit(request: GenerationRequest, listener: RequestListener): () => void {
     const { id, n = 1, firstSample = 0 } = request
     if (this.isClosed) throw new EngineError('the engine is closed')
-    if (this.inFlight.has(id)) throw new RangeError(`a request ${id} is in flight already`)
+    if (this.inFlight.has(id)) throw new RangeError(`a request with the id ${id} is already in flight`)
     let left = n
     const onOutcome = (outcome: Outcome): void => {
       if (--left === 0) this.inFlight.delete(id)

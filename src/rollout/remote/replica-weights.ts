@@ -59,11 +59,11 @@ export class ReplicaWeights {
     if (directory !== undefined)
       return planned({ kind: 'directory', path: serverPath(directory), marker: this.markerOf(version) })
     if (adapter !== undefined)
-      throw new EngineError('an adapter alone: the servers were started without adapters', {
+      throw new EngineError('the update has only an adapter, but the servers were started without adapters', {
         remedy: 'Start them with --enable-lora, and vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1; or give a directory.',
       })
     if (this.isUpdated && version !== this.version)
-      throw new EngineError(`version ${version}: a server needs a directory or an adapter to get the weights from`)
+      throw new EngineError(`version ${version}: a server needs a directory or an adapter to load the weights from`)
     return version === this.version ? undefined : { version, update: undefined, proof }
   }
 

@@ -68,7 +68,7 @@ export function admitRequest(
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
   const { structured } = request.sampling
   if (structured && limits.structuredNeeds !== undefined && !limits.structured.includes(structured.kind))
-    throw new RangeError(`structured: to hold a response to ${structured.kind} takes ${limits.structuredNeeds}`)
+    throw new RangeError(`structured: ${structured.kind} needs ${limits.structuredNeeds}`)
   const sampling = resolveSampling(request.sampling, { vocabSize: limits.vocabSize, n, structured: limits.structured })
   checkSampling(sampling, limits)
   const promptIds = truncated(request.promptIds, sampling.truncatePromptTokens)
@@ -102,8 +102,7 @@ function refuse(
   { vocabSize, maxLength, maxPromptLength }: RemoteLimits,
 ): Pick<Rejection, 'kind' | 'reason' | 'message'> | undefined {
   const rejected = (reason: Rejection['reason'], message: string) => ({ kind: 'rejected' as const, reason, message })
-  if (media.length > 0)
-    return rejected('media-unsupported', 'this engine generates from text alone, not from images or videos')
+  if (media.length > 0) return rejected('media-unsupported', 'this engine takes only text, no images or videos')
   if (promptIds.length === 0) return rejected('empty-prompt', 'the prompt has no tokens')
   const longest = Math.min(maxPromptLength, maxLength - 1)
   if (promptIds.length > longest)
@@ -111,7 +110,7 @@ function refuse(
   for (let i = 0; i < promptIds.length; i++) {
     const id = promptIds[i]!
     if (!(id >= 0 && id < vocabSize))
-      return rejected('token-out-of-range', `token id ${id}: the vocabulary ends at ${vocabSize - 1}`)
+      return rejected('token-out-of-range', `token id ${id} is outside the vocabulary of ${vocabSize}`)
   }
   return undefined
 }

@@ -83,7 +83,7 @@ export class RunningAttempt {
       else {
         this.exchange = replica.client.exchange({ ...sent, reads: 'in turn' })
         const given = await readAnswer(await this.exchange.reply, dialect, attempt, replica)
-        if (!given.finish) throw new ProtocolError('an answer without an end')
+        if (!given.finish) throw new ProtocolError('the answer has no finish reason')
         checkAnswer(given, attempt, { vocabSize, before: 0 })
         const answer = this.task.read(given)
         const spans = this.versionsOf(answer)
@@ -127,7 +127,7 @@ export class RunningAttempt {
         const answer = this.finish || task.stopFound ? undefined : read(event)
         if (answer) take(answer)
       }
-      if (lines.pending > longestEvent) throw new ProtocolError(`an event of more than ${longestEvent} characters`)
+      if (lines.pending > longestEvent) throw new ProtocolError(`an event has more than ${longestEvent} characters`)
       if (task.stopFound) this.exchange!.cancel()
     }
     this.exchange = replica.client.exchange({ ...sent, onPiece })
@@ -143,7 +143,7 @@ export class RunningAttempt {
       task.record.truncate(stopFound.end)
       this.finish = { reason: 'stop', stop: stopFound.stop }
     }
-    if (!this.finish) throw new ProtocolError('a stream that ended before the response did')
+    if (!this.finish) throw new ProtocolError('the stream ended before the response')
   }
 
   /** Our versions of the weights the server names; a string is the reason why they are wrong. */
@@ -154,7 +154,7 @@ export class RunningAttempt {
     for (const { version: marker, start, end } of versions) {
       const version = replica.versionOf(marker)
       if (version === undefined || version < this.version)
-        return `the server answered with weights called "${marker}", which are not those it was given`
+        return `the server answered with the weights "${marker}", but it was given others`
       spans.push({ version, start, end })
     }
     return spans

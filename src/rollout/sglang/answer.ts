@@ -1,4 +1,4 @@
-/** How SGLang's answers are read. Pure. What is not as agreed is a `ProtocolError`. */
+/** Reads SGLang's answers. Pure. Throws a `ProtocolError` for an answer that breaks the protocol. */
 import { parseRetryAfter } from '../../http/index.js'
 import type { TopLogprobs } from '../generator.js'
 import {
@@ -15,14 +15,11 @@ type Fields = Readonly<Record<string, unknown>>
 
 export function readAnswer(body: unknown, attempt: GenerationAttempt): GenerationAnswer {
   const answer = read(body, attempt, 0)
-  if (answer.finish === undefined) throw new ProtocolError('the answer does not say how it ended')
+  if (answer.finish === undefined) throw new ProtocolError('the answer has no finish reason')
   return answer
 }
 
-/**
- * Reads events one after another. Ids and log-probabilities of an event are all there are so far, or with
- * `--incremental-streaming-output` those that came.
- */
+/** Reads events. An event has all ids and log-probabilities so far, or with `--incremental-streaming-output` only the new ones. */
 export function eventReader(
   attempt: GenerationAttempt,
   facts: ServerFacts,
@@ -33,14 +30,14 @@ export function eventReader(
     const body = asObject(parsed(event), 'an event')
     if (body.error !== undefined) throw new RefusalError(streamRefusal(body))
     if (body.index !== undefined && body.index !== 0)
-      throw new ProtocolError(`an event of completion ${body.index}, where one was asked for`)
+      throw new ProtocolError(`an event is of completion ${body.index}, but only one was requested`)
     const answer = read(body, attempt, facts.incremental === true ? 0 : seen)
     seen += answer.ids.length
     return answer
   }
 }
 
-/** `from`: how many of the tokens in the answer are known already. */
+/** `from`: how many tokens of the answer are already known. */
 function read(body: unknown, attempt: GenerationAttempt, from: number): GenerationAnswer {
   const { output_ids, meta_info } = asObject(body, 'an answer to one request')
   const { promptLogprobs } = attempt
@@ -48,14 +45,14 @@ function read(body: unknown, attempt: GenerationAttempt, from: number): Generati
   const meta = asObject(meta_info, 'meta_info')
   const all = asArray(output_ids, 'output_ids')
   const triples = asArray(meta.output_token_logprobs, 'output_token_logprobs')
-  if (all.length < from) throw new ProtocolError(`${all.length} tokens in an event, where ${from} had come before`)
+  if (all.length < from) throw new ProtocolError(`an event has ${all.length} tokens, but ${from} had come before`)
   if (triples.length !== all.length)
     throw new ProtocolError(`${triples.length} log-probabilities for ${all.length} tokens`)
   const ids: number[] = []
   const logprobs: number[] = []
   for (let i = from; i < all.length; i++) {
     const [logprob, id] = asTriple(triples[i])
-    if (id !== all[i]) throw new ProtocolError(`the log-probability of token ${id} stands for token ${all[i]}`)
+    if (id !== all[i]) throw new ProtocolError(`the log-probability of token ${id} is at the place of token ${all[i]}`)
     ids.push(id)
     logprobs.push(logprob ?? Number.NaN)
   }
@@ -75,12 +72,12 @@ function readFinish(reason: unknown, { sampling }: GenerationAttempt): Generatio
   const { type, matched, status_code, message } = asObject(reason, 'finish_reason')
   if (type === 'length') return { reason: 'length', stop: undefined }
   if (type === 'abort') {
-    // With a status it is a refusal that came late.
+    // An abort with a status is a refusal.
     if (typeof status_code === 'number') throw new RefusalError(refusalOf(status_code, String(message), undefined))
     return { reason: 'abort', stop: undefined }
   }
-  if (type !== 'stop') throw new ProtocolError(`finish_reason ${JSON.stringify(type)} is not known`)
-  // It could not be told to ignore the end of sequence: what it ended there goes on.
+  if (type !== 'stop') throw new ProtocolError(`unknown finish_reason ${JSON.stringify(type)}`)
+  // The request could not ignore the end-of-sequence token: the response goes on after it.
   const { stopIds, ignoreEos } = sampling
   if (ignoreEos && stopIds.length > 0 && typeof matched === 'number' && !stopIds.includes(matched))
     return { reason: 'abort', stop: undefined }
@@ -102,9 +99,9 @@ function readPrompt(meta: Fields, attempt: GenerationAttempt, count: number): Ge
   const triples = asArray(meta.input_token_logprobs, 'input_token_logprobs').map(asTriple)
   const { ids } = attempt
   if (triples.length !== ids.length)
-    throw new ProtocolError(`log-probabilities of ${triples.length} of the prompt's ${ids.length} tokens`)
+    throw new ProtocolError(`log-probabilities for ${triples.length} of the prompt's ${ids.length} tokens`)
   const strange = triples.findIndex(([logprob, id], i) => id !== ids[i] || (i > 0 && !Number.isFinite(logprob)))
-  if (strange >= 0) throw new ProtocolError(`no log-probability of the prompt's token ${ids[strange]}`)
+  if (strange >= 0) throw new ProtocolError(`no log-probability for the prompt's token ${ids[strange]}`)
   const later = ids.subarray(1)
   const tops = count === 0 ? undefined : meta.input_top_logprobs
   return {
@@ -113,10 +110,7 @@ function readPrompt(meta: Fields, attempt: GenerationAttempt, count: number): Ge
   }
 }
 
-/**
- * The likeliest tokens of each position. The server does not say ranks: a token that is not among them has the first rank
- * after them.
- */
+/** The likeliest tokens at each position. The server gives no ranks: a token beyond the likeliest gets the next rank. */
 function readTops(
   value: unknown,
   ids: readonly number[],
@@ -124,7 +118,8 @@ function readTops(
 ): readonly TopLogprobs[] {
   if (count === 0) return ids.map(() => ({ rank: 1, ids: new Int32Array(0), logprobs: new Float32Array(0) }))
   const lists = asArray(value, 'top_logprobs').slice(from)
-  if (lists.length !== ids.length) throw new ProtocolError(`alternatives for ${lists.length} of ${ids.length} tokens`)
+  if (lists.length !== ids.length)
+    throw new ProtocolError(`top log-probabilities for ${lists.length} of ${ids.length} tokens`)
   return lists.map((list, i) => {
     const triples = asArray(list, 'alternatives').slice(0, count).map(asTriple)
     const rank = triples.findIndex(([, id]) => id === ids[i])
@@ -138,7 +133,7 @@ function readTops(
 
 function asTriple(value: unknown): [logprob: number | null, id: number] {
   if (!Array.isArray(value) || typeof value[1] !== 'number')
-    throw new ProtocolError('a log-probability without its token')
+    throw new ProtocolError('a log-probability has no token id')
   return [typeof value[0] === 'number' ? value[0] : null, value[1]]
 }
 
@@ -146,7 +141,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new ProtocolError(`an event that is no JSON: ${text.slice(0, 80)}`, { cause })
+    throw new ProtocolError(`an event is not JSON: ${text.slice(0, 80)}`, { cause })
   }
 }
 

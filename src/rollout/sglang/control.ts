@@ -1,4 +1,4 @@
-/** What an SGLang server is told besides generation. Every call carries a body: without one they are refused. */
+/** SGLang's control routes. Every call has a body: the server refuses calls without one. */
 import { asObject, callServer, type DialectUpdate, type ServerConnection } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 import { modelInfo, serverInfo } from './probe.js'
@@ -7,8 +7,8 @@ const readyMs = 5000
 const abortMs = 5000
 
 /**
- * Paused, it is up and says at `/ready` that it is not. What refuses us is there too: the probe then says why. `/health` would
- * generate a token: it takes a second, and while paused declares the server ill.
+ * A paused server is up, but `/ready` says it is not. A server that refuses the request is up too: the probe then tells why. `/health`
+ * generates a token: it takes a second, and fails while the server is paused.
  */
 export async function isReady(server: ServerConnection): Promise<boolean> {
   const { status } = await server.request('GET', '/ready', { timeoutMs: readyMs })
@@ -16,7 +16,7 @@ export async function isReady(server: ServerConnection): Promise<boolean> {
   return (await server.request('GET', '/model_info', { timeoutMs: readyMs })).status === 200
 }
 
-/** By name, one call each: the server answers the same whether it knew the name or not. */
+/** One call for each id; the server gives the same answer for an unknown id. */
 export async function abort(server: ServerConnection, attemptIds: readonly string[]): Promise<void> {
   await Promise.all(
     attemptIds.map(rid =>
@@ -25,10 +25,7 @@ export async function abort(server: ServerConnection, attemptIds: readonly strin
   )
 }
 
-/**
- * `retract` gives the keys and values of running requests up, so that they are computed again with whatever weights there are
- * when it goes on; `in_place` would keep those of the old ones.
- */
+/** `retract` drops the KV cache of running requests, so that it is computed again with the new weights; `in_place` would keep it. */
 export async function pause(server: ServerConnection, mode: 'keep' | 'break-off'): Promise<void> {
   const body = { mode: mode === 'keep' ? 'retract' : 'abort' }
   await callServer(server, { step: 'pausing', path: '/pause_generation', body })
@@ -41,16 +38,16 @@ export async function resume(server: ServerConnection): Promise<void> {
 export async function update(server: ServerConnection, change: DialectUpdate): Promise<void> {
   if (change.kind === 'adapter') return loadAdapter(server, change)
   if (change.kind === 'name') {
-    // By default everything under way would be aborted.
+    // By default the server would abort all running requests.
     const body = { new_version: change.marker, abort_all_requests: false }
     return succeed(server, `naming the weights ${change.marker}`, '/update_weight_version', body)
   }
-  // Without its name the new weights would carry the old one's, without the flush their keys and values.
+  // Without `weight_version` the old name would stay, without `flush_cache` the KV cache of the old weights.
   const body = { model_path: change.path, weight_version: change.marker, flush_cache: true, abort_all_requests: false }
   return succeed(server, `loading the weights in ${change.path}`, '/update_weights_from_disk', body)
 }
 
-/** A name that is loaded already may be another run's: unloading and loading replaces it, its cache included. */
+/** An adapter of this name may be from another run: unloading and loading replaces it and its cache. */
 async function loadAdapter(server: ServerConnection, { name, path }: { name: string; path: string }): Promise<void> {
   const load = (): Promise<void> =>
     succeed(server, `loading the adapter in ${path}`, '/load_lora_adapter', { lora_name: name, lora_path: path })
@@ -63,7 +60,7 @@ async function loadAdapter(server: ServerConnection, { name, path }: { name: str
   }
 }
 
-/** The server forgets its weights, not its name: a request that names it would load it again. */
+/** The server keeps the name: a request that names the adapter would load it again. */
 export async function unload(server: ServerConnection, name: string): Promise<void> {
   await succeed(server, `unloading the adapter ${name}`, '/unload_lora_adapter', { lora_name: name })
 }
@@ -73,13 +70,13 @@ export async function marker(server: ServerConnection): Promise<string | undefin
   return typeof weight_version === 'string' ? weight_version : undefined
 }
 
-/** An update changes the path that it names as its model's; started anew, it names its first. */
+/** An update changes the server's model path; after a restart it is the first path again. */
 export async function instance(server: ServerConnection): Promise<string | undefined> {
   const { model_path } = await modelInfo(server)
   return typeof model_path === 'string' ? model_path : undefined
 }
 
-/** `auto`: by the model's files, which the server does not show. */
+/** Undefined for `auto`: the model's files decide, and the server does not show them. */
 export async function dtype(server: ServerConnection): Promise<string | undefined> {
   const { dtype, quantization } = await serverInfo(server)
   if (typeof quantization === 'string') return quantization
@@ -87,9 +84,8 @@ export async function dtype(server: ServerConnection): Promise<string | undefine
 }
 
 /**
- * Keys and values are given back always, weights only where the server keeps a copy of them (`--enable-weights-cpu-backup`): else
- * what comes back is whatever was left in that memory. Paused, for a request that is under way would end the server; one whose
- * client has gone is, for seconds.
+ * Frees the KV cache, and the weights only where the server keeps a copy (`--enable-weights-cpu-backup`): otherwise they would be lost.
+ * Pauses first, because a running request would end the server, and a cancelled one runs for seconds.
  */
 export async function sleep(server: ServerConnection): Promise<void> {
   const body = { tags: await releasable(server) }
@@ -113,7 +109,7 @@ async function releasable(server: ServerConnection): Promise<readonly string[]> 
   return enable_weights_cpu_backup === true ? ['kv_cache', 'weights'] : ['kv_cache']
 }
 
-/** Control routes say `success`, and some say no with a status that says yes. */
+/** Some control routes answer 200 with `success: false`. */
 async function succeed(server: ServerConnection, step: string, path: string, body: unknown): Promise<void> {
   const { success, message, error_message } = asObject(
     await callServer(server, { step, path, body }),

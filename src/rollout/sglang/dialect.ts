@@ -1,4 +1,4 @@
-/** SGLang's own interface (`/generate` and its control routes), tried on 0.5.23. */
+/** SGLang's own protocol (`/generate` and its control routes), tested with 0.5.23. */
 import type { Dialect } from '../remote/dialect.js'
 import { eventReader, readAnswer, refusalOf } from './answer.js'
 import { abort, dtype, instance, isReady, marker, pause, resume, sleep, unload, update, wake } from './control.js'

@@ -1,4 +1,4 @@
-/** What an SGLang server is and can do. */
+/** Finds out what an SGLang server is and can do. */
 import {
   asArray,
   asObject,
@@ -13,10 +13,10 @@ import { parseJson } from '../remote/parse-json.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The oldest whose answers have the ids of their tokens and whose servers can be paused. */
+/** The oldest version whose answers have token ids and whose servers can be paused. */
 const oldest = '0.4.9'
 
-/** Whether it can be controlled is found by trying, which changes it. */
+/** `control` is unknown: finding it out would change the server. */
 export async function inspect(server: ServerConnection): Promise<InspectedServer> {
   const { version } = await serverInfo(server)
   await checkModel(server)
@@ -28,7 +28,7 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
   const info = await serverInfo(server)
   const software = typeof info.version === 'string' ? info.version : 'of an unknown version'
   await checkModel(server)
-  // A run that ended while it was paused leaves it so, and requests would wait for ever.
+  // An earlier run may have left the server paused: requests would wait forever.
   const control = await continueGeneration(server)
   const { longest, prompt } = await lengths(server, info)
   const { meaning, marksVersions } = await meaningOfLogprobs(server, software)
@@ -36,12 +36,12 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
   const grammar = tokenizer && typeof info.grammar_backend === 'string' && info.grammar_backend !== 'none'
   return {
     software,
-    // An update changes the name that the server goes by, and no request needs it.
+    // An update changes this name; no request needs it.
     model: typeof info.served_model_name === 'string' ? info.served_model_name : 'default',
     maxLength: longest,
     maxPromptLength: prompt,
     logprobs: meaning,
-    // As many as there are tokens; who asks for more ends the server, so the vocabulary's size is checked before.
+    // Up to the vocabulary size, which is checked before: a larger number ends the server.
     topLogprobs: Number.MAX_SAFE_INTEGER,
     control,
     marksVersions,
@@ -49,7 +49,7 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
     sleep: info.enable_memory_saver === true,
     adapters: info.enable_lora === true,
     structured: grammar ? ['regex', 'json-schema', 'ebnf'] : [],
-    structuredNeeds: 'a server with a tokenizer and a --grammar-backend, as xgrammar',
+    structuredNeeds: 'a server with a tokenizer and a --grammar-backend, such as xgrammar',
     tokenizer,
     incremental: info.incremental_streaming_output === true,
   }
@@ -58,7 +58,7 @@ export async function probe(server: ServerConnection): Promise<ServerFacts> {
 export const serverInfo = (server: ServerConnection): Promise<Fields> => ask(server, 'server_info')
 export const modelInfo = (server: ServerConnection): Promise<Fields> => ask(server, 'model_info')
 
-/** Older servers know it by another name. */
+/** Older servers have another name for it. */
 async function ask(server: ServerConnection, name: 'server_info' | 'model_info'): Promise<Fields> {
   let answer = await server.request('GET', `/${name}`)
   if (answer.status === 404) answer = await server.request('GET', `/get_${name}`)
@@ -69,20 +69,20 @@ async function ask(server: ServerConnection, name: 'server_info' | 'model_info')
 async function checkModel(server: ServerConnection): Promise<void> {
   const { is_generation } = await modelInfo(server)
   if (is_generation === false)
-    throw new EngineError(`${server.url}: the server was started for embeddings or rewards, and does not generate`)
+    throw new EngineError(`${server.url}: the server was started for embeddings or rewards and does not generate`)
 }
 
-/** Control routes may have a key of their own, and then `/generate` refuses that one. */
+/** Control routes may need another key, which `/generate` refuses. */
 async function continueGeneration(server: ServerConnection): Promise<ServerFacts['control']> {
   const { status } = await server.request('POST', '/continue_generation', { body: {} })
   if (status === 404) return { missing: `pausing (it needs SGLang ${oldest} or later)` }
   if (status !== 401 && status !== 403) return 'full'
   return {
-    missing: 'the right to control it (start it with an --admin-api-key that is the --api-key, or without one)',
+    missing: 'permission to control it (start it without --admin-api-key, or with the same key as --api-key)',
   }
 }
 
-/** Of a context of 512: prompts of 505, and 510 tokens in all. A pool that is smaller than the context counts instead of it. */
+/** A context of 512 allows prompts of 505 and 510 tokens in all. A smaller KV pool counts instead of the context. */
 async function lengths(server: ServerConnection, info: Fields): Promise<{ longest: number; prompt: number }> {
   const { max_req_input_len } = info
   if (typeof max_req_input_len === 'number') return { longest: max_req_input_len + 4, prompt: max_req_input_len - 1 }
@@ -90,13 +90,13 @@ async function lengths(server: ServerConnection, info: Fields): Promise<{ longes
   const { data } = asObject(await callServer(server, call), 'the list of models')
   const { max_model_len } = asObject(asArray(data, 'the list of models')[0], 'a model')
   if (typeof max_model_len !== 'number')
-    throw new EngineError(`${server.url}: the server does not say its context length`)
+    throw new EngineError(`${server.url}: the server does not report its context length`)
   return { longest: max_model_len - 2, prompt: max_model_len - 7 }
 }
 
 /**
- * The likeliest token's log-probability at temperature 1 and at 4: the same where the server reports them before temperature
- * (`SGLANG_RETURN_ORIGINAL_LOGPROB`). Not by way of a top_k of 1, which counts as greedy and leaves the temperature out.
+ * Compares the likeliest token's log-probability at temperatures 1 and 4: equal where the server reports them before temperature
+ * (`SGLANG_RETURN_ORIGINAL_LOGPROB`). Not with `top_k: 1`: SGLang takes that as greedy and ignores the temperature.
  */
 async function meaningOfLogprobs(
   server: ServerConnection,
@@ -106,11 +106,11 @@ async function meaningOfLogprobs(
   for (let first = 1; first <= 5; first++) {
     const [plain, hot] = [await likeliest(server, first, 1), await likeliest(server, first, 4)]
     if (plain.logprob === undefined || hot.logprob === undefined)
-      throw new EngineError(`${server.url}: SGLang ${software} answers without token ids and log-probabilities`, {
+      throw new EngineError(`${server.url}: the answers of SGLang ${software} have no token ids or log-probabilities`, {
         remedy: `Use SGLang ${oldest} or later.`,
       })
     marksVersions = plain.marksVersions
-    // A token that is all but certain stays so when hot.
+    // An almost certain token stays so at any temperature.
     if (plain.logprob > -1e-3) continue
     return { meaning: Math.abs(plain.logprob - hot.logprob) < 1e-3 ? 'raw' : 'scaled', marksVersions }
   }

@@ -1,13 +1,13 @@
-/** What SGLang is asked for one response. Pure. */
+/** Writes SGLang's generation requests. Pure. */
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
 import type { StructuredOutput } from '../sampling.js'
 
-/** Added to a logit, it leaves a probability of zero at any temperature. */
+/** Makes a probability 0 at any temperature. */
 const never = -1e9
 
 /**
- * One prompt, one sample: with several the server drops the request's name, and nothing could end one of them. Every parameter is
- * sent, for what is left out comes from the model's own generation config.
+ * One prompt and one sample: with several samples the server drops the request's id, and none could be aborted. Sends every parameter: for a
+ * missing one the server takes the model's default.
  */
 export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts): { path: string; body: string } {
   const { id, idsJson, adapter, promptLogprobs, transport, sampling } = attempt
@@ -16,20 +16,20 @@ export function generationRequest(attempt: GenerationAttempt, facts: ServerFacts
     rid: id,
     sampling_params: samplingParams(attempt, facts),
     return_logprob: true,
-    // From the first token on, or of the response alone: other values recompute a part, or end the server.
+    // 0: from the first token on; -1: only the response. Other values recompute a part, or end the server.
     logprob_start_len: promptLogprobs === undefined ? -1 : 0,
     top_logprobs_num: alternatives,
     stream: transport === 'stream',
     ...(adapter === undefined ? {} : { lora_path: adapter }),
   }
-  // The ids as they are: to write them again for each sample of a prompt costs more than all the rest.
+  // The ids are JSON text already: writing them for each sample would cost more than all the rest.
   return { path: '/generate', body: `{"input_ids":${idsJson},${JSON.stringify(rest).slice(1)}` }
 }
 
 function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonly<Record<string, unknown>> {
   const { maxNewTokens, minNewTokens, temperature, seed, sampling } = attempt
   const { topK, topP, minP, stop, stopIds, ignoreEos, forbiddenIds, structured, text } = sampling
-  // Found once more on our side: here they end the request in time. Before the least of tokens they would end it too.
+  // The client finds stop strings again; here they end the request early. The server ignores `min_new_tokens` for them.
   const endsByText = facts.tokenizer === true && stop.length > 0 && minNewTokens === 0
   return {
     max_new_tokens: maxNewTokens,
@@ -42,12 +42,12 @@ function samplingParams(attempt: GenerationAttempt, facts: ServerFacts): Readonl
     presence_penalty: 0,
     repetition_penalty: 1,
     n: 1,
-    // It would also ignore `stop_token_ids`: with them the end of sequence ends a request, which is then asked to go on.
+    // `ignore_eos` also ignores `stop_token_ids`: with them, the response is continued after an end-of-sequence token.
     ignore_eos: ignoreEos && stopIds.length === 0,
     stop_token_ids: stopIds,
     ...(endsByText ? { stop, skip_special_tokens: text !== 'with-special' } : {}),
     ...(forbiddenIds.length > 0 ? { logit_bias: Object.fromEntries(forbiddenIds.map(id => [id, never])) } : {}),
-    // Without deterministic inference a seed is taken and forgotten, and older servers do not know the word.
+    // Without deterministic inference a seed has no effect, and older servers lack the field.
     ...(facts.seeds === 'position' ? { sampling_seed: seed } : {}),
     ...(structured === undefined ? {} : form(structured)),
   }

@@ -1,4 +1,4 @@
-/** How a server's answers are read, whole and as streams, of both routes. */
+/** Reads vLLM's answers, whole and as streams, of both routes. */
 import { parseRetryAfter } from '../../http/index.js'
 import type { TopLogprobs } from '../generator.js'
 import { asArray, asObject, type GenerationAnswer, type GenerationAttempt, type Refusal } from '../remote/dialect.js'
@@ -23,7 +23,8 @@ export function quickTokensAnswer(text: string, attempt: GenerationAttempt): Gen
   const given = tokenIds(choice)
   if (given.length !== ids.length) throw new ProtocolError(`${ids.length} log-probabilities for ${given.length} tokens`)
   const wrong = given.findIndex((id, i) => id !== ids[i])
-  if (wrong >= 0) throw new ProtocolError(`the log-probability of token ${ids[wrong]} for ${given[wrong]}`)
+  if (wrong >= 0)
+    throw new ProtocolError(`the log-probability of token ${ids[wrong]} is at the place of token ${given[wrong]}`)
   return {
     ids: given,
     logprobs,
@@ -49,7 +50,7 @@ export function completionsReader(attempt: GenerationAttempt): Read {
 
 function onlyChoice(answer: Fields): Fields {
   const choices = asArray(answer.choices, 'choices')
-  if (choices.length !== 1) throw new ProtocolError(`${choices.length} completions, where 1 was asked for`)
+  if (choices.length !== 1) throw new ProtocolError(`the answer has ${choices.length} completions, but 1 was requested`)
   return asObject(choices[0], 'a completion')
 }
 
@@ -59,7 +60,7 @@ function readEvent(event: string, read: (choice: Fields) => GenerationAnswer): G
   try {
     parsed = JSON.parse(event)
   } catch {
-    throw new ProtocolError(`an event that is not JSON (${event.length} characters)`)
+    throw new ProtocolError(`an event is not JSON (${event.length} characters)`)
   }
   const fields = asObject(parsed, 'an event')
   if (fields.error !== undefined) {
@@ -80,7 +81,8 @@ function tokensChoice(choice: Fields, attempt: GenerationAttempt, prompt: unknow
   if (rows.length !== ids.length) throw new ProtocolError(`${rows.length} log-probabilities for ${ids.length} tokens`)
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as { token_id?: unknown; logprob: number; rank: number; top_logprobs?: unknown }
-    if (row?.token_id !== ids[i]) throw new ProtocolError(`the log-probability of token ${row?.token_id} for ${ids[i]}`)
+    if (row?.token_id !== ids[i])
+      throw new ProtocolError(`the log-probability of token ${row?.token_id} is at the place of token ${ids[i]}`)
     logprobs[i] = row.logprob
     if (most !== undefined) top.push(topOf(row, most))
   }
@@ -127,7 +129,7 @@ function completionsChoice(choice: Fields, attempt: GenerationAttempt, prompt: u
   }
 }
 
-/** `{"token_id:5": -1.2}`, the sampled token among them. This route gives no ranks: of a token beyond the likeliest, one more. */
+/** `{"token_id:5": -1.2}`, with the sampled token. This route has no ranks: a token beyond the likeliest gets the next rank. */
 function namedTop(row: unknown, id: number, most: number): TopLogprobs {
   const entries = Object.entries(asObject(row ?? {}, 'alternatives')).map(([name, logprob]): [number, number] => [
     Number(name.slice('token_id:'.length)),
@@ -145,7 +147,7 @@ function namedTop(row: unknown, id: number, most: number): TopLogprobs {
 
 function tokenIds(choice: Fields): readonly number[] {
   if (choice.token_ids === undefined || choice.token_ids === null)
-    throw new ProtocolError('an answer without token ids; vLLM gives them from 0.10.2 on')
+    throw new ProtocolError('the answer has no token ids; vLLM 0.10.2 and later give them')
   return asArray(choice.token_ids, 'token_ids') as readonly number[]
 }
 
@@ -154,7 +156,7 @@ function finishOf({ finish_reason: reason, stop_reason: stop }: Fields): Generat
   const known = typeof stop === 'string' || typeof stop === 'number' ? stop : undefined
   if (reason === 'stop' || reason === 'repetition') return { reason: 'stop', stop: known }
   if (reason === 'length' || reason === 'abort') return { reason, stop: undefined }
-  throw new ProtocolError(`a finish reason that is not known: ${JSON.stringify(reason)}`)
+  throw new ProtocolError(`unknown finish reason ${JSON.stringify(reason)}`)
 }
 
 function versionsOf(given: unknown): GenerationAnswer['versions'] {
@@ -165,19 +167,19 @@ function versionsOf(given: unknown): GenerationAnswer['versions'] {
   })
 }
 
-/** `[null, {"1855": {"logprob": -8.1, "rank": 883}}, ...]`: each token's own, and the likeliest. */
+/** `[null, {"1855": {"logprob": -8.1, "rank": 883}}, ...]`: the prompt's token and the likeliest ones. */
 function promptLogprobsOf(given: unknown, attempt: GenerationAttempt): GenerationAnswer['promptLogprobs'] {
   const { promptLogprobs: most, ids } = attempt
   if (most === undefined) return undefined
   const rows = asArray(given, 'prompt_logprobs')
   if (rows.length !== ids.length)
-    throw new ProtocolError(`log-probabilities of ${rows.length} prompt tokens, where there are ${ids.length}`)
+    throw new ProtocolError(`log-probabilities for ${rows.length} of ${ids.length} prompt tokens`)
   const logprobs = new Float32Array(ids.length - 1)
   const top: TopLogprobs[] = []
   for (let i = 1; i < rows.length; i++) {
     const row = asObject(rows[i], 'prompt_logprobs') as Record<string, { logprob: number; rank: number }>
     const own = row[ids[i]!]
-    if (typeof own?.logprob !== 'number') throw new ProtocolError(`no log-probability of prompt token ${i}`)
+    if (typeof own?.logprob !== 'number') throw new ProtocolError(`no log-probability for prompt token ${i}`)
     logprobs[i - 1] = own.logprob
     const likeliest = Object.entries(row)
       .filter(([, { rank }]) => rank <= most)

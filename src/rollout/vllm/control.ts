@@ -1,4 +1,4 @@
-/** vLLM's control routes, those of its development mode. */
+/** vLLM's control routes (of its development mode). */
 import { asObject, callServer, type DialectUpdate, type ServerConnection, type ServerFacts } from '../remote/dialect.js'
 import { EngineError } from '../remote/errors.js'
 
@@ -12,7 +12,7 @@ export async function isReady(server: ServerConnection): Promise<boolean> {
   return status === 200
 }
 
-/** The engine's own names of a request, on either route. */
+/** By the engine's names of a request, on both routes. */
 export async function abort(server: ServerConnection, attemptIds: readonly string[]): Promise<void> {
   const ids = attemptIds.flatMap(id => [`generate-tokens-${id}`, `cmpl-${id}-0`])
   await callServer(server, {
@@ -23,7 +23,7 @@ export async function abort(server: ServerConnection, attemptIds: readonly strin
   })
 }
 
-/** The cache is cleared: what waits is computed again, with the weights there are then. */
+/** Clears the cache: waiting requests are computed again with the new weights. */
 export async function pause(server: ServerConnection, mode: 'keep' | 'break-off'): Promise<void> {
   const path = `/pause?mode=${mode === 'keep' ? 'keep' : 'abort'}&clear_cache=true`
   await callServer(server, { step: 'pausing', path })
@@ -58,12 +58,12 @@ export async function update(server: ServerConnection, update: DialectUpdate, fa
     })
 }
 
-/** Keys and values of other weights give tokens of neither model. */
+/** A KV cache of the old weights would give tokens of neither model. */
 async function resetCache(server: ServerConnection): Promise<void> {
   const step = 'clearing the prefix cache'
   const answer = await callServer(server, { step, path: '/reset_prefix_cache?reset_running_requests=true' })
   if (answer !== undefined && asObject(answer, 'the answer').success === false)
-    throw new EngineError(`${server.url}: ${step}: the server could not, with requests running`)
+    throw new EngineError(`${server.url}: ${step}: the server could not do it while requests ran`)
 }
 
 export async function unload(server: ServerConnection, name: string): Promise<void> {
@@ -81,13 +81,13 @@ export async function marker(server: ServerConnection, facts: ServerFacts): Prom
   return version === undefined || version === null ? undefined : String(version)
 }
 
-/** When its process began, which the library that writes its metrics tells of every process. */
+/** The start time of its process, from its metrics. */
 export async function instance(server: ServerConnection): Promise<string | undefined> {
   const { status, text } = await server.request('GET', '/metrics', { timeoutMs: metricsMs })
   return status === 200 ? /^process_start_time_seconds (\S+)/m.exec(text)?.[1] : undefined
 }
 
-/** From its own description of its config. The same answer describes the machine, which takes it seconds. */
+/** From the description of its config. The answer also describes the machine, which takes seconds. */
 export async function dtype(server: ServerConnection): Promise<string | undefined> {
   const { status, text } = await server.request('GET', '/server_info', { timeoutMs: descriptionMs })
   if (status !== 200) return undefined

@@ -1,4 +1,4 @@
-/** vLLM's words: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
+/** vLLM's protocol: `/v1/completions` with token ids, and `/inference/v1/generate` where the server has it. */
 import type { Dialect } from '../remote/dialect.js'
 import {
   completionsAnswer,

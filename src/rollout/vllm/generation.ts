@@ -1,13 +1,13 @@
-/** What a server is asked. Every parameter is sent: what is left out is the model's own default, not ours. */
+/** Writes generation requests. Sends every parameter: for a missing one the server takes the model's default, not ours. */
 import type { GenerationAttempt, ServerFacts } from '../remote/dialect.js'
 import type { StructuredOutput } from '../sampling.js'
 
-/** vLLM takes no more stop strings (0.28 and later). They are found again in the text made here, and so are those after them. */
+/** vLLM 0.28 and later take no more stop strings. The client finds all of them again in the text. */
 const mostStops = 4
-/** The strongest bias there is; it leaves nothing of any logit. */
+/** The strongest bias; it forbids the token. */
 const forbids = -100
 
-/** The fields that both routes have. */
+/** Fields of both routes. */
 function samplingFields(attempt: GenerationAttempt, route: unknown): Record<string, unknown> {
   const { sampling, promptLogprobs } = attempt
   const { topK, topP, minP, stop, stopIds, ignoreEos, forbiddenIds, topLogprobs = 0, structured } = sampling
@@ -28,7 +28,7 @@ function samplingFields(attempt: GenerationAttempt, route: unknown): Record<stri
     presence_penalty: 0,
     frequency_penalty: 0,
     repetition_penalty: 1,
-    // The route of tokens counts the sampled one among them.
+    // The tokens route counts the sampled token too.
     logprobs: topLogprobs > 0 && route === 'tokens' ? topLogprobs + 1 : topLogprobs,
     ...(promptLogprobs === undefined ? {} : { prompt_logprobs: promptLogprobs }),
     ...(forbiddenIds.length === 0 ? {} : { logit_bias: Object.fromEntries(forbiddenIds.map(id => [id, forbids])) }),
@@ -47,7 +47,7 @@ function structuredFields(structured: StructuredOutput): Record<string, unknown>
   }
 }
 
-/** Written around the prompt's ids, which are JSON already. */
+/** Puts the prompt's ids in as JSON text: they are written once for all samples. */
 export function generationBody(attempt: GenerationAttempt, facts: ServerFacts): { path: string; body: string } {
   const head = JSON.stringify({
     model: attempt.adapter ?? facts.model,

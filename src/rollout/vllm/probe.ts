@@ -1,4 +1,4 @@
-/** What a vLLM server is and can do, found by asking. */
+/** Finds out what a vLLM server is and can do. */
 import type { LogprobMeaning } from '../logprob-meaning.js'
 import {
   asArray,
@@ -15,9 +15,9 @@ import { resolveSampling } from '../sampling.js'
 import { completionsAnswer, tokensAnswer } from './answers.js'
 import { generationBody } from './generation.js'
 
-/** vLLM takes no hotter temperature. */
+/** vLLM's highest temperature. */
 const maxTemperature = 2
-/** What vLLM gives unless it is told otherwise, and the most that is worth asking for. */
+/** vLLM's default for --max-logprobs, and the most that is asked for. */
 const usualAlternatives = 20
 const mostAlternatives = 256
 const probeMs = 60_000
@@ -73,7 +73,7 @@ function controlOf(hasControl: boolean, isOurs: boolean): ServerFacts['control']
   return { missing: isOurs ? ours : theirs }
 }
 
-/** Versions that load a checkpoint of a model with tied embeddings without its output head, and say that all is well. */
+/** Versions that report success for a checkpoint with tied embeddings, but do not load its output head. */
 export const keepsTiedHead = (software: string): boolean => /^0\.32\b/.test(software)
 
 async function versionOf(server: ServerConnection): Promise<string> {
@@ -93,15 +93,15 @@ async function modelOf(
   const found = models.find(({ id, parent }) => (wanted === undefined ? !parent : id === wanted))
   if (!found || typeof found.id !== 'string')
     throw new EngineError(
-      `${server.url}: it serves no model ${wanted ?? ''}; it has ${models.map(({ id }) => id).join(', ') || 'none'}`,
+      `${server.url}: the server has no model ${wanted ?? ''}; it has ${models.map(({ id }) => id).join(', ') || 'none'}`,
     )
   const { max_model_len: maxLength } = found
   if (typeof maxLength !== 'number' || !Number.isSafeInteger(maxLength) || maxLength < 2)
-    throw new EngineError(`${server.url}: it does not say how long a context its model has (max_model_len)`)
+    throw new EngineError(`${server.url}: the server does not report the context length of its model (max_model_len)`)
   return { model: found.id, maxLength, isOurs: found.owned_by === 'whetstone' }
 }
 
-/** One that is still asleep or paused from an earlier run would answer nothing. */
+/** Wakes and resumes a server that an earlier run left asleep or paused: it would not answer. */
 async function letGo(server: ServerConnection): Promise<void> {
   const says = async (path: string, name: string): Promise<boolean> => {
     const { status, text } = await server.request('GET', path, { timeoutMs: probeMs })
@@ -149,7 +149,7 @@ function ask(server: ServerConnection, model: string, route: Route, question: Qu
 
 const first: Question = { prompt: [1], temperature: 0, topK: -1 }
 
-/** The richer route where the server has it in the form that names tokens by their ids; older ones have it without that. */
+/** The tokens route where its answers have token ids; on older servers they do not. */
 async function routeOf(
   server: ServerConnection,
   model: string,
@@ -178,8 +178,8 @@ async function routeOf(
 }
 
 /**
- * What its log-probabilities mean, which it does not say. A token that is certain, because it is the only candidate, tells: of the
- * model's own distribution it has what it had without that, of the one drawn from 0.
+ * Finds out what its log-probabilities mean. With `top_k: 1` only one token can be drawn: its processed log-probability is 0, and its raw
+ * one is the same as without `top_k`.
  */
 async function meaningOf(server: ServerConnection, model: string, route: Route): Promise<LogprobMeaning> {
   const logprobOf = async (question: Question): Promise<number> => {
@@ -192,7 +192,7 @@ async function meaningOf(server: ServerConnection, model: string, route: Route):
   for (let id = 1; id <= 16; id++) {
     const greedy = await logprobOf({ prompt: [id, id], temperature: 0, topK: -1 })
     if (greedy > 1e-6)
-      throw new EngineError(`${server.url}: it gives logits, not log-probabilities`, {
+      throw new EngineError(`${server.url}: the server gives logits, not log-probabilities`, {
         remedy: 'Start vLLM with --logprobs-mode processed_logprobs or raw_logprobs.',
       })
     if (greedy > -1e-3) continue
@@ -202,11 +202,11 @@ async function meaningOf(server: ServerConnection, model: string, route: Route):
     return 'scaled'
   }
   throw new EngineError(
-    `${server.url}: what its log-probabilities mean cannot be found: its model is certain of everything`,
+    `${server.url}: cannot find out what its log-probabilities mean: its model is certain of every token that was tried`,
   )
 }
 
-/** How many alternatives it gives (`--max-logprobs`): asked for too many, it says so. The route of tokens counts the sampled one too. */
+/** The largest number of alternatives (`--max-logprobs`): the error for too many names it. The tokens route counts the sampled token too. */
 async function alternativesOf(server: ServerConnection, model: string, route: Route): Promise<number> {
   const { status, text } = await ask(server, model, route, { ...first, topLogprobs: mostAlternatives })
   if (status === 200) return mostAlternatives
@@ -215,7 +215,7 @@ async function alternativesOf(server: ServerConnection, model: string, route: Ro
   return Math.min(most === undefined ? usualAlternatives : Number(most), mostAlternatives) - own
 }
 
-/** The route is there where adapters can be loaded, and refuses what has no name; where it is not, nothing answers by that path. */
+/** A server that loads adapters refuses one without a name; other servers do not have the route. */
 async function takesAdapters(server: ServerConnection): Promise<boolean> {
   const { status, text } = await server.request('POST', '/v1/load_lora_adapter', {
     body: { lora_name: '', lora_path: '' },
@@ -224,7 +224,7 @@ async function takesAdapters(server: ServerConnection): Promise<boolean> {
   return status !== 405 && !(status === 404 && /"detail"/.test(text))
 }
 
-/** `structured_outputs` came with 0.11; older servers ignore what they do not know. */
+/** `structured_outputs` came with 0.11; older servers ignore it. */
 function structuredOf(software: string): Pick<ServerFacts, 'structured' | 'structuredNeeds'> {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(software) ?? []
   const known = major !== undefined && (Number(major) > 0 || Number(minor) >= 11)

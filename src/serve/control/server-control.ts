@@ -1,7 +1,6 @@
 /**
- * What a client that trains elsewhere tells a server: to pause and go on, to sleep and wake, to read other weights, to load
- * adapters, and what the weights are called. Words and effects are vLLM's, except that nothing is lost: a checkpoint that does not
- * fit leaves the weights there are, and keys and values of other weights are never used.
+ * Control of a server by a trainer: pause, resume, sleep, wake, new weights, adapters, names of weights. It behaves as vLLM does, but loses
+ * nothing: a checkpoint that does not fit leaves the old weights, and a KV cache of other weights is never used.
  */
 import type { PolicyVersion } from '../../model/index.js'
 import type { Generator, ReplaceableWeights } from '../../rollout/index.js'
@@ -10,7 +9,7 @@ import type { InFlight } from '../in-flight.js'
 import { type WeightSet, WeightTurns } from '../weight-turns.js'
 import type { WeightsRoot } from './weights-root.js'
 
-/** What becomes of requests in flight: they end with what they have, are waited for, or wait themselves. */
+/** Requests in flight: `abort` ends them with their tokens so far, `wait` waits for them, `keep` makes them wait. */
 export const pauseModes = ['abort', 'wait', 'keep'] as const
 export type PauseMode = (typeof pauseModes)[number]
 
@@ -19,7 +18,7 @@ export interface ServerControlOptions {
   weights: ReplaceableWeights
   /** Undefined: no weights are read from disk. */
   root: WeightsRoot | undefined
-  /** Adapters that may be loaded at once. */
+  /** Most adapters that are loaded at the same time. */
   maxAdapters: number
   /** The model's name in requests. */
   name: string
@@ -32,9 +31,9 @@ export class ServerControl {
   private readonly base: WeightSet
   private readonly loaded = new Map<string, WeightSet>()
   private readonly loading = new Set<string>()
-  /** Settled when nothing is computed; undefined while it may be. */
+  /** Resolves when the engine computes nothing; undefined where it is not paused. */
   private frozen: Promise<void> | undefined
-  /** Tells a pause that waits from those that came after it. */
+  /** Number of pauses and resumes: tells whether another one came during a wait. */
   private pauses = 0
   private paused = false
   private readonly away = { weights: false, cache: false }
@@ -50,7 +49,7 @@ export class ServerControl {
     this.loaded.set(name, this.base)
   }
 
-  /** By the names requests may ask for. */
+  /** Sets by their names in requests. */
   get sets(): ReadonlyMap<string, WeightSet> {
     return this.loaded
   }
@@ -63,10 +62,10 @@ export class ServerControl {
     return this.away.weights || this.away.cache
   }
 
-  /** Resolves when nothing is computed, and nothing is before `resume`. Requests that come meanwhile wait. */
+  /** Resolves when the engine computes nothing until `resume`. New requests wait. */
   async pause(mode: PauseMode): Promise<void> {
     const turn = ++this.pauses
-    // Of a server that sleeps nothing would end.
+    // Requests of a sleeping server would not end.
     if (mode === 'wait' && !this.isSleeping) {
       this.turns.hold()
       this.thaw()
@@ -84,7 +83,7 @@ export class ServerControl {
     this.pauses++
     this.paused = false
     this.turns.release()
-    // Requests to a server that sleeps wait until it wakes.
+    // Requests of a sleeping server wait until it wakes.
     if (!this.isSleeping) this.thaw()
   }
 
@@ -93,7 +92,7 @@ export class ServerControl {
     this.frozen = undefined
   }
 
-  /** Level 0 is a pause. From 1 on the memory of keys and values is given back, and the weights leave their device. */
+  /** Level 0 is a pause. From level 1 on, the KV cache is freed and the weights leave the device. */
   sleep(level: number, mode: PauseMode): Promise<void> {
     return this.alone('sleep', async () => {
       const { engine, weights } = this.options
@@ -101,7 +100,7 @@ export class ServerControl {
       if (level === 0) return
       this.away.cache = true
       try {
-        // A resume may have come between.
+        // A resume may have come in between.
         this.frozen ??= engine.pause()
         await this.frozen
         await engine.sleep()
@@ -114,7 +113,7 @@ export class ServerControl {
     })
   }
 
-  /** What is named comes back, everything by default; with the last of it requests go on. */
+  /** Restores the named parts, by default all. Requests go on when all parts are back. */
   wake(parts: readonly ('weights' | 'kv_cache')[] = ['weights', 'kv_cache']): Promise<void> {
     return this.alone('wake_up', async () => {
       const { engine, weights } = this.options
@@ -148,7 +147,7 @@ export class ServerControl {
     return this.options.weights.takesAdapters
   }
 
-  /** `replaces`: also where the name is taken; requests that have the old one end with it. */
+  /** `same-name`: replaces an adapter of this name; running requests end with the old one. */
   async loadAdapter(name: string, path: string, { replaces }: { replaces: 'same-name' | 'nothing' }): Promise<void> {
     const { weights, maxAdapters } = this.options
     if (name === this.base.name) throw invalid(`The lora adapter '${name}' conflicts with a served base model.`)
@@ -178,7 +177,7 @@ export class ServerControl {
     this.turns.retire(set)
   }
 
-  /** Takes every adapter back, and leaves the engine as it was found. No request is in flight. */
+  /** Unloads all adapters and resumes the engine. Only while no request is in flight. */
   async close(): Promise<void> {
     for (const { name, adapter } of [...this.loaded.values()]) if (adapter) this.unloadAdapter(name)
     await this.turns.empty()
@@ -191,7 +190,7 @@ export class ServerControl {
     return root.resolve(path)
   }
 
-  /** What changes the weights or their memory: one at a time. */
+  /** Changes of the weights or their memory: one at a time. */
   private async alone(what: string, work: () => Promise<void>): Promise<void> {
     if (this.underWay) throw new ApiError(409, `${what}: ${this.underWay} is under way.`)
     this.underWay = what

@@ -1,6 +1,6 @@
 /**
- * The one directory that clients may have weights read from. A path is looked at as it is written before the disk is, so that
- * nothing can be learnt of files elsewhere, and again after every symbolic link in it, and in the directory it names, was followed.
+ * The only directory that clients may load weights from. A path is checked as text before the disk is read, so that clients learn nothing
+ * about other files, and again after all symbolic links in it, and in its directory, were followed.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
@@ -9,7 +9,7 @@ import { ApiError, badRequest } from '../errors.js'
 
 export class WeightsRoot {
   private constructor(
-    /** As it was given, and with its links followed. */
+    /** The given path, and the same with links followed. */
     private readonly given: string,
     private readonly real: string,
   ) {}
@@ -22,7 +22,7 @@ export class WeightsRoot {
     return new WeightsRoot(given, real)
   }
 
-  /** A directory inside, by its real path. `path`: absolute, or from the root on. */
+  /** The real path of a directory inside. `path`: absolute, or relative to the root. */
   async resolve(path: string): Promise<string> {
     if (path === '' || path.includes('\0')) throw badRequest('expected the path of a directory.')
     const asked = resolve(this.given, path)
@@ -35,7 +35,7 @@ export class WeightsRoot {
     return found
   }
 
-  /** Files of the directory that lie elsewhere, behind a link. */
+  /** Refuses links to files outside. */
   private async refuseStrays(directory: string, path: string): Promise<void> {
     for (const entry of await readdir(directory)) {
       const at = join(directory, entry)

@@ -47,11 +47,13 @@ test('another name, another shape, a file that ends early', async () => {
     header.other = header[someName]!
     delete header[someName]
   })
-  await expect(checkWeights(renamed, model)).rejects.toThrow(`it has no tensor ${someName}`)
+  await expect(checkWeights(renamed, model)).rejects.toThrow(`it lacks the tensor ${someName}`)
   const reshaped = rewritten(header => {
     header[someName]!.shape.unshift(1)
   })
-  await expect(checkWeights(reshaped, model)).rejects.toThrow(/model\.norm\.weight is 1x\d+, in the served model \d+;/)
+  await expect(checkWeights(reshaped, model)).rejects.toThrow(
+    /model\.norm\.weight has the shape 1x\d+, in the served model \d+;/,
+  )
   const short = copy()
   truncateSync(join(short, 'model.safetensors'), 5000)
   await expect(checkWeights(short, model)).rejects.toThrow(short)

@@ -95,7 +95,7 @@ describe('vLLM 0.32 and tied embeddings', () => {
     const { generator, server } = await world(kinds[0]!, { modelDirectory: modelDirectory(true) })
     const refused = generator.updateWeights(update(0))
     await expect(refused).rejects.toThrow(
-      /vLLM 0\.32\.0 cannot be given the weights of this model: its embeddings are tied/,
+      /vLLM 0\.32\.0 cannot load the weights of this model: its embeddings are tied/,
     )
     await expect(refused).rejects.toMatchObject({ remedy: expect.stringContaining('lora') })
     expect(server.count('/collective_rpc')).toBe(0)

@@ -123,7 +123,7 @@ describe('the probe', () => {
     const structured = { kind: 'regex', pattern: 'a+' } as const
     const request = { id: 'a', promptIds: Int32Array.of(5), sampling: { seed: 1, maxNewTokens: 4, structured } }
     await expect(generator.generate([request]).next()).rejects.toThrow(
-      'structured: to hold a response to regex takes a server with a tokenizer and a --grammar-backend, as xgrammar',
+      'structured: regex needs a server with a tokenizer and a --grammar-backend, such as xgrammar',
     )
     await generator.close()
   })
@@ -157,7 +157,7 @@ describe('the probe', () => {
     server.fault({ kind: 'status', status: 401, body: { error: 'Unauthorized' } }, { on: '/continue_generation' })
     expect((await dialect.probe(connection)).control).toEqual({ missing: expect.stringContaining('--admin-api-key') })
     server.fault({ kind: 'spoil', how: 'missing-ids' }, { times: 2 })
-    await expect(dialect.probe(connection)).rejects.toThrow(/without token ids/)
+    await expect(dialect.probe(connection)).rejects.toThrow(/have no token ids/)
   })
 })
 

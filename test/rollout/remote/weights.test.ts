@@ -1,5 +1,6 @@
 /** New weights for servers: each sample says which made it, a server that has others than it should is found out. */
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { EngineEvent, Generator, Outcome, WeightsProof } from '../../../src/rollout/index.js'
 import type { EngineServer } from '../../support/doubles/engine-server.js'
@@ -8,7 +9,7 @@ import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-c
 import { adapted, toyGreedy, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
 import { completed } from '../../support/generation.js'
-import { connected, type EngineKind, greedy, kinds, outcomesOf, prompt, world } from '../../support/remote.js'
+import { connected, type EngineKind, greedy, kinds, outcomesOf, prompt, until, world } from '../../support/remote.js'
 
 const proofIds = Int32Array.from({ length: 24 }, (_, i) => 3 + ((i * 71) % 300))
 const proofOf = (version: number): WeightsProof => ({
@@ -140,7 +141,7 @@ describe.concurrent.each(kinds)('$name: weights', kind => {
     await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
     expect(await said(generator)).toEqual(expected(7))
     await servers[1]!.restart()
-    await expect.poll(() => servers[1]!.engine.weights, { timeout: 10_000 }).toEqual(toyWeights(7))
+    await until(() => isDeepStrictEqual(servers[1]!.engine.weights, toyWeights(7)))
   })
 
   test('a step that takes too long ends at its deadline', async () => {
@@ -203,7 +204,7 @@ describe.concurrent.each([kinds[0]!, kinds[2]!])('$name: adapters', kind => {
     await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1) })
     await server.stop()
     const waiting = said(generator)
-    await expect.poll(() => events.some(({ kind: what }) => what === 'drained')).toBe(true)
+    await until(() => events.some(({ kind: what }) => what === 'drained'))
     await server.start()
     expect(await waiting).toEqual(toyGreedy(prompt, 12, adapted(toyWeights(0), 1)))
   })

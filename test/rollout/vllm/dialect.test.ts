@@ -235,7 +235,7 @@ describe('what is found out', () => {
   test('a model that is not served, by the names of those that are', async () => {
     const server = await serve()
     await expect(connect(server, { model: 'nope' })).rejects.toThrow(
-      `${server.url}: it serves no model nope; it has tiny`,
+      `${server.url}: the server has no model nope; it has tiny`,
     )
   })
 
@@ -251,7 +251,7 @@ describe('what is found out', () => {
     const structured = { kind: 'regex', pattern: 'a+' } as const
     const request = { id: 'a', promptIds: Int32Array.of(5), sampling: { seed: 1, maxNewTokens: 4, structured } }
     await expect(generator.generate([request]).next()).rejects.toThrow(
-      'structured: to hold a response to regex takes vLLM 0.11 or later; the server is 0.10.2',
+      'structured: regex needs vLLM 0.11 or later; the server is 0.10.2',
     )
     await generator.close()
   })
@@ -259,7 +259,7 @@ describe('what is found out', () => {
   test('a wrong key: the server’s answer, and never the key', async () => {
     const server = await serve({ apiKey: 'the-right-one' })
     const wrong = connect(server, { apiKey: 'sk-wrong-secret' })
-    await expect(wrong).rejects.toThrow(/answered 401: Unauthorized\. The API key that was sent is not accepted\.$/)
+    await expect(wrong).rejects.toThrow(/answered 401: Unauthorized\. The server does not accept the API key\.$/)
     await expect(wrong).rejects.toMatchObject({ remedy: expect.stringContaining('generator.apiKeyEnv') })
     await expect(connect(server)).rejects.toThrow(/answered 401: Unauthorized\. No API key was sent\.$/)
     await expect(wrong).rejects.not.toThrow(/sk-wrong-secret/)
@@ -320,8 +320,8 @@ test('options that mean nothing are refused, and secrets in addresses never show
   await refused({}, /no server can be reached \(http:\/\/127\.0\.0\.1:9: /)
   await refused({ urls: [] }, /at least one server/)
   await refused({ urls: ['ftp://user:hunter2@host'] }, /expected http:\/\//)
-  await refused({ urls: [given.urls[0]!, given.urls[0]!] }, /named twice/)
-  await refused({ apiKey: 'two words' }, /no header can hold/)
+  await refused({ urls: [given.urls[0]!, given.urls[0]!] }, /listed twice/)
+  await refused({ apiKey: 'two words' }, /an HTTP header cannot hold/)
   await refused({ maxInFlight: 0 }, /maxInFlight should be a positive integer/)
   await refused({ requestTimeoutMs: 2 ** 31 }, /below 2\^31/)
 })

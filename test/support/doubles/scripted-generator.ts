@@ -47,7 +47,7 @@ export class ScriptedGenerator implements Generator {
     const submit = (request: GenerationRequest, onOutcome: (outcome: Outcome) => void): (() => void) => {
       const { id, n = 1, firstSample = 0 } = request
       if (this.state === 'closed') throw new Error('the generator is closed')
-      if (this.stops.has(id)) throw new RangeError(`a request ${id} is in flight already`)
+      if (this.stops.has(id)) throw new RangeError(`a request with the id ${id} is already in flight`)
       resolveSampling(request.sampling, { vocabSize: this.vocabSize, n })
       const stop = new AbortController()
       this.stops.set(id, stop)
