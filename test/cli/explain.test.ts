@@ -1,16 +1,15 @@
 /** What a person is told when something fails: one message, and a stack only for a defect. */
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { explain } from '../../src/cli/explain.js'
 import { InputError, systemProblem } from '../../src/errors/index.js'
 import { FileWriteError } from '../../src/files/index.js'
 import { Tensor } from '../../src/tensor/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-explain-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 const at = (name: string): string => join(folder, name)
 
 const thrownBy = (work: () => unknown): unknown => {

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, expectTypeOf, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { DataError, readPrompts } from '../../src/data/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-prompts-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 let count = 0
 function file(content: string | Uint8Array, name = 'jsonl'): string {

@@ -1,12 +1,12 @@
 /** Every code block of the docs does what it says: checks.ts lists how each is checked. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { configs } from '../../src/cli/configs.js'
 import { loadRewards } from '../../src/reward/index.js'
 import { fileLayer, type RawConfig } from '../../src/train/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { type Block, blocksOf, commandsOf, firstLine, pages, root } from './blocks.js'
 import { type Check, checks, type PageChecks } from './checks.js'
 import { joinedModule } from './examples.js'
@@ -14,7 +14,7 @@ import { give, makeFixtures } from './fixtures.js'
 import { type } from './session.js'
 
 const before = process.cwd()
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-blocks-'))
+const folder = temporaryDirectory()
 const made = join(folder, 'made')
 beforeAll(async () => {
   mkdirSync(made)
@@ -22,7 +22,6 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => {
   process.chdir(before)
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const written = pages.filter(page => blocksOf(page).length > 0)

@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../support/files.js'
 import { commentExamples, context, type Example, pageExamples } from './examples.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-examples-'))
+  folder = temporaryDirectory()
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(join(folder, 'context.ts'), context)
@@ -27,7 +27,6 @@ beforeAll(() => {
   const extended = { extends: join(root, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(extended))
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function compile(examples: readonly Example[]): string {
   for (const { name, code } of examples) writeFileSync(join(folder, name), code)

@@ -1,21 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { advantageOptionsShape } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(repository, 'docs/advantages.md'), 'utf8')
 const block = (language: string) => page.match(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's'))![1]!
 
-let folder = ''
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-docs-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 it('the table of options is the schema', () => {
   for (const [name, schema] of Object.entries(advantageOptionsShape)) {

@@ -1,25 +1,16 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { stringify } from 'yaml'
 import { main } from '../../src/cli/main.js'
 import { openEngine } from '../../src/rollout/index.js'
 import { ModelServer } from '../../src/serve/index.js'
 import { expectClose } from '../support/close.js'
 import { makeModel } from '../support/experience.js'
+import { temporaryDirectory } from '../support/files.js'
 import { tokenizerPath } from '../support/tokenizers.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-experience-'))
+const folder = temporaryDirectory()
 const at = (name: string): string => join(folder, name)
 
 beforeAll(async () => {
@@ -46,7 +37,6 @@ beforeAll(async () => {
     'export default function level({ response, row }: { response: string; row: { level: number } }): number {\n  return response.length * row.level\n}\n',
   )
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let err = ''
 beforeEach(() => {

@@ -1,16 +1,16 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { experienceShape } from '../../src/experience/index.js'
 import { makeModel } from '../support/experience.js'
+import { temporaryDirectory } from '../support/files.js'
 import { tokenizerPath } from '../support/tokenizers.js'
 
 const page = readFileSync(new URL('../../docs/experience.md', import.meta.url), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-guide-'))
+const folder = temporaryDirectory()
 const before = process.cwd()
 beforeAll(async () => {
   const directory = join(folder, 'model')
@@ -23,7 +23,6 @@ beforeAll(async () => {
 })
 afterAll(() => {
   process.chdir(before)
-  rmSync(folder, { recursive: true, force: true })
 })
 
 test('the code of the guide runs, from top to bottom', async () => {

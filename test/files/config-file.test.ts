@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { InputError } from '../../src/errors/index.js'
 import { readConfigFile } from '../../src/files/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-config-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 const write = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text)
   return join(folder, name)

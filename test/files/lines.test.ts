@@ -1,16 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { InputError } from '../../src/errors/index.js'
 import { BadLines, type LineOptions, numberedLines, parseJsonLine } from '../../src/files/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-lines-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 async function lines(content: string | Uint8Array, options?: LineOptions): Promise<string[]> {
   const file = join(folder, 'file')

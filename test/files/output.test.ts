@@ -1,27 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process'
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { InputError } from '../../src/errors/index.js'
 import { FileWriteError, type OutputOptions, openOutput } from '../../src/files/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
 let folder: string
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'whetstone-output-')))
+  folder = temporaryDirectory()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const at = (name: string): string => join(folder, name)
 const never = new AbortController().signal

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import type * as FileSystem from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { temporaryDirectory } from '../support/files.js'
 
 /** What was renamed and what was forced to the disk, in order. */
 const log: string[] = []
@@ -26,8 +25,7 @@ vi.mock('node:fs/promises', async original => {
   }
 })
 
-const parent = mkdtempSync(join(tmpdir(), 'whetstone-synced-'))
-afterAll(() => rmSync(parent, { recursive: true, force: true }))
+const parent = temporaryDirectory()
 const kind = (path: string): string =>
   path === parent ? 'parent' : path.endsWith('.old') ? 'aside' : path.endsWith('.tmp') ? 'new' : basename(path)
 

@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LaunchError, type StartEngineOptions, type StartedEngine, startEngine } from '../../src/launch/index.js'
 import { runWhetstone, startWhetstone } from '../support/child.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const server = fileURLToPath(new URL('fake-server.mjs', import.meta.url))
 const command = [process.execPath, server]
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-launch-'))
+const folder = temporaryDirectory()
 const model = join(folder, 'tiny')
 const started: StartedEngine[] = []
 
@@ -20,7 +20,6 @@ beforeAll(() => {
 afterEach(async () => {
   for (const engine of started.splice(0)) await engine.stop()
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function start({ fake = '', ...options }: Partial<StartEngineOptions> & { fake?: string } = {}) {
   const logFile = join(folder, `${Math.random()}.log`)

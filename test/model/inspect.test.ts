@@ -1,17 +1,13 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inspectModel, LocalModel } from '../../src/model/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { heldMemory } from '../support/held-memory.js'
 
 const fixtures = fileURLToPath(new URL('../fixtures/models', import.meta.url))
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-inspect-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 const at = (name: string): string => join(fixtures, name)
 

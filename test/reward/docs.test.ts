@@ -1,17 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { failureReasons, loadRewards } from '../../src/reward/index.js'
 import { dialectNames } from '../../src/reward/remote/dialects.js'
 import { defaultLimits } from '../../src/reward/source.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(repository, 'docs/rewards.md'), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(match => match[1]!)
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-docs-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 it('the first example does what the page says of it', async () => {
   const file = join(folder, 'run.ts')

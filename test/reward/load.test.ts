@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { loadRewards, type RewardInput } from '../../src/reward/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { json, rewardServer } from '../support/reward-http.js'
 import { sample } from '../support/reward-samples.js'
 import { widerDirectory } from '../support/tiny-model.js'
 import { tokenizer } from '../support/tokenizers.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-load-rewards-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 let count = 0
 function file(name: string, content: string): string {

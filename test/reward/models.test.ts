@@ -1,9 +1,8 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import {
   decodeRewardInput,
@@ -13,11 +12,11 @@ import {
   type RewardOutcome,
 } from '../../src/reward/index.js'
 import { Tokenizer } from '../../src/text/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { sample, samples } from '../support/reward-samples.js'
 
 const fixtures = fileURLToPath(new URL('../fixtures', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-reward-models-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 let policy: Tokenizer
 let same: Tokenizer

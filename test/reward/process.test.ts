@@ -1,14 +1,13 @@
 /** Reward files run in a process of their own: whatever their code does, ours goes on and every sample has an outcome. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { type LoadRewardsOptions, loadRewards, type RewardInput } from '../../src/reward/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { sample, samples } from '../support/reward-samples.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'whetstone-reward-processes-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 let count = 0
 function file(content: string, name = 'reward.mjs'): string {

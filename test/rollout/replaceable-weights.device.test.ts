@@ -1,12 +1,11 @@
 /** Weights replaced where they lie: what was captured over them, programs and graphs, goes on with the new ones. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, ReplaceableWeights } from '../../src/rollout/index.js'
 import { device, onCuda } from '../support/device.js'
 import { deviceModel } from '../support/device-model.js'
+import { temporaryDirectory } from '../support/files.js'
 import { collect, numbers, randomIds } from '../support/generation.js'
 
 const dtype = onCuda ? 'bfloat16' : 'float32'
@@ -28,11 +27,7 @@ async function answersOf(model: LocalModel<'language'>): Promise<number[][]> {
   return found
 }
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-replaced-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 test('by a directory, by adapters, and after sleep: the same tokens as of a model loaded with them', async () => {
   const other = await deviceModel({ dtype, seed: 8 })

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { type GenerationRequest, LocalEngine, type OpenedEngine, openEngine } from '../../src/rollout/index.js'
+import { temporaryDirectory } from '../support/files.js'
 import { collect, completed, loadModel, numbers, randomIds } from '../support/generation.js'
 import { fixture } from '../support/models.js'
 
@@ -30,7 +30,7 @@ async function answerOf(engine: LocalEngine, id = 'a'): Promise<number[]> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-weights-'))
+  folder = temporaryDirectory()
   const model = await loadModel()
   const engine = new LocalEngine(model)
   plain = await answerOf(engine)
@@ -52,7 +52,6 @@ beforeAll(async () => {
     adapted.dispose()
   }
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function opened(work: (one: OpenedEngine) => Promise<void>, adapters: 'none' | 'exchangeable' = 'none') {
   const one = await openEngine(fixture('qwen2'), { adapters })

@@ -1,9 +1,8 @@
 /** What the tensor room promises about a device itself: moves, streams, memory, randomness, failures that do not spread. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { cacheDirectory } from '../../src/files/index.js'
 import {
   ArgumentError,
@@ -25,6 +24,7 @@ import {
   TensorError,
 } from '../../src/tensor/index.js'
 import { describeCuda, device, onCuda, relativeError } from '../support/device.js'
+import { temporaryDirectory } from '../support/files.js'
 
 describe('a tensor', () => {
   test('keeps its values on the way there and back', async () => {
@@ -205,9 +205,8 @@ describeCuda('a graph', () => {
 })
 
 describeCuda('a kernel', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-'))
+  const folder = temporaryDirectory()
   const file = join(folder, 'broken.cu')
-  afterAll(() => rmSync(folder, { recursive: true }))
   const launchOne = { grid: [1], block: [32] } as const
 
   test('that does not compile shows the line', async () => {

@@ -1,15 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { checkRooms } from '../../tools/check-rooms.mjs'
+import { temporaryDirectory } from '../support/files.js'
 
 let source: string
 beforeEach(() => {
-  source = mkdtempSync(join(tmpdir(), 'whetstone-rooms-'))
+  source = temporaryDirectory()
 })
-afterEach(() => rmSync(source, { recursive: true, force: true }))
 
 const rooms = { low: [], high: ['low'], experience: [] }
 

@@ -1,20 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { z } from 'zod'
 import { aggregations, losses } from '../../src/maths/index.js'
+import { temporaryDirectory } from '../support/files.js'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(repository, 'docs/losses.md'), 'utf8')
 const example = page.match(/```ts\n(.*?)```/s)![1]!
 
-let folder = ''
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'whetstone-losses-'))
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryDirectory()
 
 const rows = page
   .split('\n')

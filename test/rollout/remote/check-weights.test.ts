@@ -1,10 +1,10 @@
 /** Checkpoints are looked at before a server reads them: what would end it, or leave it with a mixture, is not sent. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { checkWeights } from '../../../src/rollout/remote/check-weights.js'
 import { VllmServer } from '../../support/doubles/vllm-server.js'
+import { temporaryDirectory } from '../../support/files.js'
 import { fixture } from '../../support/models.js'
 import { kinds, world } from '../../support/remote.js'
 
@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 function copy(): string {
-  const path = mkdtempSync(join(tmpdir(), 'whetstone-check-'))
+  const path = temporaryDirectory()
   made.push(path)
   cpSync(model, path, { recursive: true })
   return path

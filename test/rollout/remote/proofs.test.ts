@@ -1,12 +1,12 @@
 /** A server is believed to have the weights of a proof where rounding explains the difference of its numbers, and not otherwise. */
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { explainedDifference, type WeightsProof } from '../../../src/rollout/index.js'
 import { explainedByNoise } from '../../../src/rollout/remote/proof-check.js'
 import { writeToyAdapter, writeToyCheckpoint } from '../../support/doubles/toy-checkpoint.js'
 import { adapted, toyLogprobs, toyWeights } from '../../support/doubles/toy-model.js'
+import { temporaryDirectory } from '../../support/files.js'
 import { kinds, world } from '../../support/remote.js'
 
 const ids = Int32Array.from({ length: 48 }, (_, i) => 3 + ((i * 71) % 300))
@@ -85,7 +85,7 @@ test('what rounding explains grows with the bits that are missing and with the s
 
 describe('vLLM 0.32 and tied embeddings', () => {
   const modelDirectory = (tied: boolean): string => {
-    const directory = mkdtempSync(join(tmpdir(), 'whetstone-tied-'))
+    const directory = temporaryDirectory()
     mkdirSync(directory, { recursive: true })
     writeFileSync(join(directory, 'config.json'), JSON.stringify({ tie_word_embeddings: tied }))
     return directory
