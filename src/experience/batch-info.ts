@@ -1,4 +1,4 @@
-/** What is worth logging of a batch of experiences. Pure. */
+/** Statistics of a batch of experiences, for logs. Pure. */
 
 import { type AdvantageInfo, distribution, tokenStatistics } from '../maths/index.js'
 import type { Collected, ScoredSample } from './collect.js'

@@ -1,6 +1,5 @@
 /**
- * From prompts to groups of scored samples: generation and rewards, at the same time, until every group is whole and the batch has
- * as many groups as were asked for.
+ * Generates and rewards samples at the same time, until every group is complete and the batch has the requested number of groups.
  */
 import { linkedController, WhetstoneError } from '../errors/index.js'
 import { configuredOverlongPenalty } from '../maths/index.js'
@@ -44,7 +43,7 @@ export interface Collected {
 }
 
 export interface CollectOptions {
-  /** Begins the names of its requests: an engine may have those of other rollouts at the same time. */
+  /** Prefix of request ids: an engine may have requests of other rollouts at the same time. */
   readonly name: string
   readonly generator: Generator
   readonly rewards: RewardComputationEngine
@@ -53,7 +52,7 @@ export interface CollectOptions {
   readonly turns: Turns
   /** Fresh prompts for groups that were dropped; undefined at its end. Without it their prompts are sampled again. */
   readonly nextPrompt: (() => Promise<EncodedPrompt | undefined>) | undefined
-  /** What an earlier attempt at this rollout finished, and where this one leaves what it finishes. */
+  /** Finished work of an earlier attempt, and the place to record new work. */
   readonly journal: RolloutJournal | undefined
   readonly signal: AbortSignal | undefined
 }
@@ -127,7 +126,7 @@ interface Attempt {
   readonly prompt: EncodedPrompt
   readonly first: number
   readonly members: Map<number, ScoredSample | 'lost'>
-  /** `refused`: the prompt itself cannot be answered, however often it is tried. */
+  /** `refused`: the prompt can never be answered. */
   state: 'open' | 'whole' | 'incomplete' | 'refused'
 }
 
@@ -153,7 +152,7 @@ export class Collector {
       rounds.push(next)
       await this.fill(next)
       const scored = next.some(({ members }) => [...members.values()].some(found => found !== 'lost'))
-      // With nothing but failures there is nothing to learn from: more samples would be lost in the same way.
+      // If all samples failed, more samples would fail in the same way.
       if (!scored && this.failures.length > 0) throw new RewardsLostError(this.failures)
       this.failures.length = 0
       const selection = selectGroups({
@@ -288,7 +287,7 @@ export class Collector {
       for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
         signal?.throwIfAborted()
         if (failure) break
-        // Nothing was wrong with the sample, and the others will fare no better: what is finished is kept, and the rest waits.
+        // The sample is not at fault, and others would fail too: keep finished work and stop.
         if (outcome.kind === 'failed' && outcome.reason === 'unreachable') throw new EngineLostError(outcome.message)
         // Do not record an interrupted sample: a resumed rollout generates it again.
         const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort'
@@ -309,7 +308,7 @@ export class Collector {
       }
     } catch (error) {
       stop.abort()
-      // Who waits for a turn is let in, to find that it is over.
+      // Unblock waiting tasks so that they observe the abort.
       await turns.beginScoring().catch(() => {})
       gate.open()
       await Promise.all(tasks)
@@ -321,7 +320,7 @@ export class Collector {
     if (failure) throw failure.error
   }
 
-  /** What is wanted, as outcomes that are known and requests for the rest: one for each run of indices without a gap. */
+  /** Splits the wanted samples into known outcomes and requests for the rest: one request per run of consecutive indices. */
   private divide(wanted: readonly { one: Attempt; indices: readonly number[] }[]) {
     const { journal, config, name, tokenizer } = this.options
     const sampling = samplingParams(config, tokenizer)
@@ -355,7 +354,7 @@ export class Collector {
     if (outcome.kind === 'completed')
       this.drop(prompt, outcome.sample, 'generation', 'aborted', 'the engine gave it up')
     else this.drop(prompt, outcome.sample, 'generation', outcome.reason, outcome.message)
-    // What lies in the prompt lies in every sample of it.
+    // A problem of the prompt is a problem of all its samples.
     if (outcome.kind === 'rejected') one.state = 'refused'
     return undefined
   }
@@ -427,8 +426,8 @@ export class Collector {
 }
 
 /**
- * Where samples wait for local reward models until all of them are there, to go on by group and index: a model then sees the same
- * batches whatever came first.
+ * Makes samples wait for local reward models until all are there, then continues by group and index: a model then gets the same
+ * batches in every run.
  */
 class ModelGate {
   private readonly places: ReadonlyMap<string, number>

@@ -14,7 +14,7 @@ const structuredSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('ebnf'), grammar: z.string().min(1) }),
 ])
 
-/** What an engine must be to hold responses to a form. */
+/** What structured output needs. */
 export const structuredNeeds = 'use vLLM 0.11 or later, or SGLang with a grammar backend'
 
 /** How responses are sampled; may also be given for one call. */
@@ -114,7 +114,7 @@ export type ExperienceConfig = z.output<typeof schema>
 /** What may be given for one call. */
 export type GenerationOptions = Partial<z.input<z.ZodObject<typeof generationShape>>>
 
-/** What is wrong with a config, a line each, before anything runs. */
+/** Problems of a config, one line each, found before anything runs. */
 export class ExperienceConfigError extends InputError {
   override readonly name = 'ExperienceConfigError'
   constructor(readonly problems: readonly string[]) {
@@ -124,7 +124,7 @@ export class ExperienceConfigError extends InputError {
 
 const known = Object.keys(schema.shape)
 
-/** Names of the Python system that are other words here, and parts of the maker that are no options of a rollout. */
+/** Our names for options of the Python system, and parts of the maker that are not options of a rollout. */
 const otherWords: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
@@ -155,7 +155,7 @@ const otherWords: Readonly<Record<string, string>> = {
 /** What a config has to fit to. */
 export interface ExperienceParts {
   critic: boolean
-  /** An evaluation compares no samples of a prompt with each other, so that they may be alike. Default: training. */
+  /** An evaluation does not compare samples of a prompt, so they may be equal. Default: training. */
   purpose?: 'training' | 'evaluation'
 }
 
@@ -177,7 +177,7 @@ export function resolveExperienceConfig(options: unknown, parts: ExperienceParts
   return config
 }
 
-/** Samples of a prompt that are all the same have equal rewards, and nothing is learned by comparing them. */
+/** Equal samples of a prompt have equal rewards and no advantage. */
 function equalSampleProblems(config: ExperienceConfig): string[] {
   const { advantageEstimator, dynamicSampling, nSamplesPerPrompt, temperature, topK, useFire } = config
   const estimator = estimatorOf(advantageEstimator)

@@ -23,9 +23,9 @@ export interface GroupSelection {
 }
 
 /**
- * Decides which groups make a batch of `needed`, given what every round so far sampled: groups whose rewards (after the overlong
- * penalty) are all equal teach nothing and are dropped, and so is a group that lost members for good, given as `incomplete`. Called again
- * after each round with all rounds, so that the answer depends on round and place alone, never on what arrived first.
+ * Selects the groups of a batch of `needed`, given the groups of all rounds so far: groups with equal rewards (after the overlong
+ * penalty) and incomplete groups are dropped. Called after each round with all rounds, so that the result depends only on round
+ * and position, never on arrival.
  *
  * Without dynamic sampling (`degenerate: 'keep'`) equal groups stay and only incomplete ones are replaced.
  *
@@ -78,9 +78,8 @@ export type GroupCompletion =
   | { readonly kind: 'drop'; readonly lost: number }
 
 /**
- * What to do with a group of which some samples failed, in generation or in reward. Its place is filled by the next sample
- * indices of the same prompt, never by fewer members: a baseline over those that survived would be too high or too low wherever
- * failing has to do with the reward.
+ * What to do with a group with failed samples. The next sample indices of the same prompt replace them; a smaller group is never
+ * used, because its baseline would be biased if failures depend on the reward.
  *
  * @example
  * completeGroup({

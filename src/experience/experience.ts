@@ -1,4 +1,4 @@
-/** What experience generation makes: one record per sample, ragged, and what is worth logging of a batch. */
+/** The result of experience generation: one record per sample, ragged, and statistics of the batch. */
 
 import type { DataRow } from '../data/index.js'
 import type { AdvantageInfo, Distribution } from '../maths/index.js'

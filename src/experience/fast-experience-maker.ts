@@ -1,6 +1,6 @@
 /**
- * From prompts to experiences with advantages: generation and rewards, at the same time; inference by actor, reference and
- * critic; advantages.
+ * Turns prompts into experiences with advantages: generation and rewards at the same time, inference by actor, reference and
+ * critic, then advantages.
  */
 
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
@@ -50,7 +50,7 @@ import type { Inference, RolloutJournal } from './rollout-journal.js'
 type RewardOptions = Omit<RewardEngineOptions, 'tokenizer'>
 type ResolvedRewardOptions = Omit<RewardOptions, 'rewardModel'> & { readonly rewardModel?: ResolvedRewardModels }
 
-/** A part that is null is as if it were left out. */
+/** A null part is the same as a missing one. */
 export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOptions {
   /** Its log-probabilities are the ones that training starts from. */
   readonly actor: Scorer<'language'>
@@ -61,7 +61,7 @@ export interface FastExperienceMakerOptions extends ExperienceOptions, RewardOpt
   /** Another name of `reference`. */
   readonly initialModel?: FastExperienceMakerOptions['reference']
   readonly tokenizer: Tokenizer
-  /** What samples: an engine over the actor's own weights, or a server. */
+  /** The generator: an engine over the weights of the actor, or a server. */
   readonly generator: Generator
   /** Default: fixed, with a coefficient of 0.01 where there is a reference. */
   readonly klController?: KlController
@@ -81,8 +81,8 @@ export interface MakeOptions<Row = DataRow> extends GenerationOptions {
   /** Fresh prompts for groups that were dropped. */
   readonly morePrompts?: Iterable<Prompt | PromptRow<Row>> | AsyncIterable<Prompt | PromptRow<Row>>
   /**
-   * `evaluation` leaves the running statistics and the KL coefficient as they are, and takes every group as it is: nothing is
-   * replaced for being all alike. Default `training`.
+   * `evaluation` does not change the running statistics and the KL coefficient, and keeps every group: groups with equal rewards
+   * are not replaced. Default `training`.
    */
   readonly purpose?: 'training' | 'evaluation'
   /** Samples of each prompt in an evaluation. Default 1. */
@@ -98,7 +98,7 @@ export interface MakeOptions<Row = DataRow> extends GenerationOptions {
   readonly signal?: AbortSignal
 }
 
-/** What a run saves, to go on as if it had not stopped. Plain JSON. */
+/** State to save and restore. Plain JSON. */
 export interface ExperienceState {
   readonly calls: number
   readonly klController: KlController
@@ -213,7 +213,7 @@ export class FastExperienceMaker {
       throw new RangeError('oldLogprobs: KL in the rewards needs the log-probabilities of the actor; set it to score')
   }
 
-  /** What actor, reference and critic say of samples. */
+  /** Scores samples with actor, reference and critic. */
   async makeExperience(
     samples: readonly ScoredSample[],
     options: GenerationOptions & { signal?: AbortSignal } = {},
@@ -246,7 +246,7 @@ export class FastExperienceMaker {
     return pickAdvantageOptions(config as ResolvedAdvantageOptions)
   }
 
-  /** What KL costs: in the rewards of the next rollout, or as a loss. */
+  /** The KL coefficient: in the rewards of the next rollout, or in the loss. */
   get klCoef(): number {
     return this.hasReference ? this.klController.coef : 0
   }
@@ -334,7 +334,7 @@ export class FastExperienceMaker {
     return { ...collected, seconds: { ...collected.seconds, encoding } }
   }
 
-  /** As the journal has them, or of the models; never some of each, as the models see the samples in batches. */
+  /** All from the journal, or all from the models; never mixed, because models score samples in batches. */
   private async inferences(
     samples: readonly ScoredSample[],
     config: ExperienceConfig,

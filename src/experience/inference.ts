@@ -1,4 +1,4 @@
-/** The models' part: what actor, reference and critic say of samples, a few sequences at a time. */
+/** Scores samples with actor, reference and critic, a few sequences at a time. */
 import type { ModelInput, Outputs, Role, ScoreOptions, TokenModel } from '../model/index.js'
 
 /** What is needed of a model that only scores. */

@@ -1,7 +1,7 @@
 /**
- * Models that take turns on a device that cannot hold all of them. While responses are generated, the engine has the device,
- * with the actor where it samples from the actor's own weights; while models score, one of them has it. Who is not needed is
- * offloaded; each is brought back once, for all the calls that are waiting for it.
+ * Lets models take turns on a device that cannot hold all of them. During generation the engine has the device (with the actor if
+ * it uses its weights); during scoring one model has it. The others are offloaded; each model returns once, for all calls that
+ * wait for it.
  */
 import type { TokenModel } from '../model/index.js'
 import type { Generator } from '../rollout/index.js'
@@ -21,7 +21,7 @@ export interface Turns {
 
 type Sleeper = Pick<Generator, 'sleep' | 'wake' | 'capabilities'>
 
-/** Where the device holds all of them. The engine may have been left asleep by others who used it before. */
+/** For a device that holds all models. Another user may have left the engine asleep. */
 export const noTurns = (generator: Sleeper): Turns => ({
   beginGeneration: async () => {
     if (generator.capabilities.sleep) await generator.wake()

@@ -1,4 +1,4 @@
-/** Prompts as they come to prompts as a model reads them: encoded once, cut or refused where they are too long. */
+/** Encodes prompts once, and cuts or refuses those that are too long. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
 import { type ChatMessage, fitPrompt, promptTurns, type Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
@@ -10,9 +10,9 @@ export interface EncodedPrompt {
   readonly label: string | undefined
   readonly target: string | readonly string[] | undefined
   readonly row: DataRow
-  /** Tokens that it would have more, had it not been cut. */
+  /** Tokens that were cut. */
   readonly cutTokens: number
-  /** Longer than it may be, and not to be cut, or not that far. */
+  /** Too long, and cutting is not allowed or not possible. */
   readonly tooLong: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What a rollout leaves behind as it goes, so that one that was cut off is taken up again where it was. */
+/** Records of a rollout, so that an interrupted one can continue. */
 import type { RewardOutcome } from '../reward/index.js'
 import type { Outcome } from '../rollout/index.js'
 import type { EncodedPrompt } from './prompts.js'
@@ -27,8 +27,8 @@ export interface JournalledInference extends SampleKey {
 }
 
 /**
- * Remembers one rollout. What it knows is not asked for again, neither of the engine nor of rewards or models; what is new is
- * handed to it the moment it is there. A rollout is not given out before everything handed over is kept.
+ * Records one rollout. Recorded work is not repeated by the engine, the rewards or the models; new work is recorded at once. A
+ * rollout is returned only after all its records are stored.
  */
 export interface RolloutJournal {
   outcome(key: SampleKey): Outcome | undefined
@@ -37,7 +37,7 @@ export interface RolloutJournal {
   /** The prompts in the order they were taken, fresh ones of dynamic sampling after the others. */
   keepPrompt(prompt: EncodedPrompt): Promise<void>
   keepOutcome(outcome: Outcome): Promise<void>
-  /** Together or not at all: models were asked for all of them in the same batches, and would be again. */
+  /** All or nothing: models scored them in the same batches, and would do so again. */
   keepRewards(rewards: readonly JournalledReward[]): Promise<void>
   keepInferences(inferences: readonly JournalledInference[]): Promise<void>
 }

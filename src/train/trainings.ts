@@ -1,4 +1,4 @@
-/** The trainings there are: what each is told, what it opens, how it runs, and what to do with what it makes. */
+/** The trainings: options, inputs, job and next steps of each. */
 import type { z } from 'zod'
 import { planRows, type TrainingPlan } from './checks/plan.js'
 import type { IdleRule } from './config/idle-options.js'
@@ -36,13 +36,13 @@ export interface TrainingInputs {
 export type TrainingName = keyof TrainingConfigs
 export type TrainingConfig = TrainingConfigs[TrainingName]
 
-/** A config, with what a person should know of it. */
+/** A config with notes for the user. */
 export type ResolvedTraining<C> = ResolvedConfig<C> & { readonly notes?: readonly string[] }
 
-/** One training. Everything that starts, plans or explains it reads this: commands, the pipeline, the demo, the functions of the package. */
+/** One training. Commands, the pipeline, the demo and the package functions use this to start, plan or explain it. */
 export interface Training<C = TrainingConfig> {
   readonly name: TrainingName
-  /** What is typed behind `whetstone`. Its first word names the JSON Schema. */
+  /** The verb on the command line. Its first word names the JSON Schema. */
   readonly verb: string
   /** What it does, for the help. */
   readonly about: string
@@ -58,7 +58,7 @@ export interface Training<C = TrainingConfig> {
   plan(config: C): TrainingPlan
   /** Checks everything, then trains. */
   run(job: JobOptions<C>): Promise<JobResult>
-  /** What to do with the model in a directory: commands and their like, a line each. */
+  /** What to do with the model in a directory: commands, one per line. */
   next(model: string): readonly string[]
 }
 

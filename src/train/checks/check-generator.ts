@@ -1,4 +1,4 @@
-/** What can be known of a generator before any model is loaded. */
+/** Checks of a generator before any model is loaded. */
 import { InputError } from '../../errors/index.js'
 import { findCommand, installedVersion } from '../../launch/index.js'
 import { EngineError, inspectServers, keepsTiedHead, tiedHeadError } from '../../rollout/index.js'
@@ -12,7 +12,7 @@ export interface WeightsForServers {
   readonly tiedEmbeddings: boolean
 }
 
-/** The key, the program of a server that is to be started, and what servers that answer already refuse. `weights`: of a training. */
+/** Checks the key, the program of a server to start, and running servers. `weights`: of a training. */
 export async function checkGenerator(config: GeneratorConfig, weights?: WeightsForServers): Promise<void> {
   const { type, urls, command, servedModelName: model } = config
   if (type === 'local') return

@@ -1,4 +1,4 @@
-/** A training's plan held against the files it names: models by their headers, data row by row, rewards as they load. */
+/** Compares the plan of a training with its files: model headers, every row of data, rewards. */
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
@@ -47,7 +47,10 @@ export interface CheckedModels {
   readonly cache: number
 }
 
-/** Whether the models can be loaded, read each other's tokens and hold the sequences; and what they take. No weight is read. */
+/**
+ * Checks that the models can be loaded, have the same tokenizer and fit the sequences, and computes their memory. Reads no
+ * weights.
+ */
 export async function checkModels(
   plan: TrainingPlan,
   { tokenizer: given }: { tokenizer?: Tokenizer | undefined } = {},
@@ -168,7 +171,7 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
     missing('rewards', rewards, 'a module that exports a reward, or a file that lists reward sources')
 }
 
-/** Ids mean the same in every model, and each of them has a place. */
+/** Ids have the same meaning in every model, and each id exists. */
 async function checkVocabulary(use: PlannedUse, { decoder }: ModelConfig, tokenizer: Tokenizer): Promise<void> {
   if (tokenizer.vocabSize > decoder.vocabSize)
     throw new InputError(
@@ -199,7 +202,7 @@ function checkLengths(plan: TrainingPlan, models: readonly { use: PlannedUse; co
   }
 }
 
-/** What the engine takes unless it is told otherwise: what its samples can fill, within a bound of the device's. */
+/** Default cache size: as much as its samples can fill, within a limit of the device. */
 function cacheOf(
   { generation }: TrainingPlan,
   { decoder }: ModelConfig,
@@ -207,13 +210,13 @@ function cacheOf(
 ): number {
   if (!generation || generation.engine === 'elsewhere') return 0
   const { device, dtype, longest, taken } = on
-  // On a GPU the engine takes its share of what is free, whether it needs it or not.
+  // On a GPU the engine takes its share of the free memory, needed or not.
   if (device !== 'cpu') return generationCacheShare * Math.max(0, (cudaDevice(device)?.totalBytes ?? 0) - taken)
   const sequences = Math.min(generation.samples, generation.maxInFlight ?? deviceSequences.cpu)
   return Math.min(cacheBytes(decoder, { tokens: sequences * longest, dtype }), 2 ** 30)
 }
 
-/** What only a tokenizer can find: messages without a chat template, rows that are all too long. */
+/** Problems that need a tokenizer: messages without a chat template, rows that are all too long. */
 export async function checkExamples(
   dataset: Dataset<ExampleKind>,
   tokenizer: Tokenizer,
@@ -247,7 +250,7 @@ export interface CheckDataOptions {
   readonly signal: AbortSignal
 }
 
-/** Loads the rewards, and reads every row: what is wrong with either, or with both together, is an error. */
+/** Loads the rewards and reads every row; a problem of either, or of both together, is an error. */
 export async function checkData(
   plan: TrainingPlan,
   { tokenizer, context, signal }: CheckDataOptions,

@@ -1,4 +1,4 @@
-/** How much of a training's data is too long, found by encoding all of it: for dry runs. */
+/** Counts rows that are too long by encoding all data, for dry runs. */
 import { DataError, type Dataset, type ExampleKind } from '../../data/index.js'
 import type { PromptCounts } from '../../experience/index.js'
 import { fitPrompt, type Tokenizer } from '../../text/index.js'
@@ -23,7 +23,7 @@ export interface CountOptions {
 /** Examples that are encoded before the signal is looked at. */
 const part = 64
 
-/** Data of which nothing can be used is an error, as it is to the run. */
+/** Data without any usable row is an error, as in the run. */
 export async function countTooLong(dataset: Dataset<ExampleKind>, options: CountOptions): Promise<TooLong> {
   const { tokenizer, generation, limit, signal } = options
   const rows = dataset.train(tokenizer)

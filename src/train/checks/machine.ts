@@ -1,16 +1,16 @@
-/** Whether this machine can run what was checked: its devices are here, and no model is too large for its device. */
+/** Checks that this machine can run the training: its devices exist, and each model fits its device. */
 import { totalmem } from 'node:os'
 import { InputError } from '../../errors/index.js'
 import { cudaDevice, type Device, DeviceError, requireDevice } from '../../tensor/index.js'
 import type { CheckedModel, CheckedModels } from './check-plan.js'
 
-/** The models are right, and this machine cannot run them; another one may. */
+/** The models are valid, but this machine cannot run them. */
 export class MachineError extends InputError {
   override name = 'MachineError'
 
   constructor(
     message: string,
-    /** For a dry run, which shows what the models take wherever they run. */
+    /** For a dry run, which shows the memory for any machine. */
     readonly checked: CheckedModels,
     options: { remedy: string; cause?: unknown },
   ) {
@@ -25,7 +25,7 @@ export function deviceMemory(device: Device): number | undefined {
   return limit > 0 ? Math.min(totalmem(), limit) : totalmem()
 }
 
-/** Throws a {@link MachineError} where the devices are not here, or a model alone is more than its device holds. */
+/** Throws a {@link MachineError} if a device is missing, or if a model alone is larger than its device. */
 export function requireMachine(checked: CheckedModels): void {
   for (const { use, memory } of checked.models)
     try {
@@ -38,7 +38,7 @@ export function requireMachine(checked: CheckedModels): void {
   for (const model of checked.models) requireRoom(model, checked)
 }
 
-/** What a model keeps all the time. Activations come and go, and are an estimate that must not stop a training. */
+/** Permanent memory of a model. Activations are only estimated and must not stop a training. */
 function requireRoom(model: CheckedModel, checked: CheckedModels): void {
   const { use, memory } = model
   const kept = memory.total - memory.activations

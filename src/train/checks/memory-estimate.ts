@@ -1,10 +1,10 @@
-/** How much memory a training takes, from the shapes of its models alone. */
+/** Estimates the memory of a training from the shapes of its models. */
 import { type DecoderConfig, type HeadLayout, parameterCount, projectionShape, weightMap } from '../../decoder/index.js'
 import { planHead } from '../../model/index.js'
 import { type Device, type DType, dtypeBytes } from '../../tensor/index.js'
 import type { LoraConfig } from '../config/common.js'
 
-/** What is trained of a model: every weight, an adapter beside them, its head alone, or nothing. */
+/** Trained part of a model: all weights, an adapter, only the head, or nothing. */
 export type Trained = 'weights' | 'adapter' | 'head' | 'nothing'
 
 export interface PlannedModel {
@@ -42,8 +42,8 @@ export interface ModelMemory {
 }
 
 /**
- * What one model takes at most. Weights, gradients, moments and copies are exact; activations are those of the layer and the
- * head as they are written, and within a quarter of what is measured.
+ * Peak memory of one model. Weights, gradients, moments and copies are exact; activations follow the layer and head
+ * implementation, within a quarter of the measured value.
  *
  * @example
  * const { decoder: config } = await readConfig('model')
@@ -97,7 +97,8 @@ function savedPerLayer(model: PlannedModel): number {
   // Both norms keep what they read and give; the MLP its two halves and their product.
   const common = 4 * hidden + 3 * intermediate + queries
   const normed = config.qkNorm === 'none' ? 0 : projected
-  // Short sequences attend by plain products on the CPU, which keep the weights of every pair; longer ones repeat shared keys.
+  // On the CPU short sequences use plain matrix products for attention, which keep the weights of every pair; longer ones repeat
+  // shared keys.
   const attention = device !== 'cpu' ? projected : longest <= 128 ? projected + heads * longest : 4 * queries
   const low = trained === 'adapter' ? (adapter?.targets.length ?? 0) * (adapter?.rank ?? 0) : 0
   return common + normed + attention + low

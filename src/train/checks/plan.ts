@@ -1,11 +1,11 @@
-/** What a training will open, known from its config alone: for checks before anything is loaded. */
+/** Inputs of a training, from its config alone, for checks before anything is loaded. */
 import type { AnswerEnd, DataOptions, DataSpec, ExampleKind } from '../../data/index.js'
 import type { Role } from '../../model/index.js'
 import type { LoraConfig } from '../config/common.js'
 import type { GeneratorConfig } from '../config/generator.js'
 import type { Trained } from './memory-estimate.js'
 
-/** One of the models, and what happens to it. */
+/** One of the models and its use. */
 export interface PlannedUse {
   /** For people: `the policy`, `the reference`. */
   readonly name: string

@@ -1,4 +1,4 @@
-/** What every training is told: the model, where it runs, how it is optimised, how often it looks at itself. */
+/** Options of every training: model, device, optimiser, evaluation and checkpoints. */
 import { z } from 'zod'
 import { type Projection, projections } from '../../decoder/index.js'
 import { createSchedule, devicePattern, expectedDevice, type Schedule } from '../../tensor/index.js'
@@ -35,7 +35,7 @@ export const optimizerShape = {
     .describe('gradient clipping: the largest global norm; null: no clipping'),
 }
 
-/** The optimiser's schema with a trainer's own default rate. */
+/** Schema of an optimiser with the default learning rate of a training. */
 export const optimizerSchema = (lr: number) =>
   z
     .strictObject({ ...optimizerShape, lr: optimizerShape.lr.default(lr).describe(optimizerShape.lr.description!) })
@@ -91,7 +91,7 @@ export const modelShape = {
     ),
 }
 
-/** The run: where it is kept, what it draws its random numbers from, how often it saves. */
+/** Options of the run: directory, seed, checkpoints. */
 export const runShape = {
   output: path.describe('run directory: logs, checkpoints and exported models'),
   seed: z.int().min(0).default(0).describe('seed of all random numbers'),
@@ -111,7 +111,7 @@ export const epochShape = {
     .describe('optimiser steps between evaluations on validation data (default: once an epoch)'),
 }
 
-/** Keys that a resumed run may have otherwise: they change what is written and how fast, no weight. */
+/** Keys that a resumed run may change: they affect outputs and speed, not the weights. */
 export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keepCheckpoints']
 
 /** Rate and AdamW's options of a step. */
@@ -124,8 +124,8 @@ export interface StepRates {
 }
 
 /**
- * The options of every optimiser step of a run of `totalSteps`; a schedule that cannot be is an error before it starts. Steps
- * count from 0. With warm-up the first step has a rate above 0: a step of rate 0 would be work for nothing.
+ * Options of every optimiser step of a run of `totalSteps`; an invalid schedule is an error before the start. Steps count from 0.
+ * With warm-up the first step has a learning rate above 0, because a step of rate 0 would be useless.
  */
 export function stepRates(optimizer: OptimizerConfig, totalSteps: number): (step: number) => StepRates {
   const { lr, schedule: kind, warmupRatio, minLrRatio: floor, betas, eps, weightDecay, maxGradNorm } = optimizer

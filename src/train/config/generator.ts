@@ -1,4 +1,4 @@
-/** What a config says of the engine that generates. */
+/** Options of the engine that generates. */
 import { z } from 'zod'
 import { path } from './common.js'
 
@@ -82,7 +82,7 @@ export const generatorSchema = z.strictObject({
 
 export type GeneratorConfig = z.output<typeof generatorSchema>
 
-/** What does not go together. */
+/** Contradicting options. */
 export function generatorOptionProblems(generator: GeneratorConfig): string[] {
   const problems: string[] = []
   const { type, ...options } = generator

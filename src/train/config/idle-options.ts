@@ -1,4 +1,4 @@
-/** Options that were given and that other options leave without effect. A config that has one is used, and the person is told. */
+/** Given options without effect because of other options. The config is valid, and the user gets a note. */
 import type { ExperienceConfig } from '../../experience/index.js'
 import { estimatorOf } from '../../maths/index.js'
 import type { OptimizerConfig } from './common.js'
@@ -7,7 +7,7 @@ import type { ResolvedConfig } from './resolve.js'
 export interface IdleRule<C> {
   /** By dotted path; a section stands for everything in it. */
   readonly options: readonly string[]
-  /** Why they do nothing in this config; undefined where they do something. */
+  /** Why they have no effect in this config; undefined if they have one. */
   why(config: C): string | undefined
 }
 

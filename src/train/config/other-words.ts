@@ -1,6 +1,6 @@
 /**
- * What other systems (TRL, OpenRLHF, LightRFT) call options that are called otherwise here. Keys are in camelCase; snake_case is brought
- * to it before. Each value begins with an option of ours. docs/migrating.md has the tables.
+ * Our names for options of other systems (TRL, OpenRLHF, LightRFT). Keys are in camelCase; snake_case is converted first. Each
+ * value starts with one of our options. docs/migrating.md has the tables.
  */
 type Words = Readonly<Record<string, string>>
 

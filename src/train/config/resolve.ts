@@ -1,4 +1,6 @@
-/** A config from its layers: defaults, a preset, a file, the command line. Later ones win, and each value knows where it came from. */
+/**
+ * Resolves a config from layers: defaults, a preset, a file, the command line. Later layers win, and each value has its origin.
+ */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { InputError, schemaProblems } from '../../errors/index.js'
@@ -24,15 +26,14 @@ export interface ResolvedConfig<C> {
 export interface ResolveOptions {
   /** Dotted paths of options that name files or directories. */
   readonly paths?: readonly string[]
-  /** Words of other systems for what is called otherwise here, beside those that every training has. */
+  /** Names of options in other systems, in addition to the common ones. */
   readonly otherWords?: Readonly<Record<string, string>>
   /** Values of path options that are words, not paths: `adapter-off`, `none`. */
   readonly words?: readonly string[]
 }
 
 /**
- * Merges the layers, lower ones first, and checks the whole by the schema. What is wrong is one error that names every option
- * with the layer it came from.
+ * Merges the layers, lower ones first, and checks the result with the schema. One error lists every wrong option with its layer.
  *
  * @example
  * const schema = z.strictObject({ model: z.string(), seed: z.int().default(0) })
@@ -49,7 +50,7 @@ export function resolveConfig<S extends z.ZodObject>(
   for (const { origin, values, directory = process.cwd() } of layers) {
     const placed = withPaths(values, directory, options)
     for (const path of leaves(placed)) {
-      // A section of nothing changes nothing of one that is there.
+      // An empty section does not change an existing one.
       if (isSection(at(placed, path)) && isSection(at(merged, path))) continue
       // A section that replaces a value, or a value that replaces a section, brings its origin.
       for (const known of Object.keys(origins)) if (known.startsWith(`${path}.`)) delete origins[known]
@@ -63,7 +64,7 @@ export function resolveConfig<S extends z.ZodObject>(
   }
   const result = schema.safeParse(merged)
   if (!result.success) {
-    // What is missing is missing in the file.
+    // A missing option is reported for the file.
     const file = layers.findLast(layer => layer.directory !== undefined)?.origin
     throw new InputError(problems(schema, result.error, { merged, origins, options, file }).join('\n'))
   }
@@ -75,7 +76,7 @@ export function resolveConfig<S extends z.ZodObject>(
 }
 
 /**
- * A problem that begins with an option, with the layer before it that the option came from; as it is where that is not known.
+ * Prefixes a problem that starts with an option with the layer of that option, if known.
  *
  * @example
  * withOrigin('seed: is odd', { seed: 'sft.yaml' }) // sft.yaml: seed: is odd
@@ -107,7 +108,7 @@ export function settingsLayer(settings: readonly string[]): ConfigLayer {
   return { origin: '--set', values }
 }
 
-/** What a config file says, as a layer; paths in it are relative to it. `$schema` is a word to editors. */
+/** A config file as a layer; its paths are relative to it. `$schema` is for editors. */
 export function fileLayer(file: string, read: unknown): ConfigLayer {
   if (!isSection(read)) throw new InputError(`${file}: expected an object of options, such as "model: DIR"`)
   const { $schema: _, ...values } = read
@@ -137,12 +138,12 @@ function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {
   return merged
 }
 
-/** Options of one kind mean nothing to another: `{kind: adaptive}` over `{kind: fixed, coef: 0}` keeps nothing of it. */
+/** Options of different kinds do not merge: `{kind: adaptive}` over `{kind: fixed, coef: 0}` replaces all of it. */
 function sameKind(below: RawConfig, above: RawConfig): boolean {
   return above.kind === undefined || below.kind === undefined || above.kind === below.kind
 }
 
-/** Two options that say the same in two ways. A layer that gives one of them replaces the other one of the layers below. */
+/** Two options with the same meaning. A layer that sets one replaces the other of lower layers. */
 const alternatives: Readonly<Record<string, string>> = { warmupSteps: 'warmupRatio', warmupRatio: 'warmupSteps' }
 
 function alternativeTo(path: string): string | undefined {
@@ -182,7 +183,7 @@ function withPaths(values: RawConfig, directory: string, { paths = [], words = [
   return placeAll(values, '')
 }
 
-/** What no option can be, whatever its schema: a path with a NUL character, a number that becomes 0 or infinite in float32. */
+/** Values that no option may have: a path with a NUL character, a number that becomes 0 or infinite in float32. */
 function valueProblems(config: RawConfig, { paths = [] }: ResolveOptions): string[] {
   const wrongIn = (value: unknown, path: string): string[] => {
     if (Array.isArray(value)) return value.flatMap(one => wrongIn(one, path))
@@ -243,10 +244,7 @@ function originOf(path: string, origins: Readonly<Record<string, string>>): stri
   return undefined
 }
 
-/**
- * Of a value that may have several forms: where it has the kind of one of them, what is wrong inside it; otherwise the forms
- * there are.
- */
+/** For a value with several forms: if it has the kind of one, the problem inside it; otherwise the list of forms. */
 function unfolded(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const { path } = issue

@@ -1,4 +1,4 @@
-/** What a config says of how rewards are asked for. */
+/** Options of loading and calling rewards. */
 import { z } from 'zod'
 
 export const rewardRunShape = {
@@ -17,6 +17,6 @@ export function rewardLoading(config: { readonly rewardPatienceMinutes: number; 
   workers: number
   patienceMinutes: number
 } {
-  // A run that waits for no server still lets its file load.
+  // Even without patience for servers, a file gets time to load.
   return { workers: config.rewardWorkers, patienceMinutes: Math.max(1, config.rewardPatienceMinutes) }
 }

@@ -14,8 +14,8 @@ const trainer = {
 } as const
 
 /**
- * Preference training from a config to `best_model` and `final_model` in the run directory. The reference is asked once, before
- * the first step; what it said is kept in the run.
+ * Preference training from a config to `best_model` and `final_model` in the run directory. The reference scores all answers
+ * once, before the first step; the results are kept in the run.
  *
  * @example
  * async function train(job: JobOptions<PreferenceConfig>): Promise<void> {

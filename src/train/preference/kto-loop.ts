@@ -26,7 +26,7 @@ export interface KtoLoopOptions {
   readonly signal: AbortSignal
 }
 
-/** kto: against the reference, desirable answers become likelier than the policy's drift makes any answer, undesirable ones less. */
+/** kto: relative to the reference, desirable answers become more likely than the mean KL, undesirable ones less likely. */
 export function ktoLoop(options: KtoLoopOptions): Promise<void> {
   const { model, training, validation } = options
   const evaluate = () => evaluateKto({ ...options, validation: validation! })
@@ -62,7 +62,7 @@ export async function evaluateKto(
   return { 'loss/validation': mean, ...(margin === undefined ? {} : { 'validation/margin': margin }) }
 }
 
-/** z0 from the policy as it is before the step. Where no two prompts of a batch differ there is nothing to estimate it from. */
+/** z0 from the policy before the step. Undefined if all prompts of a batch are equal. */
 async function batchTotals(
   batch: readonly LabelledExample[],
   { model, reference, maxLength }: Pick<KtoLoopOptions, 'model' | 'reference' | 'maxLength'>,
@@ -93,7 +93,7 @@ function ktoSamples(
   })
 }
 
-/** A batch may have answers of one kind alone: the other has no mean, and they have no margin. */
+/** A batch may have only one kind of answers: then the other kind has no mean, and there is no margin. */
 function rewards(statistics: KtoStatistics): Record<string, number> {
   const { desirable, undesirable, desirableRewardMean, undesirableRewardMean } = statistics
   return {

@@ -1,4 +1,4 @@
-/** What the reference model gives to responses, each computed once and kept in the run directory. */
+/** Log-probabilities of responses under the reference, each computed once and kept in the run directory. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { writeFileAtomic } from '../../files/index.js'
@@ -8,7 +8,7 @@ import { namingRows, type TrainingRow } from '../run/errors.js'
 
 /** A response that is to be scored: the trained tokens of a sequence. */
 export interface Response extends TrainingRow {
-  /** Names it for good: by its row, and by the row of its prompt where that is another one. */
+  /** A stable id: its row, and the row of its prompt if that is another one. */
   readonly key: string
   readonly sequence: Sequence
 }
@@ -29,7 +29,7 @@ export class ReferenceLogprobs {
   /** Description of what they cover, for comparison. */
   covers: string
 
-  /** `of`: a fingerprint of the reference and of how rows are read; numbers of another one are of no use. */
+  /** `of`: a fingerprint of the reference and of how rows are read; numbers of another one are ignored. */
   constructor(
     readonly of: string,
     covers = '',

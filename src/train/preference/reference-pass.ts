@@ -1,6 +1,6 @@
 /**
- * The pass of the reference over everything that training will compare with it, before the first step: the policy itself as it
- * starts, or the model that the config names, which is let go of afterwards.
+ * Scores everything that training needs with the reference, before the first step: with the initial policy, or with the model of
+ * the config, which is disposed afterwards.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -109,10 +109,7 @@ interface Reference {
   close(): void
 }
 
-/**
- * The reference without a model of its own, where the policy can be asked: as long as it has made no step, and for good where its
- * adapter is a new one and can be left out.
- */
+/** The policy as reference: possible while it has made no step, and always if its adapter is new and can be turned off. */
 async function openReference(
   options: Pick<ReferencePassOptions<SupervisedKind>, 'config' | 'policy' | 'step' | 'job'>,
 ) {
@@ -134,7 +131,7 @@ async function openReference(
   return scoring(start, 'on', () => start.dispose())
 }
 
-/** Opened when it is first needed, and closed if it was: a resumed run usually knows all it asks for. */
+/** Opened on first use: a resumed run usually has all results. */
 function lazily(open: () => Promise<Reference>) {
   let opened: Promise<Reference> | undefined
   return {

@@ -19,8 +19,8 @@ export function labelledResponses(rows: readonly LabelledExample[]): Response[] 
 }
 
 /**
- * Each row's prompt with the response of the next row that has another prompt: kto's estimate of the KL to the reference is a
- * mean over them. A response that does not fit behind the prompt is cut; where nothing of it fits, there is none.
+ * The prompt of each row with the response of the next row that has another prompt: kto estimates the KL to the reference as a
+ * mean over them. A response that does not fit behind the prompt is cut, or skipped if nothing fits.
  */
 export function mismatchedResponses(rows: readonly LabelledExample[], maxLength: number): Response[] {
   return rows.flatMap((row, i) => {

@@ -1,4 +1,4 @@
-/** What a reinforcement learning run is told: one schema, whose descriptions are the help and the docs. */
+/** Options of a reinforcement learning run: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
@@ -174,7 +174,7 @@ export const rlPaths: readonly string[] = [
 /** Values of path options that are no paths. */
 export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords]
 
-/** A run's config from its layers, the preset below them; what cannot be is an error that names each option. */
+/** Resolves the config of a run from its layers, with the preset below them; one error lists every wrong option. */
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
   const preset = presetOf(layers)
   const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
@@ -199,7 +199,7 @@ function presetOf(layers: readonly ConfigLayer[]): Algorithm {
 /** All samples of a rollout are in memory at once. */
 const mostSamples = 10_000_000
 
-/** What does not go together. */
+/** Contradicting options. */
 export function rlProblems(config: RlConfig): string[] {
   const problems: string[] = []
   const attempt = (check: () => void): void => {
@@ -305,7 +305,7 @@ export function referenceOf(config: RlConfig): 'none' | 'adapter-off' | { direct
   return { directory: model, adapter }
 }
 
-/** How servers get the policy. Those that take no adapters get checkpoints all the same; that is known when they are connected to. */
+/** How servers get the policy. Servers without adapter support get checkpoints; this is known after connecting. */
 export function weightsFor({ lora, adapter, generator }: RlConfig): 'checkpoint' | 'adapter' {
   return (lora || adapter !== undefined) && generator.weights !== 'directory' ? 'adapter' : 'checkpoint'
 }
@@ -317,9 +317,9 @@ export function updatesPerIteration(config: RlConfig): number {
 }
 
 /**
- * Whether the actor scores a rollout before it is trained on. Where a rollout gets exactly one step, nothing is weighed by
- * importance and KL is not part of the rewards, the step's own forward pass has the same numbers; not so with an adapter's
- * dropout, which an adapter that was trained before may have too.
+ * Whether the actor scores a rollout before training. If a rollout has exactly one step, no importance weights are used and KL is
+ * not part of the rewards, the forward pass of the step gives the same numbers; not with dropout of an adapter, which an existing
+ * adapter may have too.
  */
 export function oldLogprobsOf(config: RlConfig): 'score' | 'skip' {
   const klInRewards = referenceOf(config) !== 'none' && !config.useKlLoss && config.klController.coef > 0

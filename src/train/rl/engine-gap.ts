@@ -1,4 +1,4 @@
-/** How far an engine's log-probabilities are from the trainer's of the same tokens, and when rounding cannot be the reason. Pure. */
+/** Difference between the log-probabilities of engine and trainer, and whether rounding can explain it. Pure. */
 import type { Experience } from '../../experience/index.js'
 import { alteredTokens } from '../../maths/index.js'
 import { EngineError, explainedDifference, type WeightsAgreement } from '../../rollout/index.js'
@@ -19,9 +19,9 @@ export interface GapInputs {
 }
 
 /**
- * Filters and forms change the engine's distribution on purpose, and there is no gap to measure then; tokens that were drawn otherwise on
- * purpose are left out. A gap of exactly 0 is possible: the logarithm of a probability near 1 is rounded to steps of 1e-7, and a
- * policy that is nearly certain of every token has no difference that is larger.
+ * With filters and structured output the distributions differ on purpose, so there is no gap; altered tokens are excluded. A gap
+ * of exactly 0 is possible: the logarithm of a probability near 1 is rounded to steps of 1e-7, and an almost certain policy has
+ * no larger difference.
  */
 export function engineGap({ experiences, logprobs, config }: GapInputs): EngineGap | undefined {
   if (config.topP < 1 || config.topK > 0 || config.structured) return undefined
@@ -48,7 +48,7 @@ export function samplingOf(config: RlConfig): { temperature: number; firstTemper
   return { temperature, minNewTokens, ...(useFire ? { firstTemperature: firstTokenTemperature } : {}) }
 }
 
-/** The mean of fewer tokens says little. */
+/** Fewest tokens for a meaningful mean. */
 const fewestTokens = 16
 /** Responses are other texts than the proof: their gap may be larger by this factor. */
 const gapFactor = 4

@@ -1,4 +1,4 @@
-/** What engines say of the tokens they sampled, as the trainer's own numbers can be compared with. */
+/** Log-probabilities of engines that can be compared with those of the trainer. */
 import { InputError } from '../../errors/index.js'
 import { importanceProblems } from '../../maths/index.js'
 import { type Generator, logprobsUnder, resolveSampling, type SampleLogprobs } from '../../rollout/index.js'
@@ -12,7 +12,7 @@ export function comparableLogprobs({ processed, raw }: SampleLogprobs, temperatu
   return processed ?? (temperature === 1 ? raw : undefined)
 }
 
-/** Importance weights of two meanings of "probability" would be noise: such a run does not start. */
+/** Importance weights from two kinds of probabilities would be noise: refuse such a run. */
 export function checkImportance(config: RlConfig, generator: Pick<Generator, 'capabilities' | 'vocabSize'>): void {
   if (config.tisCap === undefined) return
   const { seed, maxNewTokens, temperature, topP, topK } = config

@@ -1,4 +1,4 @@
-/** What the policy earns on prompts it is not trained on. */
+/** Evaluates the policy on held-out prompts. */
 import type { ExampleSet, PromptExample } from '../../data/index.js'
 import type { FastExperienceMaker } from '../../experience/index.js'
 import type { RlConfig } from './config.js'

@@ -1,6 +1,6 @@
 /**
- * The journal of one iteration: its prompts, every finished sample, their rewards, what the models said of them, the batch that
- * was made of it all, and each optimiser step. Enough to make the same batch again without any model.
+ * The journal of one iteration: its prompts, every finished sample, rewards, model outputs, the batch, and each optimiser step.
+ * Enough to recompute the batch without a model.
  */
 import { setImmediate as pause } from 'node:timers/promises'
 import type {
@@ -149,7 +149,7 @@ export class IterationJournal implements RolloutJournal {
         return
       }
       case 'rewards':
-        // Where its sample could not be written, one that is made in its place may be another.
+        // Ignore rewards whose sample was never persisted.
         for (const reward of one.rewards)
           if (this.outcomes.has(nameOf(reward))) this.rewards.set(nameOf(reward), reward.outcome)
         return
@@ -173,7 +173,7 @@ export class IterationJournal implements RolloutJournal {
         if (!this.rollout) for (const [key, { kind }] of this.rewards) if (kind === 'failed') this.rewards.delete(key)
         return
       case 'changes':
-        // What a resumed run was allowed to do otherwise from here on. Samples stay where only rewards are others.
+        // Changed options of a resumed run from here on. Samples stay valid if only rewards changed.
         this.rewards.clear()
         this.rollout = undefined
         this.updates.length = 0
@@ -224,7 +224,7 @@ function storedOutcome({ kind: _, of, ...rest }: StoredOutcome): Outcome {
   return { ...absent, ...rest, kind: of } as unknown as Outcome
 }
 
-/** Fields that say nothing are not written. */
+/** Empty fields are not written. */
 function withAll({ logprobs, entropy, refLogprobs, values }: Inference): Inference {
   return { logprobs, entropy, refLogprobs, values }
 }

@@ -129,7 +129,7 @@ async function tooLongOf({ signal }: JobOptions<RlConfig>, prepared: PreparedRl)
   return [prompts, await countTooLong(ptx, { tokenizer, generation: undefined, limit, signal })]
 }
 
-/** A critic or a reference of another vocabulary would fail hours later, or never and teach nonsense. */
+/** A critic or a reference with another vocabulary would fail hours later, or silently train on wrong ids. */
 function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void {
   const { vocabSize } = policy!.config.decoder
   for (const { use, config } of others)
@@ -170,7 +170,7 @@ async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokeni
     : Run.create(config.output, identity, { ...watched(job), keepCheckpoints })
 }
 
-/** How many iterations there are changes the rate of each where a schedule is spread over them. */
+/** The number of iterations affects the learning rate if a schedule depends on it. */
 function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
   const spread = [optimizer, ...(critic ? [critic.optimizer] : [])].some(
     ({ schedule, warmupSteps, warmupRatio }) =>
@@ -259,7 +259,7 @@ async function loadParts(
         ? (live.critic ?? keep(await loadCritic({ ...config, texts }, context)))
         : undefined
     const { emaDecay: decay } = config
-    // In float32: in bfloat16 an average that moves by a thousandth would not move at all.
+    // In float32, because a bfloat16 average that moves by a thousandth would not change.
     const average =
       decay === undefined
         ? undefined

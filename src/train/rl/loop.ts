@@ -1,6 +1,6 @@
 /**
- * Reinforcement learning, from top to bottom: prompts, a rollout with rewards and advantages, the updates it is worth, a look at
- * held-out prompts, a checkpoint; and again.
+ * The reinforcement learning loop, from top to bottom: prompts, a rollout with rewards and advantages, its updates, an
+ * evaluation, a checkpoint; repeat.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ export interface RlLoopOptions {
   readonly progress: TrainProgress
   /** What the devices hold, for the metrics. */
   readonly memory: () => Readonly<Record<string, number>>
-  /** Asks the run to stop: the optimiser step under way is finished, and everything is saved. */
+  /** Requests a stop: the current optimiser step finishes, and everything is saved. */
   readonly signal: AbortSignal
 }
 
@@ -78,7 +78,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     first: state.iteration,
     end: iterations,
     ahead: config.maxStaleness,
-    // What an interrupted attempt at it finished is taken from the journal.
+    // Finished samples of an interrupted attempt come from the journal.
     begin: async (iteration, ended) => {
       const journal = await IterationJournal.open(run.journal, iteration)
       await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
@@ -99,7 +99,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     await rollouts.stop()
   }
 
-  /** Where rewards or engines are lost, what was trained before is saved: the run goes on from there. */
+  /** If rewards or engines fail, save the training so far, so that the run can resume. */
   async function keepingState<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -171,7 +171,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         if (signal.aborted && place + 1 < plan.length) return stopped()
       }
       clock.lap('update')
-      // Where a stop ends the wait for servers, nothing more is asked of them, and the resumed run begins with this.
+      // If a stop ends the wait for servers, nothing more is requested from them; the resumed run starts here.
       await unlessStopped(syncWeights())
       clock.lap('sync')
 
@@ -264,12 +264,12 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       if (made.step) await ema?.follow()
       return made
     })
-    // Where the rollout was not scored, its one update says what the policy that sampled thought of it.
+    // If the rollout was not scored, the log-probabilities of its single update stand for the sampling policy.
     for (const [k, place] of planned.places.entries()) logprobs[place] ??= update.logprobs[k]!
     return policySummary(update, rates.lr)
   }
 
-  /** Before anything is trained on them: the engine's samples are the policy's. */
+  /** Check before training that the samples come from the policy. */
   function checkSamples(
     experiences: ExperienceBatch['experiences'],
     logprobs: readonly (Float32Array | undefined)[],
@@ -297,7 +297,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     progress.step(state.iteration, values)
   }
 
-  /** Answers the held-out prompts, and keeps the policy where it is the best so far. A stop leaves it to the resumed run. */
+  /** Evaluates on held-out prompts and exports the policy if it is the best so far. A stop leaves it to the resumed run. */
   async function evaluateIfDue(): Promise<void> {
     if (!state.evaluationDue || signal.aborted) return
     progress.stage('evaluating')
@@ -324,13 +324,13 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     if (critic) await maker.withModel(critic, () => critic.export(values, { what: 'model' }))
   }
 
-  /** A rollout that teaches nothing costs time and changes no weight: a person should know. */
+  /** A rollout without any advantage changes no weight: warn the user. */
   function warnOfNothing({ info }: ExperienceBatch, iteration: number): void {
     const reasons = Object.entries(info.drops).map(([reason, count]) => `${count} ${reason}`)
     warn(`iteration ${iteration + 1}: no sample to train on (${reasons.join(', ')}); logs/skipped.jsonl lists them`)
   }
 
-  /** In every iteration in the run's log, and once to the person who watches. */
+  /** Logged in every iteration, and shown once on the terminal. */
   function warnOfLongPrompts({ info: { promptsCut, promptsLeftOut } }: ExperienceBatch, iteration: number): void {
     if (promptsCut + promptsLeftOut === 0) return
     const message = `iteration ${iteration + 1}: prompts longer than promptMaxLen (${maker.config.promptMaxLen} tokens): ${promptsCut} cut, ${promptsLeftOut} skipped`

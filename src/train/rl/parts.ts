@@ -6,11 +6,11 @@ import type { Generator } from '../../rollout/index.js'
 /** A moving average of the policy. */
 export interface PolicyAverage {
   readonly model: TokenModel<'language'>
-  /** Moves it towards the policy of now. */
+  /** Moves it towards the current policy. */
   follow(): Promise<void>
 }
 
-/** What a run is made of. */
+/** The parts of a run. */
 export interface RlParts {
   readonly actor: TokenModel<'language'>
   /** Of the actor's computation. */
@@ -18,7 +18,7 @@ export interface RlParts {
   readonly critic: TokenModel<'value'> | undefined
   readonly ema: PolicyAverage | undefined
   readonly generator: Generator
-  /** Gives the engine the policy's weights of now; returns when the next token is sampled from them. */
+  /** Pushes the current weights of the policy to the engine; resolves when the next token is sampled from them. */
   readonly syncWeights: () => Promise<void>
   readonly maker: FastExperienceMaker
   readonly prompts: ExampleStream<PromptExample>

@@ -1,4 +1,4 @@
-/** Which samples each optimiser step of an iteration sees: drawn from (seed, iteration, pass) alone. Pure. */
+/** Assigns samples to the optimiser steps of an iteration, from (seed, iteration, pass) alone. Pure. */
 import { Permutation } from '../../data/index.js'
 import type { RlConfig } from './config.js'
 
@@ -16,7 +16,7 @@ export interface PlanOptions {
   readonly updateEpochs: number
   readonly seed: number
   readonly iteration: number
-  /** Who is trained: a critic that warms up is alone. */
+  /** Which models train: during warm-up only the critic. */
   readonly models: readonly PlannedUpdate['model'][]
 }
 

@@ -20,9 +20,9 @@ export interface ReplayReport {
   readonly iterations: number
   readonly samples: number
   readonly updates: number
-  /** What differs, in words that name the iteration and the sample. Empty where all is as it was. */
+  /** Differences, with iteration and sample. Empty if there are none. */
   readonly mismatches: readonly string[]
-  /** What was trained on and was not compared, with why. Empty where all of it was compared. */
+  /** Batches that could not be compared, with the reason. Empty if all were compared. */
   readonly notCompared: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
     mismatches.push(...found.mismatches)
     if (found.lost !== undefined) notCompared.push(`iteration ${iteration}: ${found.lost}`)
     if (found.mismatches.length === 0 && found.lost === undefined) continue
-    // All that follows rests on what was learned here.
+    // All later iterations depend on this one.
     if (iteration + 1 < trained.iterations)
       notCompared.push(
         `${span('iteration', iteration + 1, trained.iterations - 1)}: not compared, because they depend on iteration ${iteration}`,
@@ -99,7 +99,7 @@ function configAt({ config, changes }: RunConfig, iteration: number): RlConfig {
   return rlSchema.parse(values)
 }
 
-/** What the run says it has trained: whole iterations, updates of the one after them, optimiser steps of all. */
+/** How far the run came: complete iterations, updates of the next one, and all optimiser steps. */
 async function trainedIterations(view: RunView): Promise<{ iterations: number; updates: number; steps: number }> {
   const { logged, saved, checkpoint } = await trainedSoFar(view)
   const state = checkpoint?.state as unknown as RlState | undefined

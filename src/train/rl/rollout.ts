@@ -61,7 +61,7 @@ export async function completeRollout(
   return batch
 }
 
-/** A prompt that is visited again is another prompt: the row and the epoch name it. */
+/** A repeated visit is another prompt: row and epoch make its id. */
 async function takePrompts(prompts: ExampleStream<PromptExample>, count: number, named: Names) {
   const { epoch } = prompts.cursor
   const taken = await prompts.take(count)
@@ -83,7 +83,7 @@ class Names {
   }
 }
 
-/** A rollout that is made again must be the one that was trained on. */
+/** A recomputed rollout must be equal to the trained one. */
 function refuseAnother(before: RolloutRecord['samples'], now: RolloutRecord['samples'], iteration: number): void {
   const place = now.findIndex(
     (one, i) =>

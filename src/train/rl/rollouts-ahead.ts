@@ -1,6 +1,6 @@
 /**
- * Rollouts in the order of their iterations, each begun when the one before it is done, and up to `ahead` iterations before its
- * turn: while earlier ones are trained on, an engine of its own goes on generating.
+ * Rollouts in the order of their iterations. Each starts when the one before it is done, up to `ahead` iterations early: a
+ * separate engine generates while earlier rollouts train.
  */
 export class RolloutsAhead<Rollout> {
   private readonly begun = new Map<number, Promise<Rollout>>()

@@ -1,4 +1,4 @@
-/** Where a run is: what a checkpoint holds beside the models' own states. */
+/** State of a run: what a checkpoint has besides the states of the models. */
 import { join } from 'node:path'
 import type { DataCursor } from '../../data/index.js'
 import type { ExperienceState } from '../../experience/index.js'
@@ -19,7 +19,7 @@ export interface RlState {
   readonly cursor: DataCursor
   readonly ptxCursor: DataCursor | undefined
   readonly maker: ExperienceState
-  /** The policy of now has still to answer the held-out prompts. */
+  /** The evaluation of the current policy is still pending. */
   readonly evaluationDue: boolean
   readonly best: { readonly iteration: number; readonly reward: number } | undefined
 }
@@ -46,15 +46,17 @@ export function firstUntrained(state: unknown): number {
   return iteration + (updates.length > 0 ? 1 : 0)
 }
 
-/** Whether samples of that iteration are of use: the policy that drew them is the checkpoint's, and other rewards change none of them. */
+/**
+ * Whether samples of that iteration can be reused: the policy of the checkpoint drew them, and other rewards do not change them.
+ */
 export function keepsSamples(state: unknown, changes: readonly { readonly allow: string }[]): boolean {
   const begun = state !== undefined && (state as RlState).updates.length > 0
   return !begun && changes.every(({ allow }) => allow === 'rewards')
 }
 
 /**
- * A checkpoint in the middle of an iteration needs all samples of that iteration: a policy that was trained on some of them cannot
- * draw the others. Without them the run goes back to a checkpoint of before, and the iteration begins again.
+ * A checkpoint in the middle of an iteration needs all samples of that iteration: the policy after some updates cannot draw the
+ * others. Without them the run goes back to an earlier checkpoint, and the iteration starts again.
  */
 export const refuseWithoutSamples: NonNullable<ResumeOptions['refuse']> = async (state, journal) => {
   const { iteration, updates } = state as unknown as RlState
@@ -86,7 +88,7 @@ export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): 
   })
 }
 
-/** Takes up the newest checkpoint; undefined where there is none. */
+/** Restores the newest checkpoint; undefined if there is none. */
 export async function restoreCheckpoint(run: Run, parts: RlParts): Promise<RlState | undefined> {
   const found = await run.latest()
   if (!found) return undefined

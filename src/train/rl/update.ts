@@ -47,7 +47,10 @@ export interface PolicyUpdate {
   readonly entropy: number | undefined
   readonly ptx: number | undefined
   readonly statistics: PolicyStatistics
-  /** Of the policy before this step, per sample in the order given: what the first step of a rollout stands in with for the old ones. */
+  /**
+   * Log-probabilities of the policy before this step, per sample in the given order: for the first step of a rollout they stand
+   * for the old ones.
+   */
   readonly logprobs: readonly Float32Array[]
   /** Undefined where `targetKl` forbade it. */
   readonly step: MadeStep | undefined
@@ -108,7 +111,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
   }
 }
 
-/** A scored rollout has its mask of high-entropy tokens, from the policy that sampled: the objective must not choose again. */
+/** A scored rollout already has its mask of high-entropy tokens from the sampling policy: the objective must not choose again. */
 function withoutMaskedFilter(options: ObjectiveOptions, experiences: readonly Experience[]): ObjectiveOptions {
   return experiences.some(hasMask) ? { ...options, highEntropyTokenRatio: 0 } : options
 }

@@ -1,4 +1,4 @@
-/** How an engine gets the policy's weights: it has them, or they are written where it reads them. */
+/** How an engine gets the weights of the policy: it shares them, or reads them from a directory. */
 import { createHash } from 'node:crypto'
 import { readdir, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -25,7 +25,7 @@ export interface WeightSyncOptions {
   readonly signal: AbortSignal
 }
 
-/** Answers with what gives the engine the weights of now. */
+/** Returns a function that pushes the current weights to the engine. */
 export function weightSync(options: WeightSyncOptions): () => Promise<void> {
   const { actor, generator, maker, directory, dtype, proofIds, signal } = options
   if (generator.capabilities.weights.includes('shared'))
@@ -44,13 +44,13 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
     })
     const written = what === 'adapter' ? { adapter: path } : { directory: path }
     await generator.updateWeights({ version, proof, signal, ...written })
-    // Not before: a server that is started anew is given what the others have.
+    // Only afterwards: a restarted server gets the same weights as the others.
     await removeOthers(directory, basename(path))
     given = version
   }
 }
 
-/** Those of earlier versions, an interrupted run's and halves of them too. What has other names is not ours. */
+/** Removes earlier versions, also those of an interrupted run and incomplete ones. Other names are not touched. */
 async function removeOthers(directory: string, kept: string | undefined): Promise<void> {
   const ours = /^(model|adapter)-\d+$|^\.(model|adapter)-\d+\./
   for (const name of await readdir(directory))

@@ -1,4 +1,4 @@
-/** Weights that do not change although there is a gradient: the model that samples and learns stays what it was. */
+/** Detects weights that do not change although there is a gradient. */
 const window = 10
 const lowest = 0.001
 

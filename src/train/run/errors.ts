@@ -1,7 +1,7 @@
 import { WhetstoneError } from '../../errors/index.js'
 import { NonFiniteError } from '../../model/index.js'
 
-/** A training that cannot go on; the weights are those of the last step. */
+/** The training cannot continue; the weights are those of the last step. */
 export class TrainingError extends WhetstoneError {
   override name = 'TrainingError'
 }
@@ -14,8 +14,8 @@ export interface TrainingRow {
 }
 
 /**
- * Runs work of a model on sequences and gives what is not finite the name of its row; `rows` has one entry for each sequence.
- * Losses refuse numbers that overflow with a `RangeError` that names the sample: it becomes an error for people too.
+ * Runs work of a model and names the row of a non-finite result; `rows` has one entry per sequence. Losses report an overflow as
+ * a `RangeError` that names the sample; it becomes an error for people too.
  */
 export async function namingRows<T>(rows: readonly TrainingRow[], work: () => Promise<T>): Promise<T> {
   try {

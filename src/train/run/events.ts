@@ -1,4 +1,4 @@
-/** What happens in a training, as a program that watches it reads it. */
+/** Events of a training, for programs. */
 import type { DataReport } from '../../data/index.js'
 import type { LogEntry } from '../../run/index.js'
 import type { CheckedModels } from '../checks/check-plan.js'

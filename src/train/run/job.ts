@@ -1,4 +1,4 @@
-/** What every training is started with and what comes of it: the commands and the pipeline call jobs, and know nothing else. */
+/** Options and results of a training job; commands and the pipeline only use this. */
 import type { DataReport } from '../../data/index.js'
 import type { PairLoss } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
@@ -14,7 +14,7 @@ import type { RewardModelConfig } from '../reward-model/config.js'
 import { TrainingError } from './errors.js'
 import { eventOf, type TrainingEvent } from './events.js'
 
-/** Things of a program that take the place of what the config names. Models are not disposed by the run. */
+/** Live objects that replace entries of the config. The run does not dispose models. */
 export interface LiveParts {
   readonly model?: TokenModel | undefined
   readonly reference?: TokenModel<'language'> | undefined
@@ -33,7 +33,7 @@ export interface JobOptions<C> {
   readonly origins: Readonly<Record<string, string>>
   /** Go on with the run in the output directory. */
   readonly resume: boolean
-  /** Options that a resumed run may have otherwise, although they change what is trained. */
+  /** Options that a resumed run may change although they affect the training. */
   readonly allowChange: readonly string[]
   readonly report: Report
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
@@ -43,8 +43,8 @@ export interface JobOptions<C> {
   /** Told what happens. */
   readonly onEvent?: ((event: TrainingEvent) => void) | undefined
   /**
-   * Called once, when everything is checked and nothing is made yet: a dry run stops there. Default: trains. Whatever the run
-   * refuses, the dry run refuses too, since both come this way.
+   * Called once after all checks, before anything is written: a dry run stops there. Default: train. A dry run and a run go the
+   * same way, so they refuse the same configs.
    */
   readonly onChecked?: (checked: CheckedTraining) => 'train' | 'stop' | Promise<'train' | 'stop'>
 }
@@ -87,7 +87,7 @@ export interface JobResult {
   readonly directory: string
 }
 
-/** No row alone is at fault where this reaches a run: see `namingRows`. */
+/** Not caused by a single row: see `namingRows`. */
 function divergedError(error: NonFiniteGradientError): TrainingError {
   return new TrainingError(error.message, {
     cause: error,

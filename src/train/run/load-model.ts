@@ -33,7 +33,7 @@ export interface LoadContext {
   readonly signal: AbortSignal
 }
 
-/** A model that is trained: its adapter, where the config asks for one, is new or goes on. Norms and biases do not decay. */
+/** A model to train: its adapter, if any, is new or continues. Norms and biases do not decay. */
 export function loadTrained<R extends Role>(
   directory: string,
   options: ModelSettings & { role: R; what: string; optimizer: OptimizerConfig; freezeBackbone?: boolean },

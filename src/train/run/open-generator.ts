@@ -1,4 +1,4 @@
-/** What generates samples: the engine in this process, servers that are there, or one that is started for it. */
+/** Opens the generator: the engine in this process, running servers, or a server started for the run. */
 import { join, relative } from 'node:path'
 import { type StartedEngine, startEngine } from '../../launch/index.js'
 import type { LocalModel } from '../../model/index.js'
@@ -17,7 +17,7 @@ import type { Tokenizer } from '../../text/index.js'
 import { keyOf } from '../checks/check-generator.js'
 import type { GeneratorConfig } from '../config/generator.js'
 
-/** Most of a GPU is the training's: its activations come and go beside the engine's cache. */
+/** Training needs most of a GPU: its activations come and go next to the cache of the engine. */
 export const generationCacheShare = 0.2
 
 export interface OpenGeneratorOptions {
@@ -76,7 +76,7 @@ export async function openGenerator(options: OpenGeneratorOptions): Promise<Open
   }
 }
 
-/** A long prompt leaves less room for others; prompts as long as responses are a guess that fits most data. */
+/** Assume prompts as long as responses, which fits most data. */
 function localOptions({ config: { maxInFlight }, actor, rollout }: OpenGeneratorOptions): LocalEngineOptions {
   const { device, dtype } = actor
   const given = maxInFlight === undefined ? {} : { maxSequences: maxInFlight }

@@ -6,8 +6,8 @@ export interface MadeStep extends TrainStepResult {
 }
 
 /**
- * Computes a batch's gradients and makes its step. A float16 overflow makes no step and halves the loss scale: the batch is computed
- * again with that, so that no row and no sample is lost to it. `attempt` starts from nothing each time.
+ * Computes the gradients of a batch and makes the step. After a float16 overflow no step is made, the loss scale is halved and
+ * the batch is computed again, so that no row or sample is lost. `attempt` starts from zero gradients each time.
  */
 export async function untilStepped<T extends { readonly step: MadeStep | undefined }>(
   attempt: (overflows: number) => Promise<T>,

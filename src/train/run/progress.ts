@@ -1,4 +1,4 @@
-/** How a training says how it goes: one live line, notes that stay, a table at the end. */
+/** Progress of a training: one live line, notes, and a table at the end. */
 import type { Report } from '../../progress/index.js'
 
 export interface ProgressOptions {
@@ -69,7 +69,7 @@ export function trainProgress(report: Report, options: ProgressOptions): TrainPr
   const { label, totalSteps, shown, now = Date.now } = options
   const line = report.live()
   const known: Record<string, number> = {}
-  // The pace counts from the end of the first step, which pays for what is made once.
+  // The speed is measured from the end of the first step, which includes one-time work.
   let start: { step: number; time: number } | undefined
   return {
     step(step, values) {
@@ -118,7 +118,7 @@ export function duration(seconds: number): string {
   return hours % 24 === 0 ? `${hours / 24} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** Of how the work went, not of what came of it. */
+/** Metrics of speed and memory, not of results. */
 const background = /^(lr|data|seconds|memory|speed)(\/|$)/
 
 /** A header and a row for each metric that says what came of a training; the column of best values is there where one has it. Empty where there is no metric. */

@@ -1,4 +1,4 @@
-/** What a run is started with beside its config and its rows: models, tokenizers, chat templates and rewards, by their bytes. */
+/** Fingerprints of the inputs of a run: models, tokenizers, chat templates and rewards. */
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileSha256 } from '../../files/index.js'

@@ -17,8 +17,8 @@ export function runVersions(): Record<string, string> {
 }
 
 /**
- * A copy of the tokenizer in the run directory: a run is replayed without the model's. A chat template that was given is part of it.
- * Gives the directory that exported models take their tokenizer from, where that is not the model's own.
+ * Copies the tokenizer into the run directory, so that a run can be replayed without the model; a given chat template is
+ * included. Returns the tokenizer directory for exported models, if it is not the one of the model.
  */
 export async function keepTokenizer(
   tokenizer: Tokenizer,

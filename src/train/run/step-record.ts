@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What the journal keeps of an optimiser step: enough to say of every row whether it is still what was trained on. */
+/** Journal record of an optimiser step: enough to check that every row is unchanged. */
 export const stepRecordSchema = z.object({
   kind: z.literal('step'),
   /** Counts from 1. */

@@ -1,4 +1,4 @@
-/** How far a run says that it came, by its logs and checkpoints: what its journal has to hold. */
+/** How far a run came according to its logs and checkpoints; the journal must have all of it. */
 import type { Checkpoint, RunView } from '../../run/index.js'
 
 export interface TrainedSoFar {

@@ -31,7 +31,7 @@ export const supervisedWords: readonly string[] = chatTemplateWords
 const supervisedSchema = z.object(supervisedShape)
 export type SupervisedConfig = z.output<typeof supervisedSchema> & { readonly optimizer: OptimizerConfig }
 
-/** Options that say two things at once. */
+/** Contradicting options. */
 export function refuseContradictions(
   config: { lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
   context: z.RefinementCtx,
@@ -43,10 +43,7 @@ export function refuseContradictions(
     refuse('freezeBackbone', 'trains only the head and cannot be combined with an adapter')
 }
 
-/**
- * Options that a resumed run may have otherwise. How many steps there are changes the rate of each where a schedule is spread
- * over them.
- */
+/** Options that a resumed run may change. The number of steps affects the learning rate if a schedule depends on it. */
 export function harmlessFor({ schedule, warmupSteps, warmupRatio }: OptimizerConfig): readonly string[] {
   const spread = schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0)
   const keys = [...harmlessKeys, 'evalSteps']

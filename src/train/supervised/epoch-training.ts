@@ -1,6 +1,6 @@
 /**
- * The bookkeeping of a training that goes through a dataset epoch by epoch: which batch is next, which rate a step has, when it
- * is evaluated and saved, where it goes on after a crash. What a step computes is the trainer's own loop.
+ * Bookkeeping of a training over epochs: the next batch, the learning rate of a step, evaluations, checkpoints, and resume. The
+ * trainer computes the steps.
  */
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -192,8 +192,8 @@ export class EpochTraining<E extends SupervisedExample> {
   }
 
   /**
-   * Evaluates where that is due, and keeps the model where it is the best so far. A stop leaves it for the resumed run:
-   * `measure` is to throw where the signal aborts.
+   * Evaluates if it is due, and exports the model if it is the best so far. A stop leaves it to the resumed run: `measure` must
+   * throw if the signal aborts.
    */
   async evaluateIfDue(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
     const { run, model, bestBy, progress, signal } = this.#options
@@ -236,8 +236,8 @@ export class EpochTraining<E extends SupervisedExample> {
   }
 
   /**
-   * What is left when there are no more batches: the last model is evaluated and saved where it was not yet, written as the final
-   * one where the training is finished, and what it came to is shown.
+   * Finishes a training: evaluates and saves the last model if needed, writes it as the final one if the training is complete,
+   * and shows the results.
    */
   async finish(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
     const { run, model, validation, progress } = this.#options
@@ -281,7 +281,7 @@ export class EpochTraining<E extends SupervisedExample> {
     this.#options.progress.note(message)
   }
 
-  /** Logs a step when the device has made it: the next one's rows are prepared meanwhile. */
+  /** Logs a step when the device has finished it; meanwhile the rows of the next step are prepared. */
   async #logStep(step: number, made: MadeStep, values: Readonly<Record<string, number>>): Promise<void> {
     const all = { ...values, ...(await stepMetrics(made)) }
     this.#log(all, { step })

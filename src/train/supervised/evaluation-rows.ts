@@ -4,7 +4,7 @@ import { TrainingError } from '../run/errors.js'
 /** Rows that are evaluated in one call of a model, which splits them further by its memory. */
 const rowsOfPart = 256
 
-/** The rows of a validation set in parts; a set none of whose rows can be used is an error, not a mean of nothing. */
+/** The rows of a validation set in parts; a set without usable rows is an error. */
 export async function* evaluationRows<E>(validation: ExampleSet<E>): AsyncGenerator<readonly E[], void> {
   let any = false
   for await (const part of validation.parts(rowsOfPart)) {

@@ -1,4 +1,4 @@
-/** How a training on a dataset's rows goes, whatever its loss: checks, run directory, model, loop, exports. */
+/** A training on rows, for any loss: checks, run directory, model, loop, exports. */
 import {
   type Dataset,
   type ExampleSet,
@@ -25,7 +25,7 @@ import { harmlessFor, type SupervisedConfig } from './config.js'
 import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 
-/** What makes one supervised training another than the others. */
+/** The parts in which supervised trainings differ. */
 export interface SupervisedTrainer<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
   readonly command: 'sft' | 'reward' | 'preference'
   /** What its rows are. */

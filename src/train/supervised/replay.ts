@@ -1,6 +1,6 @@
 /**
- * Derives every batch of a supervised training again, from the dataset and the tokenizer that the run kept, and compares it with
- * what the journal says was trained on. The model is not needed.
+ * Recomputes every batch of a supervised training from the dataset and the tokenizer in the run, and compares it with the
+ * journal. No model is needed.
  */
 import { join } from 'node:path'
 import { InputError } from '../../errors/index.js'
