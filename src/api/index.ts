@@ -1,6 +1,10 @@
 /** The front door: every task as a function. */
+
+export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining, type TrainingStart } from './run-training.js'
+export type { GeneratedSample } from './samples-in-order.js'
+export { type Scored, type ScoreRow, type ScoreRowsOptions, score } from './score.js'
 export type { Rows } from './spool-rows.js'
 export {
   type Data,

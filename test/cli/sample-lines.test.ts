@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { writeSamples } from '../../src/cli/sample-lines.js'
+import { samplesInOrder } from '../../src/api/samples-in-order.js'
+import { sampleLine } from '../../src/cli/generate.js'
 import { ScriptedGenerator } from '../support/doubles/scripted-generator.js'
 
 const letters = (id: number): string => String.fromCharCode(97 + id)
@@ -15,22 +16,14 @@ async function run(
   const stop = new AbortController()
   const kinds: string[] = []
   let written = ''
-  await writeSamples(
-    generator,
-    {
-      prompts: prompts.map(ids => Int32Array.from(ids)),
-      ...{ n, logprobs, sampling: { seed: 1, maxNewTokens: 3, text: 'plain' } },
-    },
-    {
-      write: async lines => {
-        written += lines
-      },
-      onOutcome: ({ kind }) => {
-        if (kinds.push(kind) === abortAfter) stop.abort(new Error('stopped'))
-      },
-      signal: stop.signal,
-    },
-  )
+  const given = {
+    prompts: prompts.map(ids => Int32Array.from(ids)),
+    ...{ n, logprobs, sampling: { seed: 1, maxNewTokens: 3, text: 'plain' as const }, signal: stop.signal },
+  }
+  for await (const sample of samplesInOrder(generator, given)) {
+    written += sampleLine(sample, logprobs)
+    if (kinds.push(sample.error?.kind ?? 'completed') === abortAfter) stop.abort(new Error('stopped'))
+  }
   const rows = written
     .split('\n')
     .filter(line => line !== '')

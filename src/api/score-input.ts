@@ -1,7 +1,7 @@
 import { InputError } from '../errors/index.js'
 import type { ModelConfig } from '../model/index.js'
 import { promptSequence, type Sequence, supervisedSequence, trainedCount, withAnswer } from '../sequence/index.js'
-import { ChatTemplateError, encodeTurns, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
+import { ChatTemplateError, encodeTurns, promptTurns, type Tokenizer, tokenIds } from '../text/index.js'
 import { parseRow, type ScoreRow, scoreRow } from './input-rows.js'
 
 /** A line of the input as the model takes it. */
@@ -17,13 +17,12 @@ export class ScoreInput {
   #tokenizer: Promise<Tokenizer> | undefined
 
   constructor(
-    private readonly model: string,
     private readonly config: ModelConfig,
-    private readonly options: { chatTemplate: string },
+    private readonly options: { chatTemplate: string; tokenizer: () => Promise<Tokenizer> },
   ) {}
 
-  async request(text: string, line: number): Promise<ScoreRequest> {
-    const sequence = await this.#sequence(parseRow(scoreRow, text), `line ${line}`)
+  async request(given: unknown, line: number): Promise<ScoreRequest> {
+    const sequence = await this.#sequence(parseRow(scoreRow, given), `line ${line}`)
     const { length } = sequence.ids
     const { context } = this.config.decoder
     if (length === 0) throw new InputError('no tokens')
@@ -40,7 +39,7 @@ export class ScoreInput {
     }
     // Loaded when a line first needs it: a file of ids needs none.
     const { chatTemplate } = this.options
-    this.#tokenizer ??= Tokenizer.load(this.model, { chatTemplate })
+    this.#tokenizer ??= this.options.tokenizer()
     const tokenizer = await this.#tokenizer
     const sequence = await (row.kind === 'messages'
       ? encodeMessages(tokenizer, row, { head, promptId })
@@ -91,9 +90,9 @@ function asInput(error: unknown): never {
   throw error
 }
 
-function checkIds(ids: readonly unknown[], vocabSize: number): Int32Array {
+function checkIds(ids: readonly number[], vocabSize: number): Int32Array {
   try {
-    return tokenIds(ids as readonly number[], { vocabSize })
+    return tokenIds(ids, { vocabSize })
   } catch (cause) {
     throw new InputError(`ids: ${(cause as Error).message}`, { cause })
   }

@@ -1,10 +1,13 @@
 /** The rows that `score` and `generate` read: lines of JSON in one of a few forms. */
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { parseJsonLine } from '../files/index.js'
+import { BadLines, numberedLines, parseJsonLine } from '../files/index.js'
 import type { ChatMessage } from '../text/index.js'
+import type { Rows } from './spool-rows.js'
 
-const ids = z.array(z.unknown(), { error: 'expected a list of token ids' })
+const ids = z.custom<readonly number[]>(value => Array.isArray(value) || value instanceof Int32Array, {
+  error: 'expected a list of token ids',
+})
 const string = z.string({ error: 'expected a string' })
 // The tokenizer says what is wrong with a message: it knows the template.
 const messages = z.custom<readonly ChatMessage[]>(() => true)
@@ -27,15 +30,52 @@ export const promptRow = oneOf(
 )
 export type PromptRow = z.output<typeof promptRow>
 
-/** A line as `schema` has it; an {@link InputError} says what is wrong with it, without its number. */
-export function parseRow<T>(schema: z.ZodType<T>, text: string): T {
-  const row = schema.safeParse(parseJsonLine(text))
+/** A row as `schema` has it; an {@link InputError} says what is wrong with it, without its number. */
+export function parseRow<T>(schema: z.ZodType<T>, value: unknown): T {
+  const row = schema.safeParse(value)
   if (row.success) return row.data
   throw new InputError(
     row.error.issues
       .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
       .join('; '),
   )
+}
+
+/** A JSONL file, or rows. */
+export type InputRows<Row extends object> = string | Rows<Row>
+
+/** Every row as `read` has it. The ones that are wrong are one error at the end. */
+export async function* readInput<T>(
+  data: InputRows<object>,
+  read: (row: unknown, number: number) => Promise<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void> {
+  const bad = new BadLines(typeof data === 'string' ? data : 'data')
+  for await (const { number, value } of numbered(data, signal)) {
+    let row: T
+    try {
+      row = await read(value(), number)
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      bad.add(number, error.message)
+      continue
+    }
+    yield row
+  }
+  bad.throwIfAny()
+}
+
+async function* numbered(data: InputRows<object>, signal: AbortSignal) {
+  if (typeof data === 'string') {
+    for await (const { text, line } of numberedLines(data, { signal }))
+      yield { number: line, value: (): unknown => parseJsonLine(text) }
+    return
+  }
+  let number = 0
+  for await (const row of data) {
+    signal.throwIfAborted()
+    yield { number: ++number, value: (): unknown => row }
+  }
 }
 
 type Forms = Readonly<Record<string, z.ZodObject>>

@@ -1,0 +1,141 @@
+/** What a model gives to token sequences. */
+import { InputError } from '../errors/index.js'
+import { LocalModel, NonFiniteError, type Outputs, type Role, readConfig, type ScoreOptions } from '../model/index.js'
+import { count, type Report, silentReport } from '../progress/index.js'
+import { trainedCount } from '../sequence/index.js'
+import type { Device } from '../tensor/index.js'
+import { type ChatMessage, Tokenizer } from '../text/index.js'
+import { type InputRows, readInput } from './input-rows.js'
+import { ScoreInput, type ScoreRequest } from './score-input.js'
+import type { Rows } from './spool-rows.js'
+
+/** A sequence of token ids, a prompt with its response, or a conversation. Other fields are ignored. */
+export type ScoreRow =
+  | { readonly ids: readonly number[] | Int32Array }
+  | { readonly prompt: string; readonly response: string }
+  | { readonly messages: readonly ChatMessage[] }
+
+export interface ScoreRowsOptions {
+  /** A model directory, or a model of the program. */
+  readonly model: string | LocalModel
+  /** A JSONL file, or rows. */
+  readonly data: InputRows<ScoreRow>
+  /** In place of the one in the model's directory; a model of the program needs it for rows that are texts. */
+  readonly tokenizer?: Tokenizer
+  /** A LoRA adapter in PEFT's format. */
+  readonly adapter?: string
+  readonly device?: Device
+  /** Default `auto`. */
+  readonly chatTemplate?: string
+  /** Default `on`; affects speed, not results. */
+  readonly packing?: 'on' | 'off'
+  readonly signal?: AbortSignal
+  readonly report?: Report
+}
+
+/** Numbers of a sequence: one for each token that was asked for, or one for the whole from a reward model. */
+export type Scored = {
+  /** Of the whole sequence. */
+  readonly tokens: number
+} & (
+  | { readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly score?: undefined }
+  | { readonly score: number }
+)
+
+/** Rows are scored this many tokens or rows at a time: enough to make good batches of, little to hold in memory. */
+const windowTokens = 1 << 16
+const windowRows = 4096
+
+/**
+ * Scores in the order of the rows. All rows are checked before a model is loaded.
+ *
+ * @example
+ * for await (const scored of score({ model: 'model', data: [{ prompt: 'What is 2 + 2?', response: '4' }] })) console.log(scored)
+ */
+export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, void> {
+  const { model: given, chatTemplate = 'auto', packing = 'on', report = silentReport } = options
+  const { signal = new AbortController().signal } = options
+  const live = given instanceof LocalModel
+  // Rows are read twice: to be checked, and to be scored.
+  const data = typeof options.data === 'string' ? options.data : await collected(options.data)
+  const tokenizer = async (): Promise<Tokenizer> => {
+    if (options.tokenizer) return options.tokenizer
+    if (!live) return Tokenizer.load(given, { chatTemplate })
+    throw new InputError('tokenizer: missing; a model of the program needs one for rows that are texts')
+  }
+  const input = new ScoreInput(live ? given.config : await readConfig(given), { chatTemplate, tokenizer })
+  const read = (row: unknown, number: number): Promise<ScoreRequest> => input.request(row, number)
+  let total = 0
+  for await (const { sequence } of readInput(data, read, signal)) total += sequence.ids.length
+
+  const model = live ? given : await load(given, { ...options, signal }, report)
+  const scoring = report.transfer('scoring', count('tokens', 100_000))
+  try {
+    let done = 0
+    for await (const requests of windows(readInput(data, read, signal))) {
+      const tokens = requests.reduce((sum, { sequence }) => sum + sequence.ids.length, 0)
+      const onProgress = (scored: number) => scoring.at(done + (tokens * scored) / requests.length, total)
+      yield* await scoreWindow(model, requests, { packing, signal, onProgress })
+      done += tokens
+    }
+  } finally {
+    scoring.end()
+    if (!live) model.dispose()
+  }
+}
+
+async function collected<T extends object>(rows: Rows<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const row of rows) all.push(row)
+  return all
+}
+
+async function load(directory: string, { adapter, device, signal }: ScoreRowsOptions, report: Report) {
+  const loading = report.transfer('loading')
+  return LocalModel.load<Role>(directory, {
+    ...(device === undefined ? {} : { device }),
+    ...(signal ? { signal } : {}),
+    ...(adapter === undefined ? {} : { adapter }),
+    onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+  }).finally(() => loading.end())
+}
+
+async function* windows(all: AsyncIterable<ScoreRequest>): AsyncGenerator<ScoreRequest[]> {
+  let requests: ScoreRequest[] = []
+  let tokens = 0
+  for await (const request of all) {
+    requests.push(request)
+    tokens += request.sequence.ids.length
+    if (tokens < windowTokens && requests.length < windowRows) continue
+    yield requests
+    requests = []
+    tokens = 0
+  }
+  if (requests.length > 0) yield requests
+}
+
+async function scoreWindow(
+  model: LocalModel,
+  requests: readonly ScoreRequest[],
+  options: Pick<ScoreOptions, 'packing' | 'signal' | 'onProgress'>,
+): Promise<Scored[]> {
+  // A reward model scores every sequence; what has no trained token has no log-probabilities.
+  const asked = requests.filter(({ sequence }) => model.role === 'reward' || trainedCount(sequence) > 0)
+  const sequences = asked.map(({ sequence }) => sequence)
+  const results = await model
+    .score(sequences, { ...options, entropy: model.role === 'language' })
+    .catch((error: unknown) => {
+      if (!(error instanceof NonFiniteError)) throw error
+      throw new InputError(`line ${asked[error.sequence]!.line}: the model's output is not finite`, { cause: error })
+    })
+  const answers = new Map(asked.map((request, i) => [request, results[i]!]))
+  return requests.map(request => scoredOf(answers.get(request), request.sequence.ids.length))
+}
+
+const none = new Float32Array(0)
+
+function scoredOf(result: Outputs[Role] | undefined, tokens: number): Scored {
+  if (result && 'score' in result) return { tokens, score: result.score }
+  const { logprobs = none, entropies = none } = (result ?? {}) as Partial<Outputs['language']>
+  return { tokens, logprobs, entropies }
+}
