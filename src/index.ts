@@ -9,6 +9,9 @@
  */
 export * from './api/index.js'
 export { FastExperienceMaker } from './experience/index.js'
+export { defineEstimator, defineLoss } from './maths/index.js'
 export { LocalModel } from './model/index.js'
 export { createRlhfPipeline } from './pipeline/index.js'
+export { defineReward } from './reward/index.js'
 export { Tokenizer } from './text/index.js'
+export { defineAlgorithm, defineGenerator } from './train/index.js'

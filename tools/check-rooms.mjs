@@ -67,6 +67,7 @@ export const arrows = {
     'sequence',
     'errors',
     'files',
+    'maths',
     'progress',
     'tensor',
     'model',

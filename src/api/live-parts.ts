@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
+import { isDefinition } from '../maths/index.js'
 import { type ExportOptions, LocalModel, modelFiles, type TokenModel, tokenizerFiles } from '../model/index.js'
 import type { Generator } from '../rollout/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -83,6 +84,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
   }
   const generator = isGenerator(values.generator) ? values.generator : undefined
   if (generator) delete values.generator
+  else if (isDefinition(values.generator)) values.generator = { type: values.generator }
 
   const { model, reference, 'critic.model': critic } = models
   const live = { model, reference, critic, tokenizer, generator, rewards: rewards?.options } as LiveParts

@@ -8,7 +8,14 @@ import type { Role, TokenModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import type { Generator } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
-import { type Training, type TrainingInputs, type TrainingName, trainings } from '../train/index.js'
+import {
+  type GeneratorDefinition,
+  loadDefinitions,
+  type Training,
+  type TrainingInputs,
+  type TrainingName,
+  trainings,
+} from '../train/index.js'
 import { givenParts } from './live-parts.js'
 import type { Rewards } from './reward-parts.js'
 import { runTraining } from './run-training.js'
@@ -67,7 +74,7 @@ export type RlOptions<Row extends object = object> = Options<
     readonly critic?: Omit<NonNullable<Rl['critic']>, 'model'> & { readonly model?: Model<'value'> }
     readonly ptx?: Omit<NonNullable<Rl['ptx']>, 'data'> & { readonly data: Data }
     readonly rewards: Rewards<Row>
-    readonly generator?: Rl['generator'] | Generator
+    readonly generator?: Rl['generator'] | GeneratorDefinition | Generator
   }
 >
 
@@ -145,7 +152,7 @@ function train(name: TrainingName, verb: string, options: RunOptions & { readonl
     const directory = resolve(output ?? (await mkdtemp(join(tmpdir(), `whetstone-${verb}-`))))
     const { values, live, place } = givenParts(given, directory)
     const layer = { origin: verb, values: { ...values, output: directory }, directory: process.cwd() }
-    const start = { training, ...training.resolve([layer]), live, resume, allowChange, report }
+    const start = { training, ...training.resolve(await loadDefinitions([layer])), live, resume, allowChange, report }
     const placed = (existing: 'replace' | 'compare') => place({ existing, allowChange, signal })
     return runTraining({ ...start, signal: signal ?? new AbortController().signal, place: placed }, emit)
   })

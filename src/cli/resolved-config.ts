@@ -1,6 +1,7 @@
 /** Configs for people: help of the options, and resolved options. */
 import { stringify } from 'yaml'
 import type { z } from 'zod'
+import { isDefinition } from '../maths/index.js'
 import { configOptions, type RawConfig } from '../train/index.js'
 
 /** A line for every option, for the help. */
@@ -34,8 +35,10 @@ interface Line {
 }
 
 function linesOf(config: RawConfig, origins: Readonly<Record<string, string>>, indent: string, prefix: string): Line[] {
-  return Object.entries(config).flatMap(([key, value]): Line[] => {
-    if (value === undefined) return []
+  return Object.entries(config).flatMap(([key, given]): Line[] => {
+    if (given === undefined) return []
+    // By its file, where it has one.
+    const value = isDefinition(given) ? given.toJSON() : given
     const path = `${prefix}${key}`
     if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0)
       return [{ text: `${indent}${key}:` }, ...linesOf(value as RawConfig, origins, `${indent}  `, `${path}.`)]

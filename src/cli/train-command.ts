@@ -9,6 +9,7 @@ import {
   type CheckedTraining,
   fileLayer,
   type JobOptions,
+  loadDefinitions,
   MachineError,
   type RawConfig,
   type ResolvedTraining,
@@ -42,7 +43,7 @@ async function runCommand(training: Training, args: readonly string[]): Promise<
   const settings = readFlags(args, flags)
   const { config: path } = settings
   const given = fileLayer(path, await readConfigFile(path))
-  const resolved = training.resolve([given, setLayer(settings.set ?? [])])
+  const resolved = training.resolve(await loadDefinitions([given, setLayer(settings.set ?? [])]))
   const { output } = resolved.config
   const report = reportFor(process.env)
   return interruptible({

@@ -1,7 +1,6 @@
 /** Configs as people write them: YAML, JSON, or a TypeScript or JavaScript module whose default export it is. */
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
-import { parseDocument } from 'yaml'
 import { InputError, systemProblem } from '../errors/index.js'
 
 const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
@@ -25,6 +24,7 @@ export async function readConfigFile(file: string): Promise<unknown> {
 
 async function readYaml(file: string): Promise<unknown> {
   const text = await readText(file)
+  const { parseDocument } = await import('yaml')
   try {
     // JSON is YAML too, and its errors then have lines.
     const document = parseDocument(text)
@@ -72,6 +72,8 @@ const deepest = 50
 /** A value that contains itself, by an alias or in a module, would recurse forever. */
 function refuseEndless(file: string, value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null) return
+  // What a module makes by a function or a class is not looked into.
+  if (!Array.isArray(value) && ![Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)) return
   if (depth > deepest) throw nestedTooDeeply(file)
   for (const inner of Object.values(value)) refuseEndless(file, inner, depth + 1)
 }

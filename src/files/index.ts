@@ -9,6 +9,7 @@ export {
 export { cacheDirectory } from './cache-directory.js'
 export { fileCrc32, fileSha256 } from './checksum.js'
 export { readConfigFile } from './config-file.js'
+export { importModule, type ModuleExports, moduleFiles } from './import-module.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'
 export { isHeld, type Lock, type LockHolder, readLock, removeDeadClaims, tryLock } from './lock.js'

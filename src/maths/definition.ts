@@ -73,7 +73,7 @@ export function definitionOption<Name extends string, D extends Definition>(
   },
 ) {
   const known: readonly string[] = names
-  return z
+  const schema = z
     .custom<Name | D>()
     .superRefine((value: unknown, context) => {
       if ((typeof value === 'string' && known.includes(value)) || accepts(value)) return
@@ -94,7 +94,11 @@ export function definitionOption<Name extends string, D extends Definition>(
         })
     })
     .meta({ anyOf: [{ enum: [...names] }, { type: 'string', pattern: String.raw`[/]|\.[cm]?[jt]s$` }] })
+  return schema as z.ZodType<Name | D, Name | D | DefinitionPath>
 }
+
+/** A file of a definition, as it is written. */
+type DefinitionPath = `${string}/${string}` | `${string}.ts` | `${string}.js` | `${string}.mjs`
 
 /** `the policy loss "mine" of mine.ts`, for errors. */
 export function described({ defines, name, file, ...rest }: Pick<Definition, 'defines' | 'name' | 'file'>): string {

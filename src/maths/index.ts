@@ -78,9 +78,11 @@ export {
   tokenStatistics,
 } from './advantages/statistics.js'
 export { tokenRewards } from './advantages/token-rewards.js'
+export { checkEstimator, checkLoss } from './check-definition.js'
 export {
   type Definition,
   define,
+  definitionNamed,
   definitionOption,
   described,
   isDefinition,

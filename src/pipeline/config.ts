@@ -5,7 +5,7 @@ import { InputError } from '../errors/index.js'
 import { type Family, families, type Size, sizes } from '../model/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import {
-  algorithms,
+  algorithmNames,
   type ConfigLayer,
   commonWords,
   type ResolvedConfig,
@@ -68,7 +68,7 @@ export const pipelineShape = {
   freezeRewardBackbone: z.boolean().default(false).describe('train only the head of the reward model'),
 
   algorithm: z
-    .enum([...algorithms, ...preferenceAlgorithms])
+    .enum([...algorithmNames, ...preferenceAlgorithms])
     .default('ppo')
     .describe(
       'algorithm of the last stage: ppo or another with rewards such as grpo; or dpo, cdpo, ipo, kto without a reward model',

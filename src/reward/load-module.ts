@@ -1,6 +1,6 @@
 /** Rewards in a module: TypeScript or JavaScript, as it is. Runs in the process of the file. */
 import { access, readFile } from 'node:fs/promises'
-import { pathToFileURL } from 'node:url'
+import { importModule, type ModuleExports } from '../files/index.js'
 import type { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
@@ -36,7 +36,7 @@ export async function loadFile(
   await access(file).catch(cause => {
     throw new RewardConfigError('there is no such file', { cause })
   })
-  const exports = await importModule(file)
+  const exports = await importModule(file, await ownModules(file))
   const { default: main } = exports
   if (main !== undefined) return recognise(main, tokenizer)
   const options = Object.fromEntries(
@@ -46,23 +46,8 @@ export async function loadFile(
   throw new RewardConfigError(`it exports no reward: expected ${forms}`)
 }
 
-/** Resolves this package from any location of the module, to this instance: its classes are then the same. */
-async function importModule(file: string): Promise<Readonly<Record<string, unknown>>> {
-  const own = await ownModules(file)
-  // Node loads it faster, where there is nothing to compile and nothing of ours to find.
-  if (file.endsWith('.mjs') && !own) return import(pathToFileURL(file).href)
-  const { createJiti } = await import('jiti')
-  const jiti = createJiti(import.meta.url, {
-    // Do not leave a compiled copy of the file of a user.
-    fsCache: false,
-    interopDefault: false,
-    virtualModules: own ?? {},
-  })
-  return jiti.import(file)
-}
-
 /** Loading them takes longer than most rewards: skip it for a file without such imports. */
-async function ownModules(file: string): Promise<Record<string, Record<string, unknown>> | undefined> {
+async function ownModules(file: string): Promise<Record<string, ModuleExports> | undefined> {
   if (!/whetstone\/|zod|['"`]\.{0,2}\//.test(await readFile(file, 'utf8'))) return undefined
   const [reward, data, text, zod] = await Promise.all([
     import('./library.js'),

@@ -8,10 +8,10 @@ import { type PreferenceConfig, preferencePaths, preferenceSchema } from './pref
 import { preferenceKind, runPreference } from './preference/job.js'
 import { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
 import { runRewardModel } from './reward-model/job.js'
+import { algorithmNames } from './rl/algorithms.js'
 import { type RlConfig, resolveRlConfig, rlPaths, rlSchema, rlWords } from './rl/config.js'
 import { rlIdle } from './rl/idle-options.js'
 import { runRl } from './rl/job.js'
-import { algorithms } from './rl/presets.js'
 import { planRl } from './rl/training-plan.js'
 import type { JobOptions, JobResult } from './run/job.js'
 import { type SftConfig, sftSchema } from './sft/config.js'
@@ -117,7 +117,7 @@ const rl: Training<RlConfig> = {
   name: 'rl',
   verb: 'rl',
   about: `Reinforcement learning: the model answers prompts, rewards score the answers, and the model learns from them. \`algorithm\` is a preset
-(${algorithms.join(', ')}); the run prints the options it sets, and the config can override them.`,
+(${algorithmNames.join(', ')}); the run prints the options it sets, and the config can override them.`,
   example: 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: runs/rl',
   schema: rlSchema,
   options: { paths: rlPaths, words: rlWords, otherWords: rlOtherWords },

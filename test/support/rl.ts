@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Report } from '../../src/progress/index.js'
+import { loadDefinitions } from '../../src/train/config/definitions.js'
 import { type RlConfig, resolveRlConfig, runRl } from '../../src/train/rl/index.js'
 import type { JobResult } from '../../src/train/run/job.js'
 import { jsonLines, jsonl, written } from './files.js'
@@ -66,8 +67,8 @@ export interface StartOptions {
   stop?: AbortController
 }
 
-export function start(options: Readonly<Record<string, unknown>>, rest: StartOptions = {}): Promise<JobResult> {
-  const { config, origins } = resolveRlConfig([{ origin: 'test', values: options }])
+export async function start(options: Readonly<Record<string, unknown>>, rest: StartOptions = {}): Promise<JobResult> {
+  const { config, origins } = resolveRlConfig(await loadDefinitions([{ origin: 'test', values: options }]))
   const { resume = false, allowChange = [], stopAt, stop = new AbortController() } = rest
   const report = silentReport(stage => {
     if (stage === stopAt) stop.abort()

@@ -15,7 +15,7 @@ export interface WeightsForServers {
 /** Checks the key, the program of a server to start, and running servers. `weights`: of a training. */
 export async function checkGenerator(config: GeneratorConfig, weights?: WeightsForServers): Promise<void> {
   const { type, urls, command, servedModelName: model } = config
-  if (type === 'local') return
+  if (type === 'local' || typeof type !== 'string') return
   const apiKey = keyOf(config)
   const loadsTied = weights?.as === 'checkpoint' && weights.tiedEmbeddings
   if (urls) {
@@ -32,7 +32,7 @@ export async function checkGenerator(config: GeneratorConfig, weights?: WeightsF
   if (software !== undefined && keepsTiedHead(software)) throw tiedHeadError(found[0], software)
 }
 
-export function keyOf({ apiKeyEnv }: GeneratorConfig): string | undefined {
+export function keyOf({ apiKeyEnv }: Pick<GeneratorConfig, 'apiKeyEnv'>): string | undefined {
   if (apiKeyEnv === undefined) return undefined
   const key = process.env[apiKeyEnv]
   if (!key) throw new InputError(`generator.apiKeyEnv: the environment variable ${apiKeyEnv} is not set`)

@@ -1,5 +1,7 @@
 /** Options of the engine that generates. */
 import { z } from 'zod'
+import { definitionOption, ownOptions } from '../../maths/index.js'
+import { isGenerator } from '../run/define-generator.js'
 import { path } from './common.js'
 
 const serverUrl = z
@@ -15,12 +17,9 @@ const serverUrl = z
   )
 
 const engineTypes = ['local', 'vllm', 'sglang'] as const
+export type EngineType = (typeof engineTypes)[number]
 
-export const generatorSchema = z.strictObject({
-  type: z
-    .enum(engineTypes)
-    .default('local')
-    .describe('which engine generates: local (in this process), or servers of vLLM or SGLang'),
+const serverShape = {
   urls: z
     .array(serverUrl)
     .min(1)
@@ -78,6 +77,22 @@ export const generatorSchema = z.strictObject({
     .optional()
     .describe('program of the server that the run starts (default: the one on the PATH)'),
   flags: z.array(z.string()).default([]).describe('more flags for the server that the run starts'),
+}
+
+export const serverSchema = z.object(serverShape)
+export const localSchema = serverSchema.pick({ maxInFlight: true })
+
+export const generatorSchema = z.strictObject({
+  type: definitionOption(engineTypes, { what: 'a generator', accepts: isGenerator })
+    .default('local')
+    .describe(
+      'which engine generates: local (in this process), servers of vLLM or SGLang, or a file with your own generator (defineGenerator)',
+    ),
+  options: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('options of your own generator, as its schema has them'),
+  ...serverShape,
 })
 
 export type GeneratorConfig = z.output<typeof generatorSchema>
@@ -85,13 +100,23 @@ export type GeneratorConfig = z.output<typeof generatorSchema>
 /** Contradicting options. */
 export function generatorOptionProblems(generator: GeneratorConfig): string[] {
   const problems: string[] = []
-  const { type, ...options } = generator
-  if (type === 'local') {
+  const { type, options, ...given } = generator
+  if (typeof type !== 'string')
+    try {
+      ownOptions(type, {}, options)
+    } catch (error) {
+      problems.push(`generator.options: ${(error as Error).message}`)
+    }
+  else if (options !== undefined)
+    problems.push(`generator.options: only for your own generator, and generator.type is ${type}`)
+  if (type === 'local' || typeof type !== 'string') {
     const usual = generatorSchema.parse({}) as Record<string, unknown>
-    const { maxInFlight: _, ...forServers } = options
-    for (const [name, value] of Object.entries(forServers))
-      if (JSON.stringify(value) !== JSON.stringify(usual[name]))
-        problems.push(`generator.${name}: only for servers, and generator.type is local`)
+    const known: readonly string[] = type === 'local' ? ['maxInFlight'] : ['weights', 'weightsDirectory']
+    for (const [name, value] of Object.entries(given))
+      if (!known.includes(name) && JSON.stringify(value) !== JSON.stringify(usual[name]))
+        problems.push(
+          `generator.${name}: only for servers, and generator.type is ${type === 'local' ? type : type.name}`,
+        )
   } else if (generator.urls) {
     const hosts = generator.urls.map(url => new URL(url).href)
     const twice = hosts.findIndex((host, i) => hosts.indexOf(host) < i)

@@ -123,8 +123,11 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Options by name. What is made by a function or a class, such as a definition, is a value. */
 function isSection(value: unknown): value is RawConfig {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import type { LabelledLoss, LabelledLossDefinition, PreferenceLossDefinition } from '../../maths/index.js'
+import { checkDefinitions } from '../config/definitions.js'
 import type { JobOptions, JobResult } from '../run/job.js'
 import { runSupervised } from '../supervised/job.js'
 import { lossOf, lossOptionsOf, type PreferenceConfig } from './config.js'
@@ -23,7 +24,8 @@ const trainer = {
  *   console.log(metrics['preference/margin'])
  * }
  */
-export function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
+export async function runPreference(job: JobOptions<PreferenceConfig>): Promise<JobResult> {
+  checkDefinitions(job.config)
   const loss = lossOf(job.config)
   return loss.kind === 'labelled' ? runLabelled(job, loss) : runPairs(job, loss)
 }

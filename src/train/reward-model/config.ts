@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { losses } from '../../maths/index.js'
+import { definitionOption, isLoss, losses, ownOptions } from '../../maths/index.js'
 import { optimizerSchema } from '../config/common.js'
 import { refuseContradictions, supervisedShape } from '../supervised/config.js'
 
@@ -10,13 +10,27 @@ export const rewardModelSchema = z
     model: supervisedShape.model.describe(
       'a language model (it gets a new reward head), or a reward model to train further',
     ),
+    loss: definitionOption(['ranking'], { what: 'a reward-model loss', accepts: isLoss('reward-model') })
+      .default('ranking')
+      .describe('the loss of pairs: ranking, or a file with your own (defineLoss)'),
+    lossOptions: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('options of your own loss, as its schema has them'),
     ...losses['reward-model'].options.shape,
     freezeBackbone: z.boolean().default(false).describe('train only the head'),
     optimizer: optimizerSchema(1e-5).describe('learning rate, schedule and AdamW options'),
   })
   .superRefine(refuseContradictions)
-  .superRefine(({ rankingWeight, contrastiveWeight }, context) => {
-    if (rankingWeight === 0 && contrastiveWeight === 0)
+  .superRefine((config, context) => {
+    const { loss, rankingWeight, contrastiveWeight } = config
+    if (loss !== 'ranking')
+      try {
+        ownOptions(loss, config, config.lossOptions)
+      } catch (error) {
+        context.addIssue({ code: 'custom', path: ['lossOptions'], message: (error as Error).message })
+      }
+    else if (rankingWeight === 0 && contrastiveWeight === 0)
       context.addIssue({
         code: 'custom',
         path: ['rankingWeight'],

@@ -1,4 +1,5 @@
-import { losses, type PairLoss } from '../../maths/index.js'
+import { losses, ownOptions, type PairLoss, type RewardModelLossDefinition } from '../../maths/index.js'
+import { checkDefinitions } from '../config/definitions.js'
 import type { JobOptions, JobResult } from '../run/job.js'
 import { runSupervised } from '../supervised/job.js'
 import type { RewardModelConfig } from './config.js'
@@ -13,7 +14,8 @@ import { rewardModelLoop } from './loop.js'
  *   console.log(best?.value) // accuracy on held-out pairs
  * }
  */
-export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
+export async function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobResult> {
+  checkDefinitions(job.config)
   return runSupervised(job, {
     command: 'reward',
     kind: 'preferences',
@@ -21,10 +23,9 @@ export function runRewardModel(job: JobOptions<RewardModelConfig>): Promise<JobR
     bestBy: { metric: 'validation/accuracy', better: 'higher' },
     shown: ['loss/train', 'reward/accuracy', 'validation/accuracy', 'speed/tokens_per_second'],
     loop: ({ config, model, training, validation }) => {
-      const { margin, rankingWeight, contrastiveWeight, temperature, centerCoef } = config
-      const options = { margin, rankingWeight, contrastiveWeight, temperature, centerCoef }
-      const loss: PairLoss =
-        job.live?.createLoss?.(config) ?? (call => losses['reward-model'].compute({ ...call, options }))
+      const definition: RewardModelLossDefinition = config.loss === 'ranking' ? losses['reward-model'] : config.loss
+      const options = ownOptions(definition, config, config.lossOptions)
+      const loss: PairLoss = job.live?.createLoss?.(config) ?? (call => definition.compute({ ...call, options }))
       return rewardModelLoop({ model, training, validation, loss, signal: job.signal })
     },
   })

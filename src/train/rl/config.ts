@@ -1,4 +1,5 @@
 /** Options of a reinforcement learning run: one schema, whose descriptions are the help and the docs. */
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
@@ -12,19 +13,23 @@ import {
 } from '../../experience/index.js'
 import {
   aggregations,
+  definitionOption,
+  estimatorOf,
   importanceProblems,
+  isLoss,
   klControllerSchema,
   type ObjectiveOptions,
   policyLossNames,
+  policyLossOf,
   resolveObjectiveOptions,
 } from '../../maths/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
-import { type ConfigLayer, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
+import { type ConfigLayer, type RawConfig, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
 import { rewardRunShape } from '../config/rewards.js'
-import { type Algorithm, algorithms, presets } from './presets.js'
+import { type AlgorithmDefinition, algorithmNames, algorithmOf, isAlgorithm } from './algorithms.js'
 
 const { seed: _, ...experienceOptions } = experienceShape
 const { validationData, validationShare, promptTemplate, systemPrompt, chatTemplate, maxBadRows, shuffle } =
@@ -61,10 +66,11 @@ const evaluationSchema = z.strictObject({
 })
 
 export const rlShape = {
-  algorithm: z
-    .enum(algorithms)
+  algorithm: definitionOption(algorithmNames, { what: 'an algorithm', accepts: isAlgorithm })
     .default('grpo')
-    .describe('preset of options; the run prints the options it sets, and the config can override them'),
+    .describe(
+      'preset of options, or a file with your own (defineAlgorithm); the run prints the options it sets, and the config can override them',
+    ),
   ...modelShape,
   ...runShape,
   data: dataSchema.describe('prompts: a file or a glob pattern, a source with settings, or a list of these'),
@@ -110,7 +116,13 @@ export const rlShape = {
   klController: klControllerSchema
     .default({ kind: 'fixed', coef: 0.01 })
     .describe('coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon)'),
-  loss: z.enum(policyLossNames).default('ppo').describe('the policy loss'),
+  loss: definitionOption(policyLossNames, { what: 'a policy loss', accepts: isLoss('policy') })
+    .default('ppo')
+    .describe('the policy loss: one of these, or a file with your own (defineLoss)'),
+  lossOptions: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('options of your own loss, as its schema has them'),
   clipLow: z
     .number()
     .min(0)
@@ -175,9 +187,10 @@ export const rlPaths: readonly string[] = [
 export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords]
 
 /** Resolves the config of a run from its layers, with the preset below them; one error lists every wrong option. */
-export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: Algorithm } {
-  const preset = presetOf(layers)
-  const base: ConfigLayer = { origin: `preset ${preset}`, values: presets[preset] }
+export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: string } {
+  const { name: preset, set, file } = presetOf(layers)
+  const values = withoutIdle(set, lastOf(layers, 'loss') ?? set.loss)
+  const base: ConfigLayer = { origin: `preset ${preset}`, values, ...(file ? { directory: dirname(file) } : {}) }
   const resolved = resolveConfig(rlSchema, [base, ...layers], {
     paths: rlPaths,
     words: rlWords,
@@ -187,13 +200,34 @@ export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<
   if (problems.length > 0)
     throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))
   const { config } = resolved
-  const critic = config.critic ?? (config.advantageEstimator === 'gae' ? criticSchema.parse({}) : undefined)
+  const critic = config.critic ?? (needsCritic(config) ? criticSchema.parse({}) : undefined)
   return { ...resolved, config: critic ? { ...config, critic } : config, preset }
 }
 
-function presetOf(layers: readonly ConfigLayer[]): Algorithm {
-  const named = layers.map(({ values }) => values.algorithm).findLast(value => value !== undefined)
-  return algorithms.find(name => name === named) ?? 'grpo'
+function lastOf(layers: readonly ConfigLayer[], option: string): unknown {
+  return layers.map(({ values }) => values[option]).findLast(value => value !== undefined)
+}
+
+function presetOf(layers: readonly ConfigLayer[]): AlgorithmDefinition {
+  const given = lastOf(layers, 'algorithm')
+  return isAlgorithm(given) ? given : algorithmOf(algorithmNames.find(name => name === given) ?? 'grpo')
+}
+
+/** Options of policy losses that a config has beside `lossOptions`. */
+const lossOptionNames = ['clipLow', 'clipHigh', 'dualClip', 'driftCoef'] as const
+
+/** A preset without the options that another loss does not have. */
+function withoutIdle(set: RawConfig, loss: unknown): RawConfig {
+  const definition = isLoss('policy')(loss) ? loss : policyLossNames.find(name => name === loss)
+  if (definition === undefined) return set
+  const { shape } = policyLossOf(definition).options
+  const idle: readonly string[] = lossOptionNames.filter(name => !(name in shape))
+  return Object.fromEntries(Object.entries(set).filter(([name]) => !idle.includes(name)))
+}
+
+/** Whether its estimator needs the values of a critic. */
+export function needsCritic({ advantageEstimator }: Pick<RlConfig, 'advantageEstimator'>): boolean {
+  return estimatorOf(advantageEstimator).values === 'needed'
 }
 
 /** All samples of a rollout are in memory at once. */
@@ -209,7 +243,7 @@ export function rlProblems(config: RlConfig): string[] {
       problems.push(...(error instanceof ExperienceConfigError ? error.problems : [(error as Error).message]))
     }
   }
-  const { reference, lora, adapter, critic, advantageEstimator, trainBatchSize, rolloutBatchSize } = config
+  const { reference, lora, adapter, critic, trainBatchSize, rolloutBatchSize } = config
   attempt(() => resolveExperienceConfig(experienceOptionsOf(config), { critic: true }))
   attempt(() => resolveObjectiveOptions(objectiveOptionsOf(config, { klCoef: config.klController.coef })))
   if (config.tisCap !== undefined) problems.push(...importanceProblems({ ...config, logprobs: ['processed'] }))
@@ -221,8 +255,10 @@ export function rlProblems(config: RlConfig): string[] {
     problems.push('reference: useKlLoss needs a reference, and reference is none')
   if (reference === 'none' && !config.useKlLoss && config.klController.coef > 0)
     problems.push('reference: klController.coef is above 0 and needs a reference; set it to 0, or give a reference')
-  if (critic && advantageEstimator !== 'gae')
-    problems.push(`critic: ${advantageEstimator} uses no critic; remove it, or set advantageEstimator to gae`)
+  if (critic && !needsCritic(config))
+    problems.push(
+      `critic: ${estimatorOf(config.advantageEstimator).name} uses no critic; remove it, or set advantageEstimator to gae`,
+    )
   problems.push(...generatorProblems(config))
   const { evaluation } = config
   if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)
@@ -277,8 +313,11 @@ export function experienceOptionsOf(config: RlConfig) {
 
 /** The part that the objective of an update reads. */
 export function objectiveOptionsOf(config: RlConfig, { klCoef }: { klCoef: number }): ObjectiveOptions {
-  const { loss, clipLow, clipHigh, dualClip, driftCoef, tisCap, aggregation, maxNewTokens, entropyCoef } = config
+  const { loss, lossOptions, tisCap, aggregation, maxNewTokens, entropyCoef } = config
+  const given = lossOptionNames.map(name => [name, config[name]]).filter(([, value]) => value !== undefined)
   return {
+    ...Object.fromEntries(given),
+    ...lossOptions,
     loss,
     aggregation,
     maxNewTokens,
@@ -286,10 +325,6 @@ export function objectiveOptionsOf(config: RlConfig, { klCoef }: { klCoef: numbe
     klCoef: config.useKlLoss ? klCoef : 0,
     klEstimator: config.klEstimator ?? 'k3',
     highEntropyTokenRatio: config.highEntropyTokenRatio,
-    ...(clipLow === undefined ? {} : { clipLow }),
-    ...(clipHigh === undefined ? {} : { clipHigh }),
-    ...(dualClip === undefined ? {} : { dualClip }),
-    ...(driftCoef === undefined ? {} : { driftCoef }),
     ...(tisCap === undefined ? {} : { tisCap }),
   } as ObjectiveOptions
 }

@@ -1,4 +1,11 @@
 export {
+  type Algorithm,
+  type AlgorithmDefinition,
+  algorithmNames,
+  algorithms,
+  defineAlgorithm,
+} from './algorithms.js'
+export {
   type RlConfig,
   resolveRlConfig,
   rlPaths,
@@ -10,6 +17,5 @@ export { rlIdle } from './idle-options.js'
 export { prepareRl, runRl } from './job.js'
 export { type RlLoopOptions, type RlLoopResult, trainRl } from './loop.js'
 export type { PolicyAverage, RlParts } from './parts.js'
-export { type Algorithm, algorithms, presets } from './presets.js'
 export { type ReplayReport, replayRl } from './replay.js'
 export { planRl } from './training-plan.js'

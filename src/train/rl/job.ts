@@ -11,6 +11,7 @@ import { type CheckedModels, checkExamples, checkModels } from '../checks/check-
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { harmlessKeys } from '../config/common.js'
+import { checkDefinitions, definitionInputs } from '../config/definitions.js'
 import { rewardLoading } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
 import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
@@ -20,7 +21,8 @@ import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
 import { trainProgress } from '../run/progress.js'
 import { runInputs } from '../run/run-inputs.js'
 import { keepTokenizer, runVersions } from '../run/run-setup.js'
-import { experienceOptionsOf, type RlConfig, referenceOf } from './config.js'
+import { algorithmOf } from './algorithms.js'
+import { experienceOptionsOf, needsCritic, type RlConfig, referenceOf } from './config.js'
 import { checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
@@ -59,6 +61,7 @@ export async function prepareRl({
   signal,
   live = {},
 }: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live'>) {
+  checkDefinitions(config)
   if (live.model) ofRole(live.model, 'language', 'model')
   if (live.reference) ofRole(live.reference, 'language', 'reference')
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
@@ -153,7 +156,8 @@ async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokeni
     'critic.model': critic?.model,
     tokenizer: live?.tokenizer && tokenizer.dir,
   }
-  const inputs = await runInputs({ models: directories, rewards, chatTemplate, report, signal })
+  const definitions = await definitionInputs(config)
+  const inputs = await runInputs({ models: directories, rewards, chatTemplate, definitions, report, signal })
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
@@ -171,7 +175,7 @@ async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokeni
 }
 
 /** The number of iterations affects the learning rate if a schedule depends on it. */
-function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
+function harmlessFor({ optimizer, critic, generator }: RlConfig): readonly string[] {
   const spread = [optimizer, ...(critic ? [critic.optimizer] : [])].some(
     ({ schedule, warmupSteps, warmupRatio }) =>
       schedule !== 'constant' || (warmupSteps === undefined && warmupRatio > 0),
@@ -181,7 +185,8 @@ function harmlessFor({ optimizer, critic }: RlConfig): readonly string[] {
     'evaluation',
     'exportEvery',
     'sampleEvery',
-    'generator',
+    // Nothing is known of a generator of a user.
+    ...(typeof generator.type === 'string' ? ['generator'] : []),
     'rewardPatienceMinutes',
     'rewardWorkers',
   ]
@@ -193,7 +198,11 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   const texts = await keepTokenizer(tokenizer, run.directory, job.live)
   if (run.fromStart) for (const row of skipped) run.skipped({ ...row })
   const { parts, device, close } = await loadParts(job, { ...prepared, texts }, run)
-  const progress = trainProgress(job.report, { label: config.algorithm, totalSteps: iterations, shown })
+  const progress = trainProgress(job.report, {
+    label: algorithmOf(config.algorithm).name,
+    totalSteps: iterations,
+    shown,
+  })
   if (device !== 'cpu')
     progress.note('The first iteration on a GPU also records CUDA graphs; this takes about ten seconds.')
   try {
@@ -254,10 +263,9 @@ async function loadParts(
       (live.model as TokenModel<'language'> | undefined) ??
       keep(await loadTrained<'language'>(config.model, { ...config, texts, role, what: 'the actor' }, context))
     const reference = live.reference ?? (await loadReference(config, context, keep))
-    const critic =
-      config.advantageEstimator === 'gae'
-        ? (live.critic ?? keep(await loadCritic({ ...config, texts }, context)))
-        : undefined
+    const critic = needsCritic(config)
+      ? (live.critic ?? keep(await loadCritic({ ...config, texts }, context)))
+      : undefined
     const { emaDecay: decay } = config
     // In float32, because a bfloat16 average that moves by a thousandth would not change.
     const average =

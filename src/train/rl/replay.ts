@@ -4,14 +4,16 @@
  */
 import { join } from 'node:path'
 import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
+import type { Definition } from '../../maths/index.js'
 import type { Role } from '../../model/index.js'
 import { sampleReward } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
 import { Journal, JournalError, Run, type RunConfig, RunError, type RunView } from '../../run/index.js'
 import { Tokenizer } from '../../text/index.js'
+import { restoredConfig } from '../config/definitions.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
 import { sampleDigest } from './batch-digest.js'
-import { experienceOptionsOf, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
+import { experienceOptionsOf, needsCritic, oldLogprobsOf, type RlConfig, referenceOf, rlSchema } from './config.js'
 import { IterationJournal } from './iteration-journal.js'
 import { iterationPlan } from './plan.js'
 import type { RlState } from './state.js'
@@ -26,9 +28,13 @@ export interface ReplayReport {
   readonly notCompared: readonly string[]
 }
 
-export async function replayRl(directory: string): Promise<ReplayReport> {
+/** `definitions`: those that the run was given in code. */
+export async function replayRl(
+  directory: string,
+  { definitions = [] }: { definitions?: readonly Definition[] } = {},
+): Promise<ReplayReport> {
   const view = await Run.read(directory)
-  let config = configAt(view.config, 0)
+  let config = await configAt(view.config, 0, definitions)
   let maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
   const trained = await trainedIterations(view)
@@ -40,7 +46,7 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
   for (let iteration = 0; iteration < end; iteration++) {
     if (iteration > 0 && view.config.changes.some(({ since }) => since === iteration)) {
       // As a resumed run does it: another maker, where the one before was left.
-      config = configAt(view.config, iteration)
+      config = await configAt(view.config, iteration, definitions)
       const { state } = maker
       maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
       maker.restore(state)
@@ -81,7 +87,11 @@ export async function replayRl(directory: string): Promise<ReplayReport> {
 }
 
 /** The config that an iteration was trained with: resumes may have been allowed to change it since. */
-function configAt({ config, changes }: RunConfig, iteration: number): RlConfig {
+async function configAt(
+  { config, changes, inputs }: RunConfig,
+  iteration: number,
+  given: readonly Definition[],
+): Promise<RlConfig> {
   const values = structuredClone(config) as Record<string, unknown>
   for (const { key, from, since = 0 } of [...changes].reverse()) {
     // With a space: a file.
@@ -96,7 +106,7 @@ function configAt({ config, changes }: RunConfig, iteration: number): RlConfig {
     if (from === null) delete place[last]
     else place[last] = from
   }
-  return rlSchema.parse(values)
+  return rlSchema.parse(await restoredConfig(values, { inputs, given, needed: ['advantageEstimator'] }))
 }
 
 /** How far the run came: complete iterations, updates of the next one, and all optimiser steps. */
@@ -211,7 +221,7 @@ async function makerWithoutModels(config: RlConfig, tokenizerDirectory: string):
     onRewardFailure: 'stop',
     klController: config.klController,
     ...(reference === 'none' ? {} : { reference: scorer<'language'>("the reference's log-probabilities") }),
-    ...(config.advantageEstimator === 'gae' ? { critic: scorer<'value'>("the critic's values") } : {}),
+    ...(needsCritic(config) ? { critic: scorer<'value'>("the critic's values") } : {}),
   })
 }
 

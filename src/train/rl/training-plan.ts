@@ -63,9 +63,9 @@ export function planRl(config: RlConfig): TrainingPlan {
       maxInFlight: config.generator.maxInFlight,
       engine: config.generator.type === 'local' ? 'here' : 'elsewhere',
     },
-    ...(config.generator.type === 'local'
-      ? {}
-      : { servers: { config: config.generator, weights: weightsFor(config) } }),
+    ...(config.generator.type === 'vllm' || config.generator.type === 'sglang'
+      ? { servers: { config: config.generator, weights: weightsFor(config) } }
+      : {}),
     seed,
   }
 }

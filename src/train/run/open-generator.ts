@@ -1,50 +1,27 @@
 /** Opens the generator: the engine in this process, running servers, or a server started for the run. */
 import { join, relative } from 'node:path'
+import type { z } from 'zod'
 import { type StartedEngine, startEngine } from '../../launch/index.js'
-import type { LocalModel } from '../../model/index.js'
-import type { Report } from '../../progress/index.js'
+import { described, ownOptions } from '../../maths/index.js'
 import {
   connectSglang,
   connectVllm,
   deviceMemory,
-  type EngineEvent,
   type Generator,
   LocalEngine,
   type LocalEngineOptions,
   sequencesAtOnce,
 } from '../../rollout/index.js'
-import type { Tokenizer } from '../../text/index.js'
 import { keyOf } from '../checks/check-generator.js'
-import type { GeneratorConfig } from '../config/generator.js'
+import { tryGenerator } from '../checks/try-generator.js'
+import { type EngineType, type GeneratorConfig, localSchema, serverSchema } from '../config/generator.js'
+import { defineGenerator, type GeneratorContext, type GeneratorDefinition } from './define-generator.js'
 
 /** Training needs most of a GPU: its activations come and go next to the cache of the engine. */
 export const generationCacheShare = 0.2
 
-export interface OpenGeneratorOptions {
+export interface OpenGeneratorOptions extends Omit<GeneratorContext, 'options' | 'onClose'> {
   readonly config: GeneratorConfig
-  /** Whose weights a local engine samples from; what servers must agree with. */
-  readonly actor: LocalModel<'language'>
-  /** What is generated at a time: a local engine on a GPU makes room for all of it. */
-  readonly rollout: RolloutSize
-  /** The directory it was loaded from: what a server is started with, and has the shapes of. */
-  readonly model: string
-  readonly tokenizer: Tokenizer
-  /** The rank of the adapter that is trained: a server is started to load such ones. */
-  readonly loraRank?: number | undefined
-  /** Whether a server that is started shall be able to give its memory to models on the same card. */
-  readonly sleep?: 'enabled' | undefined
-  /** Where the log of a server that is started goes. Default: a directory of its own among the temporary ones. */
-  readonly logDirectory?: string | undefined
-  readonly report: Report
-  readonly signal: AbortSignal
-  /** Told what happens to servers. */
-  readonly onEvent: (event: EngineEvent) => void
-}
-
-export interface RolloutSize {
-  readonly samples: number
-  readonly maxNewTokens: number
-  readonly promptMaxLen?: number | undefined
 }
 
 export interface OpenedGenerator {
@@ -53,31 +30,71 @@ export interface OpenedGenerator {
   close(): Promise<void>
 }
 
-export async function openGenerator(options: OpenGeneratorOptions): Promise<OpenedGenerator> {
-  const { config, actor, tokenizer } = options
-  if (config.type === 'local') {
-    const engine = new LocalEngine(actor, { tokenizer, ...localOptions(options) })
-    return { generator: engine, close: () => engine.close() }
+/** The engine in this process, and clients of servers. One more is an entry here, and a name in the config's schema. */
+export const generators: Readonly<Record<EngineType, GeneratorDefinition>> = {
+  local: defineGenerator({
+    name: 'local',
+    description: 'the engine in this process',
+    options: localSchema,
+    open: context => new LocalEngine(context.actor, { tokenizer: context.tokenizer, ...localOptions(context) }),
+  }),
+  vllm: server('vllm', 'servers of vLLM', connectVllm),
+  sglang: server('sglang', 'servers of SGLang', connectSglang),
+}
+
+function server(
+  name: 'vllm' | 'sglang',
+  description: string,
+  connect: (options: ConnectOptions) => Promise<Generator>,
+): GeneratorDefinition {
+  return defineGenerator({
+    name,
+    description,
+    options: serverSchema,
+    open: async context => {
+      const { urls } = context.options
+      if (urls) return connect(connectOptions(context, urls))
+      const started = await start(context, name)
+      context.onClose(() => started.stop())
+      return connect(connectOptions(context, [started.url]))
+    },
+  })
+}
+
+export async function openGenerator({ config, ...given }: OpenGeneratorOptions): Promise<OpenedGenerator> {
+  const { type } = config
+  const definition = typeof type === 'string' ? generators[type] : type
+  const ends: (() => Promise<void>)[] = []
+  const endAll = async (): Promise<void> => {
+    for (const end of ends.splice(0)) await end()
   }
-  const started = config.urls ? undefined : await start(options, config.type)
   try {
-    const generator = await connect(options, config.urls ?? [started!.url])
+    const options = ownOptions(definition, config, config.options)
+    const generator = await definition.open({ ...given, options, onClose: end => ends.push(end) })
+    // What was opened may be no generator.
+    ends.unshift(async () => generator?.close?.())
+    if (typeof type !== 'string')
+      await tryGenerator(generator, { what: described(type), vocabSize: given.actor.vocabSize, signal: given.signal })
     const close = async (): Promise<void> => {
       try {
-        await generator.close()
+        await ends.shift()?.()
       } finally {
-        await started?.stop()
+        await endAll()
       }
     }
     return { generator, close }
   } catch (error) {
-    await started?.stop()
+    await endAll()
     throw error
   }
 }
 
 /** Assume prompts as long as responses, which fits most data. */
-function localOptions({ config: { maxInFlight }, actor, rollout }: OpenGeneratorOptions): LocalEngineOptions {
+function localOptions({
+  options: { maxInFlight },
+  actor,
+  rollout,
+}: GeneratorContext<z.output<typeof localSchema>>): LocalEngineOptions {
   const { device, dtype } = actor
   const given = maxInFlight === undefined ? {} : { maxSequences: maxInFlight }
   if (device === 'cpu') return given
@@ -88,15 +105,17 @@ function localOptions({ config: { maxInFlight }, actor, rollout }: OpenGenerator
   return { maxSequences, cacheShare: generationCacheShare, ...given }
 }
 
-function connect(
-  { config, actor, model, tokenizer, onEvent, signal }: OpenGeneratorOptions,
+type ServerContext = GeneratorContext<z.output<typeof serverSchema>>
+type ConnectOptions = Parameters<typeof connectVllm>[0] & Parameters<typeof connectSglang>[0]
+
+function connectOptions(
+  { options: config, actor, model, tokenizer, onEvent, signal }: ServerContext,
   urls: readonly string[],
-): Promise<Generator> {
-  const { type, maxInFlight, requestMinutes, patienceMinutes, servedModelName, tolerance } = config
+): ConnectOptions {
+  const { maxInFlight, requestMinutes, patienceMinutes, servedModelName, tolerance } = config
   const { weightsDirectory, serverWeightsDirectory: seen } = config
   const apiKey = keyOf(config)
-  const open = type === 'vllm' ? connectVllm : connectSglang
-  return open({
+  return {
     urls,
     vocabSize: actor.vocabSize,
     tokenizer,
@@ -111,11 +130,11 @@ function connect(
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tolerance === undefined ? {} : { proofTolerance: tolerance }),
     ...(seen === undefined ? {} : { serverPath: path => join(seen, relative(weightsDirectory!, path)) }),
-  })
+  }
 }
 
-async function start(options: OpenGeneratorOptions, type: 'vllm' | 'sglang'): Promise<StartedEngine> {
-  const { config, actor, model, loraRank, sleep, logDirectory, report, signal } = options
+async function start(context: ServerContext, type: 'vllm' | 'sglang'): Promise<StartedEngine> {
+  const { options: config, actor, model, loraRank, sleep, logDirectory, report, signal } = context
   const { command, flags } = config
   const apiKey = keyOf(config)
   const working = report.live()

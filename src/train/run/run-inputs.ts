@@ -14,12 +14,15 @@ export interface InputOptions {
   readonly rewards?: string | undefined
   /** A file, or one of the words that stand for no file. */
   readonly chatTemplate?: string | undefined
+  /** Files of definitions, by the option that names them. */
+  readonly definitions?: Readonly<Record<string, readonly { readonly name: string; readonly path: string }[]>>
   readonly report: Report
   readonly signal: AbortSignal
 }
 
 /** SHA-256 of every file, by option and by its name from there. A directory that two options name is read once. */
-export async function runInputs({ models, rewards, chatTemplate, report, signal }: InputOptions): Promise<RunInputs> {
+export async function runInputs(options: InputOptions): Promise<RunInputs> {
+  const { models, rewards, chatTemplate, definitions = {}, report, signal } = options
   const inputs: Record<string, Record<string, string>> = {}
   const known = new Map<string, Promise<string>>()
   const shown = report.transfer('reading the inputs of the run')
@@ -47,6 +50,8 @@ export async function runInputs({ models, rewards, chatTemplate, report, signal 
     }
     if (chatTemplate !== undefined && !chatTemplateWords.some(word => word === chatTemplate))
       await add('chatTemplate', basename(chatTemplate), resolve(chatTemplate))
+    for (const [option, files] of Object.entries(definitions))
+      for (const { name, path } of files) await add(option, name, path)
     return inputs
   } finally {
     shown.end()

@@ -14,6 +14,7 @@ import { type CheckedModels, checkExamples, checkModels } from '../checks/check-
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { answerEndOf, planRows } from '../checks/plan.js'
+import { definitionInputs } from '../config/definitions.js'
 import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
 import { deviceOf, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
@@ -138,9 +139,11 @@ async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R e
   const { fingerprints } = dataset
   const plain = JSON.parse(JSON.stringify(config))
   const { model, adapter, chatTemplate } = config
+  const definitions = await definitionInputs(config)
   const inputs = await runInputs({
     models: { model, adapter, reference, tokenizer: live?.tokenizer && tokenizer.dir },
     chatTemplate,
+    definitions,
     report,
     signal,
   })

@@ -4,10 +4,13 @@
  */
 import { join } from 'node:path'
 import { InputError } from '../../errors/index.js'
+import type { Definition } from '../../maths/index.js'
 import type { Role } from '../../model/index.js'
 import { Run, type RunView } from '../../run/index.js'
 import { Tokenizer, templateUse } from '../../text/index.js'
 import { answerEndOf } from '../checks/plan.js'
+import { restoredConfig } from '../config/definitions.js'
+import type { RawConfig } from '../config/resolve.js'
 import { TrainingError } from '../run/errors.js'
 import { type StepRecord, stepRecordSchema } from '../run/step-record.js'
 import { span, trainedSoFar } from '../run/trained-so-far.js'
@@ -42,10 +45,10 @@ export interface SupervisedReplay {
  */
 export async function replaySupervised(
   directory: string,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, definitions = [] }: { signal?: AbortSignal; definitions?: readonly Definition[] } = {},
 ): Promise<SupervisedReplay> {
   const run = await Run.read(directory)
-  const { kind, role, config } = rowsOf(run)
+  const { kind, role, config } = await rowsOf(run, definitions)
   const { steps, notCompared } = await journalledSteps(run)
   const tokenizer = await Tokenizer.load(join(directory, 'tokenizer'))
   // The run's copy of the tokenizer has the template that was given.
@@ -122,15 +125,16 @@ async function journalledSteps(
 }
 
 /** What the run's rows are, and how they were read. */
-function rowsOf({ directory, config: { command, config } }: RunView): {
-  kind: SupervisedKind
-  role: Role
-  config: SupervisedConfig
-} {
+async function rowsOf(
+  { directory, config: { command, config, inputs } }: RunView,
+  given: readonly Definition[],
+): Promise<{ kind: SupervisedKind; role: Role; config: SupervisedConfig }> {
   if (command === 'rl' || !Object.hasOwn(trainings, command))
     throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
   const training: Training = trainings[command]
-  const parsed = training.schema.safeParse(config)
+  const parsed = training.schema.safeParse(
+    await restoredConfig(config as RawConfig, { inputs, given, needed: ['loss'] }),
+  )
   if (!parsed.success)
     throw new TrainingError(`${directory}: this version cannot read its config: ${parsed.error.message}`)
   const read = parsed.data as TrainingConfigs[typeof command]

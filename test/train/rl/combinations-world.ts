@@ -2,7 +2,7 @@
 import { advantageEstimators } from '../../../src/maths/index.js'
 import { initModel, LocalModel, newConfig } from '../../../src/model/index.js'
 import { MIN_VOCAB_SIZE, Tokenizer, trainTokenizer } from '../../../src/text/index.js'
-import { algorithms } from '../../../src/train/rl/presets.js'
+import { algorithmNames } from '../../../src/train/rl/algorithms.js'
 import { atEnd } from '../../support/at-end.js'
 import { SglangServer } from '../../support/doubles/sglang-server.js'
 import { toyVocabSize } from '../../support/doubles/toy-model.js'
@@ -94,7 +94,7 @@ const kl = (kind: 'fixed' | 'adaptive', useKlLoss: boolean): Options => ({
 const estimators = ['group_norm', ...advantageEstimators.filter(name => name !== 'group_norm' && name !== 'grpo')]
 
 export const factors: readonly Factor[] = [
-  { name: 'preset', levels: named(['grpo', ...algorithms.filter(name => name !== 'grpo')], 'algorithm') },
+  { name: 'preset', levels: named(['grpo', ...algorithmNames.filter(name => name !== 'grpo')], 'algorithm') },
   { name: 'estimator', levels: named(estimators, 'advantageEstimator') },
   {
     name: 'KL',

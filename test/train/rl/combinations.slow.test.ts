@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LocalModel } from '../../../src/model/index.js'
 import { rlProblems } from '../../../src/train/rl/config.js'
-import { type Algorithm, presets, replayRl, rlSchema } from '../../../src/train/rl/index.js'
+import { type Algorithm, algorithms, replayRl, rlSchema } from '../../../src/train/rl/index.js'
 import { fresh } from '../../support/files.js'
 import { finalWeights, metricLines, start } from '../../support/rl.js'
 import { factors, type Options, optionsOf, policy, startServersAnew, titleOf } from './combinations-world.js'
@@ -17,7 +17,7 @@ import { allPairs, coverPairs, nameOf, type Pair, pairsOf, type Row } from './co
 const sizes = factors.map(({ levels }) => Object.keys(levels).length)
 const accepts = (row: Row): boolean => {
   const options = optionsOf(row)
-  const config = rlSchema.parse({ ...presets[options.algorithm as Algorithm], ...options, output: 'none' })
+  const config = rlSchema.parse({ ...algorithms[options.algorithm as Algorithm].set, ...options, output: 'none' })
   return rlProblems(config).length === 0
 }
 const { rows, refused } = coverPairs(sizes, accepts)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { algorithms, presets } from '../../../src/train/rl/index.js'
+import { algorithmNames, algorithms } from '../../../src/train/rl/index.js'
 
 const page = readFileSync(new URL('../../../docs/rl.md', import.meta.url), 'utf8')
 
@@ -13,8 +13,8 @@ const written = (value: unknown): string =>
     : String(value)
 
 test('the page has every preset as it is', () => {
-  const rows = algorithms.map(name => {
-    const options = Object.entries(presets[name]).map(([key, value]) => `\`${key}: ${written(value)}\``)
+  const rows = algorithmNames.map(name => {
+    const options = Object.entries(algorithms[name].set).map(([key, value]) => `\`${key}: ${written(value)}\``)
     return `| \`${name}\` | ${options.join(', ')} |`
   })
   // Cells without the spaces that align them.

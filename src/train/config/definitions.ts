@@ -1,0 +1,192 @@
+/**
+ * Definitions of a user in a config: a path in the place of a name is the file whose default export it is. Files are loaded before
+ * the config is checked; they are inputs of the run.
+ */
+import { access } from 'node:fs/promises'
+import { dirname, relative, resolve, sep } from 'node:path'
+import { InputError, WhetstoneError } from '../../errors/index.js'
+import { fileSha256, importModule, type ModuleExports, moduleFiles } from '../../files/index.js'
+import {
+  checkEstimator,
+  checkLoss,
+  type Definition,
+  isDefinition,
+  isDefinitionPath,
+  isEstimator,
+  isLoss,
+  type LossDefinition,
+  ownOptions,
+} from '../../maths/index.js'
+import { RunError, type RunInputs } from '../../run/index.js'
+import { isAlgorithm } from '../rl/algorithms.js'
+import type { ConfigLayer, RawConfig } from './resolve.js'
+
+/** Options that take the name of one of ours, or a definition. */
+const options = ['algorithm', 'loss', 'advantageEstimator', 'generator.type'] as const
+
+/** A value by its dotted path. */
+const at = (config: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, key) => (value as RawConfig | undefined)?.[key], config)
+
+/** The same config with another value there. */
+function placed(config: RawConfig, path: string, value: unknown): RawConfig {
+  const [key, ...rest] = path.split('.')
+  const inner = rest.length === 0 ? value : placed(config[key!] as RawConfig, rest.join('.'), value)
+  return { ...config, [key!]: inner }
+}
+
+/**
+ * A definition from a file: the default export of a TypeScript or JavaScript module. A module runs with all that this process may
+ * do, so only your own should be given.
+ *
+ * @example
+ * const loss = await loadDefinition('my-loss.ts')
+ */
+export async function loadDefinition(file: string): Promise<Definition> {
+  const path = resolve(file)
+  await access(path).catch(cause => {
+    throw new InputError(`${path}: there is no such file`, { cause })
+  })
+  const { default: main } = await importModule(path, await ownModules()).catch((cause: unknown) => {
+    const [message] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    throw new InputError(`${path}: the module cannot be loaded: ${message}`, { cause })
+  })
+  if (!isDefinition(main))
+    throw new InputError(
+      `${path}: expected a default export of defineLoss, defineEstimator, defineAlgorithm or defineGenerator, got ${kindOf(main)}`,
+    )
+  const set = isAlgorithm(main) ? { set: await withDefinitions(main.set, dirname(path)) } : {}
+  return Object.assign(Object.create(Object.getPrototypeOf(main) as object) as Definition, main, set, { file: path })
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'none'
+  if (typeof value === 'object' && value !== null && 'score' in value && 'limits' in value) return 'a reward'
+  return value === null ? 'null' : `a value of type ${typeof value}`
+}
+
+/** This package as the file sees it: it is found from wherever the file lies, and it is this very one. */
+async function ownModules(): Promise<Record<string, ModuleExports>> {
+  const [maths, train, rollout, model, text, data, reward, errors, zod] = await Promise.all([
+    import('../../maths/index.js'),
+    import('../library.js'),
+    import('../../rollout/index.js'),
+    import('../../model/index.js'),
+    import('../../text/index.js'),
+    import('../../data/index.js'),
+    import('../../reward/index.js'),
+    import('../../errors/index.js'),
+    import('zod'),
+  ])
+  const rooms = { maths, train, rollout, model, text, data, reward, errors }
+  const named = Object.entries(rooms).map(([name, exports]) => [`whetstone/${name}`, { ...exports }] as const)
+  const all = Object.assign({}, ...Object.values(rooms)) as ModuleExports
+  return { ...Object.fromEntries(named), whetstone: all, zod: { ...zod } }
+}
+
+/** Options with their definitions in place of paths, which are relative to a directory. */
+async function withDefinitions(values: RawConfig, directory: string): Promise<RawConfig> {
+  let loaded = values
+  for (const option of options) {
+    const path = at(values, option)
+    if (!isDefinitionPath(path)) continue
+    const definition = await loadDefinition(resolve(directory, path)).catch((error: unknown) => {
+      if (!(error instanceof WhetstoneError)) throw error
+      throw new InputError(`${option}: ${error.message}`, { cause: error })
+    })
+    loaded = placed(loaded, option, definition)
+  }
+  return loaded
+}
+
+/**
+ * The layers of a config with every definition loaded that one of them names by its file.
+ *
+ * @example
+ * const layers = await loadDefinitions([fileLayer('rl.yaml', { loss: './my-loss.ts' })])
+ */
+export async function loadDefinitions(layers: readonly ConfigLayer[]): Promise<ConfigLayer[]> {
+  const loaded: ConfigLayer[] = []
+  for (const layer of layers) {
+    const { values, directory = process.cwd(), origin } = layer
+    const found = withDefinitions(values, directory).catch((error: unknown) => {
+      if (!(error instanceof InputError)) throw error
+      throw new InputError(`${origin}: ${error.message}`, { cause: error })
+    })
+    loaded.push({ ...layer, values: await found })
+  }
+  return loaded
+}
+
+/** The definitions of a user that a config holds, by option; a preset's are among them. */
+export function definitionsOf(config: object): Record<string, Definition> {
+  const found = options.map(option => [option, at(config, option)] as const)
+  return Object.fromEntries(found.filter((one): one is [(typeof options)[number], Definition] => isDefinition(one[1])))
+}
+
+/** Tries the losses and estimators of a user on random batches, with the options that they will have. */
+export function checkDefinitions(config: {
+  readonly lossOptions?: Readonly<Record<string, unknown>> | undefined
+  readonly estimatorOptions?: Readonly<Record<string, unknown>> | undefined
+}): void {
+  for (const [option, definition] of Object.entries(definitionsOf(config)))
+    try {
+      if (isEstimator(definition)) checkEstimator(definition, ownOptions(definition, config, config.estimatorOptions))
+      else if (isAnyLoss(definition)) checkLoss(definition, ownOptions(definition, config, config.lossOptions))
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      throw new InputError(`${option}: ${error.message}`, { cause: error })
+    }
+}
+
+function isAnyLoss(value: unknown): value is LossDefinition {
+  return (['policy', 'preference', 'labelled', 'reward-model'] as const).some(kind => isLoss(kind)(value))
+}
+
+/** The files of the definitions, by option: the file itself and what it imports by a path. */
+export async function definitionInputs(config: object): Promise<Record<string, { name: string; path: string }[]>> {
+  const inputs: Record<string, { name: string; path: string }[]> = {}
+  for (const [option, { file }] of Object.entries(definitionsOf(config))) {
+    if (file === undefined) continue
+    const name = (path: string): string => relative(dirname(file), path).split(sep).join('/')
+    inputs[option] = (await moduleFiles([file])).map(path => ({ name: name(path), path }))
+  }
+  return inputs
+}
+
+/**
+ * The config of a run as it was recorded, with its definitions loaded again. A file that is not what it was is refused; a definition
+ * that was given in code has to be given again.
+ */
+export async function restoredConfig(
+  config: RawConfig,
+  context: {
+    readonly inputs?: RunInputs | undefined
+    readonly given?: readonly Definition[]
+    /** Options without whose definitions nothing can be derived again; others of them become their defaults. */
+    readonly needed: readonly (typeof options)[number][]
+  },
+): Promise<RawConfig> {
+  const { inputs = {}, given = [], needed } = context
+  let restored = config
+  for (const option of options) {
+    const recorded = at(config, option)
+    if (isDefinitionPath(recorded)) {
+      const loaded = await loadDefinition(recorded)
+      for (const { name, path } of (await definitionInputs(placed({ generator: {} }, option, loaded)))[option] ?? [])
+        if (inputs[option]?.[name] !== undefined && inputs[option][name] !== (await fileSha256(path)))
+          throw new RunError(`${option}: ${path} has changed since the run started`, {
+            remedy: 'Restore the file as it was.',
+          })
+      restored = placed(restored, option, loaded)
+    } else if (typeof recorded === 'object' && recorded !== null) {
+      const same = given.find(one => JSON.stringify(one) === JSON.stringify(recorded))
+      if (!same && needed.includes(option))
+        throw new RunError(`${option}: ${(recorded as { name: string }).name} was given in code`, {
+          remedy: 'Replay the run from the program that has it: replayRl(directory, { definitions }).',
+        })
+      restored = placed(restored, option, same)
+    }
+  }
+  return restored
+}

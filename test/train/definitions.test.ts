@@ -1,0 +1,333 @@
+/** Losses, estimators, presets and generators of a user: held to the checks of ours, recorded, replayed and resumed as ours are. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  checkEstimator,
+  checkLoss,
+  defineEstimator,
+  defineLoss,
+  type EstimatorDefinition,
+  estimators,
+  type LossDefinition,
+  losses,
+  type PolicyTokens,
+} from '../../src/maths/index.js'
+import { algorithms, loadDefinition, loadDefinitions, replayRl } from '../../src/train/index.js'
+import { fresh, written } from '../support/files.js'
+import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../support/rl.js'
+
+describe('ours keep to what is asked of others', () => {
+  const ours = Object.values(losses).filter(one => 'defines' in one) as LossDefinition[]
+  test.each(ours.map(one => [one.name, one] as const))('%s', (name, definition) => {
+    expect(() => checkLoss(definition, name === 'cdpo' ? { labelSmoothing: 0.1 } : {})).not.toThrow()
+  })
+  test.each(Object.entries(estimators))('%s', (name, definition: EstimatorDefinition) => {
+    expect(definition.name).toBe(name)
+    expect(() => checkEstimator(definition, definition.options.parse({}))).not.toThrow()
+  })
+  test.each(Object.entries(algorithms))('%s', (name, definition) => expect(definition.name).toBe(name))
+})
+
+/** The policy gradient without ratios, with something wrong in it. */
+const plain = (wrong: (tokens: PolicyTokens) => unknown = () => {}, scale = 1) =>
+  defineLoss({
+    kind: 'policy',
+    name: 'plain',
+    description: 'the policy gradient without ratios',
+    options: z.object({}),
+    loss: tokens => {
+      let value = 0
+      for (let t = 0; t < tokens.length; t++) {
+        tokens.gradient[t] = -tokens.coefficients[t]! * tokens.advantages[t]!
+        value += scale * tokens.gradient[t]! * tokens.logprobs[t]!
+      }
+      wrong(tokens)
+      return value
+    },
+  })
+
+describe('a loss is refused', () => {
+  test('not where it is right', () => expect(() => checkLoss(plain())).not.toThrow())
+  test.each<[string, LossDefinition, RegExp]>([
+    [
+      'a gradient that is not the slope',
+      plain(undefined, 2),
+      /^the policy loss "plain": the gradient of logprobs at token 0 of sample 0 is -?[\d.]+, and the slope of the value there is -?[\d.]+; correct what it writes into tokens\.gradient, or declare heldConstant/,
+    ],
+    [
+      'numbers that are not finite',
+      plain(({ gradient }) => gradient.fill(Number.NaN)),
+      /fails on a random batch: .*NaN/,
+    ],
+    ['inputs that change', plain(({ logprobs }) => (logprobs as Float64Array).fill(-1)), /changes its inputs/],
+    ['chance', plain(undefined, Math.random() + 2), /the gradient of/],
+    [
+      'coefficients that do not count',
+      defineLoss({
+        kind: 'policy',
+        name: 'sum',
+        description: 'a sum',
+        options: z.object({}),
+        loss: ({ length, logprobs, gradient }) => {
+          let value = 0
+          for (let t = 0; t < length; t++) value += logprobs[t]!
+          gradient.fill(1, 0, length)
+          return value
+        },
+      }),
+      /multiply the loss of each token by tokens\.coefficients/,
+    ],
+    [
+      'derivatives of a pair',
+      defineLoss({
+        kind: 'preference',
+        name: 'apart',
+        description: 'apart',
+        options: z.object({}),
+        loss: ({ chosen, rejected }) => ({ value: rejected - chosen, chosen: -1, rejected: 2 }),
+      }),
+      /the gradient of policyRejected at sample 0 is 0\.5, and the slope of the value there is 0\.25; correct the derivatives/,
+    ],
+  ])('%s', (_, definition, message) => expect(() => checkLoss(definition)).toThrow(message))
+
+  test('a ratio that is a weight has to be declared', () => {
+    const weighed = (heldConstant: 'ratio' | 'nothing') =>
+      defineLoss({
+        kind: 'policy',
+        name: 'weighed',
+        description: 'ratios as weights',
+        options: z.object({}),
+        heldConstant,
+        loss: ({ length, ratios, logprobs, advantages, coefficients, gradient }) => {
+          let value = 0
+          for (let t = 0; t < length; t++) {
+            gradient[t] = -coefficients[t]! * ratios[t]! * advantages[t]!
+            value += gradient[t]! * logprobs[t]!
+          }
+          return value
+        },
+      })
+    expect(() => checkLoss(weighed('ratio'))).not.toThrow()
+    expect(() => checkLoss(weighed('nothing'))).toThrow(/declare heldConstant: 'ratio'/)
+  })
+
+  test('by its parts', () => {
+    const parts = { kind: 'policy', name: 'x', description: 'x', options: z.object({}), loss: () => 0 } as const
+    expect(() => defineLoss({ ...parts, name: './x' })).toThrow(/its name may only have/)
+    expect(() => defineLoss({ ...parts, options: z.object({ tisCap: z.number() }) })).toThrow(
+      /has an option tisCap already/,
+    )
+    expect(() => defineLoss({ ...parts, kind: 'value' as 'policy' })).toThrow(
+      /there is no kind "value"; there are policy,/,
+    )
+  })
+})
+
+describe('an estimator is refused', () => {
+  const shape = (wrong: (rewards: Float64Array) => Float64Array) =>
+    defineEstimator({
+      name: 'mine',
+      description: 'mine',
+      options: z.object({}),
+      compares: 'samples of a prompt',
+      shape: wrong,
+    })
+  test.each<[string, EstimatorDefinition, RegExp]>([
+    ['another length', shape(() => new Float64Array(1)), /shape: expected 2 rewards, got 1/],
+    ['what is not finite', shape(rewards => rewards.map(reward => reward / 0)), /shape: rewards\[0\] is Infinity/],
+    ['inputs that change', shape(rewards => rewards.fill(0).slice()), /shape: changes its inputs/],
+    ['chance', shape(rewards => rewards.map(() => Math.random())), /shape: gives other rewards/],
+    ['its input', shape(rewards => rewards), /has to be an array of its own/],
+    [
+      'one array for both',
+      defineEstimator({
+        name: 'mine',
+        description: 'mine',
+        options: z.object({}),
+        compares: 'nothing',
+        advantages: ({ rewards }) => {
+          const both = Float64Array.from(rewards)
+          return { advantages: both, returns: both }
+        },
+      }),
+      /arrays of their own/,
+    ],
+  ])('%s', (_, definition, message) => expect(() => checkEstimator(definition)).toThrow(message))
+})
+
+const lossFile = (factor = 1) => `import { defineLoss } from 'whetstone/maths'
+import { z } from 'zod'
+
+export default defineLoss({
+  kind: 'policy',
+  name: 'soft',
+  description: 'ratios without clipping',
+  options: z.object({ scale: z.number().positive().default(1).describe('weight of the loss') }),
+  loss: ({ length, ratios, advantages, coefficients, gradient }, { scale }) => {
+    let value = 0
+    for (let t = 0; t < length; t++) {
+      const loss = -scale * coefficients[t]! * ratios[t]! * advantages[t]!
+      gradient[t] = ${factor} * loss
+      value += loss
+    }
+    return value
+  },
+})
+`
+const estimatorFile = `import { defineEstimator } from 'whetstone'
+import { z } from 'zod'
+import { middle } from './middle.ts'
+
+export default defineEstimator({
+  name: 'median',
+  description: 'each sample against the median of its prompt',
+  options: z.object({ factor: z.number().default(1) }),
+  compares: 'samples of a prompt',
+  shape: (rewards, { factor }) => rewards.map(reward => factor * (reward - middle(rewards))),
+})
+`
+const generatorFile = `import { LocalEngine } from 'whetstone/rollout'
+import { defineGenerator } from 'whetstone/train'
+import { z } from 'zod'
+
+export default defineGenerator({
+  name: 'few',
+  description: 'the engine of this process, with few samples at a time',
+  options: z.object({ samples: z.int().min(1).default(2) }),
+  open: ({ actor, tokenizer, options }) => new LocalEngine(actor, { tokenizer, maxSequences: options.samples }),
+})
+`
+const presetFile = `import { defineAlgorithm } from 'whetstone/train'
+
+export default defineAlgorithm({
+  name: 'mine',
+  description: 'my loss and my estimator',
+  set: { loss: './soft.ts', lossOptions: { scale: 2 }, advantageEstimator: './median.ts', nSamplesPerPrompt: 4 },
+})
+`
+
+describe('a run with files of a user', async () => {
+  const folder = join(written('x', ''), '..')
+  const at = (name: string): string => join(folder, name)
+  const base = quickly({ model: await modelDirectory(1), data: promptFile(6), rewards: letterReward })
+  const { nSamplesPerPrompt: _, ...rest } = base
+  const mine = { ...rest, algorithm: at('mine.ts'), generator: { type: at('few.ts'), options: { samples: 3 } } }
+  const output = fresh('own')
+  beforeAll(async () => {
+    writeFileSync(at('soft.ts'), lossFile())
+    writeFileSync(at('median.ts'), estimatorFile)
+    writeFileSync(
+      at('middle.ts'),
+      'export const middle = (rewards: Float64Array): number => rewards.toSorted()[rewards.length >> 1]!\n',
+    )
+    writeFileSync(at('few.ts'), generatorFile)
+    writeFileSync(at('mine.ts'), presetFile)
+    await start({ ...mine, output, iterations: 2 })
+  })
+
+  test('is recorded with its files, and replays', async () => {
+    const { config, inputs } = JSON.parse(readFileSync(join(output, 'config.json'), 'utf8'))
+    expect(config).toMatchObject({
+      algorithm: at('mine.ts'),
+      loss: at('soft.ts'),
+      lossOptions: { scale: 2 },
+      advantageEstimator: at('median.ts'),
+      generator: { type: at('few.ts'), options: { samples: 3 } },
+    })
+    const files = (option: string) => Object.keys(inputs[option])
+    expect([files('loss'), files('advantageEstimator')]).toEqual([['soft.ts'], ['median.ts', 'middle.ts']])
+    expect([files('algorithm'), files('generator.type')]).toEqual([['mine.ts'], ['few.ts']])
+    expect(await replayRl(output)).toMatchObject({ iterations: 2, mismatches: [], notCompared: [] })
+  })
+
+  test('gives the weights of the same definitions in code', async () => {
+    const code = fresh('code')
+    const [loss, advantageEstimator] = await Promise.all([at('soft.ts'), at('median.ts')].map(loadDefinition))
+    const inCode = [loss!, advantageEstimator!].map(one => Object.assign(one, { file: undefined }))
+    const given = { loss: inCode[0], lossOptions: { scale: 2 }, advantageEstimator: inCode[1], useKlLoss: false }
+    await start({ ...base, ...given, algorithm: 'rloo', output: code, iterations: 2 })
+    expect(finalWeights(code).equals(finalWeights(output))).toBe(true)
+    const { config } = JSON.parse(readFileSync(join(code, 'config.json'), 'utf8'))
+    expect(config.loss).toMatchObject({ name: 'soft', source: expect.stringContaining('-scale * coefficients') })
+    await expect(replayRl(code)).rejects.toThrow(/advantageEstimator: median was given in code/)
+    expect(await replayRl(code, { definitions: inCode })).toMatchObject({ iterations: 2, mismatches: [] })
+  })
+
+  test('is resumed, and not with files that changed', async () => {
+    const whole = fresh('whole')
+    await start({ ...mine, output: whole, iterations: 3 })
+    const stopped = fresh('stopped')
+    await start({ ...mine, output: stopped, iterations: 3 }, { stopAt: 'saving' })
+    writeFileSync(at('soft.ts'), `${lossFile()}// changed\n`)
+    await expect(start({ ...mine, output: stopped, iterations: 3 }, { resume: true })).rejects.toThrow(
+      /loss soft\.ts: was ".*", is now "/,
+    )
+    await expect(replayRl(stopped)).rejects.toThrow(/loss: .*soft\.ts has changed since the run started/)
+    writeFileSync(at('soft.ts'), lossFile())
+    await start({ ...mine, output: stopped, iterations: 3 }, { resume: true })
+    expect(finalWeights(stopped).equals(finalWeights(whole))).toBe(true)
+    expect(await replayRl(stopped)).toMatchObject({ iterations: 3, mismatches: [], notCompared: [] })
+  })
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    [
+      'a wrong gradient',
+      { loss: 'wrong.ts' },
+      /loss: the policy loss "soft" of .*wrong\.ts: the gradient of logprobs at token/,
+    ],
+    [
+      'another kind',
+      { loss: 'median.ts' },
+      /test: loss: expected a policy loss, got the estimator "median" of .*median\.ts/,
+    ],
+    ['a reward', { loss: 'reward.ts' }, /loss: .*reward\.ts: expected a default export of defineLoss.*, got a reward/],
+    ['no file', { advantageEstimator: 'none.ts' }, /advantageEstimator: .*none\.ts: there is no such file/],
+    ['no module', { loss: 'broken.ts' }, /loss: .*broken\.ts: the module cannot be loaded: /],
+    [
+      'an option it has not',
+      { loss: 'soft.ts', lossOptions: { scales: 1 } },
+      /soft: there is no option "scales"; did you mean scale\?/,
+    ],
+    [
+      'an option of another form',
+      { advantageEstimator: 'median.ts', estimatorOptions: { factor: 'x' } },
+      /estimatorOptions: median: factor/,
+    ],
+    ['a wrong name', { loss: 'pppo' }, /loss: expected one of ppo, .*got "pppo"; did you mean ppo\?/],
+    ['a name of others', { advantageEstimator: 'dapo' }, /there is no "dapo"; DAPO is the estimator group_norm/],
+    [
+      'options of a generator',
+      { generator: { type: 'few.ts', options: { samples: 0 } } },
+      /generator\.options: few: samples/,
+    ],
+    ['options of servers', { generator: { type: 'few.ts', urls: ['http://a'] } }, /generator\.urls: only for servers/],
+    [
+      'a generator that is none',
+      { generator: { type: 'empty.ts' } },
+      /generator\.type: the generator "empty" of .*: open has to give a Generator, and generate, abort/,
+    ],
+  ])('refuses %s', async (_, options, message) => {
+    writeFileSync(at('wrong.ts'), lossFile(0.5))
+    writeFileSync(at('broken.ts'), 'export default (')
+    writeFileSync(
+      at('reward.ts'),
+      "import { defineReward } from 'whetstone/reward'\nimport { z } from 'zod'\nexport default defineReward(z.object({}), () => 1)\n",
+    )
+    writeFileSync(
+      at('empty.ts'),
+      "import { defineGenerator } from 'whetstone/train'\nimport { z } from 'zod'\nexport default defineGenerator({ name: 'empty', description: 'none', options: z.object({}), open: () => ({}) as never })\n",
+    )
+    const placed = JSON.parse(JSON.stringify(options), (_key, value: unknown) =>
+      typeof value === 'string' && value.endsWith('.ts') ? at(value) : value,
+    ) as object
+    await expect(start({ ...base, ...placed, output: fresh('refused') })).rejects.toThrow(message)
+  })
+
+  test('a path is relative to its config', async () => {
+    const layer = { origin: 'rl.yaml', values: { loss: './soft.ts' }, directory: folder }
+    const [loaded] = await loadDefinitions([layer])
+    expect(loaded!.values.loss).toMatchObject({ defines: 'loss', name: 'soft', file: at('soft.ts') })
+  })
+})
