@@ -68,7 +68,7 @@ export function definitionOption<Name extends string, D extends Definition>(
   }: {
     what: string
     accepts: (value: unknown) => value is D
-    /** What to say of names that others use. */
+    /** Hints for names of other systems. */
     hints?: Readonly<Record<string, string>>
   },
 ) {
@@ -118,7 +118,7 @@ export function definitionNamed<D extends Definition>(
   throw new RangeError(`there is no ${what} "${given}"; there are ${names.join(', ')}${didYouMean(given, names)}`)
 }
 
-/** Its own options: those given for it alone, and those of a larger config that it has under the same name. */
+/** Its options: those given for it, and options of a larger config with the same name. */
 export function ownOptions(
   { name, options: schema }: Pick<Definition, 'name' | 'options'>,
   config: object,

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
 
-/** Options with their defaults in place; what a schema does not allow is a `RangeError` that names the loss and each option. */
+/** Fills in defaults; invalid options are a `RangeError` that names the loss and each option. */
 export function resolveOptions<S extends z.ZodObject>(name: string, schema: S, options: z.input<S>): z.output<S> {
   const result = schema.safeParse(options)
   if (result.success) return result.data

@@ -1,4 +1,4 @@
-/** PEFT's `adapter_config.json`, read strictly: what would change the numbers and is not implemented is refused by name. */
+/** Reads `adapter_config.json` of PEFT strictly: unsupported options that change the numbers are errors. */
 import { z } from 'zod'
 import { type Projection, projections } from '../decoder/index.js'
 import { ModelError } from './errors.js'
@@ -25,7 +25,7 @@ const shown = (value: unknown): string => JSON.stringify(value) ?? 'nothing'
 const value = <T>(test: (value: unknown) => boolean, message: (shown: string) => string) =>
   z.custom<T>(test, { error: ({ input }) => message(shown(input)) })
 
-/** A field that is fine as long as it says nothing: absent, null, false, or empty. */
+/** A field that must be absent, null, false or empty. */
 const unused = (message: string) =>
   value<unknown>(
     given => given == null || given === false || (typeof given === 'object' && Object.keys(given).length === 0),

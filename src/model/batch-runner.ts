@@ -1,4 +1,4 @@
-/** The sequences of a call through a model: checked, planned as batches, each given to the program that fits it. */
+/** Runs the sequences of a call: checks them, plans batches, and selects the program of each batch. */
 
 import { shortLength } from '../decoder/index.js'
 import type { Tensor } from '../tensor/index.js'
@@ -38,7 +38,7 @@ interface Batch {
   tensors: readonly Tensor[]
 }
 
-/** The share of a batch's rows that has to be saved: a grid of unequal sequences costs a little more than equal ones do. */
+/** Smallest share of rows that packing must save: a grid of unequal sequences costs a little more than equal ones. */
 const leastShared = 0.05
 
 export class BatchRunner {

@@ -67,8 +67,8 @@ export interface SharedPrefix {
 }
 
 /**
- * What the sequences of a batch need not compute again, by their place in the plan: samples of one prompt, answers to one
- * question. Only rows before the first one whose output is wanted are shared, so that a wanted row is one sequence's own.
+ * Common prefixes in a batch, by position in the plan: samples of one prompt, answers to one question. Only rows before the first
+ * wanted output are shared, so a wanted row belongs to one sequence.
  */
 export function sharedPrefixes(
   plan: BatchPlan,

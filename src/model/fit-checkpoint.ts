@@ -1,4 +1,4 @@
-/** A config held against the checkpoint beside it and the machine, before anything is built. */
+/** Compares a config with its checkpoint and the machine, before anything is built. */
 import { totalmem } from 'node:os'
 import type { ModelConfig } from '../decoder/index.js'
 import { Checkpoint, cudaDevice, type Device, type DType, dtypeBytes, record } from '../tensor/index.js'
@@ -33,8 +33,8 @@ function layersOf(names: readonly string[]): number {
 }
 
 /**
- * Whether the file has an output matrix that differs from the embedding, though the config says that they are one. As
- * transformers 5 does it, the weights are believed.
+ * Whether the file has an output matrix that differs from the embedding although the config says they are tied. As in
+ * transformers 5, the weights win.
  */
 async function outputIsItsOwn(checkpoint: Checkpoint, { decoder, head }: ModelConfig): Promise<boolean> {
   if (head !== 'language' || !decoder.tiedEmbeddings) return false

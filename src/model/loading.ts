@@ -262,7 +262,7 @@ async function openAdapter(
   }
 }
 
-/** A critic starts at zero everywhere, so that its first values mislead no advantage; a reward model as transformers starts one. */
+/** A critic starts at zero, so that its first values do not distort advantages; a reward model starts as in transformers. */
 function initializeHead(role: Role, head: Tensor, config: ModelConfig, seed: number): void {
   scope(() =>
     noGrad(() => {

@@ -49,7 +49,7 @@ import { Accumulation, checkStepOptions, makeAdamW, stepRates, type TrainCall, T
 import { checksumWeights, fillWeights } from './weights.js'
 
 export class LocalModel<R extends Role = Role> implements TokenModel<R> {
-  /** What a generation engine needs to run the same weights: it sees every update the moment it is made. */
+  /** What a generation engine needs to use the same weights: it sees every update at once. */
   readonly parts: DecoderParts
   readonly role: R
   readonly config: ModelConfig
@@ -431,7 +431,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   copyFrom(other: LocalModel): Promise<void> {
     return this.turns.alone('copyFrom()', async () => {
       await this.weights.copyFrom(other.weights)
-      // Masters of the weights before would bring them back at the next step.
+      // Old masters would restore the old weights at the next step.
       this.dropOptimizer()
       this.masterSources = []
     })
@@ -462,7 +462,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     })
   }
 
-  /** Becomes a moving average of what another model trains: its own numbers count `decay`, the other's the rest. */
+  /** Becomes a moving average of another model: `decay` times its own numbers plus the rest of the other's. */
   average(other: LocalModel<R>, { decay }: { decay: number }): Promise<void> {
     if (!(decay >= 0 && decay <= 1)) throw new RangeError(`decay is a share between 0 and 1, got ${decay}`)
     return this.turns.alone('average()', () =>

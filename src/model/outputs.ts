@@ -1,4 +1,4 @@
-/** What models answer with and are trained by, ragged, and its way to and from a batch's tensors. */
+/** Ragged outputs and gradients of models, and their conversion to and from tensors of a batch. */
 import type { Tensor } from '../tensor/index.js'
 import type { BatchPlan } from './batch.js'
 import { NonFiniteError } from './errors.js'

@@ -34,7 +34,7 @@ export class Parameters {
   private readonly device: Device
   private adapterMerged = false
   private away = false
-  /** Why the numbers are not to be used, where they are not. */
+  /** Why the weights must not be used, if so. */
   private torn: string | undefined
   private fingerprint: string | undefined
   private generation = 0

@@ -1,4 +1,4 @@
-/** Which token of a sequence a reward model is asked at. */
+/** At which token a reward model takes its score. */
 import type { ModelConfig } from '../decoder/index.js'
 import type { Adapter } from './adapter.js'
 

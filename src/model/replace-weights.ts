@@ -1,4 +1,4 @@
-/** Other weights for a model that is in use: held against it before any of its own is touched. */
+/** Replaces the weights of a model in use; they are checked against the model before any weight changes. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ModelConfig, readConfig, type Weight } from '../decoder/index.js'

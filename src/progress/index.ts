@@ -1,4 +1,4 @@
-/** How a command says what it is doing, to a person at a terminal or to a log. */
+/** Progress of a command, for a terminal or a log. */
 export {
   bytes,
   count,

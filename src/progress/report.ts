@@ -1,19 +1,19 @@
 import { openSync, writeSync } from 'node:fs'
 
-/** Where a command says what it is doing. */
+/** Receives the progress of a command. */
 export interface Report {
   /** A fact that stays on the screen. */
   line(text: string): void
   /** Starts showing how far something has come, measured in bytes unless said otherwise. */
   transfer(label: string, unit?: Unit): Transfer
-  /** Starts a line that always says how things stand. */
+  /** Starts a status line. */
   live(): LiveLine
 }
 
 export interface LiveLine {
-  /** How things stand now: a terminal shows it in place of the last, a log from time to time. */
+  /** The current status: a terminal replaces the last one, a log prints it from time to time. */
   show(text: string): void
-  /** What is being done until the next `show`, beside it. A log is told each thing once. */
+  /** The current activity until the next `show`. A log prints each once. */
   doing(text: string): void
   /** Takes the line away; a log gets the last one, if it has not. */
   end(): void
@@ -28,7 +28,7 @@ export interface Unit {
 export interface Transfer {
   /** `total` may become known late, or never. `how` is said instead of the speed. */
   at(amount: number, total?: number, how?: string): void
-  /** Takes the bar away; the caller says in a line what came of it. */
+  /** Removes the bar; the caller prints the result. */
   end(): void
 }
 
@@ -39,7 +39,7 @@ export const count = (plural: string, large: number): Unit => ({
   large,
 })
 
-/** Says nothing. */
+/** A report that prints nothing. */
 export const silentReport: Report = {
   line() {},
   transfer: () => ({ at() {}, end() {} }),

@@ -110,7 +110,7 @@ async function fileProblem(
   return sum === crc32 ? undefined : `${path} is damaged: its checksum is ${sum}, not ${crc32}`
 }
 
-/** A checkpoint that a run cannot go on from, and why. */
+/** A checkpoint that cannot be resumed, and why. */
 export interface PassedOver {
   readonly step: number
   readonly directory: string
@@ -118,13 +118,13 @@ export interface PassedOver {
   readonly journalFrom?: number
 }
 
-/** Why a run cannot go on from a checkpoint that is complete, and from which iteration on its journal is of no use. */
+/** Why a complete checkpoint cannot be resumed, and from which iteration on its journal cannot be used. */
 export interface Refusal {
   readonly reason: string
   readonly journalFrom: number
 }
 
-/** The newest checkpoint that a run can go on from, and the newer ones that it cannot go on from. Every file is read. */
+/** The newest checkpoint that can be resumed, and newer ones that cannot. Every file is read. */
 export async function latestCheckpoint(
   parent: string,
   refuse: (state: ExactJson) => Promise<Refusal | undefined>,
@@ -184,7 +184,7 @@ function checkpointName(step: number): string {
   return String(step).padStart(6, '0')
 }
 
-/** The state goes first: what is left of a removal that is cut short is no checkpoint. */
+/** Remove the state file first: then a partial removal is not a checkpoint. */
 async function removeCheckpoint(directory: string): Promise<void> {
   await attributed(directory, async () => {
     await rm(join(directory, stateFile), { force: true })
@@ -197,7 +197,7 @@ function encodeState(body: StateBody): string {
   return `{"schemaVersion":${schemaVersion},"sha256":"${sha256(text)}","body":${text}}\n`
 }
 
-/** What the file says, or why it cannot be believed. */
+/** Contents of the file, or why it is invalid. */
 function decodeState(directory: string, text: string): StateBody | string {
   const match = /^\{"schemaVersion":(\d+),"sha256":"([0-9a-f]{64})","body":(.*)\}\n$/s.exec(text)
   const version = Number(match?.[1] ?? /^\{"schemaVersion":(\d+),/.exec(text)?.[1])

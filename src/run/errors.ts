@@ -11,7 +11,7 @@ export class JournalError extends RunError {
   readonly file: string
   /** From 1. */
   readonly line: number
-  /** What the damaged record still says of itself, such as its kind, prompt and sample. */
+  /** What can still be read of the damaged record, such as its kind, prompt and sample. */
   readonly record: Readonly<Record<string, string | number>>
 
   constructor(file: string, line: number, record: Readonly<Record<string, string | number>>, options?: ErrorOptions) {

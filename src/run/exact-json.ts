@@ -1,9 +1,8 @@
 /**
- * JSON that loses nothing a training run cares about. Typed arrays keep their kind and every bit, and numbers JSON has no
- * word for (`NaN`, the infinities, negative zero) come back as they were. Each is an object with one `$` key:
+ * Lossless JSON. Typed arrays keep their type and every bit, and numbers that JSON cannot represent (`NaN`, infinities, negative
+ * zero) are restored. Each is an object with one `$` key:
  *
- *   {"$float32": "AACAPw=="}   base64, little endian
- *   {"$number": "-Infinity"}
+ * {"$float32": "AACAPw=="} base64, little endian {"$number": "-Infinity"}
  *
  * A key of the data that itself starts with `$` gets a second one, so that nothing can be mistaken.
  */

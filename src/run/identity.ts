@@ -1,4 +1,4 @@
-/** What a run is: the file config.json, and whether a resume asks for the same run. */
+/** Identity of a run: the file config.json, and the check that a resume asks for the same run. */
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { systemProblem } from '../errors/index.js'
@@ -25,13 +25,13 @@ export interface RunIdentity {
 /** SHA-256 of files, by the option that names them (`model`, `rewards`) and by their names from there. */
 export type RunInputs = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** One thing a resume asks to be otherwise. */
+/** One change that a resume asks for. */
 export interface Change {
   /** A dotted key of the config, or `dataset` or an option with the file. */
   readonly key: string
   readonly from: Json | undefined
   readonly to: Json | undefined
-  /** What `--allow-change` has to name to take it. */
+  /** The key for `--allow-change`. */
   readonly allow: string
 }
 
@@ -102,7 +102,7 @@ export interface ChangeOptions {
   readonly allowChange: readonly string[]
 }
 
-/** The run's identity as it goes on: what differs is refused, unless it is harmless or allowed. {@link withChanges} writes it down. */
+/** Identity of the resumed run: differences are refused unless they are harmless or allowed. {@link withChanges} records them. */
 export function continuedConfig(
   old: RunConfig,
   identity: RunIdentity,

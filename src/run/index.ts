@@ -1,6 +1,5 @@
 /**
- * The run directory: what a training run was asked to do, what it did, and how to go on after any interruption. Knows nothing of
- * models or training.
+ * The run directory: config, logs, journal and checkpoints of a run, and how to resume it. Knows nothing of models or training.
  */
 export type { LockHolder } from '../files/index.js'
 export type { Checkpoint } from './checkpoints.js'

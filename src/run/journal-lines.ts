@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib'
 import { JournalError } from './errors.js'
 import { type ExactJson, exactParse, exactStringify } from './exact-json.js'
 
-/** One thing that happened, such as a finished rollout. Typed arrays come back exactly as they went in. */
+/** One record, such as a finished sample. Typed arrays are restored exactly. */
 export interface JournalRecord {
   readonly kind: string
   readonly [field: string]: ExactJson | undefined

@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * What finished rollouts said, one file per iteration, on the disk before anything is trained on it. Records that come
- * together share one write and one fdatasync.
+ * Records of rollouts, one file per iteration, on the disk before training uses them. Records that arrive together share one
+ * write and one fdatasync.
  *
  * @example
  * const journal = new Journal('runs/one/journal')

@@ -4,8 +4,8 @@ import { AppendFile } from './append-file.js'
 const flushAfterMs = 250
 
 /**
- * A log that costs the caller a push to an array: lines are written together, in order, a little later. One that cannot be
- * written (a full disk) stays and is tried again with the next; `flush` is where the caller hears of it.
+ * A buffered log: a call only adds to an array; lines are written together, in order, a little later. If writing fails (a full
+ * disk), lines stay and are tried again with the next; `flush` reports the error.
  */
 export class LogFile {
   readonly #file: AppendFile

@@ -8,7 +8,7 @@ import { LogFile } from './log-file.js'
 import { logFiles } from './paths.js'
 import { TensorBoardLog } from './tensorboard.js'
 
-/** A row or a sample that was left out. */
+/** A skipped row or sample. */
 export interface SkippedRecord {
   /** Such as `data.jsonl:17`. */
   readonly where: string
@@ -65,7 +65,7 @@ export class RunLogs {
   }
 
   metrics(step: number, values: Readonly<Record<string, number>>): void {
-    // JSON has no word for a number that is none; the words are those protobuf's JSON uses.
+    // JSON cannot represent NaN and infinities; use the words of protobuf JSON.
     const written = Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : `${value}`])
     this.#write('metrics', { step, time: now(), values: Object.fromEntries(written) as Json })
     this.#tensorBoard.scalars(step, values)

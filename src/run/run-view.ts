@@ -1,4 +1,4 @@
-/** A run directory as others see it: lists of runs, plots, replays, a dashboard. Nothing is locked or written. */
+/** Read-only view of a run directory, for lists, plots and replays. Nothing is locked or written. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isHeld, type LockHolder, readLock } from '../files/index.js'
@@ -10,7 +10,7 @@ import { Journal } from './journal.js'
 import { type JsonLines, type JsonObject, readJsonLines } from './json-lines.js'
 import { logFiles, runPaths } from './paths.js'
 
-/** `crashed`: its process is gone without having said how it ended. */
+/** `crashed`: its process died without an end event. */
 export type RunStatus = 'running' | 'finished' | 'stopped' | 'failed' | 'crashed'
 
 export interface MetricPoint {

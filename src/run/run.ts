@@ -57,15 +57,15 @@ export interface RunOptions {
 
 export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
   /**
-   * From which iteration on the journal is of no use where a change is not harmless, by the state of the newest checkpoint: what
-   * was sampled there came from a policy that the changed run will not make again. Default: all of it stays.
+   * From which iteration on the journal cannot be used after a change that is not harmless, by the state of the newest
+   * checkpoint: the changed run will not sample the same. Default: all of it stays.
    */
   readonly outdatedFrom?: (state: ExactJson | undefined, changes: readonly Change[]) => number
   /** The iteration in whose journal changes are written down, by the state of the newest checkpoint. Default: the first. */
   readonly journalOf?: (state: ExactJson | undefined) => number
-  /** Whether the journal holds what going on from a checkpoint of this state needs. Default: always. */
+  /** Whether the journal has everything that resuming from a checkpoint of this state needs. Default: always. */
   readonly refuse?: (state: ExactJson, journal: Journal) => Promise<Refusal | undefined>
-  /** Told what the user should know, such as a checkpoint that was passed over. The events have it too. */
+  /** Receives messages for the user, such as a skipped checkpoint. The events have them too. */
   readonly onWarning?: (message: string) => void
 }
 
@@ -73,8 +73,8 @@ export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
 export type Outcome = 'finished' | 'stopped' | 'failed'
 
 /**
- * A run directory that survives `kill -9` at any instant. One process owns it at a time. What is logged costs the caller
- * nothing but memory; what is journalled or checkpointed is on the disk when its promise resolves.
+ * A run directory that survives `kill -9` at any moment. One process owns it at a time. Logging only costs memory; a journal
+ * record or checkpoint is on the disk when its promise resolves.
  *
  * @example
  * const identity = { command: 'sft', config: { seed: 1 }, origins: {}, fingerprints: {}, versions: {} } as const
@@ -128,8 +128,8 @@ export class Run {
   }
 
   /**
-   * Goes on with a run. What was logged after its newest checkpoint is cut off, since it will be logged again. Where the
-   * process died before there was a run, this starts one: `resumed` says which it was.
+   * Resumes a run. Logs after its newest checkpoint are removed, because they will be logged again. If the process died before
+   * there was a run, this starts one: `resumed` tells which.
    */
   static async resume(directory: string, identity: RunIdentity, options: ResumeOptions = {}): Promise<Run> {
     return owning(directory, async lock => {
@@ -277,7 +277,7 @@ export class Run {
     await this.#logs.flush()
   }
 
-  /** Says how the run ended, and lets go of the directory. A second call waits for the first. */
+  /** Records the end of the run and releases the directory. A second call waits for the first. */
   close(outcome: Outcome, error?: unknown): Promise<void> {
     this.#closing ??= this.#close(outcome, error)
     return this.#closing

@@ -31,8 +31,8 @@ interface PartNote {
 }
 
 /**
- * Fetches a file over HTTP. A connection lost on the way is taken up where it broke; a server that cannot be reached at
- * all is given up at once, because there is another place to try.
+ * Downloads a file over HTTP. A lost connection is resumed; an unreachable server is given up at once, because there is another
+ * source.
  */
 export async function download(options: DownloadOptions): Promise<void> {
   const { to, signal, attempts = 4 } = options

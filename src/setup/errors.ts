@@ -1,7 +1,7 @@
 import { WhetstoneError } from '../errors/index.js'
 
 /**
- * A reason setup cannot go on, in words for the person in front of it: what happened, and what to do about it.
+ * Setup cannot continue; the message says what happened and what to do.
  *
  * @example throw new SetupError('No C++ compiler was found.', 'Install one, for example: sudo apt install g++')
  */

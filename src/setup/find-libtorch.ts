@@ -97,7 +97,7 @@ export async function findLibtorch(context: SearchContext): Promise<FoundLibtorc
   })
 }
 
-/** What the user names is used or is an error: quietly taking another would hide the mistake. */
+/** A libtorch named by the user is used or is an error: silently using another would hide the mistake. */
 function fromEnvironment(env: NodeJS.ProcessEnv): FoundLibtorch | undefined {
   if (!env.LIBTORCH) return undefined
   const named = resolve(env.LIBTORCH)

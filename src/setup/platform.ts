@@ -15,7 +15,7 @@ export function supportedPlatform(platform: string, arch: string): Platform {
   )
 }
 
-/** The driver decides whether a fetched libtorch should bring CUDA: without one, CUDA libraries are 4 GB of nothing. */
+/** The driver decides whether to download CUDA: without a driver the CUDA libraries are 4 GB without use. */
 export function hasNvidiaDriver(env: NodeJS.ProcessEnv): boolean {
   const libraries = [
     '/usr/lib/x86_64-linux-gnu',

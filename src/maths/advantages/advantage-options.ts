@@ -68,7 +68,7 @@ export type AdvantageOptions = z.input<typeof plainSchema>
 /** With every default in its place. */
 export type ResolvedAdvantageOptions = z.output<typeof plainSchema>
 
-/** What does not go together, whichever config the options are part of. */
+/** Contradicting options, in any config. */
 export function advantageOptionProblems(
   options: ResolvedAdvantageOptions,
 ): { option: keyof AdvantageOptions; message: string }[] {
@@ -97,7 +97,7 @@ export function advantageOptionProblems(
   return problems
 }
 
-/** What is allowed and probably not meant. */
+/** Warnings about options that are allowed but probably a mistake. */
 export function advantageOptionWarnings({ advantageEstimator, gamma }: ResolvedAdvantageOptions): string[] {
   const { name, reads } = estimatorOf(advantageEstimator)
   if (!reads.includes('gamma') && gamma !== 1) return [`${name} always uses gamma 1; gamma ${gamma} is not used`]
@@ -109,7 +109,7 @@ export const advantageOptionsSchema = plainSchema.superRefine((options, context)
     context.addIssue({ code: 'custom', path: [option], message })
 })
 
-/** Fills in defaults; options that cannot be are a `ZodError` that names each. */
+/** Fills in defaults; invalid options are a `ZodError` that names each. */
 export function resolveAdvantageOptions(options: AdvantageOptions): ResolvedAdvantageOptions {
   return advantageOptionsSchema.parse(options)
 }

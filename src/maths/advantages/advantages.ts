@@ -3,8 +3,8 @@ import { normalizationEpsilon } from './moments.js'
 import { tokenStatistics } from './statistics.js'
 
 /**
- * Brings the advantages of a whole rollout, `advantages[sample][token]`, to mean 0 and standard deviation 1 over all its tokens,
- * in place. The one normalisation there is; where all advantages are equal they become 0.
+ * Whitens the advantages of a rollout, `advantages[sample][token]`, to mean 0 and standard deviation 1 over all tokens, in place.
+ * If all advantages are equal they become 0.
  */
 export function whitenInPlace(advantages: readonly Float64Array[]): void {
   const statistics = tokenStatistics(advantages)
@@ -17,7 +17,7 @@ export function whitenInPlace(advantages: readonly Float64Array[]): void {
   }
 }
 
-/** Clamps `advantages[sample][token]` to ±limit in place; answers with the share of tokens that lay outside. */
+/** Clips `advantages[sample][token]` to ±limit in place; returns the share of tokens outside. */
 export function clipAdvantagesInPlace(advantages: readonly Float64Array[], limit: number): number {
   let clipped = 0
   let tokens = 0

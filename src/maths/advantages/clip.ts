@@ -1,5 +1,5 @@
 /**
- * Clamps numbers to ±limit in place, and counts first: after the clamp nothing lies outside any more. A limit of 0 clips nothing.
+ * Clips numbers to ±limit in place and returns how many were outside. A limit of 0 clips nothing.
  *
  * @example
  * const rewards = Float64Array.of(0.5, 3, -7, 1)

@@ -18,7 +18,7 @@ export interface EstimatorInput<Options> {
   readonly options: Options
 }
 
-/** How advantages are estimated. The checks, the tables of the docs and the formulas read nothing else of an estimator. */
+/** An advantage estimator. Checks, docs tables and formulas only use these fields. */
 export interface EstimatorDefinition<Options extends z.ZodObject = z.ZodObject> extends Definition<'estimator'> {
   readonly options: Options
   /** `samples of a prompt`: `shape` compares them, so that a prompt needs at least two. */
@@ -76,7 +76,7 @@ function discounted({ rewards, gamma }: EstimatorInput<unknown>): TokenAdvantage
   return { advantages: returns.slice(), returns }
 }
 
-/** What a response still earns from each token on. */
+/** Discounted sum of rewards from each token on. */
 export function discountedReturns(rewards: ArrayLike<number>, gamma: number): Float64Array {
   const returns = new Float64Array(rewards.length)
   let following = 0

@@ -24,23 +24,23 @@ import {
 } from './statistics.js'
 import { tokenRewards } from './token-rewards.js'
 
-/** Where there is a reference, KL costs this much unless something else is said. */
+/** Default KL coefficient if samples have reference log-probabilities. */
 export const defaultKlCoef = 0.01
 
 /** What became of one sample. Arrays have one number per response token. */
 export interface DerivedSample {
-  /** 0 or less; what was added to the raw reward before it was compared with others. */
+  /** 0 or less; added to the raw reward before the comparison. */
   readonly overlongPenalty: number
-  /** After comparison, running normalisation and clipping: what the last token earns. */
+  /** After comparison, running normalisation and clipping: the reward of the last token. */
   readonly shapedReward: number
-  /** Measured wherever there is a reference, also where it costs nothing. */
+  /** Measured if there is a reference, also with a coefficient of 0. */
   readonly kl: Float64Array | undefined
   readonly tokenRewards: Float64Array
   readonly advantages: Float64Array
   readonly returns: Float64Array
 }
 
-/** What is worth logging of a rollout; distributions are over samples and undefined where there are none. */
+/** Statistics of a rollout for logs; distributions are over samples and undefined if there are none. */
 export interface AdvantageInfo {
   readonly samples: number
   readonly tokens: number
@@ -49,7 +49,7 @@ export interface AdvantageInfo {
   readonly overlongPenalty: Distribution | undefined
   readonly shapedReward: Distribution | undefined
   readonly responseLength: Distribution | undefined
-  /** The token rewards of a response added up: its shaped reward less what its KL cost. */
+  /** Sum of the token rewards of a response: its shaped reward minus its KL penalty. */
   readonly return: Distribution | undefined
   /** Mean over samples of the mean over tokens; undefined without a reference. */
   readonly kl: number | undefined
@@ -68,7 +68,7 @@ export interface DerivedRollout {
   /** In the order of the samples given. */
   readonly samples: readonly DerivedSample[]
   readonly info: AdvantageInfo
-  /** To be given to the next rollout; an evaluation throws them away. */
+  /** Pass them to the next rollout; an evaluation discards them. */
   readonly runningMoments: RunningMoments
 }
 
@@ -77,7 +77,7 @@ export interface DerivedRollout {
  * running normalisation, clipping, token rewards with KL, the estimator, whitening, clipping. Which samples make the rollout
  * (dynamic sampling, groups that lost members) is decided before.
  *
- * A sample that cannot be used is a {@link RolloutError} that names it; options that cannot be, a `ZodError`.
+ * An unusable sample is a {@link RolloutError} that names it; invalid options are a `ZodError`.
  *
  * @example
  * const { samples, info } = deriveAdvantages({
@@ -149,7 +149,7 @@ export function deriveAdvantages(input: {
   }
 }
 
-/** Finite inputs can still be too large to add up. */
+/** Sums of finite inputs can still overflow. */
 function requireFinite(what: string, values: readonly Float64Array[]): void {
   for (const [sample, tokens] of values.entries()) {
     const bad = firstNonFinite(tokens)

@@ -1,6 +1,6 @@
 /**
- * Which tokens of one response a policy loss is taken of when only the most uncertain ones are wanted: 1 for the
- * `max(1, floor(length * ratio))` of highest entropy, earlier tokens first among equals. A ratio of 0 (off) or 1 keeps all.
+ * Mask of the tokens of one response with a policy loss: 1 for the `max(1, floor(length * ratio))` tokens of highest entropy,
+ * earlier tokens first among equals. A ratio of 0 (off) or 1 keeps all.
  *
  * @example
  * highEntropyMask([0.1, 2, 0.5, 2], 0.5) // 0, 1, 0, 1

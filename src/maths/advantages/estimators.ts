@@ -1,4 +1,4 @@
-/** The estimators there are. One more is a file and a line here. */
+/** All estimators. To add one, write a file and add a line here. */
 import { definitionNamed, ownOptions } from '../definition.js'
 import type { EstimatorDefinition } from './define-estimator.js'
 import { drGrpo } from './estimators/dr-grpo.js'
@@ -42,7 +42,7 @@ export function estimatorOptionsOf(
   return ownOptions(estimator, config, config.estimatorOptions)
 }
 
-/** Names that others use for an estimator with certain options, answered where an estimator's name is expected. */
+/** Names of other systems for an estimator with certain options, used as hints. */
 export const estimatorHints: Readonly<Record<string, string>> = {
   'reinforce++': 'REINFORCE++ is the estimator reinforce with advantagesNorm',
   'reinforce++-baseline': 'REINFORCE++ with a baseline is the estimator reinforce_baseline with advantagesNorm',

@@ -19,7 +19,7 @@ export function groupsOf(samples: readonly { readonly group?: GroupKey | undefin
   return Array.from(groups, ([key, places]) => ({ key, places }))
 }
 
-/** The size most groups have; of several equally common ones the largest, since a group can only lose members. */
+/** The most frequent group size; of equally frequent ones the largest, because a group can only lose members. */
 export function usualGroupSize(groups: readonly Group[]): number {
   const counts = new Map<number, number>()
   for (const { places } of groups) counts.set(places.length, (counts.get(places.length) ?? 0) + 1)

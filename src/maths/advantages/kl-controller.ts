@@ -3,8 +3,8 @@ import { z } from 'zod'
 const coef = z.number().min(0)
 
 /**
- * How much KL costs. `fixed` never changes; `adaptive` moves the coefficient so that the measured KL approaches a target. A plain
- * value, saved in a checkpoint as JSON.
+ * The KL coefficient. `fixed` never changes; `adaptive` moves the coefficient so that the measured KL approaches a target. A
+ * plain value, saved in a checkpoint as JSON.
  */
 export const klControllerSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('fixed'), coef: coef.default(0.01).describe('KL coefficient of the whole run') }),
@@ -27,7 +27,7 @@ export function restoreKlController(saved: unknown): KlController {
   return klControllerSchema.parse(saved)
 }
 
-/** A single rollout, however far off, moves the coefficient as if it were this far from the target. */
+/** Limit of the relative error of one rollout. */
 const largestError = 0.2
 
 /**

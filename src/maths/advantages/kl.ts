@@ -22,7 +22,7 @@ export function tokenKl(options: {
   const kl = new Float64Array(length)
   for (let t = 0; t < length; t++) kl[t] = logprobs[t]! - refLogprobs[t]!
   if (estimator === 'k2') for (let t = 0; t < length; t++) kl[t] = (kl[t]! * kl[t]!) / 2
-  // expm1: near d = 0 the sum of exp(-d) and -1 has hardly a digit left, and k3 would come out negative.
+  // expm1, because near d = 0 exp(-d) - 1 loses almost all digits, and k3 would become negative.
   else if (estimator === 'k3') for (let t = 0; t < length; t++) kl[t] = Math.expm1(-kl[t]!) + kl[t]!
   return kl
 }

@@ -30,7 +30,7 @@ export function momentsOf(values: ArrayLike<number>): Moments {
   const count = values.length
   if (count === 0) return noMoments
   const mean = sum(values) / count
-  // A second pass over the deviations: the sum of squares minus the square of the sum loses all digits where the mean is large.
+  // Two passes: the sum of squares minus the square of the sum loses all digits if the mean is large.
   let m2 = 0
   for (let i = 0; i < count; i++) {
     const deviation = values[i]! - mean
@@ -58,7 +58,7 @@ export function sampleStd({ count, m2 }: Moments): number {
 /** Added to a standard deviation that numbers are divided by, unless an option says otherwise. */
 export const normalizationEpsilon = 1e-9
 
-/** Whether a group teaches nothing: every member earned exactly the same. */
+/** Whether all rewards of a group are equal, so that it has no advantage. */
 export function allEqual(values: ArrayLike<number>): boolean {
   for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false
   return true

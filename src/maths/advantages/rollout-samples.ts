@@ -19,14 +19,14 @@ export interface RolloutSample {
   readonly values?: ArrayLike<number> | undefined
 }
 
-/** What is wrong with one sample, in words that fit after its number and the field's name. */
+/** A problem of one sample, to print after its number and field. */
 export interface SampleProblem {
   readonly sample: number
   readonly field: keyof RolloutSample
   readonly message: string
 }
 
-/** A rollout advantages cannot be taken of. Nothing was computed. */
+/** Advantages cannot be computed for this rollout. Nothing was computed. */
 export class RolloutError extends WhetstoneError {
   override readonly name = 'RolloutError'
   constructor(readonly problems: readonly SampleProblem[]) {
@@ -36,7 +36,7 @@ export class RolloutError extends WhetstoneError {
   }
 }
 
-/** Everything that keeps a rollout from being used under the options: empty for a good one. */
+/** All problems of a rollout under the options; empty if there are none. */
 export function rolloutProblems(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): SampleProblem[] {
   const needs = needsOf(samples, options)
   return [

@@ -12,7 +12,7 @@ export interface RunningMoments {
   readonly count: number
 }
 
-/** Before the first rollout. The tiny count lets the first update divide by it without weighing anything. */
+/** Initial value. The tiny count avoids a division by zero and has no weight. */
 export const initialRunningMoments: RunningMoments = { mean: 0, var: 1, count: 1e-24 }
 
 const runningMomentsSchema = z.strictObject({ mean: z.number(), var: z.number().min(0), count: z.number().positive() })
@@ -23,8 +23,8 @@ export function restoreRunningMoments(saved: unknown): RunningMoments {
 }
 
 /**
- * Adds the rewards of one whole rollout. Once per rollout with all of them: an update per micro-batch would normalise the first
- * ones with less than what is known of the last.
+ * Adds the rewards of one whole rollout. Call it once per rollout: an update per micro-batch would normalise the first ones with
+ * fewer rewards than the last.
  *
  * @example
  * const moments = updateRunningMoments(initialRunningMoments, [0, 1, 1, 0])
@@ -45,7 +45,7 @@ export function addToRunningMoments(moments: RunningMoments, batch: Moments): Ru
   return { mean, var: m2 / count, count }
 }
 
-/** Of so few rewards, or of rewards so equal, no scale can be told: dividing by it would only enlarge rounding errors. */
+/** With so few or so equal rewards the scale is unknown: dividing by it would only amplify rounding errors. */
 const smallestStd = 1e-8
 
 /** The sample standard deviation to divide by: 1 where fewer than two rewards were seen, or where it is below 1e-8. */

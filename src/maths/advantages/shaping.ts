@@ -16,7 +16,7 @@ export interface OverlongOptions {
 }
 
 /**
- * What a response loses for reaching into the last `overlongBufferLen` tokens it may have: 0 before them, `-factor` at the end.
+ * Overlong penalty of a response: 0 before the last `overlongBufferLen` tokens, `-factor` at the end, linear in between.
  *
  * @example
  * overlongPenalty(487, { maxNewTokens: 512, overlongBufferLen: 50, overlongBufferPenaltyFactor: 1 }) // -0.5
@@ -40,8 +40,8 @@ export function configuredOverlongPenalty(
 }
 
 /**
- * The rewards of one prompt's samples as its estimator compares them. Equal rewards give exactly 0 under every group estimator
- * of ours: a mean that rounding puts one digit off is not a difference.
+ * Rewards of the samples of one prompt, compared by the estimator. Equal rewards give exactly 0 under all our group estimators: a
+ * rounding error of the mean is not a difference.
  *
  * @example
  * shapeGroup([1, 0, 0.5, 0.5], { estimator: 'rloo' }) // 0.667, -0.667, 0, 0

@@ -1,6 +1,6 @@
 import { allEqual, type Moments, mergeMoments, momentsOf, noMoments, sampleStd } from './moments.js'
 
-/** What a batch is summed up to, one number per sample. Of no samples there is no distribution: see {@link distribution}. */
+/** Distribution over samples. Undefined for no samples: see {@link distribution}. */
 export interface Distribution {
   readonly mean: number
   readonly min: number

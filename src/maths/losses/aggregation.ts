@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { checkTotal } from './inputs.js'
 
-/** How the losses of tokens become one number. */
+/** How token losses are aggregated. */
 export const aggregations = [
   'seq-mean-token-mean',
   'token-mean',
@@ -11,8 +11,8 @@ export const aggregations = [
 export type Aggregation = (typeof aggregations)[number]
 
 /**
- * What means divide by: counts of the *whole* batch of an optimiser step, over all its micro-batches and ranks. A loss is called
- * with any part of the batch and the same totals; values and gradients of the parts then add up to those of the whole.
+ * Denominators of means: counts of the *whole* batch of an optimiser step, over all micro-batches and ranks. A loss takes any
+ * part of the batch with the same totals; values and gradients of the parts then add up.
  */
 export interface TokenTotals {
   readonly sequences: number
@@ -52,7 +52,7 @@ export function refineAggregation(options: AggregationOptions, context: z.Refine
     })
 }
 
-/** What each token of a sequence of this length counts in the aggregate. */
+/** Weight of each token of a sequence of this length. */
 export function tokenCoefficient(length: number, totals: TokenTotals, options: AggregationOptions): number {
   switch (options.aggregation) {
     case 'seq-mean-token-mean':

@@ -40,9 +40,9 @@ export function importanceWeights(options: {
 }
 
 /**
- * Which tokens of a response were drawn from a distribution the sampler was told to change, so that the engine's
- * log-probabilities say nothing about the gap to the trainer: the first one where it had a temperature of its own (FIRE), and
- * those before `minNewTokens`, where the end of sequence was forbidden.
+ * Mask of altered tokens: the sampler changed their distribution, so the log-probabilities of the engine are not comparable.
+ * These are the first token with its own temperature (FIRE), and tokens before `minNewTokens`, where the end of sequence was
+ * forbidden.
  *
  * @example
  * alteredTokens({ length: 4, temperature: 1, firstTemperature: 10, minNewTokens: 0 }) // 1, 0, 0, 0
@@ -60,9 +60,8 @@ export function alteredTokens(options: {
 }
 
 /**
- * Why importance weights cannot be had under a sampler's settings, in words for a config error before the run: filters take
- * tokens out of every distribution, and log-probabilities of another meaning than `processed` are of another one. Empty where
- * they can.
+ * Why importance weights are not possible with these sampling settings: filters change every distribution, and log-probabilities
+ * must be `processed`. Empty if they are possible.
  *
  * @example
  * importanceProblems({ topP: 0.9, logprobs: ['processed'] })

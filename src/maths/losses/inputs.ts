@@ -1,4 +1,4 @@
-/** What every loss asks of its inputs before it computes anything. */
+/** Checks of the inputs of every loss. */
 
 /** What errors call a sample: its own name, or else its place among those of the call. */
 export interface Named {
@@ -38,7 +38,7 @@ export function checkTokenInputs<S extends Named>(
   }
 }
 
-/** Zero times anything that is not finite is not zero: one sum instead of a question per number. */
+/** 0 * NaN is NaN: one sum replaces a check per number. */
 function allFinite(values: ArrayLike<number>): boolean {
   let zero = 0
   for (let t = 0; t < values.length; t++) zero += values[t]! * 0
@@ -65,10 +65,7 @@ export function checkFlags<S extends Named>(samples: readonly S[], field: keyof 
   }
 }
 
-/**
- * Finite inputs can still overflow (a log-ratio of 800): such a gradient must not reach the weights, nor such a value a log, and
- * the token it arises at is named.
- */
+/** Finite inputs can still overflow (a log-ratio of 800): report such a gradient or value with its token. */
 export function checkTokenGradient(sample: Named, place: number, gradient: Float64Array, value: number): void {
   if (!allFinite(gradient)) {
     const t = gradient.findIndex(value => !Number.isFinite(value))

@@ -40,9 +40,9 @@ export interface ObjectiveResult {
 }
 
 /**
- * Everything one update of a policy minimises, over some or all samples of its batch. KL and entropy are aggregated as the policy
- * loss is, over all tokens: importance weights and the filter of tokens concern the policy loss alone. They are measured
- * wherever samples have the numbers, also where they cost nothing.
+ * The whole objective of a policy update, over some or all samples of its batch. KL and entropy are aggregated like the policy
+ * loss, over all tokens: importance weights and the token filter only apply to the policy loss. Both are measured whenever
+ * samples have the numbers, also with a coefficient of 0.
  *
  * @example
  * const samples: ObjectiveSample[] = [{ logprobs: [-1, -0.4], oldLogprobs: [-1.1, -0.4], advantages: [0.5, 0.5] }]

@@ -1,4 +1,4 @@
-/** The policy losses there are. One more is a file and a line here. */
+/** All policy losses. To add one, write a file and add a line here. */
 import type { z } from 'zod'
 import { definitionNamed } from '../definition.js'
 import type { TokenTotals } from './aggregation.js'

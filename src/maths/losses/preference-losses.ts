@@ -1,4 +1,4 @@
-/** The losses on preferences there are: on pairs, and on responses that are labelled one by one. One more is a file and a line here. */
+/** All preference losses: on pairs, and on labelled responses. To add one, write a file and add a line here. */
 import type { z } from 'zod'
 import { definitionNamed } from '../definition.js'
 import type { PreferenceLossDefinition } from './define-loss.js'

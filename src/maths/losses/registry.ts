@@ -1,4 +1,4 @@
-/** Every loss there is, by its name: what a config may choose from, what the docs list and what the tests go through. */
+/** All losses by name, for configs, docs and tests. */
 import { z } from 'zod'
 import type { LossDefinition } from './define-loss.js'
 import { entropyLoss, entropyLossSchema } from './entropy.js'

@@ -21,7 +21,7 @@ export function mergeStatistics<S extends object>(parts: readonly S[], merging: 
   return merged as S
 }
 
-/** Of nothing, the mean is 0: a log has no place for NaN. */
+/** The mean of nothing is 0, because a log cannot hold NaN. */
 export const share = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole)
 
 const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)

@@ -51,8 +51,8 @@ export interface ValueLossResult {
 }
 
 /**
- * Half the squared distance of values to returns, or with `valueClip` the larger of that and the clipped value's: a critic gets
- * no credit for moving further. Where both are equal, the value itself counts.
+ * Half the squared error of the values, or with `valueClip` the larger of that and the error of the clipped value, so that a
+ * critic gains nothing by moving further. If both are equal, the value itself is used.
  *
  * @example
  * const samples = [{ values: [0.5], oldValues: [0.4], returns: [1] }]
@@ -107,8 +107,8 @@ export function valueLoss(call: {
 }
 
 /**
- * How much of the variance of the returns the values explain, over all tokens of a batch: 1 for a perfect critic, 0 for one
- * that might as well give the mean, and undefined where all returns are equal.
+ * Share of the variance of the returns that the values explain, over all tokens of a batch: 1 for a perfect critic, 0 for a
+ * constant, undefined if all returns are equal.
  */
 export function explainedVariance(
   samples: readonly { readonly values: ArrayLike<number>; readonly returns: ArrayLike<number> }[],

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineLoss } from '../define-loss.js'
 import { ratioClip } from './ratio-clip.js'
 
-/** The clipped ratio is a weight without gradient: no token's gradient is lost. */
+/** The clipped ratio is a weight without gradient, so every token keeps its gradient. */
 export const cispo = defineLoss({
   kind: 'policy',
   name: 'cispo',

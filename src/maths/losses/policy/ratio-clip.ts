@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Options of losses that clip the ratio to the old policy. At a kink (a ratio exactly at a bound) every loss takes the side of
- * the ratio that is not clipped: the gradient is there, and the token does not count as clipped.
+ * Options of losses that clip the ratio. Exactly at a clipping bound a token is not clipped: it has a gradient and does not count
+ * as clipped.
  */
 export const ratioClip = {
   clipLow: z
