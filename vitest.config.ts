@@ -12,7 +12,7 @@ const measuring = [
   'test/data/streaming.test.ts',
   'test/model/{checkpoint,head,inspect,lora}.test.ts',
   'test/rollout/{engine,memory,weights}.test.ts',
-  'test/serve/control.test.ts',
+  'test/serve/{control,control-weights}.test.ts',
   'test/tensor/{autograd,memory,optim,program,safetensors,typed-arrays}.test.ts',
   'test/train/memory-estimate.test.ts',
   'test/train/supervised/epochs.test.ts',

@@ -20,7 +20,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await it.close()
-  files.remove()
 })
 
 const tell = (path: string) => it.ask(path, undefined, { method: 'POST' })

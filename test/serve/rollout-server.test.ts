@@ -29,7 +29,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const one of open.reverse()) await one.close()
-  files.remove()
 })
 
 async function connected(serve: Partial<ServeOptions> = {}): Promise<{ it: Controlled; engine: Generator }> {

@@ -1,12 +1,13 @@
 /** A server with control over a tiny model, and what else its clients need: other weights, adapters, a root with both. */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
 import { LocalModel } from '../../src/model/index.js'
 import { LocalEngine, type OpenedEngine, type OpenOptions, openEngine } from '../../src/rollout/index.js'
 import { type ControlOptions, ModelServer, type ServeOptions } from '../../src/serve/index.js'
+import { temporaryDirectory } from './files.js'
 import { numbers, randomIds } from './generation.js'
-import { type Answer, send } from './serve.js'
+import { type Answer, send, until } from './serve.js'
 import { widerDirectory } from './tiny-model.js'
 
 export const apiKey = 'secret'
@@ -28,7 +29,6 @@ export interface ControlFiles {
   model: Weights
   other: Weights
   adapters: readonly [Weights, Weights]
-  remove(): void
 }
 
 async function greedy(model: LocalModel<'language'>): Promise<number[]> {
@@ -48,7 +48,7 @@ async function train(model: LocalModel<'language'>, seed: number): Promise<void>
 }
 
 export async function controlFiles(): Promise<ControlFiles> {
-  const folder = mkdtempSync(join(tmpdir(), 'whetstone-control-'))
+  const folder = temporaryDirectory()
   const [root, outside] = [join(folder, 'root'), join(folder, 'outside')]
   for (const path of [root, outside]) mkdirSync(path)
   const directory = await widerDirectory()
@@ -71,11 +71,7 @@ export async function controlFiles(): Promise<ControlFiles> {
     adapted.dispose()
   }
   const [first, second] = adapters
-  return {
-    ...{ root, outside, model, other },
-    adapters: [first!, second!],
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  }
+  return { root, outside, model, other, adapters: [first!, second!] }
 }
 
 export interface Controlled {
@@ -133,3 +129,43 @@ export async function controlled(
     },
   }
 }
+
+/** A server with control for the tests of a file, and what they ask it. */
+export function controlSuite() {
+  let files: ControlFiles
+  let it: Controlled
+  beforeAll(async () => {
+    files = await controlFiles()
+    it = await controlled(files)
+  })
+  afterAll(() => it.close())
+  const said = async (path: string, body: unknown) => {
+    const { status, text } = await it.ask(path, body)
+    return { status, body: text.startsWith('{') ? JSON.parse(text) : text }
+  }
+  return {
+    get files() {
+      return files
+    },
+    get it() {
+      return it
+    },
+    async tell(path: string, on = it) {
+      const { status, text } = await on.ask(path, undefined, { method: 'POST' })
+      return { status, body: JSON.parse(text) }
+    },
+    read: async (path: string) => JSON.parse((await it.ask(path)).text),
+    said,
+    reload: (path: string) => said('/collective_rpc', { method: 'reload_weights', kwargs: { weights_path: path } }),
+    first: async (body: object = {}) => (await it.generate(body)).choices[0]!,
+    running: () => it.opened.engine.counts.running,
+    /** So far into an answer that something of it is there. */
+    async begun(tokens = 5): Promise<void> {
+      const { generatedTokens } = it.opened.engine.counts
+      await until(() => it.opened.engine.counts.generatedTokens >= generatedTokens + tokens)
+    },
+  }
+}
+
+/** A request that takes a while. */
+export const long = { sampling_params: { temperature: 0, max_tokens: 200, ignore_eos: true, logprobs: 0 } }
