@@ -45,34 +45,31 @@ export function hotQuestion(sampling: ResolvedSampling, { topLogprobs }: RemoteL
   return { ...sampling, topK: -1, topP: 1, minP: 0, topLogprobs }
 }
 
-export interface HotDraw {
-  readonly sampling: ResolvedSampling
-  readonly limits: RemoteLimits
-  readonly promptId: string
-  readonly sample: number
-}
-
 /** Replaces the server's token by the drawn one. */
-export function drawHot(answer: GenerationAnswer, { sampling, limits, promptId, sample }: HotDraw): GenerationAnswer {
-  const [given] = answer.top ?? []
-  if (!given) throw new ProtocolError('the answer has no likeliest tokens for the first token')
+export function drawHot(
+  answer: GenerationAnswer,
+  given: { sampling: ResolvedSampling; limits: RemoteLimits; promptId: string; sample: number },
+): GenerationAnswer {
+  const { sampling, limits, promptId, sample } = given
+  const [likeliest] = answer.top ?? []
+  if (!likeliest) throw new ProtocolError('the answer has no likeliest tokens for the first token')
   const eosIds = sampling.ignoreEos ? [] : (limits.tokenizer?.stopIds ?? [])
   const stops = new Set([...eosIds, ...sampling.stopIds])
   const never = new Set([...sampling.forbiddenIds, ...(sampling.minNewTokens > 0 ? stops : [])])
   // Offset -1: equals the seed of no request.
   const uniform = attemptSeed(sampling.seed, promptId, sample, -1) / 2 ** 48
-  const { place, logprob } = draw(given, never, sampling, uniform)
-  const id = given.ids[place]!
+  const { place, logprob } = draw(likeliest, never, sampling, uniform)
+  const id = likeliest.ids[place]!
   const isEos = id === eosIds[0] && !sampling.stopIds.includes(id)
   const { topLogprobs: shown } = sampling
   return {
     ...answer,
     ids: [id],
-    logprobs: [limits.logprobs === 'raw' ? given.logprobs[place]! : logprob],
+    logprobs: [limits.logprobs === 'raw' ? likeliest.logprobs[place]! : logprob],
     top:
       shown === undefined
         ? undefined
-        : [{ rank: place + 1, ids: given.ids.slice(0, shown), logprobs: given.logprobs.slice(0, shown) }],
+        : [{ rank: place + 1, ids: likeliest.ids.slice(0, shown), logprobs: likeliest.logprobs.slice(0, shown) }],
     finish: stops.has(id) ? { reason: 'stop', stop: isEos ? undefined : id } : { reason: 'length', stop: undefined },
   }
 }

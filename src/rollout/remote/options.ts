@@ -48,17 +48,11 @@ export interface EngineEvent {
 export const eventLine = ({ url, message }: EngineEvent): string =>
   message.includes(url) ? message : `${url}: ${message}`
 
-export type ResolvedRemoteOptions = Required<
-  Omit<RemoteOptions, 'urls' | 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'>
-> & {
-  readonly addresses: readonly ServerUrl[]
-  readonly tokenizer: Tokenizer | undefined
-  readonly model: string | undefined
-  readonly modelDirectory: string | undefined
-  readonly apiKey: string | undefined
-  readonly signal: AbortSignal | undefined
-  readonly proofTolerance: number | undefined
-}
+type Optional = 'tokenizer' | 'model' | 'modelDirectory' | 'apiKey' | 'signal' | 'proofTolerance'
+
+export type ResolvedRemoteOptions = Required<Omit<RemoteOptions, 'urls' | Optional>> & {
+  readonly [Name in Optional]: RemoteOptions[Name] | undefined
+} & { readonly addresses: readonly ServerUrl[] }
 
 const minute = 60_000
 

@@ -6,27 +6,25 @@ import { ProtocolError, RefusalError } from './errors.js'
 import { inTurn, isLong, parseLong, parseShort } from './parse-json.js'
 import type { Replica } from './replica.js'
 
-export interface AnswerLimits {
-  readonly vocabSize: number
-  /** Tokens of this attempt in earlier events. */
-  readonly before: number
-}
-
-/** Throws a `ProtocolError` for an answer that cannot be right: it must not become a sample. */
-export function checkAnswer(answer: GenerationAnswer, attempt: GenerationAttempt, limits: AnswerLimits): void {
+/** Throws a `ProtocolError` for an answer that cannot be right. `before`: tokens of this attempt in earlier events. */
+export function checkAnswer(
+  answer: GenerationAnswer,
+  attempt: GenerationAttempt,
+  { vocabSize, before }: { vocabSize: number; before: number },
+): void {
   const { ids, logprobs, top, finish, versions } = answer
   const wrong = (what: string): never => {
     throw new ProtocolError(what)
   }
-  const total = limits.before + ids.length
+  const total = before + ids.length
   if (total > attempt.maxNewTokens)
     wrong(`the answer has ${total} tokens, but at most ${attempt.maxNewTokens} were requested`)
   if (logprobs.length !== ids.length) wrong(`${logprobs.length} log-probabilities for ${ids.length} tokens`)
   if (top && top.length !== ids.length) wrong(`top log-probabilities for ${top.length} of ${ids.length} tokens`)
   for (let i = 0; i < ids.length; i++) {
     const id = ids[i]!
-    if (!(Number.isInteger(id) && id >= 0 && id < limits.vocabSize))
-      wrong(`token id ${id} is outside the vocabulary of ${limits.vocabSize}`)
+    if (!(Number.isInteger(id) && id >= 0 && id < vocabSize))
+      wrong(`token id ${id} is outside the vocabulary of ${vocabSize}`)
     if (!Number.isFinite(logprobs[i])) wrong(`a log-probability is ${logprobs[i]}`)
   }
   if (finish && finish.reason !== 'abort' && total === 0)

@@ -69,7 +69,7 @@ export class RemoteGenerator implements Generator {
   }
 
   get policyVersion(): PolicyVersion {
-    return this.control.version
+    return this.control.weights.version
   }
 
   get agreement(): WeightsAgreement | undefined {

@@ -3,7 +3,6 @@
  * that cannot be reached meanwhile is drained, and gets its weights when it is back.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PolicyVersion } from '../../model/index.js'
 import type { WeightsUpdate } from '../generator.js'
 import { checkWeights, tiedHeadError, tiesEmbeddings } from './check-weights.js'
 import type { Dialect, ServerFacts } from './dialect.js'
@@ -47,10 +46,6 @@ export class ReplicaControl {
   /** No request may be sent. */
   get isHeld(): boolean {
     return this.holds > 0
-  }
-
-  get version(): PolicyVersion {
-    return this.weights.version
   }
 
   private get connected(): readonly Replica[] {

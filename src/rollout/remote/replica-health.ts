@@ -13,17 +13,13 @@ const idleMs = 1000
 const readinessMs = 2000
 const failuresToDrain = 3
 
-export interface HealthOptions {
-  readonly dialect: Dialect
-  readonly control: ReplicaControl
-  /** A server may have room again. */
-  readonly onChange: () => void
-}
-
 export class ReplicaHealth {
   constructor(
     private readonly replicas: readonly Replica[],
-    private readonly options: HealthOptions,
+    private readonly dialect: Dialect,
+    private readonly control: ReplicaControl,
+    /** A server may have room again. */
+    private readonly onChange: () => void,
   ) {}
 
   /** Reads the end of a request as a sign of its server's health. */
@@ -48,8 +44,8 @@ export class ReplicaHealth {
   /** Checks an idle server before it gets work. Returns whether a check was started. */
   needsCheck(replica: Replica, now: number): boolean {
     if (!replica.isIdle(now, idleMs)) return false
-    const check = this.options.control.verify(replica, 'idle')
-    if (check) replica.check(check, this.options.onChange)
+    const check = this.control.verify(replica, 'idle')
+    if (check) replica.check(check, this.onChange)
     return check !== undefined
   }
 
@@ -81,13 +77,12 @@ export class ReplicaHealth {
 
   /** Tries the servers that were down for long enough. */
   bringBackDown(now: number): void {
-    for (const replica of this.replicas)
-      if (replica.isDue(now)) replica.check(this.bringBack(replica), this.options.onChange)
+    for (const replica of this.replicas) if (replica.isDue(now)) replica.check(this.bringBack(replica), this.onChange)
   }
 
   private async bringBack(replica: Replica): Promise<void> {
     try {
-      await this.options.control.recover(replica)
+      await this.control.recover(replica)
       replica.recovered()
     } catch (error) {
       replica.stayDown((error as Error).message, error instanceof TransportError ? 'unreachable' : 'refused')
@@ -95,7 +90,7 @@ export class ReplicaHealth {
   }
 
   private backOff(replica: Replica, afterMs = 1000): void {
-    setTimeout(this.options.onChange, replica.backOff(afterMs) + 1).unref()
+    setTimeout(this.onChange, replica.backOff(afterMs) + 1).unref()
   }
 
   private countFailure(replica: Replica, reason: string): void {
@@ -106,15 +101,14 @@ export class ReplicaHealth {
 
   /** Servers close idle connections, so a broken one proves nothing: asks whether the server answers, and whether it was restarted. */
   private connectionBroke(replica: Replica, reason: string): void {
-    const { dialect, control, onChange } = this.options
     if (replica.failed() >= 2 * failuresToDrain || replica.state === 'trial') replica.drain(reason)
     if (replica.state === 'down' || replica.checking) return
     const check = async (): Promise<void> => {
-      const asked = dialect.isReady(replica.client)
+      const asked = this.dialect.isReady(replica.client)
       const late = new Promise<false>(resolve => setTimeout(() => resolve(false), readinessMs).unref())
       if (!(await Promise.race([asked, late]))) throw new Error(reason)
-      await control.verify(replica, 'broken')
+      await this.control.verify(replica, 'broken')
     }
-    replica.check(check(), onChange)
+    replica.check(check(), this.onChange)
   }
 }

@@ -39,7 +39,7 @@ export class ReplicaPool {
   ) {
     const pump = (): void => this.pump()
     control.onRelease = pump
-    this.health = new ReplicaHealth(replicas, { dialect, control, onChange: pump })
+    this.health = new ReplicaHealth(replicas, dialect, control, pump)
   }
 
   /** Starts the regular checks of servers. */

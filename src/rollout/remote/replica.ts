@@ -25,22 +25,6 @@ export interface ReplicaOptions {
   readonly onEvent: (event: EngineEvent) => void
 }
 
-type Changes = Partial<
-  Pick<
-    Replica,
-    | 'state'
-    | 'downReason'
-    | 'facts'
-    | 'checking'
-    | 'isAsleep'
-    | 'msPerToken'
-    | 'version'
-    | 'adapter'
-    | 'instance'
-    | 'unusable'
-  >
->
-
 export class Replica {
   readonly state: 'up' | 'trial' | 'down' = 'down'
   readonly downReason: string = 'not connected yet'
@@ -81,7 +65,7 @@ export class Replica {
     private readonly options: ReplicaOptions,
   ) {}
 
-  private set(changes: Changes): void {
+  private set(changes: Partial<Replica>): void {
     Object.assign(this, changes)
   }
 
@@ -216,7 +200,7 @@ export class Replica {
   }
 
   /** It was given these weights. */
-  gave(version: PolicyVersion, marker: string, { adapter, instance }: Pick<Changes, 'adapter' | 'instance'>): void {
+  gave(version: PolicyVersion, marker: string, { adapter, instance }: Pick<Replica, 'adapter' | 'instance'>): void {
     this.has(version, marker)
     this.set({ adapter, instance, unusable: undefined })
   }

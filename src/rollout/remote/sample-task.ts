@@ -211,39 +211,23 @@ interface RecordedTokens {
 
 /** The tokens of a sample so far, their log-probabilities and the versions of the weights that made them. */
 export class SampleRecord {
-  private readonly allIds: number[] = []
-  private readonly allLogprobs: number[] = []
-  private readonly allTop: TopLogprobs[] = []
-  private readonly spans: VersionSpan[] = []
+  readonly ids: number[] = []
+  readonly logprobs: number[] = []
+  readonly top: TopLogprobs[] = []
+  readonly versions: VersionSpan[] = []
 
   get length(): number {
-    return this.allIds.length
-  }
-
-  get ids(): readonly number[] {
-    return this.allIds
-  }
-
-  get top(): readonly TopLogprobs[] {
-    return this.allTop
-  }
-
-  get versions(): readonly VersionSpan[] {
-    return this.spans
-  }
-
-  get logprobs(): readonly number[] {
-    return this.allLogprobs
+    return this.ids.length
   }
 
   append({ ids, logprobs, top }: RecordedTokens, version: PolicyVersion): void {
-    const start = this.allIds.length
+    const start = this.ids.length
     for (let i = 0; i < ids.length; i++) {
-      this.allIds.push(ids[i]!)
-      this.allLogprobs.push(logprobs[i]!)
-      if (top) this.allTop.push(top[i]!)
+      this.ids.push(ids[i]!)
+      this.logprobs.push(logprobs[i]!)
+      if (top) this.top.push(top[i]!)
     }
-    this.stamp(version, start, this.allIds.length)
+    this.stamp(version, start, this.ids.length)
   }
 
   /** Replaces the versions of the tokens from `offset` on; the spans count from there. */
@@ -254,23 +238,23 @@ export class SampleRecord {
 
   /** Keeps the first `length` tokens. */
   truncate(length: number): void {
-    this.allIds.length = Math.min(length, this.allIds.length)
-    this.allLogprobs.length = this.allIds.length
-    this.allTop.length = Math.min(length, this.allTop.length)
+    this.ids.length = Math.min(length, this.ids.length)
+    this.logprobs.length = this.ids.length
+    this.top.length = Math.min(length, this.top.length)
     this.cutSpans(length)
   }
 
   private cutSpans(length: number): void {
-    while (this.spans.length > 0 && this.spans.at(-1)!.start >= length) this.spans.pop()
-    const last = this.spans.at(-1)
+    while (this.versions.length > 0 && this.versions.at(-1)!.start >= length) this.versions.pop()
+    const last = this.versions.at(-1)
     if (last && last.end > length) last.end = length
   }
 
   private stamp(version: PolicyVersion, start: number, end: number): void {
     if (end <= start) return
-    const last = this.spans.at(-1)
+    const last = this.versions.at(-1)
     if (last?.version === version) last.end = end
-    else this.spans.push({ version, start, end })
+    else this.versions.push({ version, start, end })
   }
 }
 
