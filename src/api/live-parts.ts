@@ -132,7 +132,7 @@ function refuseLoadOptions(values: Values): void {
   for (const option of ['lora', 'adapter', 'freezeBackbone'])
     if (values[option] !== undefined)
       throw new InputError(
-        `${option}: is for a model that the run loads; load the model with it, or give its directory`,
+        `${option}: only for a model that the run loads; load the model with it, or give its directory`,
       )
 }
 
@@ -152,8 +152,8 @@ async function placePart({ option, path, allow, write }: Part, how: Placing, run
     const isThere = how.existing === 'compare' && existsSync(path)
     if (isThere && (await sameFiles(path, next))) return
     if (isThere && !how.allowChange.includes(allow))
-      throw new InputError(`${option}: is not what the run in ${run} was started with`, {
-        remedy: `Give what it was started with (a model that was trained since is another one: load it again), start a new run, or go on with the change: allowChange: ['${allow}'].`,
+      throw new InputError(`${option}: has changed since the run in ${run} started`, {
+        remedy: `Give the same one as at the start (load a model again if it was trained since), start a new run, or accept the change: allowChange: ['${allow}'].`,
       })
     await rm(path, { recursive: true, force: true })
     await rename(next, path)

@@ -75,7 +75,7 @@ function textOf(fn: { toString(): string; readonly name?: string }): string {
   const text = String(fn)
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text))
     throw new InputError(
-      `rewards: the source text of ${fn.name || 'a function'} cannot be read (it is bound or built in); write it as a function that calls it`,
+      `rewards: the source text of ${fn.name || 'a function'} cannot be read (it is bound or built in); wrap it in a function`,
     )
   return text
 }

@@ -61,7 +61,7 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   const tokenizer = async (): Promise<Tokenizer> => {
     if (options.tokenizer) return options.tokenizer
     if (!live) return Tokenizer.load(given, { chatTemplate })
-    throw new InputError('tokenizer: missing; a model of the program needs one for rows that are texts')
+    throw new InputError('tokenizer: missing; a model object needs one for text rows')
   }
   const input = new ScoreInput(live ? given.config : await readConfig(given), { chatTemplate, tokenizer })
   const read = (row: unknown, number: number): Promise<ScoreRequest> => input.request(row, number)

@@ -34,7 +34,7 @@ export async function spoolRows(
 
 function jsonLine(row: unknown, where: string): string {
   if (!isPlain(row))
-    throw new InputError(`${where}: expected columns by name, such as { prompt: '...' }, got ${kind(row)}`)
+    throw new InputError(`${where}: expected an object of columns, such as { prompt: '...' }, got ${kind(row)}`)
   checkValue(row, where, '', new Set())
   return JSON.stringify(row)
 }
@@ -42,7 +42,7 @@ function jsonLine(row: unknown, where: string): string {
 /** What JSON would lose, change or refuse. A field that is undefined is one that is not there. */
 function checkValue(value: unknown, where: string, field: string, around: Set<object>): void {
   const refuse = (what: string): never => {
-    throw new InputError(`${where}${field === '' ? '' : `, field ${field}`}: JSON cannot hold ${what}`)
+    throw new InputError(`${where}${field === '' ? '' : `, field ${field}`}: JSON cannot represent ${what}`)
   }
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return
   if (typeof value === 'number') {
@@ -51,7 +51,7 @@ function checkValue(value: unknown, where: string, field: string, around: Set<ob
   }
   if (!Array.isArray(value) && !isPlain(value)) refuse(kind(value))
   const container = value as object
-  if (around.has(container)) refuse('an object that holds itself')
+  if (around.has(container)) refuse('an object that contains itself')
   around.add(container)
   for (const [key, inner] of Object.entries(container)) {
     const name = Array.isArray(container) ? `${field}[${key}]` : field === '' ? key : `${field}.${key}`

@@ -90,7 +90,7 @@ export function checkLoss(definition: LossDefinition, options: Readonly<Record<s
     const before = JSON.stringify(call.samples, written)
     const result = run(call)
     if (JSON.stringify(call.samples, written) !== before) refuse('changes its inputs; copy what has to change')
-    if (run(call).value !== result.value) refuse('gives another value for the same batch; it has to be a pure function')
+    if (run(call).value !== result.value) refuse('gives another value for the same batch; it must be a pure function')
     const [whole, half] = [result.value, run({ ...call, totals: doubled(call.totals) }).value]
     if (definition.kind === 'policy' && !near(2 * half, whole, 1e-9))
       refuse(
@@ -179,7 +179,7 @@ export function checkEstimator(definition: EstimatorDefinition, options: Readonl
       if (bad >= 0) refuse(`${key}[${bad}] is ${values[bad]} for ${[...before[0]!].join(', ')}`)
       const again = found[1]![key] as Float64Array
       if (values.some((value, i) => value !== again[i])) refuse(`gives other ${key} for the same samples`)
-      if (inputs.some(input => input.buffer === values.buffer)) refuse(`${key} has to be an array of its own`)
+      if (inputs.some(input => input.buffer === values.buffer)) refuse(`${key} must be a new array`)
     }
     if (inputs.some((input, i) => input.some((value, k) => value !== before[i]![k])))
       refuse('changes its inputs; copy what has to change')
@@ -198,6 +198,6 @@ export function checkEstimator(definition: EstimatorDefinition, options: Readonl
       return { advantages: found?.advantages, returns: found?.returns }
     })
     if ((advantages as Float64Array).buffer === (returns as Float64Array).buffer)
-      throw new InputError(`${what}: advantages: advantages and returns have to be arrays of their own`)
+      throw new InputError(`${what}: advantages: advantages and returns must be separate arrays`)
   }
 }

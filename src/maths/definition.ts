@@ -40,7 +40,7 @@ export function define<D extends Omit<Definition, 'toJSON'>>(parts: D): D & Pick
     throw wrong('its name may only have letters, digits, _, + and -')
   if (typeof description !== 'string' || description === '') throw wrong('it needs a description')
   // By its methods: a file may come with another copy of zod.
-  if (typeof options?.strict !== 'function') throw wrong('options has to be a zod object, such as z.object({})')
+  if (typeof options?.strict !== 'function') throw wrong('options must be a zod object, such as z.object({})')
   return Object.assign(Object.create(prototype) as Pick<Definition, 'toJSON'>, parts, { options: options.strict() })
 }
 

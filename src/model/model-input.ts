@@ -54,9 +54,9 @@ export function wantedPositions(
 
 function trainedPositions({ ids, trained }: Sequence, i: number, from: ScoreOptions['from']): Wanted {
   if (from !== undefined)
-    throw new RangeError(`sequence ${i} says which of its tokens are trained; leave \`from\` out, it is for bare ids`)
+    throw new RangeError(`sequence ${i} already has its trained tokens; remove \`from\`, it is only for bare ids`)
   const first = trained.indexOf(1)
-  if (first === -1) throw new RangeError(`sequence ${i} has no trained token, so that there is nothing to compute`)
+  if (first === -1) throw new RangeError(`sequence ${i} has no trained token`)
   if (first === 0) throw new RangeError(`the first token of sequence ${i} is trained, and no token comes before it`)
   const range = { start: first - 1, end: ids.length - 1 }
   if (!trained.includes(0, first)) return range

@@ -92,13 +92,13 @@ test('rows may be a list, an iterable or an async iterable', async () => {
 })
 
 test.each([
-  [{ prompt: 'a', score: Number.NaN }, 'sft: data: row 2, field score: JSON cannot hold NaN'],
+  [{ prompt: 'a', score: Number.NaN }, 'sft: data: row 2, field score: JSON cannot represent NaN'],
   [
     { prompt: 'a', tags: ['x', { when: new Date(0) }] },
-    'sft: data: row 2, field tags[1].when: JSON cannot hold an object of class Date',
+    'sft: data: row 2, field tags[1].when: JSON cannot represent an object of class Date',
   ],
-  [{ prompt: 'a', n: 1n }, 'sft: data: row 2, field n: JSON cannot hold a bigint'],
-  [['a'], "sft: data: row 2: expected columns by name, such as { prompt: '...' }, got a list"],
+  [{ prompt: 'a', n: 1n }, 'sft: data: row 2, field n: JSON cannot represent a bigint'],
+  [['a'], "sft: data: row 2: expected an object of columns, such as { prompt: '...' }, got a list"],
 ])('a row that JSON cannot hold is an error that names it: %o', async (row: object, message) => {
   const data = [{ prompt: 'a', completion: 'b', note: undefined }, row]
   await expect(sft({ ...options, model, data, output: fresh('bad') })).rejects.toThrow(message)
@@ -157,7 +157,7 @@ test('a model of another role, and options that a loaded model no longer takes, 
   )
   const live = await liveModel()
   await expect(sft({ ...options, model: live, data, lora: {} })).rejects.toThrow(
-    'lora: is for a model that the run loads',
+    'lora: only for a model that the run loads',
   )
 })
 
@@ -184,15 +184,15 @@ test('a run that is stopped goes on to the same bits, and refuses what is not wh
   const resumed = { ...given, output, resume: true }
   const other = await liveModel(await modelDirectory(2))
   await expect(grpo({ ...resumed, model: other })).rejects.toThrow(
-    `model: is not what the run in ${output} was started with`,
+    `model: has changed since the run in ${output} started`,
   )
   const otherRewards = ({ response }: { response: string }) => letters(response, 'a')
   const live = await liveModel()
   await expect(grpo({ ...resumed, model: live, rewards: otherRewards })).rejects.toThrow(
-    `rewards: is not what the run in ${output} was started with`,
+    `rewards: has changed since the run in ${output} started`,
   )
   await expect(grpo({ ...resumed, model: live, data: rows.slice(1) })).rejects.toThrow(
-    `data: is not what the run in ${output} was started with`,
+    `data: has changed since the run in ${output} started`,
   )
   expect(await grpo({ ...resumed, model: live })).toMatchObject({ outcome: 'finished' })
   expect(weights(output).equals(weights(whole.directory))).toBe(true)

@@ -139,7 +139,7 @@ describe('an estimator is refused', () => {
     ['what is not finite', shape(rewards => rewards.map(reward => reward / 0)), /shape: rewards\[0\] is Infinity/],
     ['inputs that change', shape(rewards => rewards.fill(0).slice()), /shape: changes its inputs/],
     ['chance', shape(rewards => rewards.map(() => Math.random())), /shape: gives other rewards/],
-    ['its input', shape(rewards => rewards), /has to be an array of its own/],
+    ['its input', shape(rewards => rewards), /must be a new array/],
     [
       'one array for both',
       defineEstimator({
@@ -152,7 +152,7 @@ describe('an estimator is refused', () => {
           return { advantages: both, returns: both }
         },
       }),
-      /arrays of their own/,
+      /must be separate arrays/,
     ],
   ])('%s', (_, definition, message) => expect(() => checkEstimator(definition)).toThrow(message))
 })
@@ -306,7 +306,7 @@ describe('a run with files of a user', async () => {
     [
       'a generator that is none',
       { generator: { type: 'empty.ts' } },
-      /generator\.type: the generator "empty" of .*: open has to give a Generator, and generate, abort/,
+      /generator\.type: the generator "empty" of .*: open must return a Generator, and generate, abort/,
     ],
   ])('refuses %s', async (_, options, message) => {
     writeFileSync(at('wrong.ts'), lossFile(0.5))

@@ -13,10 +13,10 @@ export async function tryGenerator(
     throw new InputError(`generator.type: ${what}: ${message}`)
   }
   const missing = methods.filter(name => typeof generator?.[name] !== 'function')
-  if (missing.length > 0) refuse(`open has to give a Generator, and ${missing.join(', ')} is missing`)
+  if (missing.length > 0) refuse(`open must return a Generator, and ${missing.join(', ')} is missing`)
   const { capabilities, maxLength } = generator
   if (!Array.isArray(capabilities?.logprobs) || !Array.isArray(capabilities.weights))
-    refuse('capabilities has to say which logprobs it reports and how it gets weights')
+    refuse('capabilities must have logprobs and how it gets weights')
   if (generator.vocabSize !== vocabSize)
     refuse(`vocabSize is ${generator.vocabSize}, and the policy has ${vocabSize} tokens`)
   if (!(maxLength >= 4)) refuse(`maxLength is ${maxLength}; expected the most tokens of prompt and response together`)

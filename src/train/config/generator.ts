@@ -88,10 +88,7 @@ export const generatorSchema = z.strictObject({
     .describe(
       'which engine generates: local (in this process), servers of vLLM or SGLang, or a file with your own generator (defineGenerator)',
     ),
-  options: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('options of your own generator, as its schema has them'),
+  options: z.record(z.string(), z.unknown()).optional().describe('options of your own generator'),
   ...serverShape,
 })
 

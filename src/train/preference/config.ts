@@ -48,10 +48,7 @@ export const preferenceSchema = z
       .describe(
         'dpo; cdpo for pairs with noisy labels; ipo, which does not overfit clear pairs; kto for responses with a label each; or a file with your own (defineLoss)',
       ),
-    lossOptions: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe('options of your own loss, as its schema has them'),
+    lossOptions: z.record(z.string(), z.unknown()).optional().describe('options of your own loss'),
     beta: z.number().positive().default(0.1).describe('strength of the penalty for moving away from the reference'),
     labelSmoothing: z
       .number()

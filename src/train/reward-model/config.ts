@@ -12,11 +12,8 @@ export const rewardModelSchema = z
     ),
     loss: definitionOption(['ranking'], { what: 'a reward-model loss', accepts: isLoss('reward-model') })
       .default('ranking')
-      .describe('the loss of pairs: ranking, or a file with your own (defineLoss)'),
-    lossOptions: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe('options of your own loss, as its schema has them'),
+      .describe('loss of pairs: ranking, or a file with your own (defineLoss)'),
+    lossOptions: z.record(z.string(), z.unknown()).optional().describe('options of your own loss'),
     ...losses['reward-model'].options.shape,
     freezeBackbone: z.boolean().default(false).describe('train only the head'),
     optimizer: optimizerSchema(1e-5).describe('learning rate, schedule and AdamW options'),

@@ -20,7 +20,8 @@ export interface AlgorithmDefinition extends Definition<'algorithm'> {
  */
 export function defineAlgorithm(parts: Pick<AlgorithmDefinition, 'name' | 'description' | 'set'>): AlgorithmDefinition {
   const { name, set } = parts
-  if (typeof set !== 'object' || set === null) throw new TypeError(`algorithm "${name}": set has to be options by name`)
+  if (typeof set !== 'object' || set === null)
+    throw new TypeError(`algorithm "${name}": set must be an object of options`)
   if ('algorithm' in set) throw new TypeError(`algorithm "${name}": a preset cannot set algorithm`)
   return define({ defines: 'algorithm', options: z.object({}), ...parts })
 }
@@ -52,7 +53,7 @@ export const algorithms = {
     loss: 'ppo',
     ...group,
   }),
-  reinforce: fixed('reinforce', 'returns as they are', { advantageEstimator: 'reinforce', loss: 'ppo' }),
+  reinforce: fixed('reinforce', 'plain returns', { advantageEstimator: 'reinforce', loss: 'ppo' }),
   'reinforce++': fixed('reinforce++', 'returns normalised over the whole batch', {
     advantageEstimator: 'reinforce',
     loss: 'ppo',

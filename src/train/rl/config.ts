@@ -118,11 +118,8 @@ export const rlShape = {
     .describe('coefficient of the KL to the reference: fixed (coef), or adaptive (coef, target, horizon)'),
   loss: definitionOption(policyLossNames, { what: 'a policy loss', accepts: isLoss('policy') })
     .default('ppo')
-    .describe('the policy loss: one of these, or a file with your own (defineLoss)'),
-  lossOptions: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('options of your own loss, as its schema has them'),
+    .describe('policy loss: the name of one, or a file with your own (defineLoss)'),
+  lossOptions: z.record(z.string(), z.unknown()).optional().describe('options of your own loss'),
   clipLow: z
     .number()
     .min(0)
