@@ -28,7 +28,7 @@ export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'
 export { MergedWeights } from './merged-weights.js'
 export { modelFiles } from './model-files.js'
-export { idsOf, type ModelInput } from './model-input.js'
+export type { ModelInput } from './model-input.js'
 export type { Gradients, Outputs, Role, ScoreOptions, TrainOptions } from './outputs.js'
 export { stateDtype } from './state.js'
 export type {

@@ -8,8 +8,7 @@ import {
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import type { EpochTraining } from '../supervised/epoch-training.js'
-import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop.js'
-import { pairOutputs } from '../supervised/pairs.js'
+import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../supervised/loop.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
 

@@ -2,8 +2,7 @@ import type { ExampleSet, PreferenceExample } from '../../data/index.js'
 import { mergeRewardModelStatistics, type PairLoss, type RewardModelStatistics } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import type { EpochTraining } from '../supervised/epoch-training.js'
-import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop.js'
-import { pairOutputs } from '../supervised/pairs.js'
+import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../supervised/loop.js'
 import { calibrationError } from './calibration.js'
 
 export interface RewardModelLoopOptions {

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as m from '../../../src/model/index.js'
-import { type Wanted, wantedPositions } from '../../../src/model/model-input.js'
+import { idsOf, type Wanted, wantedPositions } from '../../../src/model/model-input.js'
 
 const refuse = (wrong: boolean, why: string): void => {
   if (wrong) throw new m.ModelError(why)
@@ -27,7 +27,7 @@ export class ScriptedModel<R extends m.Role> implements m.TokenModel<R> {
 
   /** The numbers of a sequence: where, how much, and their derivatives by the weights of the token there. */
   private outputs(input: m.ModelInput, { start, end, kept }: Wanted) {
-    const ids = m.idsOf(input)
+    const ids = idsOf(input)
     const places = kept ?? Int32Array.from({ length: end - start }, (_, k) => k)
     return Array.from(places, k => {
       const token = ids[start + k]!
