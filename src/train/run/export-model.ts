@@ -11,8 +11,9 @@ export async function exportModel(model: TokenModel, run: string, name: 'best' |
   const directory = join(run, `${name}_model`)
   await model.export(directory, { what: 'model' })
   // A model that a program made may have no tokenizer: it gets the run's.
-  if (!existsSync(join(directory, 'tokenizer.json')))
-    await cp(join(run, 'tokenizer'), directory, { recursive: true, force: false })
+  const tokenizer = join(run, 'tokenizer')
+  if (!existsSync(join(directory, 'tokenizer.json')) && existsSync(tokenizer))
+    await cp(tokenizer, directory, { recursive: true, force: false })
   if (model.capabilities.exports.includes('adapter'))
     await model.export(join(run, `${name}_adapter`), { what: 'adapter' })
 }
