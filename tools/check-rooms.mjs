@@ -23,8 +23,8 @@ export const arrows = {
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'sequence', 'text'],
-  reward: ['errors', 'files', 'http', 'watchdog', 'tensor', 'model', 'text', 'data'],
-  experience: ['errors', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
+  reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'tensor', 'model', 'text', 'data'],
+  experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
   run: ['errors', 'files'],
   launch: ['errors', 'http'],
   train: [
@@ -44,7 +44,7 @@ export const arrows = {
     'launch',
     'maths',
   ],
-  evaluate: ['errors', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'train', 'plot'],
+  evaluate: ['errors', 'sequence', 'tensor', 'model', 'text', 'rollout', 'data', 'reward', 'train', 'plot'],
   pipeline: [
     'errors',
     'sequence',
@@ -81,6 +81,7 @@ export const arrows = {
   setup: ['errors', 'files', 'progress'],
   cli: [
     'errors',
+    'sequence',
     'files',
     'http',
     'progress',

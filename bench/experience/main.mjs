@@ -164,15 +164,14 @@ async function overlap() {
         if (other.seconds < fast.seconds) fast = other
       }
       const { groups, seconds, rewardOverlap } = slow.collected
-      const inputs = groups.flat().map(({ prompt, sample: { promptIds, responseIds, ...rest }, texts }) => ({
+      const inputs = groups.flat().map(({ sequence, sample: { finishReason, sample }, texts }) => ({
         ...texts,
         query: texts.promptRaw + texts.responseRaw,
-        promptIds,
-        responseIds,
-        row: {},
-        finishReason: rest.finishReason,
-        promptId: prompt.promptId,
-        sample: rest.sample,
+        sequence,
+        row: sequence.row,
+        promptId: sequence.promptId,
+        finishReason,
+        sample,
       }))
       server.options.delayMs = delayMs
       const start = performance.now()

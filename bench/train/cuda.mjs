@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openDataset } from 'whetstone/data'
-import { FastExperienceMaker } from 'whetstone/experience'
+import { FastExperienceMaker, turnsOf } from 'whetstone/experience'
 import { LocalModel, newConfig, sizes } from 'whetstone/model'
 import { sampleReward } from 'whetstone/reward'
 import { LocalEngine } from 'whetstone/rollout'
@@ -90,12 +90,11 @@ async function measure(size) {
     },
   ])
   const engine = new LocalEngine(actor, { tokenizer, maxLength: promptLength + tokens + 64, ...(eosIds && { eosIds }) })
+  const scoring = { actor, reference, tokenizer, generator: engine, sources: [reward] }
+  const turns = turnsOf(scoring, rl)
   const maker = new FastExperienceMaker({
-    actor,
-    reference,
-    tokenizer,
-    generator: engine,
-    sources: [reward],
+    ...scoring,
+    turns,
     advantageEstimator: 'group_norm',
     useKlLoss: true,
     klEstimator: 'k3',
@@ -117,7 +116,7 @@ async function measure(size) {
     iterations,
     run,
     parts: {
-      ...{ actor, critic: undefined, ema: undefined, generator: engine, dtype: actor.dtype, maker },
+      ...{ actor, critic: undefined, ema: undefined, generator: engine, dtype: actor.dtype, maker, turns },
       ...{ prompts: dataset.train(tokenizer), heldOut: undefined, ptx: undefined },
       syncWeights: () => engine.updateWeights({ version: actor.version }),
     },

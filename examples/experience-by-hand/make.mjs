@@ -32,11 +32,10 @@ for (const { response, reward, advantages } of experiences)
 console.log(`reward ${info.reward.mean.toFixed(4)}`)
 
 // One step: the gradient of -advantage * log-probability is -advantage.
-const sequences = experiences.map(({ promptIds, responseIds }) => Int32Array.from([...promptIds, ...responseIds]))
-const from = experiences.map(({ promptIds }) => promptIds.length)
-const tokens = experiences.reduce((sum, { responseIds }) => sum + responseIds.length, 0)
+const sequences = experiences.map(({ sequence }) => sequence)
+const tokens = experiences.reduce((sum, { advantages }) => sum + advantages.length, 0)
 const objective = async () => {
-  const scored = await actor.score(sequences, { from })
+  const scored = await actor.score(sequences)
   return scored.reduce(
     (sum, { logprobs }, i) => sum + logprobs.reduce((a, b, t) => a + b * experiences[i].advantages[t], 0),
     0,
@@ -44,7 +43,7 @@ const objective = async () => {
 }
 const before = await objective()
 const gradient = ({ advantages }) => ({ logprobs: Float32Array.from(advantages, advantage => -advantage / tokens) })
-await actor.forwardBackward(sequences, (_, indices) => indices.map(i => gradient(experiences[i])), { from })
+await actor.forwardBackward(sequences, (_, indices) => indices.map(i => gradient(experiences[i])))
 await actor.step({ lr: 1e-3 })
 console.log(`advantage-weighted log-probability ${before.toFixed(3)} -> ${(await objective()).toFixed(3)}`)
 await generator.close()

@@ -16,6 +16,7 @@ import { LocalModel } from '../model/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
 import { eventLine } from '../rollout/index.js'
+import { promptIds, responseIds } from '../sequence/index.js'
 import { resolveDevice } from '../tensor/index.js'
 import { fitPrompt, promptTurns, type Tokenizer, templateUse } from '../text/index.js'
 import {
@@ -294,16 +295,16 @@ function nothingMade(infos: readonly ExperienceInfo[]): InputError {
 export function experienceLine(one: Experience): string {
   const list = (values: ArrayLike<number> | undefined): number[] | undefined => values && Array.from(values)
   return `${JSON.stringify({
-    prompt_id: one.promptId,
+    prompt_id: one.sequence.promptId,
     sample: one.sample,
     prompt: one.texts.prompt,
     response: one.texts.response,
     response_raw: one.texts.responseRaw,
-    prompt_ids: list(one.promptIds),
-    response_ids: list(one.responseIds),
+    prompt_ids: list(promptIds(one.sequence)),
+    response_ids: list(responseIds(one.sequence)),
     label: one.label,
     target: one.target,
-    row: one.row,
+    row: one.sequence.row,
     finish_reason: one.finishReason,
     policy_version: one.policyVersion,
     temperature: one.temperature,
@@ -315,7 +316,7 @@ export function experienceLine(one: Experience): string {
     logprobs: list(one.logprobs),
     ref_logprobs: list(one.refLogprobs),
     engine_logprobs: { raw: list(one.engineLogprobs.raw), processed: list(one.engineLogprobs.processed) },
-    entropy: list(one.entropy),
+    entropies: list(one.entropies),
     values: list(one.values),
     kl: list(one.kl),
     advantages: list(one.advantages),

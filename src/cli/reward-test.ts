@@ -3,6 +3,7 @@ import { readSamples, type SavedSample } from '../data/index.js'
 import { type Output, openOutput } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { loadRewards, type RewardInput, type RewardOutcome, textRewardInput } from '../reward/index.js'
+import { promptSequence, withSampled } from '../sequence/index.js'
 import { deviceFlag } from './device-flag.js'
 import { file, flagHelp, integer, readFlags, text } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -94,16 +95,17 @@ async function test(
   return outcomes.filter(({ kind }) => kind === 'failed').length
 }
 
-function toInput({ prompt, where: _, ...sample }: SavedSample): RewardInput {
-  const { promptIds, responseIds } = sample
-  // A conversation has no rendered text here; use the contents of its messages.
+function toInput({ prompt, where: _, promptIds, responseIds, ...sample }: SavedSample): RewardInput {
+  const { row, promptId } = sample
+  // A conversation has no text before a template renders it; what was said is what a reward can read.
   const text = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => String(content ?? '')).join('\n')
-  const input = textRewardInput({
+  const asked = promptSequence({ ids: promptIds ?? new Int32Array(0), promptId, row })
+  return textRewardInput({
     ...sample,
     prompt: text,
+    sequence: responseIds ? withSampled(asked, responseIds) : asked,
     ...(typeof prompt === 'string' ? {} : { messages: prompt }),
   })
-  return { ...input, ...(promptIds ? { promptIds } : {}), ...(responseIds ? { responseIds } : {}) }
 }
 
 function outputLine(outcome: RewardOutcome): string {

@@ -1,6 +1,7 @@
 /** Answers of a model to prompts, in the order of the prompts. */
 import { decodeRewardInput, type RewardInput } from '../reward/index.js'
 import type { GenerationRequest, Generator, SamplingParams } from '../rollout/index.js'
+import { promptSequence, withSampled } from '../sequence/index.js'
 import { encodeTurns, type Tokenizer } from '../text/index.js'
 import type { EvaluationPrompt } from './prompts.js'
 
@@ -33,15 +34,13 @@ export async function generateAnswers(options: AnswerOptions): Promise<Answers> 
       unanswered[outcome.reason] = (unanswered[outcome.reason] ?? 0) + 1
       continue
     }
-    const { promptIds, responseIds, finishReason, sample } = outcome
+    const { finishReason, sample } = outcome
     const place = Number(outcome.requestId)
     const { prompt, label, target, row, promptId } = prompts[place]!
-    const input = await decodeRewardInput(tokenizer, {
-      ...{ promptIds, responseIds, finishReason, sample, row, promptId },
-      ...(typeof prompt === 'string' ? {} : { messages: prompt }),
-      ...(label === undefined ? {} : { label }),
-      ...(target === undefined ? {} : { target }),
-    })
+    const messages = typeof prompt === 'string' ? undefined : prompt
+    const asked = promptSequence({ ids: outcome.promptIds, promptId, row })
+    const sequence = withSampled(asked, outcome.responseIds)
+    const input = await decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason, sample })
     inputs[place]!.push(input)
   }
   // Interrupted samples are not a result.

@@ -1,5 +1,6 @@
 /** From answers and their rewards to numbers. Pure. */
 import { type RewardInput, type RewardOutcome, summarizeRewards } from '../reward/index.js'
+import { trainedCount } from '../sequence/index.js'
 import { corpusBleu } from './bleu.js'
 import type { BleuTokenizer } from './bleu-tokenizers.js'
 import { meanInterval } from './intervals.js'
@@ -80,7 +81,7 @@ export function countAnswers(
     prompts: answered.length,
     answered: inputs.length,
     ...rest,
-    meanTokens: mean(inputs.map(({ responseIds }) => responseIds.length)),
+    meanTokens: mean(inputs.map(({ sequence }) => trainedCount(sequence))),
     truncatedShare: mean(inputs.map(({ finishReason }) => (finishReason === 'length' ? 1 : 0))),
   }
 }
@@ -93,7 +94,7 @@ export function answerRecords(answered: readonly AnsweredPrompt[]): AnswerRecord
       prompt: input.prompt,
       response: input.response,
       targets,
-      tokens: input.responseIds.length,
+      tokens: trainedCount(input.sequence),
       finishReason: input.finishReason,
       ...(outcome?.kind === 'scored' ? { reward: outcome.reward } : {}),
       ...(outcome?.kind === 'failed'

@@ -17,7 +17,7 @@ export function batchInfo(options: {
   scoring: Pick<ExperienceConfig, 'microRolloutBatchSize' | 'packingSamples'>
 }): ExperienceInfo {
   const { advantages, samples, entropies, collected, dropped, seconds, scoring } = options
-  const lengths = samples.map(({ sample }) => sample.promptIds.length + sample.responseIds.length)
+  const lengths = samples.map(({ sequence }) => sequence.ids.length)
   const { tokens } = advantages
   return {
     ...advantages,

@@ -1,7 +1,8 @@
 /**
  * Generates and rewards samples at the same time, until every group is complete and the batch has the requested number of groups.
  */
-import { linkedController, WhetstoneError } from '../errors/index.js'
+import type { DataRow } from '../data/index.js'
+import { linkedController } from '../errors/index.js'
 import { configuredOverlongPenalty } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import {
@@ -13,10 +14,13 @@ import {
   type RewardOutcome,
 } from '../reward/index.js'
 import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } from '../rollout/index.js'
+import { type Sequence, trainedCount, withSampled } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
+import { EngineLostError, RewardsLostError } from './errors.js'
 import type { Dropped, SampleTexts } from './experience.js'
+import { ModelGate } from './model-gate.js'
 import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt, type PromptCounts } from './prompts.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
@@ -24,6 +28,8 @@ import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 /** A sample with its reward and the texts the reward saw. */
 export interface ScoredSample {
   readonly prompt: EncodedPrompt
+  /** Prompt and response. */
+  readonly sequence: Sequence<DataRow>
   readonly sample: Sample
   readonly texts: SampleTexts
   readonly reward: CombinedReward
@@ -73,27 +79,6 @@ export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): 
   }
 }
 
-/** No engine generates any more. Finished samples are in the journal. */
-export class EngineLostError extends WhetstoneError {
-  override readonly name = 'EngineLostError'
-}
-
-/** No sample of a round got a reward. What was generated is in the journal. */
-export class RewardsLostError extends WhetstoneError {
-  override readonly name = 'RewardsLostError'
-
-  constructor(failures: readonly FailedReward[]) {
-    const { source, reason, message } = failures[0]!
-    super(
-      `no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`,
-      {
-        remedy:
-          'Fix the reward or its server, then resume with --resume (and --allow-change rewards if a reward file changed): the run keeps the samples and computes their rewards again.',
-      },
-    )
-  }
-}
-
 /** Without the groups of which a sample began with weights older than `oldest`. */
 export function withoutStale(collected: Collected, oldest: PolicyVersion | undefined): Collected {
   if (oldest === undefined) return collected
@@ -105,7 +90,7 @@ export function withoutStale(collected: Collected, oldest: PolicyVersion | undef
     else
       for (const { prompt, sample } of group)
         dropped.push({
-          promptId: prompt.promptId,
+          promptId: prompt.sequence.promptId,
           sample: sample.sample,
           stage: 'generation',
           reason: 'stale',
@@ -214,7 +199,7 @@ export class Collector {
     if (one.state !== 'whole') return 'incomplete'
     const { config } = this.options
     return wholeGroup(one, config.nSamplesPerPrompt).map(
-      ({ reward, sample }) => reward.reward + configuredOverlongPenalty(sample.responseIds.length, config),
+      ({ reward, sequence }) => reward.reward + configuredOverlongPenalty(trainedCount(sequence), config),
     )
   }
 
@@ -224,7 +209,13 @@ export class Collector {
     for (const one of attempts) {
       if (!one.prompt.tooLong) continue
       one.state = 'refused'
-      this.drop(one.prompt, 0, 'generation', 'prompt-too-long', `the prompt has ${one.prompt.ids.length} tokens`)
+      this.drop(
+        one.prompt,
+        0,
+        'generation',
+        'prompt-too-long',
+        `the prompt has ${one.prompt.sequence.ids.length} tokens`,
+      )
     }
     for (;;) {
       const wanted: { one: Attempt; indices: readonly number[] }[] = []
@@ -259,7 +250,7 @@ export class Collector {
     const stop = linkedController([signal])
     const both = stop.signal
     const tasks: Promise<void>[] = []
-    const gate = new ModelGate(wanted.map(({ one }) => one.prompt.promptId))
+    const gate = new ModelGate(wanted.map(({ one }) => one.prompt.sequence.promptId))
     const round: JournalledReward[] = []
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
@@ -328,7 +319,7 @@ export class Collector {
     const requests: GenerationRequest[] = []
     const byRequest = new Map<string, Attempt>()
     for (const { one, indices } of wanted) {
-      const { ids, promptId } = one.prompt
+      const { ids, promptId } = one.prompt.sequence
       const missing: number[] = []
       for (const sample of indices) {
         const outcome = journal?.outcome({ promptId, sample })
@@ -368,18 +359,10 @@ export class Collector {
   ): Promise<void> {
     const { tokenizer } = this.options
     const { prompt } = one
-    const { messages, label, target, row, promptId } = prompt
-    const decoding = decodeRewardInput(tokenizer, {
-      promptIds: sample.promptIds,
-      responseIds: sample.responseIds,
-      ...(messages ? { messages } : {}),
-      ...(label === undefined ? {} : { label }),
-      ...(target === undefined ? {} : { target }),
-      row,
-      finishReason: sample.finishReason,
-      promptId,
-      sample: sample.sample,
-    })
+    const { messages, label, target } = prompt
+    const sequence = withSampled(prompt.sequence, sample.responseIds)
+    const { finishReason, sample: index } = sample
+    const decoding = decodeRewardInput(tokenizer, { sequence, messages, label, target, finishReason, sample: index })
     gate.expect(decoding)
     const input = await decoding
     const reward = await this.reward(input, gate, round, signal)
@@ -392,6 +375,7 @@ export class Collector {
     const { prompt: text, response, promptRaw, responseRaw } = input
     one.members.set(sample.sample, {
       prompt,
+      sequence,
       sample,
       texts: { prompt: text, response, promptRaw, responseRaw },
       reward,
@@ -415,7 +399,7 @@ export class Collector {
   }
 
   private drop(prompt: EncodedPrompt, sample: number, stage: Dropped['stage'], reason: string, message: string): void {
-    this.dropped.push({ promptId: prompt.promptId, sample, stage, reason, message })
+    this.dropped.push({ promptId: prompt.sequence.promptId, sample, stage, reason, message })
   }
 
   /** Those of a group that have a reward and are not in the batch all the same. */
@@ -425,47 +409,12 @@ export class Collector {
   }
 }
 
-/**
- * Makes samples wait for local reward models until all are there, then continues by group and index: a model then gets the same
- * batches in every run.
- */
-class ModelGate {
-  private readonly places: ReadonlyMap<string, number>
-  private readonly coming: Promise<unknown>[] = []
-  private waiting: { place: number; sample: number; go: () => void }[] = []
-  private opened = false
-
-  constructor(promptIds: readonly string[]) {
-    this.places = new Map(promptIds.map((promptId, place) => [promptId, place]))
-  }
-
-  expect(sample: Promise<unknown>): void {
-    this.coming.push(sample.catch(() => {}))
-  }
-
-  /** Resolves when all that were expected had their turn to ask for their rewards. */
-  async arrived(): Promise<void> {
-    await Promise.all(this.coming)
-  }
-
-  wait(promptId: string, sample: number): Promise<void> {
-    if (this.opened) return Promise.resolve()
-    return new Promise(go => this.waiting.push({ place: this.places.get(promptId)!, sample, go }))
-  }
-
-  open(): void {
-    this.opened = true
-    this.waiting.sort((a, b) => a.place - b.place || a.sample - b.sample)
-    for (const { go } of this.waiting.splice(0)) go()
-  }
-}
-
 /** By place and index, whichever came first. */
 function inOrder(
   rewards: readonly JournalledReward[],
   wanted: readonly { one: Attempt }[],
 ): readonly JournalledReward[] {
-  const places = new Map(wanted.map(({ one }, place) => [one.prompt.promptId, place]))
+  const places = new Map(wanted.map(({ one }, place) => [one.prompt.sequence.promptId, place]))
   return rewards.toSorted((a, b) => places.get(a.promptId)! - places.get(b.promptId)! || a.sample - b.sample)
 }
 

@@ -4,6 +4,7 @@ import type { DataRow } from '../data/index.js'
 import type { AdvantageInfo, Distribution } from '../maths/index.js'
 import type { PolicyVersion } from '../model/index.js'
 import type { Failure as GenerationFailure, Rejection, SampleLogprobs, VersionSpan } from '../rollout/index.js'
+import type { Sequence } from '../sequence/index.js'
 
 /** Without special tokens, and (raw) with them. */
 export interface SampleTexts {
@@ -13,22 +14,18 @@ export interface SampleTexts {
   readonly responseRaw: string
 }
 
-/** Arrays have one number per response token; the token that ended the response is one of them. */
+/** Arrays have one number per trained token of the sequence; the token that ended the response is one of them. */
 export interface Experience<Row = DataRow> {
-  /** Names the prompt in the stream of random numbers; samples of one prompt share it. */
-  readonly promptId: string
+  /** What the model read and sampled, with its prompt's name and row. */
+  readonly sequence: Sequence<Row>
   /** The sample's index among those of its prompt. */
   readonly sample: number
   /** With special tokens, unless `skipSpecialTokens`; `texts` has both. */
   readonly prompt: string
   readonly response: string
   readonly texts: SampleTexts
-  /** As the model saw and sampled them. */
-  readonly promptIds: Int32Array
-  readonly responseIds: Int32Array
   readonly label: string | undefined
   readonly target: string | readonly string[] | undefined
-  readonly row: Row
   readonly finishReason: 'stop' | 'length'
   readonly policyVersion: PolicyVersion
   readonly versions: readonly VersionSpan[]
@@ -37,7 +34,7 @@ export interface Experience<Row = DataRow> {
   readonly temperature: number
   /** The actor's, unless its pass was left out, and their entropies where the actor gives them. */
   readonly logprobs: Float32Array | undefined
-  readonly entropy: Float32Array | undefined
+  readonly entropies: Float32Array | undefined
   /** The reference's. */
   readonly refLogprobs: Float32Array | undefined
   /** The critic's. */

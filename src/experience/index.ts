@@ -1,5 +1,5 @@
 /** Experience generation: `FastExperienceMaker` generates samples, scores them, and derives their advantages. */
-export { type Collected, EngineLostError, RewardsLostError, type ScoredGroup, type ScoredSample } from './collect.js'
+export type { Collected, ScoredGroup, ScoredSample } from './collect.js'
 export {
   type ExperienceConfig,
   ExperienceConfigError,
@@ -18,6 +18,7 @@ export {
   type GroupSelection,
   selectGroups,
 } from './dynamic-sampling.js'
+export { EngineLostError, RewardsLostError } from './errors.js'
 export type {
   Dropped,
   DropReason,
@@ -27,13 +28,9 @@ export type {
   SampleTexts,
   StageSeconds,
 } from './experience.js'
-export {
-  type ExperienceState,
-  FastExperienceMaker,
-  type FastExperienceMakerOptions,
-  type MakeOptions,
-} from './fast-experience-maker.js'
+export { type ExperienceState, FastExperienceMaker } from './fast-experience-maker.js'
 export { paddingShare, type Scorer, scoreResponses } from './inference.js'
+export { type FastExperienceMakerOptions, type MakeOptions, turnsOf } from './maker-options.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export {
   type EncodedPrompt,

@@ -1,5 +1,11 @@
 /** Scores samples with actor, reference and critic, a few sequences at a time. */
-import type { ModelInput, Outputs, Role, ScoreOptions, TokenModel } from '../model/index.js'
+import type { Outputs, Role, ScoreOptions, TokenModel } from '../model/index.js'
+import type { Sequence } from '../sequence/index.js'
+import type { ExperienceConfig } from './config.js'
+import type { StageSeconds } from './experience.js'
+import type { MakerParts } from './maker-options.js'
+import type { Resident, Turns } from './model-turns.js'
+import type { Inference } from './rollout-journal.js'
 
 /** What is needed of a model that only scores. */
 export type Scorer<R extends Role = Role> = Pick<
@@ -12,25 +18,69 @@ export interface InferenceOptions extends Pick<ScoreOptions, 'temperature' | 'en
   packingSamples: boolean
 }
 
-/** What the model says of each sequence's tokens from `from` on. */
+/** One output per sequence, with one number per trained token. */
 export async function scoreResponses<R extends Role>(
   model: Pick<Scorer<R>, 'score'>,
-  sequences: readonly ModelInput[],
-  from: readonly number[],
+  sequences: readonly Sequence[],
   options: InferenceOptions,
 ): Promise<Outputs[R][]> {
   const { microRolloutBatchSize: size, packingSamples, ...rest } = options
   const found: Outputs[R][] = []
   for (let start = 0; start < sequences.length; start += size) {
     const part = sequences.slice(start, start + size)
-    const scored = await model.score(part, {
-      ...rest,
-      from: from.slice(start, start + size),
-      packing: packingSamples ? 'on' : 'off',
-    })
+    const scored = await model.score(part, { ...rest, packing: packingSamples ? 'on' : 'off' })
     for (const output of scored) found.push(output)
   }
   return found
+}
+
+/** Outputs of actor, reference and critic: role by role, so that each model is moved to the device once. */
+export async function inferSequences(
+  { actor, critic, reference }: Pick<MakerParts, 'actor' | 'critic' | 'reference'>,
+  sequences: readonly Sequence[],
+  options: {
+    readonly config: ExperienceConfig
+    readonly turns: Turns
+    /** Gets the seconds of each role. */
+    readonly seconds: StageSeconds
+    /** `skip`: the actor is not asked. */
+    readonly oldLogprobs: 'score' | 'skip'
+    readonly signal: AbortSignal | undefined
+  },
+): Promise<Inference[]> {
+  const { config, turns, seconds, oldLogprobs, signal } = options
+  const { microRolloutBatchSize, packingSamples } = config
+  const shared: InferenceOptions = { microRolloutBatchSize, packingSamples, ...(signal ? { signal } : {}) }
+  const scaled = { ...shared, temperature: config.temperature || 1 }
+  const timed = async <T>(
+    stage: 'actor' | 'reference' | 'critic',
+    model: Resident,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    signal?.throwIfAborted()
+    const started = performance.now()
+    const found = await turns.use(model, work)
+    seconds[stage] += (performance.now() - started) / 1000
+    return found
+  }
+  const refer = (model: Scorer<'language'>, adapter: 'on' | 'off') =>
+    timed('reference', model, () => scoreResponses<'language'>(model, sequences, { ...scaled, adapter }))
+  // The actor last: training needs it next.
+  const other = reference === 'adapter-off' ? undefined : reference
+  const apart = other && (await refer(other, 'on'))
+  const valued = critic && (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, shared)))
+  const { entropy } = actor.capabilities
+  const acted =
+    oldLogprobs === 'skip'
+      ? undefined
+      : await timed('actor', actor, () => scoreResponses<'language'>(actor, sequences, { ...scaled, entropy }))
+  const referred = reference === 'adapter-off' ? await refer(actor, 'off') : apart
+  return sequences.map((_, i) => ({
+    logprobs: acted?.[i]?.logprobs,
+    entropies: acted?.[i]?.entropies,
+    refLogprobs: referred?.[i]?.logprobs,
+    values: valued?.[i]?.values,
+  }))
 }
 
 /** The share of rows of padded batches of `size` sequences that hold no token. */

@@ -1,15 +1,15 @@
 /** Encodes prompts once, and cuts or refuses those that are too long. */
 import type { DataRow, Prompt, PromptRow } from '../data/index.js'
+import { promptSequence, type Sequence } from '../sequence/index.js'
 import { type ChatMessage, fitPrompt, promptTurns, type Tokenizer } from '../text/index.js'
 import type { ExperienceConfig } from './config.js'
 
 export interface EncodedPrompt {
-  readonly promptId: string
-  readonly ids: Int32Array
+  /** Without an answer yet. */
+  readonly sequence: Sequence<DataRow>
   readonly messages: readonly ChatMessage[] | undefined
   readonly label: string | undefined
   readonly target: string | readonly string[] | undefined
-  readonly row: DataRow
   /** Tokens that were cut. */
   readonly cutTokens: number
   /** Too long, and cutting is not allowed or not possible. */
@@ -56,12 +56,10 @@ export async function encodePrompt(row: PromptRow, options: EncodeOptions): Prom
   const turns = prompt instanceof Int32Array ? prompt : promptTurns(prompt, tokenizer, chatTemplate)
   const fitted = await fitPrompt(turns, { tokenizer, limit, side })
   return {
-    promptId: row.promptId ?? options.promptId,
-    ids: fitted.ids,
+    sequence: promptSequence({ ids: fitted.ids, promptId: row.promptId ?? options.promptId, row: row.row ?? {} }),
     messages: typeof turns === 'string' || turns instanceof Int32Array ? undefined : turns,
     label,
     target,
-    row: row.row ?? {},
     cutTokens: fitted.kind === 'fits' ? fitted.cut : 0,
     tooLong: fitted.kind === 'too-long',
   }

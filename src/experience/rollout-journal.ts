@@ -7,7 +7,7 @@ import type { EncodedPrompt } from './prompts.js'
 export interface Inference {
   /** Of the actor; undefined where its pass was left out. */
   readonly logprobs: Float32Array | undefined
-  readonly entropy: Float32Array | undefined
+  readonly entropies: Float32Array | undefined
   readonly refLogprobs: Float32Array | undefined
   readonly values: Float32Array | undefined
 }

@@ -1,4 +1,5 @@
 import type { DataRow, Media } from '../data/index.js'
+import { promptIds, promptSequence, responseIds, type Sequence } from '../sequence/index.js'
 import { type ChatMessage, type DecodeOptions, type Tokenizer, tokenReader } from '../text/index.js'
 
 /** A row of the dataset: its columns by name. */
@@ -22,10 +23,8 @@ export interface RewardInput<Row = RewardRow> {
   readonly responseRaw: string
   /** Prompt and response in one text, special tokens included: what LightRFT calls a query. */
   readonly query: string
-  /** As the engine saw them. Empty only for saved samples that have text and no ids. */
-  readonly promptIds: Int32Array
-  /** As they were sampled, the token that ended the response included. Empty only for saved samples without ids. */
-  readonly responseIds: Int32Array
+  /** What the engine read and sampled: the token that ended the response is the last. Empty for saved samples without ids. */
+  readonly sequence: Sequence<RewardRow>
   /** The conversation the prompt was rendered from, where it was one; the response is not part of it. */
   readonly messages?: readonly ChatMessage[] | undefined
   /** Which recipe the sample is graded by. */
@@ -43,29 +42,25 @@ export interface RewardInput<Row = RewardRow> {
   readonly sample: number
 }
 
-type Known = Pick<
-  RewardInput,
-  'messages' | 'label' | 'target' | 'row' | 'finishReason' | 'images' | 'videos' | 'promptId' | 'sample'
->
+type Known = Pick<RewardInput, 'messages' | 'label' | 'target' | 'finishReason' | 'images' | 'videos' | 'sample'>
 
 /** The record of a sample an engine made: its ids, decoded by the policy's tokenizer. */
 export async function decodeRewardInput(
   tokenizer: Pick<Tokenizer, 'decode' | 'byteLevel'>,
-  sample: Known & Pick<RewardInput, 'promptIds' | 'responseIds'>,
+  sample: Known & Pick<RewardInput, 'sequence'>,
 ): Promise<RewardInput> {
-  const { promptIds, responseIds } = sample
-  const whole = new Int32Array(promptIds.length + responseIds.length)
-  whole.set(promptIds)
-  whole.set(responseIds, promptIds.length)
+  const { sequence } = sample
+  const { row, promptId } = sequence
+  const [asked, answered] = [promptIds(sequence), responseIds(sequence)]
   const [prompt, promptRaw, response, responseRaw, query] = await Promise.all([
-    textOf(tokenizer, promptIds, { skipSpecialTokens: true }),
-    textOf(tokenizer, promptIds),
-    textOf(tokenizer, responseIds, { skipSpecialTokens: true }),
-    textOf(tokenizer, responseIds),
+    textOf(tokenizer, asked, { skipSpecialTokens: true }),
+    textOf(tokenizer, asked),
+    textOf(tokenizer, answered, { skipSpecialTokens: true }),
+    textOf(tokenizer, answered),
     // Decoded as a whole, because a character may be split between prompt and response.
-    textOf(tokenizer, whole),
+    textOf(tokenizer, sequence.ids),
   ])
-  return { ...sample, prompt, promptRaw, response, responseRaw, query }
+  return { ...sample, row, promptId, prompt, promptRaw, response, responseRaw, query }
 }
 
 const none = new Int32Array(0)
@@ -80,19 +75,22 @@ function textOf(
   return tokenReader(tokenizer, { skipSpecialTokens, before: none }).read(ids, { last: true })
 }
 
-/** The record of a sample of which only the text is known. */
+/** The record of a sample of which the text is known, and perhaps its sequence. */
 export function textRewardInput(
-  sample: Partial<Known> & { prompt: string; response: string; responseRaw?: string },
+  sample: Partial<Known & Pick<RewardInput, 'row' | 'promptId' | 'sequence'>> & {
+    prompt: string
+    response: string
+    responseRaw?: string
+  },
 ): RewardInput {
-  const { prompt, response, responseRaw = response } = sample
+  const { prompt, response, responseRaw = response, row = {}, promptId = '0' } = sample
   return {
-    row: {},
     finishReason: 'stop',
-    promptId: '0',
     sample: 0,
-    promptIds: new Int32Array(0),
-    responseIds: new Int32Array(0),
+    sequence: promptSequence({ ids: none, promptId, row }),
     ...sample,
+    row,
+    promptId,
     promptRaw: prompt,
     responseRaw,
     query: prompt + responseRaw,

@@ -1,6 +1,7 @@
 /** Local reward models as reward sources. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { withObservation } from '../sequence/index.js'
 import type { ChatMessage, Tokenizer } from '../text/index.js'
 import { RewardConfigError, SourceError } from './errors.js'
 import type { RewardInput } from './input.js'
@@ -83,16 +84,12 @@ async function sameTokenizer(own: Tokenizer, policy: Tokenizer | undefined): Pro
  * again; a prompt that is not a conversation is joined with the response and encoded as text.
  */
 async function sequenceFor(input: RewardInput, tokenizer: Tokenizer, shared: SharedIds): Promise<Int32Array> {
-  const { promptIds, responseIds, messages, prompt, response } = input
-  if (shared === 'exact' && promptIds.length + responseIds.length > 0) {
+  const { sequence, messages, prompt, response } = input
+  if (shared === 'exact' && sequence.ids.length > 0) {
     // Text of the template after the end of a turn: reward models read it too.
     const end = messages && (await tokenizer.turnEnd())
-    const tail = end && responseIds.at(-1) === end.id ? end.tail : new Int32Array(0)
-    const ids = new Int32Array(promptIds.length + responseIds.length + tail.length)
-    ids.set(promptIds)
-    ids.set(responseIds, promptIds.length)
-    ids.set(tail, promptIds.length + responseIds.length)
-    return ids
+    const ended = end !== undefined && sequence.ids.at(-1) === end.id
+    return ended ? withObservation(sequence, end.tail).ids : sequence.ids
   }
   if (!messages) return tokenizer.encode(prompt + response)
   const conversation: ChatMessage[] = [...messages, { role: 'assistant', content: response }]

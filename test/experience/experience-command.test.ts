@@ -89,7 +89,7 @@ describe('whetstone experience', () => {
         label: ['maths', 'chat', 'maths'][i >> 1],
       })
       const count = (line.response_ids as number[]).length
-      for (const name of ['logprobs', 'ref_logprobs', 'entropy', 'kl', 'advantages', 'returns'])
+      for (const name of ['logprobs', 'ref_logprobs', 'entropies', 'kl', 'advantages', 'returns'])
         expect(line[name], name).toHaveLength(count)
     }
     for (const word of ['reward', 'KL', 'response length', 'groups', 'seconds', 'tokens/s', '6 experiences'])

@@ -9,6 +9,7 @@ import {
 } from '../../src/experience/index.js'
 import { deriveAdvantages } from '../../src/maths/index.js'
 import { batchReward, sampleReward } from '../../src/reward/index.js'
+import { promptIds, promptLength, responseIds, trainedCount } from '../../src/sequence/index.js'
 import { engineOver, lengthReward, makeMaker, makeModel, prompts } from '../support/experience.js'
 import { llamaStyle, tokenizer } from '../support/tokenizers.js'
 
@@ -39,31 +40,39 @@ describe('end to end', () => {
     const given = prompts.map((prompt, i) => ({ prompt, row: rows[i]!, label: 'abab'[i]!, target: targets[i] }))
     const { experiences, info, dropped } = await maker.makeExperienceList(given, { temperature: 0.7 })
     expect(dropped).toEqual([])
-    expect(experiences.map(({ promptId, sample }) => `${promptId}/${sample}`)).toEqual(
+    expect(experiences.map(({ sequence: { promptId }, sample }) => `${promptId}/${sample}`)).toEqual(
       ['0.0', '0.1', '0.2', '0.3'].flatMap(promptId => [`${promptId}/0`, `${promptId}/1`]),
     )
     for (const [i, one] of experiences.entries()) {
       const prompt = Math.floor(i / 2)
-      expect(one.promptIds).toEqual(await asked(prompts[prompt]!))
-      expect(one.response).toBe(await tokenizer.decode(one.responseIds))
-      expect(one.row).toEqual({ number: prompt })
+      expect(promptIds(one.sequence)).toEqual(await asked(prompts[prompt]!))
+      expect(one.response).toBe(await tokenizer.decode(responseIds(one.sequence)))
+      expect(one.sequence.row).toEqual({ number: prompt })
       expect(one.label).toBe('abab'[prompt])
       expect(one.target).toEqual(targets[prompt])
-      const count = one.responseIds.length
-      for (const list of [one.logprobs, one.entropy, one.refLogprobs, one.values, one.kl, one.advantages, one.returns])
+      const count = responseIds(one.sequence).length
+      for (const list of [
+        one.logprobs,
+        one.entropies,
+        one.refLogprobs,
+        one.values,
+        one.kl,
+        one.advantages,
+        one.returns,
+      ])
         expect(list).toHaveLength(count)
       expect(one.engineLogprobs.raw).toHaveLength(count)
       expect(one.policyVersion).toBe(0)
-      expect(one.reward).toBe((await tokenizer.decode(one.responseIds, { skipSpecialTokens: true })).length)
+      expect(one.reward).toBe((await tokenizer.decode(responseIds(one.sequence), { skipSpecialTokens: true })).length)
       expect(one.components).toEqual({ length: one.reward })
       expect(one.temperature).toBe(0.7)
-      const whole = Int32Array.of(...one.promptIds, ...one.responseIds)
-      const options = { from: one.promptIds.length, temperature: 0.7, entropy: true }
+      const { ids: whole } = one.sequence
+      const options = { from: promptLength(one.sequence), temperature: 0.7, entropy: true }
       const [acted] = await actor.score([whole], options)
       const [referred] = await reference.score([whole], options)
-      const [valued] = await critic.score([whole], { from: one.promptIds.length })
+      const [valued] = await critic.score([whole], { from: promptLength(one.sequence) })
       expect(close(one.logprobs!, acted!.logprobs)).toBe(true)
-      expect(close(one.entropy!, acted!.entropies!)).toBe(true)
+      expect(close(one.entropies!, acted!.entropies!)).toBe(true)
       expect(close(one.refLogprobs!, referred!.logprobs)).toBe(true)
       expect(close(one.values!, valued!.values)).toBe(true)
       // What the engine sampled from is what the actor says, where nothing was filtered or forbidden.
@@ -71,16 +80,14 @@ describe('end to end', () => {
       expect(one.lossMask.every(kept => kept === 1)).toBe(true)
     }
     const derived = deriveAdvantages({
-      samples: experiences.map(one => ({ ...one, length: one.responseIds.length })),
+      samples: experiences.map(one => ({ ...one, group: one.sequence.promptId, length: trainedCount(one.sequence) })),
       options: { advantageEstimator: 'gae', klCoef: 0.01 },
     })
     for (const [i, one] of experiences.entries()) expect(one.advantages).toEqual(derived.samples[i]!.advantages)
     expect(info).toMatchObject({ prompts: 4, samples: 8, rounds: 1, missingGroups: 0, drops: {}, klCoef: 0.01 })
     expect(info.components.length).toBeCloseTo(info.reward!.mean, 9)
     expect(info.kl).toBeGreaterThan(-10)
-    expect(info.totalLength!.max).toBe(
-      Math.max(...experiences.map(one => one.promptIds.length + one.responseIds.length)),
-    )
+    expect(info.totalLength!.max).toBe(Math.max(...experiences.map(one => one.sequence.ids.length)))
     const { total, ...stages } = info.seconds
     expect(Object.values(stages).reduce((sum, seconds) => sum + seconds, 0)).toBeLessThanOrEqual(total * 1.01)
     expect(stages.generation).toBeGreaterThan(0)
@@ -136,7 +143,7 @@ describe('end to end', () => {
       })
       return (await maker.makeExperienceList([prompts[0]!])).experiences
     }
-    const spread = (list: readonly Experience[]): number => new Set(list.map(one => one.responseIds[0])).size
+    const spread = (list: readonly Experience[]): number => new Set(list.map(one => responseIds(one.sequence)[0])).size
     const [fire, plain] = [await make(true), await make(false)]
     expect(spread(fire)).toBeGreaterThan(spread(plain))
     // Nearly uniform, whatever the actor thinks of the token.
@@ -176,11 +183,11 @@ describe('end to end', () => {
   test('high-entropy tokens: the mask keeps the share that is asked for', async () => {
     const maker = await makeMaker({ highEntropyTokenRatio: 0.25 })
     const { experiences } = await maker.makeExperienceList(prompts)
-    for (const { lossMask, entropy } of experiences) {
+    for (const { lossMask, entropies } of experiences) {
       const kept = lossMask.reduce((sum, one) => sum + one, 0)
       expect(kept).toBe(Math.max(1, Math.floor(lossMask.length * 0.25)))
-      const least = Math.min(...entropy!.filter((_, i) => lossMask[i] === 1))
-      for (const [i, value] of entropy!.entries()) if (lossMask[i] === 0) expect(value).toBeLessThanOrEqual(least)
+      const least = Math.min(...entropies!.filter((_, i) => lossMask[i] === 1))
+      for (const [i, value] of entropies!.entries()) if (lossMask[i] === 0) expect(value).toBeLessThanOrEqual(least)
     }
   })
 })
@@ -199,10 +206,10 @@ test('what was sampled is what is trained: ids, lengths and ends are the engineâ
   }))
   for await (const outcome of engine.generate(await Promise.all(requests))) {
     if (outcome.kind !== 'completed') throw new Error(outcome.message)
-    const same = experiences.find(one => one.promptId === outcome.promptId && one.sample === outcome.sample)!
-    expect(same.responseIds).toEqual(outcome.responseIds)
+    const same = experiences.find(one => one.sequence.promptId === outcome.promptId && one.sample === outcome.sample)!
+    expect(responseIds(same.sequence)).toEqual(outcome.responseIds)
     expect(same.finishReason).toBe(outcome.finishReason)
-    const ended = tokenizer.stopIds.includes(same.responseIds.at(-1)!)
+    const ended = tokenizer.stopIds.includes(responseIds(same.sequence).at(-1)!)
     expect(ended).toBe(same.finishReason === 'stop')
   }
 })
@@ -213,9 +220,9 @@ describe('prompts', () => {
     const messages = [{ role: 'user', content: 'Hello' }]
     const ids = Int32Array.of(5, 6, 7)
     const { experiences } = await maker.makeExperienceList(['Hello', messages, ids])
-    expect(experiences[0]!.promptIds).toEqual(await asked('Hello'))
-    expect(experiences[1]!.promptIds).toEqual(experiences[0]!.promptIds)
-    expect(experiences[2]!.promptIds).toEqual(ids)
+    expect(promptIds(experiences[0]!.sequence)).toEqual(await asked('Hello'))
+    expect(promptIds(experiences[1]!.sequence)).toEqual(promptIds(experiences[0]!.sequence))
+    expect(promptIds(experiences[2]!.sequence)).toEqual(ids)
   })
 
   test('a template that writes a bos gets one bos, as a text whose tokenizer adds one does', async () => {
@@ -225,11 +232,12 @@ describe('prompts', () => {
     const messages = [{ role: 'user', content: 'Hello' }]
     const rendered = llama.renderChat(messages, { addGenerationPrompt: true })
     const { experiences } = await maker.makeExperienceList(['Hello', messages, rendered])
-    for (const { promptIds } of experiences) {
-      expect(promptIds[0]).toBe(llama.bosId)
-      expect(promptIds.filter(id => id === llama.bosId)).toHaveLength(1)
+    for (const { sequence } of experiences) {
+      const asked = promptIds(sequence)
+      expect(asked[0]).toBe(llama.bosId)
+      expect(asked.filter(id => id === llama.bosId)).toHaveLength(1)
     }
-    expect(experiences[2]!.promptIds).toEqual(experiences[1]!.promptIds)
+    expect(promptIds(experiences[2]!.sequence)).toEqual(promptIds(experiences[1]!.sequence))
   })
 
   test.each([
@@ -238,13 +246,13 @@ describe('prompts', () => {
   ] as const)('promptMaxLen cuts on the %s', async (promptTruncation, expected) => {
     const maker = await makeMaker({ promptMaxLen: 3, promptTruncation })
     const { experiences } = await maker.makeExperienceList([Int32Array.of(1, 2, 3, 4, 5)])
-    expect([...experiences[0]!.promptIds]).toEqual(expected)
+    expect([...promptIds(experiences[0]!.sequence)]).toEqual(expected)
   })
 
   test('promptMaxLen rejects that prompt alone, as an outcome', async () => {
     const maker = await makeMaker({ promptMaxLen: 3, promptTruncation: 'reject' })
     const { experiences, dropped, info } = await maker.makeExperienceList([Int32Array.of(1, 2, 3, 4), Int32Array.of(1)])
-    expect(experiences.map(({ promptId }) => promptId)).toEqual(['0.1'])
+    expect(experiences.map(({ sequence }) => sequence.promptId)).toEqual(['0.1'])
     expect(dropped).toMatchObject([{ promptId: '0.0', stage: 'generation', reason: 'prompt-too-long' }])
     expect(info.drops).toEqual({ 'generation: prompt-too-long': 1 })
     expect(info.missingGroups).toBe(1)
@@ -252,8 +260,10 @@ describe('prompts', () => {
 
   test('a prompt that comes again in a later call is sampled anew; ids of its own make it the same', async () => {
     const maker = await makeMaker()
-    const call = async (promptId?: string) =>
-      (await maker.makeExperienceList([{ prompt: prompts[3]!, promptId }])).experiences[0]!.responseIds
+    const call = async (promptId?: string) => {
+      const { experiences } = await maker.makeExperienceList([{ prompt: prompts[3]!, promptId }])
+      return responseIds(experiences[0]!.sequence)
+    }
     expect(await call()).not.toEqual(await call())
     expect(await call('row 7')).toEqual(await call('row 7'))
   })
@@ -294,7 +304,7 @@ describe('groups', () => {
     )
     const maker = await makeMaker({ sources: [reward], nSamplesPerPrompt: 2, advantageEstimator: 'rloo' })
     const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    expect(new Set(experiences.map(({ promptId }) => promptId))).toEqual(new Set(['0.0', '0.1', '0.3']))
+    expect(new Set(experiences.map(({ sequence }) => sequence.promptId))).toEqual(new Set(['0.0', '0.1', '0.3']))
     expect(info.missingGroups).toBe(1)
     expect(dropped.filter(({ stage }) => stage === 'group')).toMatchObject([
       { promptId: '0.2', sample: 0, reason: 'group-incomplete' },
@@ -314,7 +324,7 @@ describe('groups', () => {
       dynamicSampling: true,
     })
     const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    const names = experiences.map(({ promptId, sample }) => `${promptId}/${sample}`)
+    const names = experiences.map(({ sequence: { promptId }, sample }) => `${promptId}/${sample}`)
     expect(names).toEqual(['0.1/0', '0.1/1', '0.3/0', '0.3/1', '0.0/2', '0.0/3', '0.2/2', '0.2/3'])
     expect(new Set(names).size).toBe(8)
     expect(info).toMatchObject({ rounds: 2, missingGroups: 0, drops: { 'zero-variance': 4 } })
@@ -338,7 +348,12 @@ describe('groups', () => {
     })
     const asked = prompts.map((prompt, i) => ({ prompt, row: { equal: i % 2 === 0 } }))
     const { experiences, info } = await maker.makeExperienceList(asked, { morePrompts: more() })
-    expect([...new Set(experiences.map(({ promptId }) => promptId))]).toEqual(['0.1', '0.3', 'fresh 1', 'fresh 2'])
+    expect([...new Set(experiences.map(({ sequence }) => sequence.promptId))]).toEqual([
+      '0.1',
+      '0.3',
+      'fresh 1',
+      'fresh 2',
+    ])
     expect(taken).toBe(3)
     expect(info.rounds).toBe(3)
   })

@@ -145,7 +145,5 @@ test('an engine that a maker left asleep is woken by the next maker, and refuses
   const alone = generator.generate([{ id: 'a', promptIds: Int32Array.of(1, 2), sampling }])
   await expect(alone.next()).rejects.toThrow('the engine is asleep and generates nothing; wake() it first')
   const again = await (await make(false)).makeExperienceList(prompts)
-  expect(again.experiences.map(({ responseIds }) => responseIds)).toEqual(
-    experiences.map(({ responseIds }) => responseIds),
-  )
+  expect(again.experiences.map(({ sequence }) => sequence.ids)).toEqual(experiences.map(({ sequence }) => sequence.ids))
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type Collected, type ScoredSample, withoutStale } from '../../src/experience/collect.js'
 
 const scored = (group: string, sample: number, policyVersion: number): ScoredSample =>
-  ({ prompt: { promptId: group }, sample: { sample, policyVersion } }) as unknown as ScoredSample
+  ({ prompt: { sequence: { promptId: group } }, sample: { sample, policyVersion } }) as unknown as ScoredSample
 
 const collected: Collected = {
   groups: [

@@ -9,6 +9,7 @@ import { separatePadding } from '../../src/model/export-padding.js'
 import { LocalModel } from '../../src/model/index.js'
 import { decodeRewardInput, modelReward } from '../../src/reward/index.js'
 import { type ChatMessage, Tokenizer } from '../../src/text/index.js'
+import { answered } from '../support/answered.js'
 import { fixture, readCase, temporary } from '../support/models.js'
 
 interface Case {
@@ -66,11 +67,8 @@ describe.each(['eos-pad-exported', 'eos-pad-trl'])('%s', name => {
           )
           return decodeRewardInput(tokenizer, {
             messages,
-            row: {},
-            promptIds,
-            responseIds,
+            sequence: answered(promptIds, responseIds),
             finishReason: 'stop',
-            promptId: 'a',
             sample: 0,
           })
         }),

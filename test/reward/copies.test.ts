@@ -9,14 +9,14 @@ import {
   type RewardSource,
   sampleReward,
 } from '../../src/reward/index.js'
+import { answered } from '../support/answered.js'
 import { sample } from '../support/reward-samples.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 function spoil(input: RewardInput): number {
   const own = input as Writable<RewardInput<{ tags: string[] }>>
-  own.promptIds.fill(3)
-  own.responseIds.fill(3)
+  own.sequence.ids.fill(3)
   own.row.tags.push('spoilt')
   own.response = ''
   ;(own.messages as unknown as { content: string }[])[0]!.content = 'spoilt'
@@ -25,8 +25,7 @@ function spoil(input: RewardInput): number {
 
 const input = (): RewardInput =>
   sample('four', {
-    promptIds: Int32Array.of(1, 2),
-    responseIds: Int32Array.of(4, 5),
+    sequence: answered(Int32Array.of(1, 2), Int32Array.of(4, 5)),
     row: { tags: ['a'], self: undefined },
     messages: [{ role: 'user', content: 'Hi' }],
   })

@@ -10,6 +10,7 @@ import {
   remoteReward,
 } from '../../src/reward/index.js'
 import type { InferResponse, ModelMetadata } from '../../src/reward/remote/open-inference.js'
+import { answered } from '../support/answered.js'
 import { certificate, type GrpcBehaviour, inferenceServer, rewardsAnswer } from '../support/reward-grpc.js'
 import { freePort } from '../support/reward-http.js'
 import { sample, samples } from '../support/reward-samples.js'
@@ -84,8 +85,8 @@ describe('Open Inference over gRPC', () => {
       })
       const engine = engineFor({ url: `grpc://${server.target}`, model: 'rm', contents: 'typed' })
       const { outcomes } = await engine.compute([
-        sample('a', { label: 'x', target: 'r', promptIds: Int32Array.of(1, 2), responseIds: Int32Array.of(3) }),
-        sample('b', { target: ['r', 's'], promptIds: Int32Array.of(4), responseIds: Int32Array.of(5) }),
+        sample('a', { label: 'x', target: 'r', sequence: answered(Int32Array.of(1, 2), Int32Array.of(3)) }),
+        sample('b', { target: ['r', 's'], sequence: answered(Int32Array.of(4), Int32Array.of(5)) }),
       ])
       expect(outcomes.map(rewardOf), datatype).toEqual(datatype.startsWith('INT') ? [3, -2] : [0.5, -2])
       const sent = server.asked[0]!.inputs.map(({ name, shape, contents }) => [

@@ -14,6 +14,7 @@ import {
   type RewardInput,
   type RewardOutcome,
 } from '../../src/reward/index.js'
+import { answered } from '../support/answered.js'
 import { certificate, certificateKey } from '../support/reward-grpc.js'
 import { type Behaviour, freePort, json, rewardServer } from '../support/reward-http.js'
 import { sample, samples } from '../support/reward-samples.js'
@@ -34,8 +35,7 @@ const chat: RewardInput = sample('4', {
   prompt: '2+2?',
   promptRaw: '<u>2+2?<a>',
   query: '<u>2+2?<a>4<e>',
-  promptIds: Int32Array.of(1, 2),
-  responseIds: Int32Array.of(3),
+  sequence: answered(Int32Array.of(1, 2), Int32Array.of(3)),
 })
 
 describe('dialects', () => {

@@ -12,6 +12,7 @@ import {
   type RewardOutcome,
 } from '../../src/reward/index.js'
 import { Tokenizer } from '../../src/text/index.js'
+import { answered } from '../support/answered.js'
 import { temporaryDirectory } from '../support/files.js'
 import { sample, samples } from '../support/reward-samples.js'
 
@@ -53,13 +54,15 @@ describe('what a reward sees', () => {
     const messages = [{ role: 'user', content: 'How many?' }]
     const promptIds = await policy.encodeChat(messages, { addGenerationPrompt: true })
     const responseIds = await policy.encode('Four.<|im_end|>', { addSpecialTokens: false })
-    const known = { messages, row: { a: 1 }, finishReason: 'stop', promptId: 'p', sample: 2 } as const
-    const input = await decodeRewardInput(policy, { ...known, promptIds, responseIds })
+    const [row, promptId] = [{ a: 1 }, 'p']
+    const sequence = answered(promptIds, responseIds, { row, promptId })
+    const known = { messages, sequence, finishReason: 'stop', sample: 2 } as const
+    const input = await decodeRewardInput(policy, known)
     const promptRaw = policy.renderChat(messages, { addGenerationPrompt: true })
     expect(input).toEqual({
       ...known,
-      promptIds,
-      responseIds,
+      row,
+      promptId,
       promptRaw,
       prompt: promptRaw.replace(/<\|im_(start|end)\|>/g, ''),
       response: 'Four.',
@@ -69,14 +72,14 @@ describe('what a reward sees', () => {
   })
 
   it("is what the tokenizer's library decodes, whatever was sampled", async () => {
-    const known = { row: {}, finishReason: 'length', promptId: 'p', sample: 0 } as const
+    const known = { finishReason: 'length', sample: 0 } as const
     // Special tokens, bytes that are no character by themselves, and ids that no token has.
     const sampled = fc
       .array(fc.integer({ min: 0, max: policy.vocabSize + 3 }), { maxLength: 24 })
       .map(list => ids(...list))
     const library = { decode: policy.decode.bind(policy), byteLevel: undefined }
     const decoded = async (promptIds: Int32Array, responseIds: Int32Array) => {
-      const input = { ...known, promptIds, responseIds }
+      const input = { ...known, sequence: answered(promptIds, responseIds) }
       expect(await decodeRewardInput(policy, input)).toEqual(await decodeRewardInput(library, input))
     }
     expect(policy.byteLevel).toBeDefined()
@@ -89,8 +92,7 @@ describe('what a reward sees', () => {
 describe('a local reward model', () => {
   const chat: RewardInput = sample('Four.', {
     messages: [{ role: 'user', content: 'How many?' }],
-    promptIds: ids(5, 6, 7),
-    responseIds: ids(8, 9),
+    sequence: answered(ids(5, 6, 7), ids(8, 9)),
   })
 
   it('gets the exact ids where its tokenizer.json is the same, and its own rendering where it is not', async () => {
@@ -124,7 +126,7 @@ describe('a local reward model', () => {
     const model = scorer()
     const source = modelReward({ name: 'rm', model, tokenizer: policy, policyTokenizer: policy, batchTokens: 10 })
     const lengths = [9, 2, 12, 3, 5, 2, 1]
-    const inputs = lengths.map(length => sample('x', { promptIds: new Int32Array(length).fill(1), responseIds: ids() }))
+    const inputs = lengths.map(length => sample('x', { sequence: answered(new Int32Array(length).fill(1), ids()) }))
     const { outcomes } = await new RewardComputationEngine({ sources: [source] }).compute(inputs)
     expect(outcomes.map(rewardOf)).toEqual(lengths)
     expect(model.calls.map(call => call.map(one => one.length))).toEqual([[1, 2, 2, 3], [5], [9], [12]])
@@ -137,7 +139,7 @@ describe('a local reward model', () => {
       tokenizer: policy,
       policyTokenizer: policy,
     })
-    const inputs = [4, 5].map(length => sample('x', { promptIds: new Int32Array(length), responseIds: ids() }))
+    const inputs = [4, 5].map(length => sample('x', { sequence: answered(new Int32Array(length), ids()) }))
     const empty = { ...sample(''), prompt: '' }
     const { outcomes } = await new RewardComputationEngine({ sources: [source] }).compute([...inputs, empty])
     expect(outcomes.map(rewardOf)).toEqual([0, 'input', 'input'])
@@ -154,7 +156,7 @@ describe('a local reward model', () => {
   })
 
   it('a score that is not finite fails its sample alone, also where the model refuses the batch for it', async () => {
-    const inputs = [1, 2, 3].map(id => sample('x', { promptIds: ids(id), responseIds: ids(0) }))
+    const inputs = [1, 2, 3].map(id => sample('x', { sequence: answered(ids(id), ids(0)) }))
     const nan = scorer(sequence => (sequence[0] === 2 ? Number.NaN : undefined))
     const refusing = {
       score: async (sequences: readonly Int32Array[]) => {
@@ -193,7 +195,7 @@ describe('a local reward model', () => {
     for (const batchTokens of [1, 32_768]) {
       const source = modelReward({ name: 'rm', model, tokenizer: policy, policyTokenizer: policy, batchTokens })
       const inputs = golden.sequences.map(list =>
-        sample('x', { promptIds: ids(...list.slice(0, 2)), responseIds: ids(...list.slice(2)) }),
+        sample('x', { sequence: answered(ids(...list.slice(0, 2)), ids(...list.slice(2))) }),
       )
       const { outcomes } = await new RewardComputationEngine({ sources: [source] }).compute(inputs)
       for (const [i, outcome] of outcomes.entries()) expect(rewardOf(outcome)).toBeCloseTo(golden.scores[i]!, 5)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { type LoadRewardsOptions, loadRewards, type RewardInput } from '../../src/reward/index.js'
+import { answered } from '../support/answered.js'
 import { temporaryDirectory } from '../support/files.js'
 import { sample, samples } from '../support/reward-samples.js'
 
@@ -39,23 +40,21 @@ it('runs in another process, which is the same for all calls and ends with the e
 
 it('sees the whole sample, and changes nothing of ours', async () => {
   const engine = await open(`export default input => {
-    const { promptIds, responseIds, row, messages, target } = input
-    const seen = promptIds[1] + responseIds[0] + row.list[0] + messages[0].content.length + target.length
-    promptIds.fill(3); responseIds.fill(3); row.list.push(1)
-    return { reward: seen, metrics: { ids: responseIds.length, nothing: NaN } }
+    const { sequence: { ids }, row, messages, target } = input
+    const seen = ids[1] + ids[2] + row.list[0] + messages[0].content.length + target.length
+    ids.fill(3); row.list.push(1)
+    return { reward: seen, metrics: { ids: ids.length, nothing: NaN } }
   }`)
   const given = sample('four', {
-    promptIds: Int32Array.of(1, 20),
-    responseIds: Int32Array.of(300, 5),
+    sequence: answered(Int32Array.of(1, 20), Int32Array.of(300, 5)),
     row: { list: [4000] },
     messages: [{ role: 'user', content: 'Hi' }],
     target: ['a', 'b', 'c'],
   })
   const { outcomes } = await engine.compute([given])
-  expect(outcomes).toMatchObject([{ reward: 4325, metrics: { ids: 2 } }])
+  expect(outcomes).toMatchObject([{ reward: 4325, metrics: { ids: 4 } }])
   expect(given).toMatchObject({
-    promptIds: Int32Array.of(1, 20),
-    responseIds: Int32Array.of(300, 5),
+    sequence: { ids: Int32Array.of(1, 20, 300, 5) },
     row: { list: [4000] },
   })
 })

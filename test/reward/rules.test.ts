@@ -12,6 +12,7 @@ import {
   wordList,
 } from '../../src/reward/index.js'
 import { lastNumber } from '../../src/reward/rules/extract-answer.js'
+import { answered } from '../support/answered.js'
 import { sample } from '../support/reward-samples.js'
 
 const { signal } = new AbortController()
@@ -217,7 +218,9 @@ describe('length', () => {
   })
 
   it('in tokens counts the ids, and fails where there are none', async () => {
-    expect(await score(length({ max: 2 }), 'abc', { responseIds: Int32Array.of(1, 2) })).toBe(1)
+    expect(await score(length({ max: 2 }), 'abc', { sequence: answered(new Int32Array(0), Int32Array.of(1, 2)) })).toBe(
+      1,
+    )
     expect(await score(length({ max: 2 }), '')).toBe(1)
     expect(await score(length({ max: 2 }), 'abc')).toBe('input')
     expect(() => length()).toThrow(/expected min, max or both/)

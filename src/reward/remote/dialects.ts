@@ -195,10 +195,9 @@ function withModel(model: string | undefined): Record<string, unknown> {
   return model === undefined ? {} : { model }
 }
 
-function idsOf({ promptIds, responseIds }: RewardInput): number[] {
-  if (promptIds.length + responseIds.length === 0)
-    throw new SourceError('input', 'the sample has no ids; send text instead')
-  return [...promptIds, ...responseIds]
+function idsOf({ sequence: { ids } }: RewardInput): number[] {
+  if (ids.length === 0) throw new SourceError('input', 'the sample has no ids; send text instead')
+  return [...ids]
 }
 
 function imagesOf({ images }: RewardInput): string[] | null {

@@ -82,7 +82,7 @@ export function buildInfer(inputs: readonly RewardInput[], signature: Signature,
 
 /** Pads ids with zeros on the right; the mask marks the ids. */
 function padded(inputs: readonly RewardInput[], value: (id: number) => number): { values: number[]; width: number } {
-  const rows = inputs.map(({ promptIds, responseIds }) => [...promptIds, ...responseIds])
+  const rows = inputs.map(({ sequence }) => [...sequence.ids])
   if (rows.some(row => row.length === 0))
     throw new SourceError('input', 'the model wants INPUT_IDS; the sample has no ids')
   const width = Math.max(...rows.map(row => row.length))

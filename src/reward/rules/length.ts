@@ -1,3 +1,4 @@
+import { responseIds } from '../../sequence/index.js'
 import { RewardConfigError, SourceError } from '../errors.js'
 import type { RewardInput } from '../input.js'
 import type { RewardSource } from '../source.js'
@@ -31,10 +32,11 @@ export function length(options: LengthOptions = {}): RewardSource {
 }
 
 const measure: Readonly<Record<NonNullable<LengthOptions['unit']>, (input: RewardInput) => number>> = {
-  tokens: ({ responseIds, responseRaw }) => {
-    if (responseIds.length === 0 && responseRaw !== '')
+  tokens: ({ sequence, responseRaw }) => {
+    const { length } = responseIds(sequence)
+    if (length === 0 && responseRaw !== '')
       throw new SourceError('input', 'the sample has no ids to count; use characters or words')
-    return responseIds.length
+    return length
   },
   // By code points: an emoji is one character, not two.
   characters: ({ response }) => [...response].length,

@@ -10,11 +10,12 @@ export interface SampleDigest {
 }
 
 export function sampleDigest(one: Experience): SampleDigest {
-  const { promptIds, responseIds, logprobs, refLogprobs, values, entropy, engineLogprobs, policyVersion } = one
+  const { sequence, logprobs, refLogprobs, values, entropies, engineLogprobs, policyVersion } = one
+  const { ids, origin, trained } = sequence
   const engine = [engineLogprobs.raw, engineLogprobs.processed]
   const numbers = Float64Array.of(one.reward, policyVersion, one.temperature)
   return {
-    given: digest([promptIds, responseIds, logprobs, refLogprobs, values, entropy, ...engine, numbers]),
+    given: digest([ids, origin, trained, logprobs, refLogprobs, values, entropies, ...engine, numbers]),
     derived: digest([one.advantages, one.returns, one.lossMask, one.kl, Float64Array.of(one.shapedReward)]),
   }
 }

@@ -2,6 +2,7 @@
 import type { Experience } from '../../experience/index.js'
 import { alteredTokens } from '../../maths/index.js'
 import { EngineError, explainedDifference, type WeightsAgreement } from '../../rollout/index.js'
+import { trainedCount } from '../../sequence/index.js'
 import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
@@ -26,11 +27,11 @@ export interface GapInputs {
 export function engineGap({ experiences, logprobs, config }: GapInputs): EngineGap | undefined {
   if (config.topP < 1 || config.topK > 0 || config.structured) return undefined
   let [sum, tokens, max] = [0, 0, 0]
-  for (const [i, { engineLogprobs, responseIds }] of experiences.entries()) {
+  for (const [i, { engineLogprobs, sequence }] of experiences.entries()) {
     const own = logprobs[i]
     const engine = comparableLogprobs(engineLogprobs, config.temperature)
     if (!own || !engine) continue
-    const altered = alteredTokens({ length: responseIds.length, ...samplingOf(config) })
+    const altered = alteredTokens({ length: trainedCount(sequence), ...samplingOf(config) })
     for (let t = 0; t < own.length; t++) {
       if (altered[t]) continue
       const distance = Math.abs(own[t]! - engine[t]!)

@@ -1,6 +1,7 @@
 /** Evaluates the policy on held-out prompts. */
 import type { ExampleSet, PromptExample } from '../../data/index.js'
 import type { FastExperienceMaker } from '../../experience/index.js'
+import { trainedCount } from '../../sequence/index.js'
 import type { RlConfig } from './config.js'
 
 export interface Evaluation {
@@ -42,7 +43,7 @@ export async function evaluate(options: {
     metrics: {
       'validation/reward': reward,
       'validation/reward_std': Math.sqrt(mean(rewards.map(one => (one - reward) ** 2))),
-      'validation/length': mean(samples.map(({ sample }) => sample.responseIds.length)),
+      'validation/length': mean(samples.map(({ sequence }) => trainedCount(sequence))),
     },
   }
 }

@@ -84,7 +84,7 @@ export class IterationJournal implements RolloutJournal {
     return this.inferences.get(nameOf(key))
   }
 
-  async keepPrompt({ promptId, ids }: EncodedPrompt): Promise<void> {
+  async keepPrompt({ sequence: { promptId, ids } }: EncodedPrompt): Promise<void> {
     if (this.promptIds.has(promptId)) return
     await this.append({ kind: 'prompt', promptId, ids })
   }
@@ -225,8 +225,8 @@ function storedOutcome({ kind: _, of, ...rest }: StoredOutcome): Outcome {
 }
 
 /** Empty fields are not written. */
-function withAll({ logprobs, entropy, refLogprobs, values }: Inference): Inference {
-  return { logprobs, entropy, refLogprobs, values }
+function withAll({ logprobs, entropies, refLogprobs, values }: Inference): Inference {
+  return { logprobs, entropies, refLogprobs, values }
 }
 
 function nameOf({ promptId, sample }: SampleKey): string {

@@ -1,6 +1,7 @@
 /** The numbers of one iteration, by the names of the metrics' table. Pure. */
 import type { Experience, ExperienceBatch } from '../../experience/index.js'
 import { explainedVariance, meanKl, mergePolicyStatistics, type PolicyStatistics, tokenKl } from '../../maths/index.js'
+import { promptLength } from '../../sequence/index.js'
 import { stepMetrics } from '../run/optimizer-step.js'
 import type { RlConfig } from './config.js'
 import { engineGap } from './engine-gap.js'
@@ -87,7 +88,7 @@ export function iterationMetrics(numbers: IterationNumbers): Record<string, numb
     ...values(experiences),
     'length/mean': info.responseLength?.mean,
     'length/max': info.responseLength?.max,
-    'length/prompt': mean(experiences.map(({ promptIds }) => promptIds.length)),
+    'length/prompt': mean(experiences.map(({ sequence }) => promptLength(sequence))),
     'length/truncated': info.truncatedShare,
     'prompts/cut': info.promptsCut,
     'prompts/left_out': info.promptsLeftOut,

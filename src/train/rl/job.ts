@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { openDataset, type PromptRow, type SkippedRow } from '../../data/index.js'
 import { InputError } from '../../errors/index.js'
-import { FastExperienceMaker, promptLimit } from '../../experience/index.js'
+import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/index.js'
 import { LocalModel, type TokenModel } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
@@ -228,14 +228,14 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   }
 }
 
-async function exportAll({ actor, critic, ema, maker }: RlParts, run: Run, { state }: RlLoopResult): Promise<void> {
+async function exportAll({ actor, critic, ema, turns }: RlParts, run: Run, { state }: RlLoopResult): Promise<void> {
   const { directory } = run
-  await maker.withModel(actor, async () => {
+  await turns.use(actor, async () => {
     await exportModel(actor, directory, 'final')
     // Nothing was held out: the last model is the best.
     if (!state.best) await exportModel(actor, directory, 'best')
   })
-  if (critic) await maker.withModel(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
+  if (critic) await turns.use(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
   await ema?.model.export(join(directory, 'ema_model'), { what: 'model' })
 }
 
@@ -304,21 +304,26 @@ async function loadParts(
       throw new InputError(
         `maxNewTokens: ${config.maxNewTokens} leaves no room for a prompt in the ${generator.maxLength} tokens of the servers`,
       )
+    const scoring = {
+      ...(rewards as RewardEngineOptions),
+      actor,
+      tokenizer,
+      generator,
+      ...(reference === undefined ? {} : { reference }),
+      ...(critic ? { critic } : {}),
+    }
+    const turns = turnsOf(scoring, config)
     const maker = new FastExperienceMaker({
       ...experienceOptionsOf(config),
+      ...scoring,
+      turns,
       promptMaxLen,
-      ...(rewards as RewardEngineOptions),
       patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
       onAway: event => {
         run.event('reward', { ...event })
         job.report.line(event.message)
       },
-      actor,
-      tokenizer,
-      generator,
       klController: config.klController,
-      ...(reference === undefined ? {} : { reference }),
-      ...(critic ? { critic } : {}),
     })
     const dtype = actor instanceof LocalModel ? actor.dtype : 'float32'
     const parts: RlParts = {
@@ -333,7 +338,7 @@ async function loadParts(
       syncWeights: weightSync({
         actor,
         generator,
-        maker,
+        turns,
         directory: weightsDirectoryOf(config),
         weights: config.generator.weights,
         dtype,
@@ -342,6 +347,7 @@ async function loadParts(
         signal: job.signal,
       }),
       maker,
+      turns,
       prompts: dataset.train(tokenizer),
       heldOut: dataset.validation(tokenizer),
       ptx: ptx?.train(tokenizer),

@@ -47,7 +47,7 @@ export interface RlLoopResult {
 
 export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const { config, iterations, parts, run, progress, signal } = options
-  const { actor, critic, ema, maker, prompts, ptx, syncWeights } = parts
+  const { actor, critic, ema, maker, prompts, ptx, syncWeights, turns } = parts
   const packing = config.packingSamples ? 'on' : 'off'
   const perIteration = updatesPerIteration(config)
   const policyRates = stepRates(config.optimizer, iterations * perIteration)
@@ -232,7 +232,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       const rates: StepRates = criticRates!(state.criticSteps)
       const { aggregation, maxNewTokens } = config
       const { valueClip } = config.critic!
-      const update = await maker.withModel(critic!, () =>
+      const update = await turns.use(critic!, () =>
         updateCritic({ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates, packing }),
       )
       return criticSummary(update, rates.lr)
@@ -240,7 +240,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     const rates = policyRates(state.policySteps)
     const mixedIn =
       ptx && config.ptx ? { examples: await ptx.take(config.ptx.batchSize), coef: config.ptx.coef } : undefined
-    const update = await maker.withModel(actor, async () => {
+    const update = await turns.use(actor, async () => {
       const made = await updatePolicy({
         actor,
         experiences: chosen,
@@ -311,7 +311,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // The model that training began with is there already.
     if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return
     state = { ...state, best: { iteration, reward: found.reward } }
-    await maker.withModel(actor, () => exportModel(actor, run.directory, 'best'))
+    await turns.use(actor, () => exportModel(actor, run.directory, 'best'))
   }
 
   async function exportIteration(iteration: number): Promise<void> {
@@ -320,8 +320,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // Of an attempt at this iteration that was interrupted.
     await recoverDirectory(values)
     await rm(values, { recursive: true, force: true })
-    await maker.withModel(actor, () => actor.export(directory, { what: 'model' }))
-    if (critic) await maker.withModel(critic, () => critic.export(values, { what: 'model' }))
+    await turns.use(actor, () => actor.export(directory, { what: 'model' }))
+    if (critic) await turns.use(critic, () => critic.export(values, { what: 'model' }))
   }
 
   /** A rollout without any advantage changes no weight: warn the user. */
@@ -345,8 +345,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   }
 
   function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
-    for (const { promptId, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
-      run.sample({ iteration, prompt_id: promptId, sample, prompt, response, reward, components, metrics })
+    for (const { sequence, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
+      run.sample({ iteration, prompt_id: sequence.promptId, sample, prompt, response, reward, components, metrics })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ConversationExample, ExampleSet, ExampleStream, PromptExample } from '../../data/index.js'
-import type { FastExperienceMaker } from '../../experience/index.js'
+import type { FastExperienceMaker, Turns } from '../../experience/index.js'
 import type { TokenModel } from '../../model/index.js'
 import type { Generator } from '../../rollout/index.js'
 
@@ -21,6 +21,8 @@ export interface RlParts {
   /** Pushes the current weights of the policy to the engine; resolves when the next token is sampled from them. */
   readonly syncWeights: () => Promise<void>
   readonly maker: FastExperienceMaker
+  /** Who has the device when. */
+  readonly turns: Turns
   readonly prompts: ExampleStream<PromptExample>
   readonly heldOut: ExampleSet<PromptExample> | undefined
   readonly ptx: ExampleStream<ConversationExample> | undefined

@@ -162,7 +162,10 @@ async function replayIteration(options: {
   if (experiences.length !== rollout.samples.length)
     differs(`the run trained on ${rollout.samples.length} samples, and the journal gives ${experiences.length}`)
   for (const [place, one] of experiences.entries()) {
-    const { promptId, sample } = one
+    const {
+      sequence: { promptId },
+      sample,
+    } = one
     const name = `prompt ${promptId}, sample ${sample}`
     const before = rollout.samples[place]
     if (!before) continue

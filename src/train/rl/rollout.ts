@@ -53,7 +53,7 @@ export async function completeRollout(
   const batch = await maker.completeExperiences(generated, { oldLogprobs, oldestVersion, journal, signal })
   const samples: RolloutRecord['samples'][number][] = []
   for (const [i, one] of batch.experiences.entries()) {
-    samples.push({ promptId: one.promptId, sample: one.sample, ...sampleDigest(one) })
+    samples.push({ promptId: one.sequence.promptId, sample: one.sample, ...sampleDigest(one) })
     if (i % 32 === 31) await pause()
   }
   if (journal.rollout) refuseAnother(journal.rollout.samples, samples, journal.iteration)

@@ -84,7 +84,7 @@ async function lostSamples(
 export async function saveCheckpoint(run: Run, parts: RlParts, state: RlState): Promise<void> {
   await run.checkpoint(state.step, { ...state } as unknown as Parameters<Run['checkpoint']>[1], async directory => {
     for (const [name, model] of modelsOf(parts))
-      await parts.maker.withModel(model, () => model.saveState(join(directory, name)))
+      await parts.turns.use(model, () => model.saveState(join(directory, name)))
   })
 }
 
@@ -94,7 +94,7 @@ export async function restoreCheckpoint(run: Run, parts: RlParts): Promise<RlSta
   if (!found) return undefined
   const state = found.state as unknown as RlState
   for (const [name, model] of modelsOf(parts))
-    await parts.maker.withModel(model, () => model.loadState(join(found.directory, name)))
+    await parts.turns.use(model, () => model.loadState(join(found.directory, name)))
   parts.prompts.seek(state.cursor)
   if (state.ptxCursor) parts.ptx?.seek(state.ptxCursor)
   parts.maker.restore(state.maker)

@@ -14,7 +14,7 @@ import {
   type ValueStatistics,
   valueLoss,
 } from '../../maths/index.js'
-import type { ModelInput, Outputs, TokenModel } from '../../model/index.js'
+import type { Outputs, TokenModel } from '../../model/index.js'
 import { trainedCount } from '../../sequence/index.js'
 import type { StepRates } from '../config/common.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
@@ -64,7 +64,7 @@ export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate
 async function policyStep(options: PolicyUpdateOptions, overflows: number): Promise<PolicyUpdate> {
   const { actor, experiences, ptx, rates, targetKl } = options
   const objectiveOptions = withoutMaskedFilter(options.objective, experiences)
-  const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
+  const totals = tokenTotals(experiences.map(({ sequence }) => trainedCount(sequence)))
   const temperature = experiences[0]!.temperature
   const entropy =
     actor.capabilities.entropy &&
@@ -76,7 +76,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
   let hasKl = false
   const statistics: PolicyStatistics[] = []
   await actor.forwardBackward(
-    experiences.map(sequenceOf),
+    experiences.map(({ sequence }) => sequence),
     (outputs, indices) => {
       const samples = outputs.map((output, k) => objectiveSample(experiences[indices[k]!]!, output, options))
       const result = objective({ samples, totals, options: objectiveOptions })
@@ -92,7 +92,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
         ...(entropies ? { entropies: Float32Array.from(entropies) } : {}),
       }))
     },
-    { from: experiences.map(({ promptIds }) => promptIds.length), temperature, entropy, packing: options.packing },
+    { temperature, entropy, packing: options.packing },
   )
   options.beforeStep?.(logprobs)
   const merged = mergePolicyStatistics(statistics)
@@ -117,8 +117,8 @@ function withoutMaskedFilter(options: ObjectiveOptions, experiences: readonly Ex
 }
 
 /** Without entropies the mask of an experience keeps everything, and says nothing. */
-function hasMask({ entropy }: Experience): boolean {
-  return entropy !== undefined
+function hasMask({ entropies }: Experience): boolean {
+  return entropies !== undefined
 }
 
 /** Entropies cost a pass over all logits: they are measured here where the rollout was not scored. */
@@ -159,7 +159,7 @@ function objectiveSample(
       ? {}
       : {
           engineLogprobs: comparableLogprobs(one.engineLogprobs, sampling.temperature),
-          altered: alteredTokens({ length: one.responseIds.length, ...sampling }),
+          altered: alteredTokens({ length: trainedCount(one.sequence), ...sampling }),
         }),
   }
 }
@@ -186,11 +186,11 @@ export function updateCritic(options: CriticUpdateOptions): Promise<CriticUpdate
 
 async function criticStep(options: CriticUpdateOptions, overflows: number): Promise<CriticUpdate> {
   const { critic, experiences, valueClip, aggregation, maxNewTokens, rates } = options
-  const totals = tokenTotals(experiences.map(({ responseIds }) => responseIds.length))
+  const totals = tokenTotals(experiences.map(({ sequence }) => trainedCount(sequence)))
   const statistics: ValueStatistics[] = []
   let loss = 0
   await critic.forwardBackward(
-    experiences.map(sequenceOf),
+    experiences.map(({ sequence }) => sequence),
     (outputs, indices) => {
       const samples = outputs.map(({ values }, k) => {
         const one = experiences[indices[k]!]!
@@ -201,20 +201,13 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
       statistics.push(result.statistics)
       return result.gradients.map(({ values }) => ({ values: Float32Array.from(values) }))
     },
-    { from: experiences.map(({ promptIds }) => promptIds.length), packing: options.packing },
+    { packing: options.packing },
   )
   const step = { ...(await critic.step(rates)), overflows }
   return { loss, statistics: mergeValueStatistics(statistics), step }
 }
 
 /** A sample as errors name it. */
-function named({ promptId, sample }: Experience): TrainingRow {
+function named({ sequence: { promptId }, sample }: Experience): TrainingRow {
   return { where: `prompt ${promptId}, sample ${sample}`, promptId }
-}
-
-function sequenceOf({ promptIds, responseIds }: Experience): ModelInput {
-  const whole = new Int32Array(promptIds.length + responseIds.length)
-  whole.set(promptIds)
-  whole.set(responseIds, promptIds.length)
-  return whole
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdir, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { InputError, isSystemError } from '../../errors/index.js'
-import type { FastExperienceMaker } from '../../experience/index.js'
+import type { Turns } from '../../experience/index.js'
 import { makeDirectory } from '../../files/index.js'
 import type { PolicyVersion, TokenModel } from '../../model/index.js'
 import type { Generator, WeightsProof } from '../../rollout/index.js'
@@ -13,7 +13,7 @@ import type { RlConfig } from './config.js'
 export interface WeightSyncOptions {
   readonly actor: TokenModel<'language'>
   readonly generator: Generator
-  readonly maker: Pick<FastExperienceMaker, 'withModel'>
+  readonly turns: Pick<Turns, 'use'>
   /** Where weights are written for engines that read them. */
   readonly directory: string
   readonly weights: 'auto' | 'directory' | 'adapter'
@@ -27,7 +27,7 @@ export interface WeightSyncOptions {
 
 /** Returns a function that pushes the current weights to the engine. */
 export function weightSync(options: WeightSyncOptions): () => Promise<void> {
-  const { actor, generator, maker, directory, dtype, proofIds, signal } = options
+  const { actor, generator, turns, directory, dtype, proofIds, signal } = options
   if (generator.capabilities.weights.includes('shared'))
     return () => generator.updateWeights({ version: actor.version })
   const what = writtenAs(options)
@@ -37,7 +37,7 @@ export function weightSync(options: WeightSyncOptions): () => Promise<void> {
     if (given === version) return
     const path = join(directory, `${what}-${version}`)
     await makeDirectory(directory)
-    const proof = await maker.withModel(actor, async (): Promise<WeightsProof> => {
+    const proof = await turns.use(actor, async (): Promise<WeightsProof> => {
       await actor.export(path, { what })
       const [scored] = await actor.score([proofIds])
       return { ids: proofIds, logprobs: scored!.logprobs, dtype }

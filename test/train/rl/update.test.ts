@@ -6,6 +6,7 @@ import { LocalModel } from '../../../src/model/index.js'
 import { supervisedSequence } from '../../../src/sequence/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
+import { answered } from '../../support/answered.js'
 import { modelDirectory } from '../../support/rl.js'
 import { tokenizer } from '../../support/tokenizers.js'
 
@@ -18,14 +19,12 @@ async function experiences(): Promise<Experience[]> {
     [3, 9, 5, 7, 4, 6].map(async (length, i) => {
       const promptIds = Int32Array.from({ length: 3 + i }, (_, t) => (7 * i + 3 * t) % tokenizer.vocabSize)
       const responseIds = Int32Array.from({ length }, (_, t) => (11 * i + 5 * t + 1) % tokenizer.vocabSize)
-      const whole = Int32Array.of(...promptIds, ...responseIds)
-      const [scored] = await model.score([whole], { from: promptIds.length })
+      const sequence = answered(promptIds, responseIds, { promptId: `${i}` })
+      const [scored] = await model.score([sequence])
       const wave = (scale: number) => Float64Array.from({ length }, (_, t) => scale * Math.sin(i + 2 * t))
       return {
-        promptId: `${i}`,
+        sequence,
         sample: 0,
-        promptIds,
-        responseIds,
         temperature: 1,
         logprobs: scored!.logprobs.map((value, t) => value + 0.1 * Math.sin(t + i)),
         refLogprobs: scored!.logprobs.map((value, t) => value - 0.05 * Math.cos(t + i)),
@@ -33,7 +32,7 @@ async function experiences(): Promise<Experience[]> {
         returns: wave(1),
         advantages: wave(0.8),
         engineLogprobs: {},
-        entropy: undefined,
+        entropies: undefined,
       } as unknown as Experience
     }),
   )
@@ -104,9 +103,8 @@ test('tokens of highest entropy: the mask of a scored rollout, and the same from
   const scoring = (await LocalModel.load(directory, { role: 'language' })) as LocalModel<'language'>
   const scored = await Promise.all(
     rollout.map(async one => {
-      const whole = Int32Array.of(...one.promptIds, ...one.responseIds)
-      const [{ entropies } = {}] = await scoring.score([whole], { from: one.promptIds.length, entropy: true })
-      return { ...one, entropy: entropies, lossMask: highEntropyMask(entropies!, highEntropyTokenRatio) }
+      const [{ entropies } = {}] = await scoring.score([one.sequence], { entropy: true })
+      return { ...one, entropies, lossMask: highEntropyMask(entropies!, highEntropyTokenRatio) }
     }),
   )
   scoring.dispose()

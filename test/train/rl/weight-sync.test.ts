@@ -30,7 +30,7 @@ function world(directory: string) {
   const sync = weightSync({
     actor,
     generator,
-    maker: { withModel: (_, work) => work() },
+    turns: { use: (_, work) => work() },
     directory,
     weights: 'auto',
     dtype: 'float32',

@@ -1,0 +1,24 @@
+/** A rollout that cannot go on. What it finished is in the journal. */
+import { WhetstoneError } from '../errors/index.js'
+import type { FailedReward } from '../reward/index.js'
+
+/** No engine generates any more. Finished samples are in the journal. */
+export class EngineLostError extends WhetstoneError {
+  override readonly name = 'EngineLostError'
+}
+
+/** No sample of a round got a reward. What was generated is in the journal. */
+export class RewardsLostError extends WhetstoneError {
+  override readonly name = 'RewardsLostError'
+
+  constructor(failures: readonly FailedReward[]) {
+    const { source, reason, message } = failures[0]!
+    super(
+      `no sample has a reward: all ${failures.length} failed. The first: reward "${source}" (${reason}): ${message}`,
+      {
+        remedy:
+          'Fix the reward or its server, then resume with --resume (and --allow-change rewards if a reward file changed): the run keeps the samples and computes their rewards again.',
+      },
+    )
+  }
+}
