@@ -94,6 +94,11 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Look',
     verbs: [
+      {
+        name: 'explain',
+        summary: 'describe a loss, estimator, preset or generator of a file',
+        load: () => import('./explain-definition.js'),
+      },
       { name: 'data', summary: 'show the contents of a data file', load: () => import('./data.js') },
       { name: 'runs', summary: 'list training runs, or compare two', load: () => import('./runs.js') },
       { name: 'plot', summary: 'draw curves of training runs', load: () => import('./plot.js') },

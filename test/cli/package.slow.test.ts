@@ -1,36 +1,17 @@
 /** What `npm pack` makes is all it takes: it runs in another directory, with the packages that its manifest names and no others. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { compiled, repository } from '../support/compiled.js'
-import { temporaryDirectory } from '../support/files.js'
+import { repository } from '../support/compiled.js'
+import { manifest, type PackedProject, packedProject } from '../support/packed.js'
 
-const manifest: { version: string; dependencies: Record<string, string>; exports: Record<string, unknown> } =
-  JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
-const folder = temporaryDirectory()
-const app = join(folder, 'app')
-const installed = join(app, 'node_modules/whetstone')
-
+let app: string
+let installed: string
+let whetstone: PackedProject['whetstone']
 beforeAll(() => {
-  execFileSync('npm', ['pack', '--pack-destination', folder, '--offline'], { cwd: compiled(), stdio: 'pipe' })
-
-  mkdirSync(installed, { recursive: true })
-  const archive = join(folder, `whetstone-${manifest.version}.tgz`)
-  execFileSync('tar', ['xzf', archive, '-C', installed, '--strip-components=1'])
-  for (const name of Object.keys(manifest.dependencies)) {
-    mkdirSync(dirname(join(app, 'node_modules', name)), { recursive: true })
-    symlinkSync(join(repository, 'node_modules', name), join(app, 'node_modules', name))
-  }
-  // The bridge is compiled by the install script, against the machine's libtorch.
-  symlinkSync(join(repository, 'build'), join(installed, 'build'))
-  mkdirSync(join(app, 'node_modules/.bin'))
-  symlinkSync('../whetstone/install/whetstone.mjs', join(app, 'node_modules/.bin/whetstone'))
-  writeFileSync(join(app, 'package.json'), '{"type":"module"}')
+  ;({ app, installed, whetstone } = packedProject())
 }, 240_000)
-
-const whetstone = (...args: string[]) =>
-  spawnSync(process.execPath, [join(app, 'node_modules/.bin/whetstone'), ...args], { cwd: app, encoding: 'utf8' })
 
 test('it holds what runs and what one reads, and nothing else', () => {
   expect(readdirSync(installed).sort()).toEqual(

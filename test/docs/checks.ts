@@ -118,6 +118,19 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['npx whetstone experience', run],
     ],
   },
+  'docs/extend.md': {
+    given: ['model', 'prompts.jsonl', 'my-reward.ts'],
+    blocks: [
+      ['// my-loss.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ['// my-estimator.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ['// my-reward.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ['// my-generator.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ['// my-preset.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ['# rl.yaml', elsewhere('test/cli/extend.slow.test.ts')],
+      ['$ npx whetstone explain my-loss.ts', elsewhere('test/cli/extend.slow.test.ts')],
+      ["import { rl } from 'whetstone'", compile],
+    ],
+  },
   'docs/generate.md': {
     given: ['model', 'models/qwen2', 'prompts.jsonl'],
     blocks: [

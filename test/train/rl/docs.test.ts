@@ -1,20 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { shown } from '../../../src/train/config/describe-definition.js'
 import { algorithmNames, algorithms } from '../../../src/train/rl/index.js'
 
 const page = readFileSync(new URL('../../../docs/rl.md', import.meta.url), 'utf8')
 
-/** `{ kind: fixed, coef: 0 }`, as one writes it in YAML. */
-const written = (value: unknown): string =>
-  typeof value === 'object' && value !== null
-    ? `{ ${Object.entries(value)
-        .map(([key, inner]) => `${key}: ${written(inner)}`)
-        .join(', ')} }`
-    : String(value)
-
 test('the page has every preset as it is', () => {
   const rows = algorithmNames.map(name => {
-    const options = Object.entries(algorithms[name].set).map(([key, value]) => `\`${key}: ${written(value)}\``)
+    const options = Object.entries(algorithms[name].set).map(([key, value]) => `\`${key}: ${shown(value)}\``)
     return `| \`${name}\` | ${options.join(', ')} |`
   })
   // Cells without the spaces that align them.
