@@ -1,11 +1,11 @@
 /** Blocks of the KV cache: which are free, and how many sequences hold each. Pure. */
 
-/** Tokens of a block. The attention kernel is written for it. */
+/** Tokens of a block. The attention kernel depends on it. */
 export const blockSize = 16
 
 export const blocksFor = (tokens: number): number => Math.ceil(tokens / blockSize)
 
-/** Blocks a sequence may hold. One more than its tokens fill: a block is copied when samples part from their prompt. */
+/** Most blocks of a sequence. One more than its tokens fill: samples copy the last block of their prompt. */
 export const blocksOfSequence = (maxLength: number): number => blocksFor(maxLength) + 1
 
 /** Tokens in blocks. */
@@ -21,7 +21,7 @@ export class BlockPool {
 
   constructor(readonly size: number) {
     this.holders = new Int32Array(size)
-    // Taken from the end: the first blocks first.
+    // `pop` takes from the end: the first blocks first.
     this.free = Array.from({ length: size }, (_, i) => size - 1 - i)
   }
 
@@ -49,13 +49,13 @@ export class BlockPool {
     if (--this.holders[block]! === 0) this.free.push(block)
   }
 
-  /** The block that the next token goes into is read by others too. */
+  /** Whether the block of the next token is shared. */
   sharesNext({ blocks, computed }: BlockHolder): boolean {
     const block = blocks[Math.floor(computed / blockSize)]
     return block !== undefined && this.isShared(block)
   }
 
-  /** Makes that block the holder's own, by a copy where others read it too: `copies` gets the pair of from and to. */
+  /** Copies that block where it is shared: `copies` gets the pair of from and to. */
   copyOnWrite(of: BlockHolder, copies: number[]): void {
     if (!this.sharesNext(of)) return
     const at = Math.floor(of.computed / blockSize)
@@ -65,12 +65,12 @@ export class BlockPool {
     of.blocks[at] = copy
   }
 
-  /** Takes blocks up to this number of tokens. */
+  /** Gets blocks for this number of tokens. */
   extend({ blocks }: BlockHolder, tokens: number): void {
     while (blocks.length < blocksFor(tokens)) blocks.push(this.take())
   }
 
-  /** Gives all blocks back: nothing is computed. */
+  /** Returns all blocks: nothing is computed. */
   drop(of: BlockHolder): void {
     for (const block of of.blocks) this.release(block)
     of.blocks = []

@@ -1,33 +1,33 @@
-/** A plan as the arrays a device takes. Pure. */
+/** Writes a plan as the arrays of a device. Pure. */
 import { blockSize } from './blocks.js'
 import type { CachedSequence } from './cached-sequence.js'
 import type { Plan } from './scheduler.js'
 import { padded, type StepBatch } from './step.js'
 
-/** What is drawn after a row. */
+/** How a token is sampled from a row. */
 export interface SamplingRow {
-  /** The row's place among the tokens of its sequence. */
+  /** The row's index in its sequence. */
   position: number
-  /** Of the random number that is drawn. */
+  /** Of the random number. */
   counter: number
   temperature: number
   topK: number
   topP: number
   minP: number
   key: readonly [number, number]
-  /** -1: draw a token. Otherwise its log-probability is wanted. */
+  /** The token to score; -1: sample one. */
   targetId: number
-  /** Ids that cannot be drawn, ascending. */
+  /** Ids that cannot be sampled, ascending. */
   forbidden: Int32Array
   /** -1: neither rank nor alternatives. */
   top: number
 }
 
 export interface BatchSource<S extends CachedSequence> {
-  /** Writes the tokens of this work at `at`, and how far rope turns each. */
+  /** Writes the tokens of this work and their rope positions at `at`. */
   tokens(work: Plan<S>['scheduled'][number], into: Int32Array, at: number): void
   ropePositions(work: Plan<S>['scheduled'][number], into: Int32Array, at: number): void
-  /** The samplingRows after rows of this work, in the order of their positions. */
+  /** The sampling rows of this work, in the order of their positions. */
   samplingRows(work: Plan<S>['scheduled'][number]): readonly SamplingRow[]
 }
 

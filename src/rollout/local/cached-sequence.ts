@@ -1,11 +1,11 @@
-/** What a scheduler knows of a sequence: how long it is, how much of it is computed, where that lies, and who asked for it. Pure. */
+/** A sequence for the scheduler: its length, how much of it is computed, its blocks and its caller. Pure. */
 
-/** Tokens whose keys and values are computed, or are to be. */
+/** Tokens with keys and values in the cache, or to be computed. */
 export interface Cached {
   blocks: number[]
   /** How many of its tokens are in the cache. */
   computed: number
-  /** The logits of its rows before this one are wanted. */
+  /** Rows before this one need logits. */
   readonly scoredTo: number
 }
 
@@ -32,7 +32,7 @@ export class CachedSequence implements Cached {
   state: 'waiting' | 'running' | 'finished' = 'waiting'
 
   constructor(
-    /** Tokens there are: the prompt's and the generated ones. */
+    /** Number of tokens, of the prompt and generated. */
     public length: number,
     public prefix: Prefix | undefined,
     readonly scoredTo = 0,
@@ -49,6 +49,6 @@ export interface Lane {
   running: number
   /** How many were admitted in this turn. */
   served: number
-  /** How often others were admitted because the first of these needs more blocks than are free. */
+  /** How often it was skipped because its first sequence needs more blocks than are free. */
   passed: number
 }

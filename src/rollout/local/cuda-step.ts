@@ -56,7 +56,7 @@ import { type StepGraph, StepGraphs } from './step-graphs.js'
 export interface CudaStepOptions {
   device: Device
   dtype: HalfDType
-  /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
+  /** Most concurrent sequences and most tokens of one: the cache is not larger than they can fill. */
   maxSequences: number
   maxLength: number
 }

@@ -1,7 +1,6 @@
 /**
- * The loop of a local engine: continuous batching over a KV cache in blocks. It plans a step, runs it on the device, takes the
- * tokens, and ends what is finished; a place that becomes free is filled in the next step, or where a device takes several at
- * a time, after those under way.
+ * The loop of a local engine: continuous batching over a paged KV cache. It plans a step, runs it on the device, reads the tokens and ends
+ * finished samples. A free place is filled in the next step, or after several where the device takes several at a time.
  */
 import { type Adapter, type LocalModel, MergedWeights, type PolicyVersion } from '../../model/index.js'
 import type { GenerationRequest, GeneratorCounts } from '../generator.js'
@@ -23,7 +22,7 @@ export class EngineCore {
   readonly limits: Limits
   readonly maxSequences: number
   readonly exchangesAdapters: boolean
-  /** Of the weights the next token is sampled from. */
+  /** Version of the weights that the next token is sampled from. */
   version: PolicyVersion
   private readonly weights: MergedWeights
   private readonly device: StepDevice
@@ -36,7 +35,7 @@ export class EngineCore {
   private state: 'awake' | 'asleep' | 'closed' = 'awake'
   private pauses = 0
   private modelVersion: PolicyVersion
-  /** Of the weights that the KV cache was computed with; undefined: the copies to sample from are not made yet. */
+  /** Version of the weights that the KV cache was computed with; undefined: the sampling copies are not made yet. */
   private weightsRevision: number | undefined
   private totals = { promptTokens: 0, generatedTokens: 0, steps: 0 }
   private sampledRows: SampledRow[] = []
@@ -47,7 +46,7 @@ export class EngineCore {
       else into.set((of as PromptPrefix).requestState.promptIds.subarray(start, start + count), at)
     },
     ropePositions: ({ start, count }, into, at) => {
-      // Of text. Images turn by their own.
+      // Only for text: images have rope positions of their own.
       for (let i = 0; i < count; i++) into[at + i] = start + i
     },
     samplingRows: work => this.samplingRowsOf(work),
@@ -94,7 +93,7 @@ export class EngineCore {
     this.ended = this.loop().catch(error => this.collapse(error))
   }
 
-  /** It sleeps, and is not paused by someone who will resume it. */
+  /** It sleeps, and no caller of `pause` will resume it. */
   get isAsleep(): boolean {
     return this.state === 'asleep' && this.pauses === 0
   }
@@ -103,7 +102,7 @@ export class EngineCore {
     return { ...this.scheduler.counts, ...this.totals }
   }
 
-  /** Takes the memory of everything but the model: first what has a fixed size, then the KV cache from what is left. */
+  /** Allocates all memory but the model's: first what has a fixed size, then the KV cache from the rest. */
   private takeMemory(): void {
     this.demandModel()
     this.weights.take()
@@ -126,17 +125,14 @@ export class EngineCore {
     if (this.model.broken) throw new Error(this.model.broken)
   }
 
-  /**
-   * Takes a request; its listener hears of every token, where it wants to, and of each sample's outcome. Answers with what
-   * ends its samples with what they have. `caller`: whose requests share a place among others'.
-   */
+  /** Takes a request and reports its tokens and outcomes to the listener. Returns a function that aborts it. Requests of a `caller` share turns. */
   submit(request: GenerationRequest, listener: Listener, caller: object): () => void {
     if (this.state === 'closed') throw new Error('the engine is closed')
     if (this.requestStates.has(request.id))
       throw new RangeError(`a request with the id ${JSON.stringify(request.id)} is already in flight`)
     const admitted = admit(request, listener, this.limits)
     if (!(admitted instanceof RequestState)) {
-      // Later, as any outcome: a listener is never called before this returns.
+      // Later: a listener is never called before this returns.
       for (const rejection of admitted) queueMicrotask(() => listener.onOutcome(rejection))
       return () => {}
     }
@@ -166,7 +162,7 @@ export class EngineCore {
     })
   }
 
-  /** From the next step on the weights are the model's with this adapter; what was computed with another is void. */
+  /** The next step samples with this adapter; the KV cache of other weights is dropped. */
   useAdapter(adapter: Adapter | undefined): Promise<void> {
     if (!this.exchangesAdapters)
       return Promise.reject(new RangeError('the engine was made without adapters: exchangeable'))
@@ -176,7 +172,7 @@ export class EngineCore {
     })
   }
 
-  /** Resolves when no step is running, and none starts before `resume`. */
+  /** Resolves when no step runs; none starts before `resume`. */
   pause(): Promise<void> {
     this.pauses++
     return this.control(() => {})
@@ -207,7 +203,7 @@ export class EngineCore {
     })
   }
 
-  /** There may be less memory than when requests were taken. */
+  /** Rejects requests that no longer fit: there may be less memory than before. */
   private rejectTooLarge(): void {
     for (const { samples, promptIds } of [...this.requestStates.values()])
       for (const sample of samples.slice()) {
@@ -294,21 +290,21 @@ export class EngineCore {
     if (!device.multiStep || !device.decodeMultiStep || !decodesOnly(plan)) return undefined
     const { steps, syncInterval, top } = device.multiStep
     const samples = plan.scheduled.map(({ of }) => of as SequenceState)
-    // Blocks that others wait for are not taken for many steps.
+    // Does not reserve blocks for many steps while other sequences wait for blocks.
     const most = scheduler.counts.waiting > 0 ? Math.min(steps, 4 * syncInterval) : steps
     const found = planMultiStep(samples, { steps: most, top })
     return found && { ...found, syncInterval, steps: scheduler.reserveSteps(plan, found.steps, found.budgets) }
   }
 
-  /** Whether a multi-step plan is still the best there is to do. */
+  /** Whether to go on with a multi-step plan. */
   private goesOn(plan: Plan<SequenceState>): boolean {
     if (this.state !== 'awake' || this.pauses > 0 || this.controls.length > 0) return false
     if (this.model.weightsRevision !== this.weightsRevision || this.scheduler.admits) return false
-    // Fewer rows are faster; but what is under way has to be waited for.
+    // Fewer rows are faster, but the steps that have started must be waited for.
     return 2 * this.scheduler.counts.running > plan.scheduled.length
   }
 
-  /** Weights that changed are another version's, and make what was computed with them void. */
+  /** Changed weights get another version, and the KV cache of the old ones is dropped. */
   private async followModel(): Promise<void> {
     this.demandModel()
     while (this.model.weightsRevision !== this.weightsRevision) {
@@ -335,7 +331,7 @@ export class EngineCore {
     const owner = of as SequenceState | PromptPrefix
     const samplingRows: SamplingRow[] = []
     const { requestState } = owner
-    // A sample that lost its prefix to others scores the prompt itself.
+    // A sample without its shared prefix scores the prompt itself.
     if (requestState.scores) {
       const end = Math.min(start + count, requestState.scoredTo)
       for (let position = start; position < end; position++) samplingRows.push(requestState.promptSamplingRow(position))
@@ -346,7 +342,7 @@ export class EngineCore {
   }
 
   private async take(plan: Plan<SequenceState>, result: StepResult, steps: number): Promise<void> {
-    // Weights that changed during a step make its tokens those of no version: it is run again.
+    // The weights changed during the step: its tokens have no version, so it runs again.
     if (this.model.weightsRevision !== this.weightsRevision) return
     this.scheduler.commit(plan, steps)
     this.totals.steps += steps
@@ -359,7 +355,7 @@ export class EngineCore {
       )
   }
 
-  /** The loop itself failed, which is a defect: every request in flight fails with it, so that none waits for ever. */
+  /** The loop failed, which is a bug: fails all requests in flight, so that none waits forever. */
   private collapse(error: unknown): void {
     this.state = 'closed'
     const message = error instanceof Error ? error.message : String(error)
@@ -368,7 +364,7 @@ export class EngineCore {
     for (const change of this.controls.splice(0)) change()
   }
 
-  /** A step that could not be run ends its samples, and where there is none yet all of them; not the engine. */
+  /** A step that failed ends its samples, or all samples where it has none, but not the engine. */
   private fail(plan: Plan<SequenceState> | undefined, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
     const owners = plan ? plan.scheduled.map(({ of }) => of as SequenceState | PromptPrefix) : undefined

@@ -1,33 +1,30 @@
-/** What a local engine can be told. */
+/** Options of a local engine. */
 import type { Tokenizer } from '../../text/index.js'
 import type { DeviceMemory } from './kv-budget.js'
 
 export interface LocalEngineOptions {
-  /** For stop strings and text. Its stop ids end responses, unless `eosIds` says otherwise. */
+  /** Needed for stop strings and text. Its stop ids end responses, unless `eosIds` is given. */
   tokenizer?: Tokenizer
-  /** Tokens that end a response; the first is the one that needs no mention as a stop reason. */
+  /** Tokens that end a response; the first one gives no `stopReason`. */
   eosIds?: readonly number[]
   /**
-   * Memory for keys and values, taken when the engine is made and at every `wake`; less where sequences cannot fill it. Default
-   * 1 GiB, on CUDA a `cacheShare` of two fifths.
+   * Memory of the KV cache, allocated when the engine is made and at every `wake`; less where sequences cannot fill it. Default 1 GiB, on
+   * CUDA a `cacheShare` of 0.4.
    */
   cacheBytes?: number
-  /** Instead of a size: a share of the device's memory that is free at that time. */
+  /** Instead of `cacheBytes`: a share of the device's free memory at that time. */
   cacheShare?: number
-  /** Who says what is free. Default: the device. */
+  /** Reports free memory. Default: the device. */
   memory?: DeviceMemory
-  /** Sequences that generate at once. Default 128, on CUDA 256. */
+  /** Most concurrent sequences. Default 128, on CUDA 256. */
   maxSequences?: number
-  /** Tokens of a sequence. Default: the model's context. */
+  /** Most tokens of a sequence. Default: the model's context. */
   maxLength?: number
-  /**
-   * Tokens of prompts in a step, which come beside the next tokens of others; only a longer prompt is divided. Default 1024, on
-   * CUDA 32,768.
-   */
+  /** Most prompt tokens in a step; only a longer prompt is split. Default 1024, on CUDA 32,768. */
   tokenBudget?: number
   /**
-   * `exchangeable`: adapters may be put over the weights and taken off again; see `LocalEngine.useAdapter`. Takes the memory of
-   * another copy of the layers' matrices. Default `none`: the model's own, where it has one.
+   * `exchangeable`: adapters can be loaded and exchanged; see `LocalEngine.useAdapter`. Needs memory for another copy of the layers'
+   * matrices. Default `none`: only the model's own adapter, if any.
    */
   adapters?: 'none' | 'exchangeable'
 }

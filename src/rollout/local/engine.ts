@@ -61,7 +61,7 @@ export class LocalEngine implements Generator {
   ): AsyncIterableIterator<Outcome, undefined> {
     const { core } = this
     const caller = {}
-    // As many wait as run: a place that becomes free is filled at once.
+    // As many samples wait as run, so that a free place is filled at once.
     const samples = 2 * core.maxSequences
     return new OutcomeStream({
       requests,
@@ -89,18 +89,15 @@ export class LocalEngine implements Generator {
   }
 
   /**
-   * Training in the same process changes the weights in place, so there is nothing to move: this names them. Where numbers
-   * changed, what was computed with the old ones is computed again for requests in flight, so that every later token is the
-   * new weights'. A change without this call is noticed, and counted from the last name by the model's own steps.
+   * Sets the version of the weights. Training in the same process changes them in place, so nothing is copied. Where they changed, the KV
+   * cache of requests in flight is computed again, so that every later token is from the new weights. A change without this call is noticed,
+   * and the version counts on by the model's own steps.
    */
   updateWeights({ version }: WeightsUpdate): Promise<void> {
     return this.core.updateWeights(version)
   }
 
-  /**
-   * Puts an adapter over the model's weights, or with undefined takes it off: from the next token on. Needs an engine made with
-   * `adapters: 'exchangeable'`. The adapter stays the caller's, and is not disposed while it is in use.
-   */
+  /** Uses an adapter from the next token on; undefined: none. Needs `adapters: 'exchangeable'`. The caller disposes the adapter, after its use. */
   useAdapter(adapter: Adapter | undefined): Promise<void> {
     return this.core.useAdapter(adapter)
   }

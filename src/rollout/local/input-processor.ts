@@ -1,4 +1,4 @@
-/** Checks a request, cuts it to length and makes samples of it, or refuses it. */
+/** Checks a request, truncates its prompt, and makes its samples or refuses it. */
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Rejection } from '../generator.js'
 import { resolveSampling } from '../sampling.js'
@@ -6,12 +6,12 @@ import { TextStream } from '../text-stream.js'
 import { blocksFor } from './blocks.js'
 import { type Listener, RequestState, SequenceState } from './request-state.js'
 
-/** What an engine can take. */
+/** Limits of an engine. */
 export interface Limits {
   vocabSize: number
   /** Tokens of a sequence. */
   maxLength: number
-  /** Blocks of the KV cache; of an engine that sleeps, those it had. */
+  /** Blocks of the KV cache; while the engine sleeps, the number it had. */
   blocks: number
   eosIds: readonly number[]
   tokenizer: Tokenizer | undefined
@@ -19,7 +19,7 @@ export interface Limits {
 
 export type Refusal = Pick<Rejection, 'kind' | 'reason' | 'message'>
 
-/** A parameter that means nothing is a RangeError; a prompt that cannot be answered is an outcome for each of its samples. */
+/** Throws a RangeError for a wrong parameter. Returns rejections, one for each sample, for a prompt that cannot be answered. */
 export function admit(request: GenerationRequest, listener: Listener, limits: Limits): RequestState | Rejection[] {
   const { n = 1, firstSample = 0 } = request
   if (!Number.isSafeInteger(n) || n < 1) throw new RangeError(`n should be a positive integer, got ${n}`)
@@ -80,9 +80,9 @@ function refuse(
   return tooLargeForMemory(promptIds.length + maxNew, limits)
 }
 
-/** Why a sequence that may have so many tokens cannot be generated, with the KV cache there is. */
+/** Why a sequence of this length does not fit the KV cache. */
 export function tooLargeForMemory(length: number, { blocks }: Pick<Limits, 'blocks'>): Refusal | undefined {
-  // The last token is sampled, and needs no place.
+  // The last token is sampled and not stored.
   const needed = blocksFor(length - 1)
   if (needed <= blocks) return undefined
   const message = `prompt and response may need ${needed} blocks of 16 tokens, the KV cache has ${blocks}`

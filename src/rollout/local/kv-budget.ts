@@ -1,15 +1,15 @@
-/** How much memory the KV cache takes: decided when it is taken, from what is free then. */
+/** The size of the KV cache: computed from the free memory when it is allocated. */
 import { freemem } from 'node:os'
 import type { DecoderConfig } from '../../decoder/index.js'
 import { cudaDevice, type Device, type DType, dtypeBytes, memoryUse } from '../../tensor/index.js'
 import { blockSize, blocksOfSequence } from './blocks.js'
 
-/** Says what is free on a device; a test, or a program that divides a card among several models, has one of its own. */
+/** Reports free memory of a device. Tests, and programs that share a card among models, have their own. */
 export interface DeviceMemory {
   freeBytes(device: Device): number
 }
 
-/** The device as libtorch's allocator sees it. What it keeps for later use is free: it gives it back when it has to. */
+/** Free memory by libtorch's allocator. Memory that it keeps for later counts as free. */
 export const deviceMemory: DeviceMemory = {
   freeBytes: device => {
     if (device === 'cpu') return freemem()
@@ -17,7 +17,7 @@ export const deviceMemory: DeviceMemory = {
   },
 }
 
-/** A size, or a share of what is free when the memory is taken. */
+/** A size, or a share of the free memory when it is allocated. */
 export type KvBudget = { cacheBytes: number } | { cacheShare: number }
 
 /** The one of two options that was given. */
@@ -41,12 +41,12 @@ export function budgetBytes(budget: KvBudget, memory: DeviceMemory, device: Devi
   return Math.floor(budget.cacheShare * memory.freeBytes(device))
 }
 
-/** Sequences that one step on a GPU generates at most. */
+/** Most sequences of a step on a GPU. */
 const mostSequences = 1024
 
 /**
- * Sequences for an engine on a GPU to generate at once: all samples of a rollout, where the cache has room for them. A step reads all
- * weights however many sequences it has, so that few of them at a time take longer.
+ * How many sequences an engine on a GPU generates at the same time: all samples of a rollout, if the cache has room. A step reads all weights
+ * for any number of sequences, so few sequences at a time take longer.
  */
 export function sequencesAtOnce(
   { layers, kvHeads, headDim }: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headDim'>,
@@ -58,10 +58,10 @@ export function sequencesAtOnce(
   return Math.max(usual, Math.min(mostSequences, samples, Math.floor(cacheBytes / bytes)))
 }
 
-/** Sequences at once where nothing else is known. */
+/** Default number of concurrent sequences. */
 export const deviceSequences = { cpu: 128, cuda: 256 }
 
-/** How many blocks a KV cache of so many bytes has; more than the sequences can fill are not taken. */
+/** Number of blocks of a KV cache of this size; not more than the sequences can fill. */
 export function kvBlocks(
   { layers, kvHeads, headDim }: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headDim'>,
   options: { cacheBytes: number; dtype: DType; maxSequences: number; maxLength: number },

@@ -1,4 +1,4 @@
-/** The memory of keys and values: taken, given back, and its blocks copied, the same way on every device. */
+/** The memory of the KV cache, the same on every device: allocated, released, and its blocks copied. */
 import type { DecoderConfig } from '../../decoder/index.js'
 import { type Device, type DType, noGrad, record, Tensor, unscoped } from '../../tensor/index.js'
 import { blockSize } from './blocks.js'
@@ -8,7 +8,7 @@ import type { StepBatch, StepProgram } from './step.js'
 export interface KvCacheOptions {
   device: Device
   dtype: DType
-  /** Sequences at once, and tokens of one: more cache than they can fill is not taken. */
+  /** Most concurrent sequences and most tokens of one: the cache is not larger than they can fill. */
   maxSequences: number
   maxLength: number
 }

@@ -1,22 +1,22 @@
 /**
- * Who waits for a place, by caller, and whose turn it is. Callers take turns, a few sequences each: with one at a time the
- * samples of a prompt would start one after another, and its blocks be kept for long. Pure.
+ * The waiting sequences of each caller, and whose turn it is. A turn has a few sequences: with one at a time, the samples of a prompt would
+ * start one after another, and its blocks would be held for long. Pure.
  */
 import type { CachedSequence, Lane } from './cached-sequence.js'
 
 export class Lanes<S extends CachedSequence> {
-  /** Sequences that wait, of all callers. */
+  /** Waiting sequences of all callers. */
   waiting = 0
   private readonly byCaller = new Map<object, Lane>()
-  /** Lanes with sequences that wait, in the order of their turns. */
+  /** Lanes with waiting sequences, in the order of their turns. */
   private readonly queue: Lane[] = []
 
   constructor(
-    /** Sequences of a turn. */
+    /** Most sequences of a turn. */
     readonly quantum: number,
   ) {}
 
-  /** Callers that have sequences, waiting or running. */
+  /** Callers with waiting or running sequences. */
   get count(): number {
     return this.byCaller.size
   }
@@ -57,12 +57,12 @@ export class Lanes<S extends CachedSequence> {
     sequence.state = 'running'
   }
 
-  /** A caller that has no sequences left is forgotten. */
+  /** Removes a caller without sequences. */
   leave({ caller, running, waiting }: Lane): void {
     if (running === 0 && waiting.length === 0) this.byCaller.delete(caller)
   }
 
-  /** Whose turn it is. A caller that had its turn goes behind the others. */
+  /** Whose turn it is. A caller that had its turn goes to the end. */
   turn(): Lane | undefined {
     for (;;) {
       const [first] = this.queue
@@ -72,16 +72,13 @@ export class Lanes<S extends CachedSequence> {
     }
   }
 
-  /** Whose turn it is, where none of its sequences is running beside those of others. */
+  /** Whose turn it is, if none of its sequences runs but others' do. */
   newcomer(): Lane | undefined {
     const lane = this.count > 1 ? this.turn() : undefined
     return lane?.running === 0 ? lane : undefined
   }
 
-  /**
-   * Who is looked at next, in the course of a turn: those that are not passed over, and that have more sequences than the ones
-   * that keep their `places`.
-   */
+  /** The next caller that is not passed over and has more sequences than `places` are kept for it. */
   next(places: ReadonlyMap<Lane, number>, passedOver: ReadonlySet<Lane>): Lane | undefined {
     this.turn()
     let first: Lane | undefined

@@ -1,15 +1,15 @@
-/** How many steps a device may take before anyone looks at the tokens. Pure. */
+/** How many steps a device takes before the host reads the tokens. Pure. */
 import type { SequenceState } from './request-state.js'
 import type { Plan } from './scheduler.js'
 import type { StepBatch } from './step.js'
 
 export interface MultiStepPlan {
   steps: number
-  /** How many tokens each may get. */
+  /** Most tokens of each sample. */
   budgets: Int32Array
 }
 
-/** What decides how far a sample can go without the host. */
+/** A sample, as far as it matters for multi-step decoding. */
 export type MultiStepCandidate = Pick<SequenceState, 'maxNewTokens'> & {
   response: { length: number }
   requestState: {
@@ -19,15 +19,15 @@ export type MultiStepCandidate = Pick<SequenceState, 'maxNewTokens'> & {
   }
 }
 
-/** For so many tokens the sample is drawn in the same way: temperature, and what cannot be drawn, stay. */
+/** For how many tokens temperature and forbidden tokens of a sample stay the same. */
 function steady({ response, requestState: { sampling } }: MultiStepCandidate): number {
   if (response.length === 0 && sampling.firstTemperature !== sampling.temperature) return 1
   return response.length < sampling.minNewTokens ? sampling.minNewTokens - response.length : Number.POSITIVE_INFINITY
 }
 
 /**
- * Steps for samples that have one row each; undefined where a sample wants more of the likeliest tokens than `most.top`. Tokens
- * behind the end of a response are computed for nothing, so nothing is gained beyond the longest budget.
+ * Plans steps for samples with one row each; undefined where a sample needs more of the likeliest tokens than `most.top`. Tokens after the end
+ * of a response are wasted, so there are no more steps than the longest budget.
  */
 export function planMultiStep(
   samples: readonly MultiStepCandidate[],
@@ -50,10 +50,7 @@ export function decodesOnly(plan: Plan<SequenceState>): boolean {
   return plan.scheduled.every(({ samples, count }) => samples && count === 1)
 }
 
-/**
- * Whether the rows of a batch of next tokens are turned, stored and drawn by one position each: steps that follow one another
- * on a device count only one. Others are taken step by step.
- */
+/** Whether rope, cache and random numbers use the same position in every row: multi-step decoding counts only one position. */
 export function hasOnePosition({ ropePositions, kvPositions, samplingRows }: StepBatch): boolean {
   for (let row = 0; row < samplingRows.count; row++) {
     const position = kvPositions[row]

@@ -1,4 +1,4 @@
-/** A model directory, ready to generate. */
+/** Opens a model directory as an engine. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,10 +16,10 @@ export interface OpenOptions
 
 export interface OpenedEngine {
   model: LocalModel<'language'>
-  /** Undefined where the directory has none: prompts are then ids. */
+  /** Undefined where the directory has no tokenizer: prompts are ids. */
   tokenizer: Tokenizer | undefined
   engine: LocalEngine
-  /** For a server whose clients send other weights. */
+  /** For a server whose clients load other weights. */
   weights: ReplaceableWeights
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export async function openEngine(directory: string, options: OpenOptions = {}): 
   }
 }
 
-/** Where generation ends, for a directory without a tokenizer. */
+/** The end-of-sequence ids of a directory without a tokenizer. */
 async function configuredStops(directory: string, config: Readonly<Record<string, unknown>>): Promise<number[]> {
   const file = join(directory, 'generation_config.json')
   const generation = existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>) : {}

@@ -1,4 +1,4 @@
-/** What steps found goes to the samples that wait for it: their tokens and text, and their outcomes when they end. */
+/** Passes the results of steps to their samples: tokens, text, and outcomes. */
 
 import type { PolicyVersion } from '../../model/index.js'
 import type { Tokenizer } from '../../text/index.js'
@@ -8,7 +8,7 @@ import { type Refusal, textStream } from './input-processor.js'
 import type { PromptPrefix, SequenceState } from './request-state.js'
 import type { StepResult } from './step.js'
 
-/** What a row of a step's results is about. */
+/** The sample of a row of results. */
 export interface SampledRow {
   samplingRow: SamplingRow
   of: SequenceState | PromptPrefix
@@ -19,14 +19,11 @@ type Token = Pick<TokenEvent, 'id' | 'top'> & { raw: number; processed: number }
 export class OutputProcessor {
   constructor(
     private readonly tokenizer: Tokenizer | undefined,
-    /** A sample is over, before anyone hears of it. */
+    /** Called when a sample ends, before its outcome is reported. */
     private readonly onEnd: (sample: SequenceState) => void,
   ) {}
 
-  /**
-   * Gives the results of a step, from `first` on, to those they are about, and ends those that are done; what comes after an
-   * end is dropped. Answers with the number of tokens that were taken.
-   */
+  /** Passes the results of a step, from `first` on, to their samples, and ends finished ones. Returns the number of tokens used. */
   async take(rows: readonly SampledRow[], result: StepResult, first: number, version: PolicyVersion): Promise<number> {
     const columns = rows.length === 0 ? 0 : result.topIds.length / result.ids.length
     const texts: Promise<void>[] = []
@@ -57,7 +54,7 @@ export class OutputProcessor {
     return tokens
   }
 
-  /** Gives a new token to its sample's text; a promise where that takes time. */
+  /** Adds a new token to its sample's text; a promise where that takes time. */
   private read(sample: SequenceState, token: Token): Promise<void> | undefined {
     const { requestState, response } = sample
     const stopsHere = requestState.isStop(token.id)
@@ -68,7 +65,7 @@ export class OutputProcessor {
     })
   }
 
-  /** What a new token means for its sample. */
+  /** Ends a sample after a new token where a limit or a stop is reached. */
   private settle(sample: SequenceState, token: Token, version: PolicyVersion): void {
     if (sample.state === 'finished') return
     const { requestState, text } = sample
@@ -83,7 +80,7 @@ export class OutputProcessor {
     else if (full) void this.finish(sample, 'length', undefined, version)
   }
 
-  /** `version`: of a sample that has no token to name one. */
+  /** `version`: for a sample without tokens. */
   async finish(
     sample: SequenceState,
     reason: 'stop' | 'length' | 'abort',
@@ -96,7 +93,7 @@ export class OutputProcessor {
     let { text } = sample
     const finished = sample.toSample(reason, stopReason, undefined, version)
     if (!text && requestState.sampling.text) {
-      // No reader of tokens: decode all of it now. The token that ended it has no text.
+      // No listener for tokens: decodes the whole response now. The token that ended it has no text.
       text = textStream(requestState, this.tokenizer!)
       const shown = reason === 'stop' ? finished.responseIds.subarray(0, -1) : finished.responseIds
       try {

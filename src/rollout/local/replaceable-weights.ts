@@ -8,17 +8,17 @@ export class ReplaceableWeights {
     private readonly engine: LocalEngine,
   ) {}
 
-  /** Whether the engine has room for adapters. */
+  /** Whether the engine was made with `adapters: 'exchangeable'`. */
   get takesAdapters(): boolean {
     return this.engine.exchangesAdapters
   }
 
-  /** Why nothing can be generated: a directory was read half. */
+  /** Why nothing can be generated: only a part of a directory was read. */
   get broken(): string | undefined {
     return this.model.broken
   }
 
-  /** Requests in flight wait, and go on with the new weights. A directory that does not fit leaves the old ones. */
+  /** Loads other weights; requests in flight go on with them. A directory that does not fit leaves the old weights. */
   async reload(directory: string): Promise<void> {
     await this.engine.pause()
     try {
@@ -28,13 +28,13 @@ export class ReplaceableWeights {
     }
   }
 
-  /** An adapter in PEFT's format, to be used now and then; the caller disposes it. */
+  /** Reads an adapter in PEFT's format. The caller disposes it. */
   readAdapter(directory: string): Promise<Adapter> {
     const { dtype, device, config } = this.model
     return Adapter.load(directory, config.decoder, { dtype, device })
   }
 
-  /** What is sampled from the next token on; undefined: the weights without an adapter. */
+  /** Uses an adapter from the next token on; undefined: none. */
   useAdapter(adapter: Adapter | undefined): Promise<void> {
     return this.engine.useAdapter(adapter)
   }

@@ -8,7 +8,7 @@ import type { SamplingRow } from './build-batch.js'
 import { CachedSequence, Prefix } from './cached-sequence.js'
 
 export interface Listener {
-  /** Called for every token; with it a request that wants text gets it as it comes. */
+  /** Called for every token, with its text where the request asked for text. */
   onToken?: (event: TokenEvent) => void
   onOutcome: (outcome: Outcome) => void
 }
@@ -19,7 +19,7 @@ export class RequestState {
   readonly scores: { logprobs: Float32Array; top: TopLogprobs[] } | undefined
   readonly samples: SequenceState[] = []
   readonly arrived = performance.now()
-  /** Ids that are never drawn, ascending, and those that are not until there are enough tokens: also what ends a response. */
+  /** Ids that are never sampled, ascending; and those before `minNewTokens`, with the ids that end a response. */
   readonly forbidden: Int32Array
   readonly forbiddenAtFirst: Int32Array
   private readonly stops: ReadonlySet<number>
@@ -45,7 +45,7 @@ export class RequestState {
     return this.request.promptId ?? this.request.id
   }
 
-  /** Rows before this one say what the prompt's log-probabilities are. */
+  /** Rows before this one are scored for the prompt's log-probabilities. */
   get scoredTo(): number {
     return this.scores ? this.promptIds.length - 1 : 0
   }
@@ -54,12 +54,12 @@ export class RequestState {
     return this.stops.has(id)
   }
 
-  /** The prompt's first end-of-sequence token needs no mention; any other stop id does. */
+  /** Undefined for the first end-of-sequence token; any other stop id is reported. */
   stopReason(id: number): number | undefined {
     return id === this.eosIds[0] && !this.sampling.stopIds.includes(id) ? undefined : id
   }
 
-  /** What the row at `position` says about the prompt's next token. */
+  /** Asks the row at `position` to score the next token of the prompt. */
   promptSamplingRow(position: number): SamplingRow {
     const targetId = this.promptIds[position + 1]!
     const top = this.sampling.promptLogprobs!
@@ -82,7 +82,7 @@ export class RequestState {
 const noKey = [0, 0] as const
 const none = new Int32Array(0)
 
-/** Most lists already are in this order, and there may be one with each request. */
+/** Copies only where needed: most lists are sorted already. */
 function ascending(ids: readonly number[]): Int32Array {
   const array = Int32Array.from(ids)
   return array.every((id, i) => i === 0 || array[i - 1]! < id) ? array : Int32Array.from(new Set(array.sort()))
@@ -94,7 +94,7 @@ export class PromptPrefix extends Prefix {
   }
 }
 
-/** Numbers as they come, `most` of them at most. So many need no copy at the end, when a device may be waiting. */
+/** A growing list of at most `most` numbers. A full one needs no copy at the end, when a device may be waiting. */
 class Growing<A extends Int32Array | Float32Array> {
   length = 0
   private values: A
@@ -119,7 +119,7 @@ class Growing<A extends Int32Array | Float32Array> {
     return this.values[index]!
   }
 
-  /** All of them; nothing is pushed afterwards. */
+  /** All numbers; nothing may be pushed afterwards. */
   whole(): A {
     return (this.length === this.values.length ? this.values : this.values.slice(0, this.length)) as A
   }
@@ -161,7 +161,7 @@ export class SequenceState extends CachedSequence {
     const { topK, topP, minP, temperature, firstTemperature, topLogprobs = -1 } = sampling
     return {
       position: this.length - 1,
-      // The token's place in the sequence, prompt included: a response that was cut off goes on with the numbers it would have had.
+      // The token's position, prompt included: a response that was cut off goes on with the same numbers.
       counter: this.length - 1,
       temperature: this.response.length === 0 ? firstTemperature : temperature,
       topK,

@@ -1,17 +1,16 @@
 /**
- * Which tokens a step computes, and where their keys and values go. Pure: it knows counts and blocks, neither tensors nor
- * time.
+ * Chooses the tokens of each step, and the blocks of their keys and values. Pure: it knows counts and blocks, but no tensors and no time.
  *
- * A step is a list of rows of any sequences: the next token of those that generate, and as much of waiting prompts as the
- * token budget leaves room for. When blocks run out, the sequence that was admitted last gives its blocks back and waits at
- * the head of its queue; its tokens are computed again later. The oldest one always goes on, so all of them end.
+ * A step is a list of rows of any sequences: the next token of generating sequences, and as many tokens of waiting prompts as the token
+ * budget allows. When blocks run out, the last admitted sequence is preempted: it returns its blocks, waits at the head of its queue, and
+ * is computed again later. The oldest sequence is never preempted, so all sequences end.
  *
- * Callers share the engine: each has a queue, and they take turns, a few sequences each. Where no place is free, one whose turn
- * it is and who has none running gets one from who has most. So a small request waits for those before it, not for a large one
- * to end. What a sequence says does not depend on it.
+ * Callers share the engine: each has a queue, and they take turns of a few sequences. Where no place is free, a caller without a running
+ * sequence gets a place from the caller with the most. So a small request does not wait for a large one to end. Results do not depend on
+ * this.
  *
- * A device that takes several steps without prompts in one go is left to it: after a step that let sequences in, those that
- * still wait are not looked at for a while, or each would get a step of its own as a place becomes free.
+ * Some devices take several decode steps without the host. After a step that admitted sequences, waiting ones are not admitted for a while:
+ * otherwise each free place would interrupt the device.
  */
 import { type BlockPool, blocksFor } from './blocks.js'
 import { type Cached, CachedSequence, type Lane, Prefix } from './cached-sequence.js'
@@ -20,7 +19,7 @@ import { Lanes } from './lanes.js'
 /** How many times a caller may be skipped because its first sample needs more blocks than are free; then it blocks the queue. */
 const maxPassed = 64
 
-/** So many callers are passed over in a step before the search for one whose first fits ends: there may be thousands. */
+/** Most callers that are skipped in a step: there may be thousands. */
 const maxPassedOver = 16
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
@@ -28,27 +27,27 @@ export interface ScheduledTokens<S extends CachedSequence> {
   of: S | Prefix
   start: number
   count: number
-  /** The row after which the next token is sampled is among them. */
+  /** These rows include the one that the next token is sampled from. */
   samples: boolean
 }
 
 export interface Plan<S extends CachedSequence> {
   scheduled: ScheduledTokens<S>[]
-  /** Blocks to copy before anything else, as pairs of from and to. */
+  /** Blocks to copy first, as pairs of from and to. */
   copies: number[]
 }
 
 export interface SchedulerOptions {
   maxSequences: number
-  /** Rows of a step that are not next tokens. A prompt that fits is not divided. */
+  /** Most rows of prompts in a step. A prompt that fits is not split. */
   tokenBudget: number
-  /** Rows of a step whose logits are wanted, besides those after which a token is sampled: logits take much memory. */
+  /** Most rows of prompts with logits in a step: logits take much memory. */
   scoredRows: number
-  /** Steps after which sequences that found no place are let in at the earliest; 0: in the next. */
+  /** Fewest steps before waiting sequences are admitted; 0: the next step. */
   refillAfter: number
 }
 
-/** What a step still has room for. */
+/** The rest of a step's budget. */
 class StepBudget {
   constructor(
     public rows: number,
@@ -69,10 +68,10 @@ class StepBudget {
 export class Scheduler<S extends CachedSequence> {
   private running: S[] = []
   private readonly lanes: Lanes<S>
-  /** Sequences that gave their place to other callers', and still have their blocks. */
+  /** Sequences that gave their place to other callers but keep their blocks. */
   private readonly suspended = new Set<S>()
   private prefixes: Prefix[] = []
-  /** For how many steps some have waited in vain. */
+  /** For how many steps sequences have waited without being admitted. */
   private waited = Number.POSITIVE_INFINITY
   preemptions = 0
 
@@ -94,7 +93,7 @@ export class Scheduler<S extends CachedSequence> {
     }
   }
 
-  /** Whether sequences wait that the next step would let in, as far as blocks are free. */
+  /** Whether the next step would admit waiting sequences, if blocks are free. */
   get admits(): boolean {
     if (this.lanes.waiting === 0 || this.deferAdmission) return false
     return (
@@ -107,7 +106,7 @@ export class Scheduler<S extends CachedSequence> {
     return this.waited < this.options.refillAfter && this.running.length > 0
   }
 
-  /** The running sequence that gives its place, or its blocks, to newcomers: of a caller that has more than a turn's. */
+  /** The running sequence that gives its place or blocks to new ones: of a caller with more sequences than a turn. */
   private get donor(): S | undefined {
     const youngest = this.running.length > 0 ? this.youngestOfMost() : undefined
     return youngest && youngest.lane!.running > this.lanes.quantum ? youngest : undefined
@@ -117,18 +116,18 @@ export class Scheduler<S extends CachedSequence> {
     return this.running.length === 0 && this.lanes.waiting === 0
   }
 
-  /** `caller`: with whose other sequences it shares a turn. */
+  /** Sequences of the same `caller` share a turn. */
   add(sequence: S, caller: object = this): void {
     this.lanes.add(sequence, caller)
   }
 
-  /** Takes a running sequence out of its place. */
+  /** Removes a running sequence from its place. */
   private stop(sequence: S): void {
     this.running.splice(this.running.lastIndexOf(sequence), 1)
     sequence.lane!.running--
   }
 
-  /** Takes a sequence out, wherever it is. */
+  /** Removes a sequence, running or waiting. */
   finish(sequence: S): void {
     if (sequence.state === 'finished') return
     const lane = sequence.lane!
@@ -143,7 +142,7 @@ export class Scheduler<S extends CachedSequence> {
     this.lanes.leave(lane)
   }
 
-  /** Nothing that was computed counts any more: the weights changed, or the cache is gone. */
+  /** All sequences are computed again: the weights changed, or the cache was released. */
   invalidateKv(pool = this.pool): void {
     for (const sequence of this.suspended) this.pool.drop(sequence)
     this.suspended.clear()
@@ -164,7 +163,7 @@ export class Scheduler<S extends CachedSequence> {
       if (newcomer) this.makeWay(newcomer)
       const plan: Plan<S> = { scheduled: [], copies: [] }
       const { tokenBudget } = this.options
-      // Long prompts that are under way leave half a step to it.
+      // Long prompts that have begun leave half of the step to it.
       const kept = newcomer ? tokenBudget >> 1 : 0
       const budget = new StepBudget(tokenBudget - kept, this.options.scoredRows)
       const add = (of: S | Prefix, count: number, cost = count): void => {
@@ -174,7 +173,7 @@ export class Scheduler<S extends CachedSequence> {
       }
       for (const sequence of this.inOrder()) {
         const left = sequence.length - sequence.computed
-        // A next token is one row more, whatever the prompts take: they would be left with a rest for another step.
+        // Next tokens do not count against the budget of prompts: a prompt would be split for them.
         const count = left === 1 ? 1 : Math.min(left, budget.for(sequence))
         if (sequence.state !== 'running' || count === 0) continue
         if (this.reserve(sequence, sequence.computed + count, plan)) add(sequence, count, left === 1 ? 0 : count)
@@ -191,7 +190,7 @@ export class Scheduler<S extends CachedSequence> {
     }
   }
 
-  /** Nothing is running and the first cannot start: prompts kept for samples, and blocks of the suspended, are in its way. */
+  /** No sequence runs and the first cannot start: frees cached prompts and blocks of suspended sequences. */
   private freeForHead(): void {
     const head = this.lanes.next(new Map(), new Set())!.waiting[0]!
     const suspended = [...this.suspended].filter(sequence => sequence !== head)
@@ -205,13 +204,13 @@ export class Scheduler<S extends CachedSequence> {
     if (others.length === 0) this.leavePrefix(head)
   }
 
-  /** Who gets blocks first: the oldest, and of callers the one that has the fewest running. */
+  /** Order in which sequences get blocks: the oldest first, and of callers the one with the fewest running. */
   private inOrder(): S[] {
     const order = [...this.running]
     return this.lanes.count < 2 ? order : order.sort((a, b) => a.lane!.running - b.lane!.running)
   }
 
-  /** The one of these that gives way to others: the youngest of the caller that has most. The oldest does so only where it is alone. */
+  /** The sequence to preempt: the youngest of the caller with the most. The oldest only if there is no other. */
   private youngestOfMost(running: readonly S[] = this.running): S {
     let found = running.at(-1)!
     for (let i = running.length - 2; i >= 0; i--) {
@@ -221,7 +220,7 @@ export class Scheduler<S extends CachedSequence> {
     return found
   }
 
-  /** Makes a place, and blocks to start in, for a caller that has none running. */
+  /** Frees a place, and blocks to start with, for a caller without a running sequence. */
   private makeWay(newcomer: Lane): void {
     if (this.running.length >= this.options.maxSequences && this.donor) {
       const { donor } = this
@@ -239,7 +238,7 @@ export class Scheduler<S extends CachedSequence> {
     }
   }
 
-  /** Blocks that those already running may grow into. */
+  /** Blocks that running sequences may still need. */
   private get kept(): number {
     return this.running.length > 0 ? 1 + Math.floor(this.pool.size / 100) : 0
   }
@@ -256,7 +255,7 @@ export class Scheduler<S extends CachedSequence> {
     if (!deferAdmission) this.waited = full ? 0 : Number.POSITIVE_INFINITY
   }
 
-  /** Answers whether a sequence waits for want of a place or of blocks. `ready`: only those whose prompt is computed. */
+  /** Returns whether a sequence still waits for a place or for blocks. `ready`: only sequences whose prompt is computed. */
   private admit(
     plan: Plan<S>,
     budget: StepBudget,
@@ -266,7 +265,7 @@ export class Scheduler<S extends CachedSequence> {
     let free = this.options.maxSequences - this.running.length
     const { kept } = this
     const fits = (blocks: number): boolean => this.pool.available >= blocks + kept
-    /** How many of a lane keep their places: they start in a later step. */
+    /** How many sequences of a lane keep their places and start in a later step. */
     const places = new Map<Lane, number>()
     const passedOver = new Set<Lane>()
     let full = false
@@ -283,8 +282,8 @@ export class Scheduler<S extends CachedSequence> {
         passedOver.add(lane)
         continue
       }
-      // A prompt that fits a step is not divided: its rest would have to read its beginning from the cache. One that is scored
-      // may take many steps as it is.
+      // A prompt that fits a step is not split: its rest would read its beginning from the cache. A scored prompt may take many steps
+      // anyway.
       const first = prefix ?? sequence
       const left = first.length - first.computed
       const divides = first.scoredTo > 0 || left > this.options.tokenBudget
@@ -306,7 +305,7 @@ export class Scheduler<S extends CachedSequence> {
         add(prefix, Math.min(prefix.length, budget.for(prefix)))
       }
       if (lacksRows || prefix?.state === 'computing') {
-        // It waits for its prompt, or for room for its logits, which others do not need.
+        // It waits for its prompt, or for memory for its logits, which others do not need.
         places.set(lane, at + 1)
         free--
         continue
@@ -330,7 +329,7 @@ export class Scheduler<S extends CachedSequence> {
     return full
   }
 
-  /** Makes room for a running sequence's tokens up to `length`; false where it had to give way itself. */
+  /** Gets blocks for a running sequence up to `length`; false where it was preempted itself. */
   private reserve(sequence: S, length: number, plan: Plan<S>): boolean {
     const needed = (): number => blocksFor(length) - sequence.blocks.length + (this.pool.sharesNext(sequence) ? 1 : 0)
     while (this.pool.available < needed()) {
@@ -339,7 +338,7 @@ export class Scheduler<S extends CachedSequence> {
       if (prefix) this.evict(prefix)
       else if (suspended) this.dropSuspended(suspended)
       else {
-        // Those that are part of the step already stay.
+        // Sequences that are part of the step stay.
         const scheduled = new Set(plan.scheduled.map(({ of }) => of))
         const victim = this.youngestOfMost(this.running.filter(each => !scheduled.has(each)))
         this.preempt(victim)
@@ -359,7 +358,7 @@ export class Scheduler<S extends CachedSequence> {
     this.lanes.enqueue(sequence, 'first')
   }
 
-  /** What a suspended sequence has is computed again. */
+  /** Frees the blocks of a suspended sequence; it is computed again later. */
   private dropSuspended(sequence: S): void {
     this.suspended.delete(sequence)
     this.pool.drop(sequence)
@@ -401,7 +400,7 @@ export class Scheduler<S extends CachedSequence> {
     return count
   }
 
-  /** Gives back the blocks behind the next token of a plan's sequences. */
+  /** Returns the blocks after the next token of a plan's sequences. */
   trim(plan: Plan<S>): void {
     for (const { of } of plan.scheduled) {
       if (!(of instanceof CachedSequence) || of.state !== 'running') continue
@@ -409,11 +408,11 @@ export class Scheduler<S extends CachedSequence> {
     }
   }
 
-  /** A step was computed, or several at once. */
+  /** Records that a step, or several steps, were computed. */
   commit(plan: Plan<S>, steps = 1): void {
     this.waited += steps
     for (const { of, start, count } of plan.scheduled) {
-      // A sequence that was dropped in between starts anew.
+      // A sequence that was preempted meanwhile is computed again.
       if (of.blocks.length === 0 || of.computed !== start) continue
       of.computed = start + count
       if (of instanceof Prefix && of.computed === of.length) of.state = 'ready'

@@ -1,4 +1,4 @@
-/** Which device runs the steps: one implementation of `StepDevice` for each kind there is. */
+/** Opens the `StepDevice` of a model's device. */
 import type { DecoderParts } from '../../decoder/index.js'
 import type { LocalModel } from '../../model/index.js'
 import type { Device, DType } from '../../tensor/index.js'
@@ -8,20 +8,17 @@ import { deviceSequences, type KvBudget } from './kv-budget.js'
 import type { StepDevice } from './step.js'
 
 export interface StepDeviceOptions {
-  /** Sequences at once, and tokens of one. */
+  /** Most concurrent sequences, and most tokens of one. */
   maxSequences: number
   maxLength: number
 }
 
-/**
- * What an engine takes where its options say nothing. A GPU wants many rows at once; its memory is shared with a training step,
- * so the cache takes two fifths of what is free.
- */
+/** Defaults of an engine. A GPU needs many rows in a step; its memory is shared with training, so the cache takes 0.4 of the free memory. */
 export function deviceDefaults(device: Device): {
   maxSequences: number
   tokenBudget: number
   kv: KvBudget
-  /** Logits of prompt rows in one step take at most this, as float32. */
+  /** Most memory for logits of prompt rows in a step, as float32. */
   scoredBytes: number
 } {
   return device === 'cpu'
@@ -42,7 +39,7 @@ export function openStepDevice(
   return new CpuStep(parts, { ...options, dtype: dtype as 'float32' | 'bfloat16' })
 }
 
-/** What the engine does not generate in. */
+/** Undefined where the engine supports the dtype. */
 export function engineDtypeProblem(device: Device, dtype: DType): string | undefined {
   const [where, known]: [string, readonly DType[]] =
     device === 'cpu' ? ['the CPU', ['float32', 'bfloat16']] : ['CUDA', ['bfloat16', 'float16']]
