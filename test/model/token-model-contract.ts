@@ -145,7 +145,7 @@ export function tokenModelContract<R extends Role>(name: string, make: () => Pro
         for (const [call, why] of [
           [() => model.score(nothing), 'sequence 0 has no trained token'],
           [() => train(model, nothing), 'sequence 0 has no trained token'],
-          [() => model.score(something, { from: 1 }), 'leave `from` out'],
+          [() => model.score(something, { from: 1 }), 'remove `from`'],
         ] as const) {
           await expect(call()).rejects.toThrow(RangeError)
           await expect(call()).rejects.toThrow(why)
