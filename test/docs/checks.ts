@@ -151,6 +151,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     given: ['models/tokenizer', 'models/qwen', 'rows.jsonl'],
     blocks: [
       ["import { LocalModel } from 'whetstone/model'", run],
+      ['import { promptSequence', run],
       ['const batch = await tokenizer.encodeBatch', run],
       ['const report = await actor.export', run],
       ['const actor = await LocalModel.load', run],
