@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LocalModel } from 'whetstone/model'
+import { promptSequence, trainedCount, withAnswer } from 'whetstone/sequence'
 import { Tokenizer } from 'whetstone/text'
 
 const { values } = parseArgs({
@@ -27,16 +28,15 @@ const steps = Number(values.steps)
 const scratch = mkdtempSync(join(tmpdir(), 'whetstone-masters-'))
 
 const tokenizer = await Tokenizer.load(values.model)
-const rows = []
+/** @type {import("whetstone/sequence").Sequence[]} */
+const sequences = []
 for (const line of readFileSync(values.data, 'utf8').trim().split('\n').slice(0, Number(values.rows))) {
   const { question, answer } = JSON.parse(line)
   const prompt = await tokenizer.encodeChat([{ role: 'user', content: question }], { addGenerationPrompt: true })
-  const response = [...(await tokenizer.encode(answer)), tokenizer.eosId ?? 0]
-  rows.push({ ids: Int32Array.from([...prompt, ...response]), from: prompt.length })
+  const said = withAnswer(promptSequence({ ids: prompt, promptId: question, row: {} }), await tokenizer.encode(answer))
+  sequences.push(withAnswer(said, Int32Array.of(tokenizer.eosId ?? 0)))
 }
-const tokens = rows.reduce((sum, { ids, from }) => sum + ids.length - from, 0)
-const sequences = rows.map(({ ids }) => ids)
-const from = rows.map(row => row.from)
+const tokens = sequences.reduce((sum, sequence) => sum + trainedCount(sequence), 0)
 
 /** bfloat16 numbers, so that all three start from the same weights. */
 const start = join(scratch, 'start')
@@ -47,7 +47,7 @@ rounded.dispose()
 /** @param {string} directory */
 async function lossOf(directory) {
   const model = await LocalModel.load(directory, { role: 'language', dtype: 'float32' })
-  const outputs = await model.score(sequences, { from })
+  const outputs = await model.score(sequences)
   model.dispose()
   return -outputs.reduce((sum, { logprobs }) => sum + logprobs.reduce((a, b) => a + b, 0), 0) / tokens
 }
@@ -57,10 +57,8 @@ async function train(dtype, masters, lr) {
   const model = await LocalModel.load(start, { role: 'language', dtype, optimizer: { masters } })
   const changed = []
   for (let step = 0; step < steps; step++) {
-    await model.forwardBackward(
-      sequences,
-      outputs => outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) })),
-      { from },
+    await model.forwardBackward(sequences, outputs =>
+      outputs.map(({ logprobs }) => ({ logprobs: new Float32Array(logprobs.length).fill(-1 / tokens) })),
     )
     const made = await model.step({ lr })
     if (made.changed !== undefined) changed.push(await made.changed)
@@ -82,7 +80,7 @@ const kinds = [
 
 try {
   const before = await lossOf(start)
-  console.log(`${rows.length} rows, ${tokens} trained tokens, ${steps} steps; loss before: ${before.toFixed(4)}`)
+  console.log(`${sequences.length} rows, ${tokens} trained tokens, ${steps} steps; loss before: ${before.toFixed(4)}`)
   console.log('| rate | weights | loss after | progress | changed in a step, % |\n| --- | --- | --- | --- | --- |')
   for (const lr of [1e-6, 1e-5]) {
     let whole = 0

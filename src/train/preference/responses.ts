@@ -5,17 +5,14 @@ import type { Response } from './reference-logprobs.js'
 
 /** The chosen answer of each pair, then the rejected one. */
 export function pairResponses(pairs: readonly PreferenceExample[]): Response[] {
-  return pairs.flatMap(({ chosen, rejected, where }) => {
-    const row = { where, promptId: chosen.promptId }
-    return [
-      { ...row, key: `${row.promptId} chosen`, sequence: chosen },
-      { ...row, key: `${row.promptId} rejected`, sequence: rejected },
-    ]
-  })
+  return pairs.flatMap(({ chosen, rejected, where }) => [
+    { key: `${chosen.promptId} chosen`, where, sequence: chosen },
+    { key: `${rejected.promptId} rejected`, where, sequence: rejected },
+  ])
 }
 
 export function labelledResponses(rows: readonly LabelledExample[]): Response[] {
-  return rows.map(({ sequence, where }) => ({ where, promptId: sequence.promptId, key: sequence.promptId, sequence }))
+  return rows.map(({ sequence, where }) => ({ key: sequence.promptId, where, sequence }))
 }
 
 /**
@@ -24,7 +21,6 @@ export function labelledResponses(rows: readonly LabelledExample[]): Response[] 
  */
 export function mismatchedResponses(rows: readonly LabelledExample[], maxLength: number): Response[] {
   return rows.flatMap((row, i) => {
-    const { promptId } = row.sequence
     const prompt = promptSequence({ ...row.sequence, ids: promptOf(row) })
     const others = [...rows.slice(i + 1), ...rows.slice(0, i)]
     const other = others.find(one => !sameIds(promptOf(one), prompt.ids))
@@ -32,7 +28,7 @@ export function mismatchedResponses(rows: readonly LabelledExample[], maxLength:
     const response = other.sequence.ids.subarray(firstTrained(other.sequence))
     const sequence = withAnswer(prompt, response.subarray(0, Math.max(0, maxLength - prompt.ids.length)))
     if (trainedCount(sequence) === 0) return []
-    return [{ key: `${promptId} ${other.sequence.promptId}`, where: row.where, promptId, sequence }]
+    return [{ key: `${sequence.promptId} ${other.sequence.promptId}`, where: row.where, sequence }]
   })
 }
 

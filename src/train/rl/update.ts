@@ -208,6 +208,6 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
 }
 
 /** A sample as errors name it. */
-function named({ sequence: { promptId }, sample }: Experience): TrainingRow {
-  return { where: `prompt ${promptId}, sample ${sample}`, promptId }
+function named({ sequence, sample }: Experience): TrainingRow {
+  return { where: `prompt ${sequence.promptId}, sample ${sample}`, sequence }
 }

@@ -1,5 +1,6 @@
 import { WhetstoneError } from '../../errors/index.js'
 import { NonFiniteError } from '../../model/index.js'
+import type { Sequence } from '../../sequence/index.js'
 
 /** The training cannot continue; the weights are those of the last step. */
 export class TrainingError extends WhetstoneError {
@@ -10,7 +11,7 @@ export class TrainingError extends WhetstoneError {
 export interface TrainingRow {
   /** File and line. */
   readonly where: string
-  readonly promptId: string
+  readonly sequence: Pick<Sequence, 'promptId'>
 }
 
 /**
@@ -27,7 +28,7 @@ export async function namingRows<T>(rows: readonly TrainingRow[], work: () => Pr
       if (row)
         throw new TrainingError(`${row.where}: ${what} of this row is not finite; the weights were not changed`, {
           cause: error,
-          remedy: `a lower learning rate or a smaller maxGradNorm may help; row ${row.promptId} may be at fault itself`,
+          remedy: `a lower learning rate or a smaller maxGradNorm may help; row ${row.sequence.promptId} may be at fault itself`,
         })
     }
     if (error instanceof RangeError)

@@ -64,7 +64,7 @@ export async function supervisedLoop<R extends Role, E extends SupervisedExample
 
 /** The row of each sequence of a batch. */
 const sequenceRows = (batch: readonly SupervisedExample[]): TrainingRow[] =>
-  batch.flatMap(example => sequencesOf(example).map(({ promptId }) => ({ where: example.where, promptId })))
+  batch.flatMap(example => sequencesOf(example).map(sequence => ({ where: example.where, sequence })))
 
 /** Held-out rows and what the model answers for their sequences, part by part. */
 export async function* scoredRows<R extends Role, E extends SupervisedExample>(

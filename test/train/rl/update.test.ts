@@ -1,9 +1,9 @@
 /** Equivalences through a whole update: what must not matter does not. */
 import { expect, test } from 'vitest'
 import type { Experience } from '../../../src/experience/index.js'
-import { highEntropyMask } from '../../../src/maths/index.js'
+import { highEntropyMask, objective, tokenTotals } from '../../../src/maths/index.js'
 import { LocalModel } from '../../../src/model/index.js'
-import { supervisedSequence } from '../../../src/sequence/index.js'
+import { firstTrained, supervisedSequence } from '../../../src/sequence/index.js'
 import { planUpdates } from '../../../src/train/rl/plan.js'
 import { type PolicyUpdateOptions, updateCritic, updatePolicy } from '../../../src/train/rl/update.js'
 import { answered } from '../../support/answered.js'
@@ -113,6 +113,52 @@ test('tokens of highest entropy: the mask of a scored rollout, and the same from
   expect(farthest(byMask.weights, byStep.weights)).toBeLessThan(2e-6)
   expect(byMask.loss).toBeCloseTo(byStep.loss, 6)
   expect(farthest(byMask.weights, whole.weights)).toBeGreaterThan(1e-4)
+})
+
+test('tokens in the middle that are not trained are read, and are in no loss, mean or gradient', async () => {
+  // The second token of each response is the result of a tool.
+  const holed = rollout.map(one => {
+    const first = firstTrained(one.sequence)
+    const trained = one.sequence.trained.with(first + 1, 0)
+    const without = <T extends Float32Array | Float64Array>(row: T) => row.filter((_, t) => t !== 1) as T
+    return {
+      ...one,
+      sequence: { ...one.sequence, trained },
+      logprobs: without(one.logprobs!),
+      refLogprobs: without(one.refLogprobs!),
+      advantages: without(one.advantages as Float64Array),
+    }
+  })
+  const found = await updated({}, { experiences: holed })
+  const actor = (await LocalModel.load(directory, { role: 'language' })) as LocalModel<'language'>
+  const totals = tokenTotals(holed.map(({ advantages }) => advantages.length))
+  let loss = 0
+  await actor.forwardBackward(
+    rollout.map(({ sequence }) => sequence.ids),
+    (outputs, indices) => {
+      const samples = outputs.map(({ logprobs, entropies }, k) => {
+        const { advantages, refLogprobs, logprobs: oldLogprobs } = holed[indices[k]!]!
+        const gathered = [logprobs, entropies!].map(row => row.filter((_, t) => t !== 1))
+        return { logprobs: gathered[0]!, entropies: gathered[1]!, advantages, refLogprobs, oldLogprobs }
+      })
+      const result = objective({ samples, totals, options: options.objective })
+      loss += result.value
+      const scattered = (row: Float64Array) => Float32Array.of(row[0]!, 0, ...row.subarray(1))
+      return result.gradients.map(({ logprobs, entropies }) => ({
+        logprobs: scattered(logprobs),
+        entropies: scattered(entropies!),
+      }))
+    },
+    { from: rollout.map(({ sequence }) => firstTrained(sequence)), entropy: true },
+  )
+  await actor.step(rates)
+  const arrays = await Promise.all([...actor.parts.weights.values()].map(tensor => tensor.data<'float32'>()))
+  actor.dispose()
+  expect(found.loss).toBeCloseTo(loss, 9)
+  expect(
+    farthest(found.weights, Float32Array.from(arrays.flatMap(array => [...(array as Float32Array)]))),
+  ).toBeLessThan(1e-7)
+  expect(farthest(found.weights, whole.weights)).toBeGreaterThan(1e-4)
 })
 
 test('an update that would move too far is not made', async () => {

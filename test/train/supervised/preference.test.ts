@@ -120,10 +120,9 @@ describe('the reference', () => {
 
   test('kept on the disk: the same numbers, or none where they were damaged', async () => {
     const model = await tinyModel('language')
-    const row = { where: 'rows.jsonl:1', promptId: 'a' }
     const response = (key: string, seed: number) => {
       const prompt = promptSequence({ ids: Int32Array.of(seed, 3), promptId: 'a', row: {} })
-      return { ...row, key, sequence: withAnswer(prompt, Int32Array.of(4, 5)) }
+      return { key, where: 'rows.jsonl:1', sequence: withAnswer(prompt, Int32Array.of(4, 5)) }
     }
     const logprobs = new ReferenceLogprobs('a model', 'these')
     await logprobs.add([response('a', 1), response('b', 2), response('a', 9)], sequences => model.score(sequences))
