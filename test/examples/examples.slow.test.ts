@@ -1,11 +1,12 @@
 /** The commands in the examples' READMEs, run as they stand, on a smaller model and for fewer steps. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
 import { Run } from '../../src/run/index.js'
 import { runWhetstone } from '../support/child.js'
+import { compiled } from '../support/compiled.js'
 import { temporaryDirectory } from '../support/files.js'
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url))
@@ -22,6 +23,8 @@ const smaller: Readonly<Record<string, string>> = {
 
 beforeAll(async () => {
   cpSync(examples, join(folder, 'examples'), { recursive: true })
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(compiled(), join(folder, 'node_modules/whetstone'))
   await runReadme('README.md')
 }, 300_000)
 

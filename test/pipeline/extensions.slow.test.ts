@@ -36,7 +36,7 @@ test('loadBaseModel: a directory, or an object that is written and disposed', as
     { baseModel: undefined, tokenizerPath },
     {
       loadBaseModel: async ({ tokenizer }) => {
-        expect(`${tokenizer?.dir}/`).toBe(tokenizerPath)
+        expect(tokenizer?.dir).toBe(tokenizerPath)
         object = await LocalModel.load(other, { role: 'language' })
         return object
       },

@@ -1,5 +1,5 @@
 /** Reward files run in a process of their own: whatever their code does, ours goes on and every sample has an outcome. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -100,14 +100,17 @@ export default sampleReward(
 })
 
 it('an abort reaches the function', async () => {
-  const engine = await open(`export default (_, { signal }) =>
-    new Promise(resolve => signal.addEventListener('abort', () => { console.error('ABORTED'); resolve(1) }))`)
+  const aborted = join(folder, 'aborted')
+  const engine = await open(`import { writeFileSync } from 'node:fs'
+export default (_, { signal }) =>
+  new Promise(resolve => signal.addEventListener('abort', () => { writeFileSync(${JSON.stringify(aborted)}, ''); resolve(1) }))`)
   const stop = new AbortController()
   const computing = engine.compute(samples(2), { signal: stop.signal })
   await sleep(50)
   stop.abort(new Error('enough'))
   await expect(computing).rejects.toThrow('enough')
   expect(engine.counts.reward).toMatchObject({ failures: 2 })
+  await vi.waitUntil(() => existsSync(aborted), { timeout: 10_000 })
 })
 
 it('a stray rejection is told with its stack, and the reward goes on', async () => {

@@ -30,7 +30,10 @@ export default { sources: [source('place', place), source('vowels', vowels)], we
 )
 
 export const promptFile = (rows: number): string =>
-  jsonl(Array.from({ length: rows }, (_, i) => ({ prompt: `Question ${i}:`, nr: i })))
+  jsonl(
+    Array.from({ length: rows }, (_, i) => ({ prompt: `Question ${i}:`, nr: i })),
+    'prompts',
+  )
 
 /** The options of a run that takes about a second. */
 export function quickly(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
