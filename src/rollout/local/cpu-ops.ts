@@ -16,7 +16,7 @@ export const cpuOps = {
   /** `silu(gate) * up` of `[rows, gate then up]`. */
   swiglu: (gateUp: Tensor): Tensor => callOperator('whetstone::swiglu', gateUp) as Tensor,
 
-  /** Rotates queries and keys by position, stores keys and values in the layer's cache (slot -1: nowhere), gives the queries. */
+  /** Rotates queries and keys by position, stores keys and values in the layer's cache (slot -1: not stored), returns the queries. */
   rotateStore: (
     qkv: Tensor,
     tables: { cos: Tensor; sin: Tensor },
@@ -33,7 +33,7 @@ export const cpuOps = {
     return callOperator('whetstone::paged_attention', queries, cache, blockTable, sequences, positions, scale) as Tensor
   },
 
-  /** Draws a token of each row of float32 `logits`: ids, log-probabilities, the likeliest ids and theirs. */
+  /** Samples a token from each row of float32 `logits`: ids, log-probabilities, the likeliest ids and their log-probabilities. */
   sample: (logits: Tensor, rows: CpuSamplingRows, top: Sym): readonly [Tensor, Tensor, Tensor, Tensor] =>
     callOperator(
       'whetstone::sample',
@@ -47,7 +47,7 @@ export const cpuOps = {
     ) as [Tensor, Tensor, Tensor, Tensor],
 }
 
-/** As `SamplingRows` of a step, on the device. */
+/** `SamplingRows` of a step, on the device. */
 export interface CpuSamplingRows {
   settings: Tensor
   streams: Tensor

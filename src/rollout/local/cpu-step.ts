@@ -1,4 +1,4 @@
-/** Engine steps on the CPU: a recorded program over operators of our own (`native/{linear,attention,sampling}.cc`). */
+/** Engine steps on the CPU: a recorded program over the operators in `native/{linear,attention,sampling}.cc`. */
 import {
   type Columns,
   composeLayerOps,
@@ -19,7 +19,7 @@ export interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
 }
 
-/** Rows, one-dimensional: ids, rope and KV positions, sequences, slotMapping; the table; then what sampling takes. */
+/** Inputs: ids, rope and KV positions, sequences and slots of rows; the block table; the inputs of sampling. */
 const rowInputs = 6
 const samplingInputs = 6
 
@@ -81,7 +81,7 @@ export class CpuStep implements StepDevice {
           ].map(flat),
         )
       await this.cache.copyBlocks(batch)
-      // A program without outputs answers with nothing.
+      // A program without outputs returns nothing.
       const outputs = (await this.program(samplingRows.count > 0).run(...inputs, samplingRows.top)) ?? []
       made.push(...outputs)
       return read(outputs)

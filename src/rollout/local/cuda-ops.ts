@@ -1,4 +1,4 @@
-/** A step's parts on a CUDA device: which kernels do the decoder's work, recorded into programs and graphs. */
+/** The decoder's operations on a CUDA device: chooses kernels, which are recorded into programs and graphs. */
 
 import {
   type Columns,
@@ -50,10 +50,10 @@ import {
   type Tensor,
 } from '../../tensor/index.js'
 
-/** From here on the kernels for many rows fill a card; an H200 was measured. */
+/** From this number of rows on, the kernels for many rows fill a card (measured on an H200). */
 const manyRows = 6144
 
-/** Keys and values, and what turns them. */
+/** The KV cache and the rope tables. */
 export interface Memory {
   layers: readonly PagedCache[]
   tables: LayerRopeTables
@@ -91,17 +91,17 @@ export class CudaOps {
     return cudaDevice(this.parts.weights.get('model.embed_tokens.weight')!.device)
   }
 
-  /** Undefined where the device, the model or the number of rows is not one for these projections. */
+  /** Undefined where the device, the model or the number of rows does not support these projections. */
   private skinnyGemm(rows: number): SkinnyGemm | undefined {
     const { parts, device } = this
     const { config } = parts
-    // A norm behind a part needs the part's results before they are added up.
+    // A norm after a projection needs its result before the residual is added.
     if (config.norms === 'after' || !device || !skinnyGemmFits(rows, config, this.dtype, device)) return undefined
     this.streams ??= skinnyGemmKernels(config.normEps, device.multiprocessors)
     return this.streams(rows)
   }
 
-  /** Whether so many rows are many: then projections have kernels of their own. */
+  /** Whether projections use the kernels for many rows. */
   isMany(rows: number): boolean {
     const { parts, device } = this
     if (parts.deferred) return rows >= manyRows
@@ -119,7 +119,7 @@ export class CudaOps {
     return { linear, rmsNorm, addRmsNorm, swiglu }
   }
 
-  /** The normalised hidden states after the next tokens of sequences, one row each. */
+  /** The normalised hidden states of the last tokens of sequences, one row each. */
   decode(
     ids: Tensor,
     { layers, tables, plan, rows }: Memory & { plan: AttentionPlan; rows: PagedRows & { count: number } },
@@ -155,13 +155,13 @@ export class CudaOps {
           ? this.splitKLinear(split)(rows.count, x, weight, bias, residual, norm, eps)
           : shared.addRmsNorm(shared.linear(x, weight, bias), residual, norm, eps)
       },
-      // Rotating, storing and attending in one kernel.
+      // One kernel rotates, stores and attends.
       attend,
     }
     return runLayers(parts, composeLayerOps(parts.config, ops), ids, 'all')!
   }
 
-  /** SamplingRows a token after each hidden state, as `sample` does of logits. */
+  /** Samples a token from each hidden state, as `sample` does from logits. */
   sampleFrom(hidden: Tensor, rows: SampleRows & { count: number }, results: Tensor, options: SampleOptions): void {
     const { parts, device } = this
     const weight = headWeight(parts)
@@ -175,8 +175,8 @@ export class CudaOps {
   }
 
   /**
-   * The normalised hidden states of the rows `wanted`, after rows of any sequences: first the beginnings of sequences, `fresh`,
-   * then rows that read their sequences' blocks. `many`: as `isMany` says of them.
+   * The normalised hidden states of the rows `wanted`. First come the beginnings of sequences (`fresh`), then rows that read their sequences'
+   * blocks. `many`: the result of `isMany`.
    */
   prefill(
     ids: Tensor,
@@ -232,7 +232,7 @@ export class CudaOps {
     return runLayers(parts, composeLayerOps(parts.config, ops), ids, wanted ?? 'none')
   }
 
-  /** The logits after each hidden state that `prefill` gave. */
+  /** The logits of hidden states of `prefill`. */
   logits(hidden: Tensor): Tensor {
     return linear(hidden, headWeight(this.parts))
   }

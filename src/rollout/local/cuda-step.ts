@@ -1,11 +1,11 @@
 /**
- * Engine steps on a CUDA device, in bfloat16 or float16. Steps of nothing but next tokens run as graphs, several in a row:
- * each makes the input of the next, so that the host looks at tokens only every few steps. Steps with few rows of prompts in
- * them are graphs too, since they are launched more slowly than they are computed; those with many are programs.
+ * Engine steps on a CUDA device, in bfloat16 or float16. Decode steps run as CUDA graphs, several in a row: each writes the input of the
+ * next one, so that the host reads tokens only every few steps. Steps with few prompt rows are graphs too, because launching their kernels
+ * takes longer than computing them. Steps with many prompt rows are programs.
  *
- * A seed means what it means on the CPU: the same random number for the same key and position, and the same way from it to a
- * token. The logits are not the CPU's, though, nor in their last bits those of another number of rows: products are summed
- * in an order that depends on it. So a sample that comes out one way alone may, rarely, part ways in a batch.
+ * Seeds work as on the CPU: the same random number for the same key and position, and the same sampling. Logits differ in their last bits
+ * from the CPU's, and between numbers of rows, because the order of summation depends on it. So a sample may, rarely, differ between
+ * batches.
  */
 
 import { type DecoderParts, LayerRopeTables } from '../../decoder/index.js'
@@ -61,7 +61,7 @@ export interface CudaStepOptions {
   maxLength: number
 }
 
-/** Steps that are read together, and the stream that waits for them. */
+/** Steps whose results are read together, and the stream that waits for them. */
 interface Piece {
   number: number
   first: number
@@ -70,17 +70,17 @@ interface Piece {
 }
 
 /**
- * Rows times weights of a layer, and bytes of keys and values that rows of prompts read in a layer, up to which a step is faster
- * as a graph: an H200 computes about as much while the kernels of a layer are launched one by one.
+ * Up to these limits a step is faster as a graph: rows times weights of a layer, and bytes of keys and values that prompt rows read in a
+ * layer. An H200 computes about as much while the kernels of a layer are launched.
  */
 const launchedWork = 1e11
 const launchedBytes = 2 ** 28
 
-/** How many of the likeliest tokens there are graphs for; -1: not even ranks. Results of more have no place. */
+/** Numbers of the likeliest tokens that graphs exist for; -1: no ranks either. */
 const tops = [-1, 0, 5, 20] as const
 const topFor = (wanted: number): number => tops.find(top => top >= wanted)!
 
-/** Where results are: `[steps, planes, rows]`, of which rows the first `drawn` belong to samples; the rest is padding. */
+/** Layout of results: `[steps, planes, rows]`. The first `drawn` rows belong to samples; the rest is padding. */
 interface Found {
   first: number
   count: number
@@ -95,7 +95,7 @@ export class CudaStep implements StepDevice {
   private readonly tables: LayerRopeTables
   private readonly cache: KvCache
   private readonly layers: PagedCache[] = []
-  /** Multi-step decoding runs on a stream of their own, and what they found is read on two others, in turns, while they go on. */
+  /** Multi-step decoding has its own stream; two others read its results in turns meanwhile. */
   private readonly decodes: Stream
   private readonly reads: readonly [Stream, Stream]
   private readonly programs = new Programs()
@@ -120,7 +120,7 @@ export class CudaStep implements StepDevice {
       keys: Math.floor(launchedBytes / (2 * kvHeads * headDim * dtypeBytes(dtype))),
       top: this.multiStep.top,
     }
-    // Sequences, and prompts of others that wait.
+    // Running sequences, and prompts of waiting ones.
     const blockTableWords = 2 * rows * blocksOfSequence(maxLength)
     this.graphs = new StepGraphs({
       device,
@@ -175,7 +175,7 @@ export class CudaStep implements StepDevice {
     const { rows } = layout
     const top = topFor(samplingRows.top)
     const most = Math.min(steps, Math.floor(this.graphs.results.numel / (samplePlanes(top) * rows)))
-    // This waits until all is there; copies of blocks are ordered by the stream.
+    // Waits until the input is copied; the stream orders the copies of blocks.
     const graph = await this.graphs.ready(this.decodeGraph(layout, batch), state, samplingRows.forbiddenIds)
     await this.decodes.use(() => this.cache.copyBlocks(batch))
     const launch = (number: number): Piece | undefined => {
@@ -185,7 +185,7 @@ export class CudaStep implements StepDevice {
       this.decodes.use(() => {
         for (let i = 0; i < count; i++) graph.replay()
       })
-      // In turns: a stream that already waits for the steps after these could not read these.
+      // In turns: a stream that waits for later steps cannot read these.
       const stream = this.reads[number % 2]!
       stream.waitFor(this.decodes)
       return { number, first, count, stream }
@@ -271,7 +271,7 @@ export class CudaStep implements StepDevice {
       top: topFor(samplingRows.top),
     }
     if (samplingRows.count > 0) return this.readResults(found)
-    // What comes next may be on another stream.
+    // The next step may use another stream.
     await synchronize(this.options.device)
     return unpack(new Int32Array(0), { ...found, count: 0 })
   }
@@ -343,7 +343,7 @@ export class CudaStep implements StepDevice {
         made.push(found)
         return unpack(await found.data<'int32'>(), where)
       }
-      // What comes next may be on another stream.
+      // The next step may use another stream.
       await synchronize(this.options.device)
       return unpack(new Int32Array(0), where)
     } finally {
@@ -423,7 +423,7 @@ export class CudaStep implements StepDevice {
   }
 }
 
-/** Arrays as tensors, which are added to `made`. One copy brings them there: the host waits for each it makes. */
+/** Arrays as tensors, which are added to `made`. One copy for all: the host waits for each copy. */
 function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: Device, made: Tensor[]): Tensor[] {
   const { words, parts } = packArrays(arrays)
   return unscoped(() => {
@@ -439,7 +439,7 @@ function uploadTogether(arrays: readonly (Int32Array | Float32Array)[], device: 
   })
 }
 
-/** Results without the rows that fill up. */
+/** Results without padding rows. */
 function unpack(found: Int32Array, { count: steps, rows, drawn, top }: Found): StepResult {
   const floats = new Float32Array(found.buffer, found.byteOffset, found.length)
   const columns = top + 1
@@ -456,7 +456,7 @@ function unpack(found: Int32Array, { count: steps, rows, drawn, top }: Found): S
     result.raw.set(floats.subarray(plane(1), plane(1) + drawn), i * drawn)
     result.processed.set(floats.subarray(plane(2), plane(2) + drawn), i * drawn)
     for (let column = 0; column < columns; column++) {
-      // The rank has the drawn token's own beside it.
+      // The log-probability beside the rank is the sampled token's.
       const [ids, logprobs] = [plane(3 + column), plane(column === 0 ? 1 : 3 + top + column)]
       for (let row = 0, at = i * drawn * columns + column; row < drawn; row++, at += columns) {
         result.topIds[at] = found[ids + row]!

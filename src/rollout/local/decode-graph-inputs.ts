@@ -1,16 +1,15 @@
 /**
- * What steps that follow one another on a CUDA device start from, as one array: one copy brings all of it there. Pure.
+ * The input of consecutive decode steps on a CUDA device, as one array: one copy moves all of it. Pure.
  *
- * A graph has a fixed number of rows and fixed addresses, so a batch is filled up to one of a few sizes, and each size has its
- * own places in the array.
+ * A graph has a fixed number of rows and fixed addresses, so a batch is padded to one of a few sizes, and each size has its own layout.
  */
 import { type Part, partsFrom, putSamplingRows, type SamplingParts, samplingParts } from './graph-inputs.js'
 import type { StepBatch } from './step.js'
 
-/** Numbers of rows there are graphs for. All of them whole numbers of 4: kernels want every part to start at 16 bytes. */
+/** Sizes of graphs, in rows. All multiples of 4: kernels need parts that start at multiples of 16 bytes. */
 const buckets = [4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
 
-/** The least number of rows of a graph that has room for so many. */
+/** The smallest graph with room for this number of rows. */
 export function bucketFor(rows: number): number {
   return buckets.find(size => size >= rows) ?? Math.ceil(rows / 512) * 512
 }
@@ -18,14 +17,14 @@ export function bucketFor(rows: number): number {
 /** Parts of the array. */
 export interface DecodeLayout extends SamplingParts {
   rows: number
-  /** The table's width; one word, filled up. */
+  /** The table's width; one word, padded. */
   width: Part
   ids: Part
   /** For rope, for the cache and for random numbers. */
   positions: Part
   budgets: Part
   left: Part
-  /** Goes on to the end of the array. */
+  /** Up to the end of the array. */
   blockTable: number
 }
 
@@ -43,7 +42,7 @@ export function decodeLayout(rows: number): DecodeLayout {
   return { ...parts, blockTable: end() }
 }
 
-/** The words of a table with so many sequences and blocks of each. */
+/** The size of a block table, in words. */
 export const decodeWords = (layout: DecodeLayout, blockTableWords: number): number =>
   layout.blockTable + blockTableWords
 
@@ -54,7 +53,7 @@ export function emptyDecodeInputs(layout: DecodeLayout): Int32Array {
   return state
 }
 
-/** A batch whose every row is the last token of a sequence and draws the next; `budgets` says how many it may draw. */
+/** A batch whose rows are the last tokens of sequences; `budgets`: how many tokens each may sample. */
 export function fillDecodeInputs(layout: DecodeLayout, batch: StepBatch, budgets: Int32Array): Int32Array {
   const { samplingRows, blockTable, blockTableWidth } = batch
   const { count } = samplingRows

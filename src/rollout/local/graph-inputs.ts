@@ -1,13 +1,13 @@
-/** Arrays that one copy brings to a CUDA device, and what those that steps start from have in common. Pure. */
+/** Packs arrays into one, so that one copy moves them to a CUDA device. Pure. */
 import type { SamplingRows } from './step.js'
 
-/** A part of an array: where it begins, in words, and how many it has. */
+/** A part of an array: its start and its length, in words. */
 export interface Part {
   at: number
   words: number
 }
 
-/** Parts one after another. */
+/** Allocates consecutive parts. */
 export function partsFrom(start: number): { part(words: number): Part; end(): number } {
   let at = start
   return {
@@ -20,7 +20,7 @@ export function partsFrom(start: number): { part(words: number): Part; end(): nu
   }
 }
 
-/** How tokens are drawn, for each row that draws. */
+/** Sampling inputs, for each sampling row. */
 export interface SamplingParts {
   targetIds: Part
   keys: Part
@@ -51,7 +51,7 @@ export function putSamplingRows(state: Int32Array, parts: SamplingParts, samplin
   state.fill(samplingRows.forbiddenIds.length, at + samplingRows.forbiddenOffsets.length, at + words)
 }
 
-/** Any arrays as one, and where each is in it. An empty one has a place too: kernels want an address. */
+/** Joins arrays into one, with their parts. An empty array has a part too: kernels need an address. */
 export function packArrays(arrays: readonly (Int32Array | Float32Array)[]): { words: Int32Array; parts: Part[] } {
   let end = 0
   const parts = arrays.map(({ length }): Part => {

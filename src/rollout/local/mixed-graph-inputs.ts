@@ -1,24 +1,24 @@
 /**
- * What a graph of a step with prompts starts from, as one array: one copy brings all of it to the device. Pure.
+ * The input of a graph of a step with prompts, as one array: one copy moves all of it to the device. Pure.
  *
- * A step of few rows is launched more slowly than it is computed, unless as a graph. Those have a fixed number of rows, so a
- * batch is filled up to one of a few sizes; and each row reads its sequence's blocks from the cache, also where one kernel
- * could do a whole prompt, because how rows fall into prompts is not fixed.
+ * Without a graph, launching a step of few rows takes longer than computing it. A graph has a fixed number of rows, so a batch is padded to
+ * one of a few sizes. Each row reads its sequence's blocks from the cache, also where one kernel could compute a whole prompt, because the
+ * lengths of prompts vary.
  */
 import { type Part, partsFrom, putSamplingRows, type SamplingParts, samplingParts } from './graph-inputs.js'
 import type { StepBatch } from './step.js'
 
-/** Numbers of rows there are graphs for. All of them whole numbers of 4, as `bucketFor`'s. */
+/** Sizes of graphs, in rows. All multiples of 4, as for `bucketFor`. */
 const sizes = [
   ...[32, 64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072],
   ...[3584, 4096, 4608, 5120, 6144],
 ]
 
-/** Beyond any of these a step is computed as slowly as it is launched, or has no place. */
+/** Limits of graphs: a larger step is not faster as a graph, or does not fit. */
 export interface MixedLimits {
   rows: number
   samplingRows: number
-  /** Keys that rows of prompts read, together. */
+  /** Keys that all prompt rows read. */
   keys: number
   /** Of the likeliest tokens. */
   top: number
@@ -28,21 +28,21 @@ export interface MixedLimits {
 export interface MixedLayout extends SamplingParts {
   rows: number
   samplingRows: number
-  /** The table's width; one word, filled up. */
+  /** The table's width; one word, padded. */
   width: Part
   ids: Part
   ropePositions: Part
   kvPositions: Part
   sequences: Part
   slotMapping: Part
-  /** The row of each samplingRow. */
+  /** The row of each sampling row. */
   wanted: Part
   samplingPositions: Part
-  /** Goes on to the end of the array. */
+  /** Up to the end of the array. */
   blockTable: number
 }
 
-/** The layout of the least graph with room for a batch; undefined where the batch is not one for graphs. */
+/** The layout of the smallest graph with room for a batch; undefined where there is none. */
 export function mixedLayoutFor(batch: StepBatch, limits: MixedLimits): MixedLayout | undefined {
   const { sequences, kvPositions, samplingRows } = batch
   const rows = sizes.find(size => size >= sequences.length)
@@ -76,7 +76,7 @@ export function mixedLayout(rows: number, samplingRows: number): MixedLayout {
   return { ...parts, blockTable: end() }
 }
 
-/** The words of the longest array there can be. */
+/** The size of the longest array, in words. */
 export const mixedWords = ({ samplingRows }: MixedLimits, blockTableWords: number): number =>
   mixedLayout(sizes.at(-1)!, samplingRows).blockTable + blockTableWords
 

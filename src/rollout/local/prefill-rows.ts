@@ -1,6 +1,6 @@
 /**
- * The rows of a mixed step, in the order a CUDA device wants them: first the beginnings of sequences, which see nothing but
- * themselves and go through one attention kernel as they lie; then single rows, which read their sequences' blocks. Pure.
+ * The order of rows in a mixed step on a CUDA device: first the beginnings of sequences, which attend only to themselves and share one
+ * attention kernel; then single rows, which read their sequences' blocks. Pure.
  */
 import type { StepBatch } from './step.js'
 
@@ -12,15 +12,15 @@ export interface PrefillRows {
   cuSeqlens: Int32Array
   /** Rows of the longest beginning. */
   longest: number
-  /** The other rows, as rows of the table and places in their sequences. */
+  /** The other rows: rows of the block table, and positions in their sequences. */
   paged: { sequences: Int32Array; kvPositions: Int32Array }
-  /** Each samplingRow's row in this order. */
+  /** Each sampling row's row in this order. */
   wanted: Int32Array
 }
 
 export function prefillRows(batch: StepBatch): PrefillRows {
   const { sequences, kvPositions, samplingRows } = batch
-  // Whole ranges at a time: a step has tens of thousands of rows.
+  // Copies whole ranges: a step has tens of thousands of rows.
   const runs: { start: number; end: number }[] = []
   for (let start = 0, end = 0; start < sequences.length; start = end) {
     const sequence = sequences[start]!

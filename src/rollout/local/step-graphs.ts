@@ -1,6 +1,6 @@
 /**
- * The CUDA graphs of an engine's steps: each is captured when a step of its kind first comes. All of them start from one array
- * and write one table of results, and they share their scratch memory: no two of them ever run at the same time.
+ * The CUDA graphs of an engine's steps; each kind is captured at its first use. All of them read one input array, write one table of results
+ * and share their scratch memory: two graphs never run at the same time.
  */
 import type { SampleRows } from '../../kernels/index.js'
 import {
@@ -15,25 +15,25 @@ import {
 import type { Part, SamplingParts } from './graph-inputs.js'
 
 export interface StepGraph {
-  /** Says everything that makes it another graph. */
+  /** Names everything that graphs differ in. */
   key: string
-  /** What it starts from where no row is there: it then computes nothing, and leaves the cache as it is. */
+  /** Its input without rows: it computes nothing and does not change the cache. */
   empty: Int32Array
   record(memory: GraphMemory): void
 }
 
 export interface GraphMemory {
-  /** A part of what the graph starts from. */
+  /** A part of the graph's input. */
   part(part: Part): Tensor
-  /** All of it from here on. */
+  /** The input from here to its end. */
   rest(at: number): Tensor
-  /** How tokens are drawn at these positions. */
+  /** Sampling inputs at these positions. */
   samplingRows(count: number, positions: Tensor, parts: SamplingParts): SampleRows & { count: number }
   results: Tensor
 }
 
 export class StepGraphs {
-  /** Taken when a step is first run, and given back while the engine sleeps. */
+  /** Allocated at the first step, and released while the engine sleeps. */
   private held: { state: Tensor; results: Tensor; forbidden: Tensor } | undefined
   private readonly known = new Map<string, { program: Program; captured: CapturedProgram }>()
   private generationSeen = 0
@@ -41,10 +41,10 @@ export class StepGraphs {
   constructor(
     private readonly options: {
       device: Device
-      /** Words of the longest array that steps start from, and of the results. */
+      /** Size of the longest input and of the results, in words. */
       state: number
       results: number
-      /** How often weights moved: they left their addresses to others. */
+      /** How often the weights moved to other addresses. */
       storageGeneration: () => number
     },
   ) {}
@@ -63,14 +63,14 @@ export class StepGraphs {
     return unscoped(() => Tensor.empty([count], { dtype: 'int32', device: this.options.device }))
   }
 
-  /** The graph, whose next replay starts from this. What was started before must be over. */
+  /** The graph with this input for its next replay. Earlier replays must have ended. */
   async ready(graph: StepGraph, state: Int32Array, forbiddenIds: Int32Array): Promise<CapturedProgram> {
     const generation = this.options.storageGeneration()
     if (generation !== this.generationSeen) this.discard()
     this.generationSeen = generation
     const { memory } = this
     if (forbiddenIds.length > memory.forbidden.numel) {
-      // Graphs read the ids where they lie.
+      // Graphs read the ids at this address.
       this.discard()
       memory.forbidden.dispose()
       memory.forbidden = this.words(2 ** Math.ceil(Math.log2(forbiddenIds.length)))
@@ -114,7 +114,7 @@ export class StepGraphs {
     this.known.clear()
   }
 
-  /** Gives all memory back; the next step takes it again. */
+  /** Releases all memory; the next step allocates it again. */
   release(): void {
     this.discard()
     for (const tensor of Object.values(this.held ?? {})) tensor.dispose()
@@ -122,7 +122,7 @@ export class StepGraphs {
   }
 }
 
-/** Copies an array to the beginning of a tensor, and waits until it is there. */
+/** Copies an array to the beginning of a tensor, and waits for it. */
 function write(target: Tensor, values: Int32Array): void {
   if (values.length > target.numel) throw new RangeError(`${values.length} words do not fit ${target.numel}`)
   unscoped(() => {
