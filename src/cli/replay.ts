@@ -44,7 +44,8 @@ export async function run(args: string[]): Promise<number> {
 const shownDifferences = 20
 
 async function replay(directory: string, signal: AbortSignal): Promise<Replayed> {
-  const { config } = await Run.read(directory)
+  const { config, journal } = await Run.read(directory)
+  await journal.checkVersion()
   return config.command === 'rl' ? replayRollouts(directory) : replayRows(directory, signal)
 }
 

@@ -31,7 +31,7 @@ async function list(given: readonly string[]): Promise<number> {
   const unreadable: string[] = []
   for (const directory of directories)
     try {
-      const view = await readView(directory)
+      const view = await readWhole(directory)
       const best = headline(view)
       const result = best ? `${best.name} ${shortNumber(best.point.value)}` : '-'
       rows.push([
@@ -54,6 +54,13 @@ async function list(given: readonly string[]): Promise<number> {
 export async function readView(directory: string): Promise<RunView> {
   const view = await Run.read(directory)
   for (const place of view.badLines) console.error(`whetstone: ${place} is damaged and was skipped`)
+  return view
+}
+
+/** As `readView`, of a run that this version can also replay and resume. */
+async function readWhole(directory: string): Promise<RunView> {
+  const view = await readView(directory)
+  await view.journal.checkVersion()
   return view
 }
 
@@ -81,7 +88,7 @@ async function isRun(directory: string): Promise<boolean> {
 async function compare(given: readonly string[]): Promise<number> {
   const [first, second] = given
   if (first === undefined || second === undefined || given.length !== 2) throw new UsageError('compare takes two runs')
-  const [a, b] = [await readView(first), await readView(second)]
+  const [a, b] = [await readWhole(first), await readWhole(second)]
   const [left, right] = names(a, b)
   const state = (view: RunView) => `${view.config.command}, ${view.status}, step ${view.step}`
   const rows = [

@@ -23,3 +23,15 @@ export class JournalError extends RunError {
     this.record = record
   }
 }
+
+/** A journal was written in another version of its format. */
+export class JournalVersionError extends RunError {
+  override name = 'JournalVersionError'
+
+  constructor(file: string, found: number, known: number) {
+    super(`${file} has version ${found} of the journal format, and this Whetstone reads and writes version ${known}`, {
+      remedy:
+        'Continue or replay the run with the version of Whetstone that wrote it (config.json has it under versions), or start a new run from its best_model or final_model.',
+    })
+  }
+}

@@ -3,7 +3,7 @@
  */
 export type { LockHolder } from '../files/index.js'
 export type { Checkpoint } from './checkpoints.js'
-export { JournalError, RunError } from './errors.js'
+export { JournalError, JournalVersionError, RunError } from './errors.js'
 export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
 export {
   type Change,

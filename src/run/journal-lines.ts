@@ -1,8 +1,10 @@
 /**
- * Lines of a journal: `{"crc32":"1f2e3d4c","record":{...}}`, the checksum over the bytes of the record as they stand there.
+ * Lines of a journal: `{"journal":2,"crc32":"1f2e3d4c","record":{...}}`, the checksum over the bytes of the record as they stand
+ * there. Every line has the version of the format: a process that is killed between two lines cannot lose it, and every line can be
+ * read alone.
  */
 import { crc32 } from 'node:zlib'
-import { JournalError } from './errors.js'
+import { JournalError, JournalVersionError } from './errors.js'
 import { type ExactJson, exactParse, exactStringify } from './exact-json.js'
 
 /** One record, such as a finished sample. Typed arrays are restored exactly. */
@@ -18,7 +20,9 @@ export interface LocatedRecord {
   readonly line: number
 }
 
-const start = Buffer.from('{"crc32":"')
+/** Of records and lines. A change that readers of the version before cannot read is a new number. */
+const formatVersion = 2
+const start = Buffer.from(`{"journal":${formatVersion},"crc32":"`)
 const middle = Buffer.from('","record":')
 const bodyAt = start.length + 8 + middle.length
 const newline = 10
@@ -67,6 +71,7 @@ export class JournalReader {
   #take(text: Buffer): void {
     const { file } = this
     const line = ++this.#line
+    if (line === 1) refuseOtherVersion(file, text)
     const body = checkedBody(text)
     if (body && this.#bad) throw this.#error(this.#bad)
     if (!body) {
@@ -81,6 +86,13 @@ export class JournalReader {
   #error({ line, body }: { line: number; body: Buffer }): JournalError {
     return new JournalError(this.file, line, nameOf(body))
   }
+}
+
+/** Throws where a line is of another version of the format. Version 1 did not say which it was. */
+export function refuseOtherVersion(file: string, line: Buffer): void {
+  const found = /^\{(?:"journal":(\d+),)?"crc32":"/.exec(line.toString('latin1', 0, 64))
+  const version = Number(found?.[1] ?? 1)
+  if (found && version !== formatVersion) throw new JournalVersionError(file, version, formatVersion)
 }
 
 /** The bytes of a line's record, or undefined where they do not match their checksum. */

@@ -1,11 +1,17 @@
 import { createReadStream } from 'node:fs'
-import { readdir, rm } from 'node:fs/promises'
+import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSystemError, systemProblem } from '../errors/index.js'
 import { makeDirectory, syncDirectory } from '../files/index.js'
 import { AppendFile, attributed } from './append-file.js'
 import { RunError } from './errors.js'
-import { encodeLine, JournalReader, type JournalRecord, type LocatedRecord } from './journal-lines.js'
+import {
+  encodeLine,
+  JournalReader,
+  type JournalRecord,
+  type LocatedRecord,
+  refuseOtherVersion,
+} from './journal-lines.js'
 
 /** How many files stay open: asynchronous training writes to a few iterations at once. */
 const openFiles = 4
@@ -71,6 +77,19 @@ export class Journal {
       .filter(digits => digits !== undefined)
       .map(Number)
       .sort((a, b) => a - b)
+  }
+
+  /** Throws a JournalVersionError where another version of the format wrote the journal. Reading it does the same. */
+  async checkVersion(): Promise<void> {
+    const [first] = await this.iterations()
+    if (first === undefined) return
+    const file = await open(this.#path(first))
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
+      refuseOtherVersion(this.#path(first), buffer.subarray(0, bytesRead))
+    } finally {
+      await file.close()
+    }
   }
 
   /** Removes this iteration and all later ones. */

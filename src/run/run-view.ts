@@ -43,7 +43,7 @@ export interface RunView {
   readonly badLines: readonly string[]
   /** Steps that have a checkpoint directory. */
   readonly checkpoints: readonly number[]
-  readonly journal: Pick<Journal, 'read' | 'iterations'>
+  readonly journal: Pick<Journal, 'read' | 'iterations' | 'checkVersion'>
   latest(): Promise<Checkpoint | undefined>
 }
 

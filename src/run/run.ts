@@ -136,11 +136,12 @@ export class Run {
       const paths = runPaths(directory)
       const old = await readConfig(paths.config)
       if (!old) return Run.#begin(directory, identity, options, lock)
+      const journal = new Journal(paths.journal)
+      await journal.checkVersion()
       const { harmless = [], allowChange = [], outdatedFrom, journalOf, refuse, onWarning } = options
       const continued = continuedConfig(old, identity, { directory, harmless, allowChange })
       const { config, changes, matter } = continued
       await makeFolders(directory)
-      const journal = new Journal(paths.journal)
       const { latest, passedOver } = await latestCheckpoint(paths.checkpoints, async state => refuse?.(state, journal))
       if (!latest && passedOver.length > 0) throw noneLeft(paths.checkpoints, passedOver)
       // Before the change is written down: one that is killed in between still has it to make.

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { Run, type RunIdentity } from '../../src/run/index.js'
@@ -51,6 +52,28 @@ test('runs are listed, one by one or by the directory they are in', async () => 
   expect(await main(['runs', join(parent, 'one')])).toBe(0)
   expect(printed.stdout).toContain(' running ')
   await running.close('stopped')
+})
+
+test('a journal of another version is refused by runs, replay and resume, and nothing of the run is changed', async () => {
+  const parent = await makeRuns()
+  const journal = join(parent, 'two/journal/000000.jsonl')
+  copyFileSync(fileURLToPath(new URL('../fixtures/journal-1/000000.jsonl', import.meta.url)), journal)
+  const config = readFileSync(join(parent, 'two/config.json'))
+  const sentence = `${journal} has version 1 of the journal format, and this Whetstone reads and writes version 2`
+  for (const command of [
+    ['runs', parent],
+    ['runs', 'compare', join(parent, 'one'), join(parent, 'two')],
+    ['replay', join(parent, 'two')],
+  ]) {
+    printed.clear()
+    expect(await main(command)).toBe(1)
+    expect(printed.stderr).toContain(sentence)
+    expect(printed.stderr).toContain('with the version of Whetstone that wrote it')
+  }
+  await expect(Run.resume(join(parent, 'two'), identity({}, { command: 'rl' }))).rejects.toThrow(sentence)
+  expect(readFileSync(join(parent, 'two/config.json'))).toEqual(config)
+  writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll('{"crc32"', '{"journal":3,"crc32"'))
+  await expect((await Run.read(join(parent, 'two'))).journal.read(0)).rejects.toThrow('version 3 of the journal format')
 })
 
 test('what cannot be listed is said', async () => {

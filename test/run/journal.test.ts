@@ -183,7 +183,7 @@ test('a file that cannot be made is an error of the append; other iterations are
   const directory = join(temporaryDirectory(), 'journal')
   const journal = new Journal(directory)
   await journal.append(1, sample(1))
-  appendFileSync(join(directory, '000002.jsonl'), '{"crc32":"00000000","record":{"kind":"x"}}\n')
+  appendFileSync(join(directory, '000002.jsonl'), '{"journal":2,"crc32":"00000000","record":{"kind":"x"}}\n')
   const [bad, good] = await Promise.allSettled([journal.append(2, sample(1)), journal.append(3, sample(2))])
   expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
   for (let iteration = 10; iteration < 20; iteration++) await journal.append(iteration, sample(iteration))
