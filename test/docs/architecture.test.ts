@@ -20,6 +20,8 @@ test('the picture and the table are the rooms there are', () => {
   const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, name]) => name)
   expect(listed.sort()).toEqual(rooms)
   expect(Object.keys(arrows).sort()).toEqual(rooms)
+  const contributing = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')
+  expect([...contributing.matchAll(/^src\/(\w+)\/ /gm)].map(([, name]) => name).sort()).toEqual(rooms)
 })
 
 test('what may import what is what the picture shows, at first hand or further down', () => {
