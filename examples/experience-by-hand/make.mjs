@@ -4,6 +4,7 @@ import { LocalModel } from 'whetstone/model'
 import { sampleReward } from 'whetstone/reward'
 import { LocalEngine } from 'whetstone/rollout'
 import { Tokenizer } from 'whetstone/text'
+import { updatePolicy } from 'whetstone/train'
 
 const file = name => readFileSync(new URL(name, import.meta.url), 'utf8')
 const config = JSON.parse(file('config.json'))
@@ -31,20 +32,12 @@ for (const { response, reward, advantages } of experiences)
   console.log(reward.toFixed(3), advantages[0].toFixed(3).padStart(7), JSON.stringify(response))
 console.log(`reward ${info.reward.mean.toFixed(4)}`)
 
-// One step: the gradient of -advantage * log-probability is -advantage.
-const sequences = experiences.map(({ sequence }) => sequence)
-const tokens = experiences.reduce((sum, { advantages }) => sum + advantages.length, 0)
-const objective = async () => {
-  const scored = await actor.score(sequences)
-  return scored.reduce(
-    (sum, { logprobs }, i) => sum + logprobs.reduce((a, b, t) => a + b * experiences[i].advantages[t], 0),
-    0,
-  )
-}
-const before = await objective()
-const gradient = ({ advantages }) => ({ logprobs: Float32Array.from(advantages, advantage => -advantage / tokens) })
-await actor.forwardBackward(sequences, (_, indices) => indices.map(i => gradient(experiences[i])))
-await actor.step({ lr: 1e-3 })
-console.log(`advantage-weighted log-probability ${before.toFixed(3)} -> ${(await objective()).toFixed(3)}`)
+// Two steps on the same answers. Each gives the log-probabilities before it.
+const update = () => updatePolicy({ actor, experiences, objective: { loss: 'ppo' }, rates: { lr: 1e-3 } })
+const [before, after] = [await update(), await update()].map(({ logprobs }) =>
+  experiences.flatMap(({ advantages }, i) => [...advantages].map((advantage, t) => advantage * logprobs[i][t])),
+)
+const sum = values => values.reduce((total, value) => total + value, 0).toFixed(3)
+console.log(`advantage-weighted log-probability ${sum(before)} -> ${sum(after)}`)
 await generator.close()
 actor.dispose()

@@ -6,6 +6,7 @@ export { type CheckedData, type CheckedModel, type CheckedModels, checkData, che
 export { deviceMemory, MachineError, requireMachine } from './checks/machine.js'
 export { estimateModel, type ModelMemory, type PlannedModel } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'
+export { optimizerSchema, type StepRates, stepRates } from './config/common.js'
 export { loadDefinition, loadDefinitions } from './config/definitions.js'
 export { describeDefinition } from './config/describe-definition.js'
 export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'

@@ -19,3 +19,11 @@ export { type RlLoopOptions, type RlLoopResult, trainRl } from './loop.js'
 export type { PolicyAverage, RlParts } from './parts.js'
 export { type ReplayReport, replayRl } from './replay.js'
 export { planRl } from './training-plan.js'
+export {
+  type CriticUpdate,
+  type CriticUpdateOptions,
+  type PolicyUpdate,
+  type PolicyUpdateOptions,
+  updateCritic,
+  updatePolicy,
+} from './update.js'

@@ -14,9 +14,8 @@ import {
   type ValueStatistics,
   valueLoss,
 } from '../../maths/index.js'
-import type { Outputs, TokenModel } from '../../model/index.js'
+import type { Outputs, TokenModel, TrainStepOptions } from '../../model/index.js'
 import { trainedCount } from '../../sequence/index.js'
-import type { StepRates } from '../config/common.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 import { type MadeStep, untilStepped } from '../run/optimizer-step.js'
 import { comparableLogprobs } from './engine-logprobs.js'
@@ -25,16 +24,22 @@ export interface PolicyUpdateOptions {
   readonly actor: TokenModel<'language'>
   readonly experiences: readonly Experience[]
   readonly objective: ObjectiveOptions
-  readonly ptx:
+  /** Supervised examples whose loss is added. Default: none. */
+  readonly ptx?:
     | { readonly examples: readonly Pick<ConversationExample, 'sequence'>[]; readonly coef: number }
     | undefined
-  /** How the tokens were sampled, for the weights of importance sampling. */
-  readonly sampling: { readonly temperature: number; readonly firstTemperature?: number; readonly minNewTokens: number }
-  readonly rates: StepRates
-  /** `off`: pad sequences to a rectangle. The numbers are the same. */
-  readonly packing: 'on' | 'off'
-  /** No step is made when the policy has moved further than this from the one that sampled. */
-  readonly targetKl: number | undefined
+  /** How the tokens were sampled; needed with `tisCap`. */
+  readonly sampling?: {
+    readonly temperature: number
+    readonly firstTemperature?: number
+    readonly minNewTokens: number
+  }
+  /** Learning rate and AdamW options of the step. */
+  readonly rates: TrainStepOptions
+  /** `off`: pad sequences to a rectangle. The numbers are the same. Default `on`. */
+  readonly packing?: 'on' | 'off'
+  /** No step is made when the policy has moved further than this from the one that sampled. Default: always a step. */
+  readonly targetKl?: number | undefined
   /** Looks at the policy's log-probabilities before a weight changes; what it throws ends the update. */
   readonly beforeStep?: ((logprobs: readonly Float32Array[]) => void) | undefined
 }
@@ -56,7 +61,15 @@ export interface PolicyUpdate {
   readonly step: MadeStep | undefined
 }
 
-/** One step, or none where `targetKl` forbids it. What is not finite stops it before a weight changes, and names its sample. */
+/**
+ * One step, or none where `targetKl` forbids it. What is not finite stops it before a weight changes, and names its sample.
+ *
+ * @example
+ * async function learn(actor: LocalModel<'language'>, { experiences }: ExperienceBatch): Promise<void> {
+ *   const { loss } = await updatePolicy({ actor, experiences, objective: { loss: 'ppo' }, rates: { lr: 1e-6 } })
+ *   console.log(loss)
+ * }
+ */
 export function updatePolicy(options: PolicyUpdateOptions): Promise<PolicyUpdate> {
   return namingRows(options.experiences.map(named), () => untilStepped(overflows => policyStep(options, overflows)))
 }
@@ -92,7 +105,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
         ...(entropies ? { entropies: Float32Array.from(entropies) } : {}),
       }))
     },
-    { temperature, entropy, packing: options.packing },
+    { temperature, entropy, packing: options.packing ?? 'on' },
   )
   options.beforeStep?.(logprobs)
   const merged = mergePolicyStatistics(statistics)
@@ -155,7 +168,7 @@ function objectiveSample(
     refLogprobs: one.refLogprobs,
     ...(entropies ? { entropies } : {}),
     ...(hasMask(one) ? { lossMask: one.lossMask } : {}),
-    ...(tisCap == null
+    ...(tisCap == null || !sampling
       ? {}
       : {
           engineLogprobs: comparableLogprobs(one.engineLogprobs, sampling.temperature),
@@ -168,10 +181,12 @@ export interface CriticUpdateOptions {
   readonly critic: TokenModel<'value'>
   readonly experiences: readonly Experience[]
   readonly valueClip: number | null
+  /** As the policy's. */
   readonly aggregation: NonNullable<ObjectiveOptions['aggregation']>
   readonly maxNewTokens: number
-  readonly rates: StepRates
-  readonly packing: 'on' | 'off'
+  readonly rates: TrainStepOptions
+  /** Default `on`. */
+  readonly packing?: 'on' | 'off'
 }
 
 export interface CriticUpdate {
@@ -201,7 +216,7 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
       statistics.push(result.statistics)
       return result.gradients.map(({ values }) => ({ values: Float32Array.from(values) }))
     },
-    { packing: options.packing },
+    { packing: options.packing ?? 'on' },
   )
   const step = { ...(await critic.step(rates)), overflows }
   return { loss, statistics: mergeValueStatistics(statistics), step }
