@@ -77,6 +77,8 @@ export const arrows = {
     'reward',
     'run',
     'train',
+    'experience',
+    'maths',
   ],
   setup: ['errors', 'files', 'progress'],
   cli: [

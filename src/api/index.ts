@@ -1,5 +1,13 @@
 /** The front door: every task as a function. */
 
+export {
+  type ExperienceOptions,
+  experience,
+  makeExperiences,
+  type OpenedExperience,
+  openExperience,
+} from './experience.js'
+export { type ExperienceFile, experienceSchema, planExperience, resolveExperience } from './experience-config.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining, type TrainingStart } from './run-training.js'

@@ -62,7 +62,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
   }
 
   const models: Record<string, TokenModel> = {}
-  for (const { section, key, option } of placesOf(values, ['model', 'reference', 'critic.model'])) {
+  for (const { section, key, option } of placesOf(values, ['model', 'reference', 'critic', 'critic.model'])) {
     const model = section[key]
     if (!isModel(model)) continue
     models[option] = model
@@ -86,7 +86,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
   if (generator) delete values.generator
   else if (isDefinition(values.generator)) values.generator = { type: values.generator }
 
-  const { model, reference, 'critic.model': critic } = models
+  const { model, reference, critic = models['critic.model'] } = models
   const live = { model, reference, critic, tokenizer, generator, rewards: rewards?.options } as LiveParts
   const place = async (how: Placing): Promise<void> => {
     for (const part of parts) await placePart(part, how, directory)
@@ -100,7 +100,7 @@ type Values = Record<string, unknown>
 function structured(options: Readonly<Record<string, unknown>>): Values {
   const values: Values = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   for (const name of ['critic', 'ptx'])
-    if (typeof values[name] === 'object' && values[name] !== null) values[name] = { ...values[name] }
+    if (typeof values[name] === 'object' && !isModel(values[name])) values[name] = { ...values[name] }
   return values
 }
 

@@ -1,75 +1,72 @@
-import { stringify } from 'yaml'
 import { z } from 'zod'
-import { attributed } from '../api/index.js'
-import { type PromptRow, readPrompts } from '../data/index.js'
+import {
+  attributed,
+  type ExperienceFile,
+  experienceSchema,
+  makeExperiences,
+  openExperience,
+  planExperience,
+  resolveExperience,
+} from '../api/index.js'
 import { InputError } from '../errors/index.js'
-import {
-  type Experience,
-  type ExperienceInfo,
-  type ExperienceOptions,
-  FastExperienceMaker,
-  promptLimit,
-  resolveExperienceConfig,
-} from '../experience/index.js'
-import { type Output, openOutput } from '../files/index.js'
-import { LocalModel } from '../model/index.js'
+import type { Experience, ExperienceInfo } from '../experience/index.js'
+import { type Output, openOutput, readConfigFile } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import { loadRewardOptions, RewardComputationEngine } from '../reward/index.js'
-import { eventLine } from '../rollout/index.js'
 import { promptIds, responseIds } from '../sequence/index.js'
-import { resolveDevice } from '../tensor/index.js'
-import { fitPrompt, promptTurns, type Tokenizer, templateUse } from '../text/index.js'
 import {
+  checkData,
   checkGenerator,
   checkModels,
   experienceIdle,
+  fileLayer,
   idleOptions,
-  openGenerator,
-  type PlannedUse,
+  type RawConfig,
+  type ResolvedConfig,
   requireMachine,
-  rewardLoading,
-  type TrainingPlan,
 } from '../train/index.js'
-import { tooLongLines } from './dry-run.js'
-import { type ExperienceFile, experienceFileShape, readExperienceFile } from './experience-config.js'
+import { dryRunReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
-
-const described = Object.entries(experienceFileShape)
-  .map(([name, field]) => `  ${name.padEnd(18)} ${field.description ?? ''}`)
-  .join('\n')
+import { optionHelp, resolvedConfig } from './resolved-config.js'
+import { setLayer } from './set-layer.js'
+import { showMachine } from './train-command.js'
 
 const flags = z.object({
   config: file('the config'),
   set: settings(),
-  dryRun: toggle('check everything that needs no model, print the resolved options, and stop'),
+  dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
 })
 
-export const help = `Usage: whetstone experience --config FILE [--set key=value ...] [--dry-run]
+export const experienceExample = 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: experiences.jsonl'
+
+export const help = `Usage: whetstone experience --config FILE [--set KEY=VALUE ...] [--dry-run]
 
 Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, one line of JSON each.
-The config is YAML, JSON, or a TypeScript module whose default export it is:
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
-${described}
-
-and every option of experience generation, such as advantageEstimator, nSamplesPerPrompt, maxNewTokens or temperature
-(table in docs/experience.md). Paths in the config are relative to the config file, those of --set to the current directory.
+${experienceExample.replaceAll(/^/gm, '  ')}
 
 ${flagHelp(flags)}
+
+Options of the config, dots for sections (docs/experience.md explains them, \`whetstone schema experience\` prints them for editors):
+
+${optionHelp(experienceSchema)}
 `
 
 export async function run(args: string[]): Promise<number> {
   const { config: path, set = [], dryRun } = readFlags(args, flags)
-  const { config, origins } = await readExperienceFile(path, set)
-  const { model, adapter, reference, critic, prompts, rewards } = config
+  const resolved = resolveExperience([fileLayer(path, await readConfigFile(path)), setLayer(set)])
+  const { config, origins } = resolved
+  const { model, adapter, reference, critic, data, rewards } = config
   const directories = [model, adapter, reference, critic].filter(one => one !== undefined)
-  const output = await openOutput(config.output, { inputs: [path, prompts, rewards], directories })
+  const sources = [data].flat().map(one => (typeof one === 'string' ? one : one.path))
+  const output = await openOutput(config.output, { inputs: [path, ...sources, rewards], directories })
   const report = reportFor(process.env)
   return interruptible({
     work: signal => {
-      for (const line of idleOptions({ config, origins }, experienceIdle)) report.line(line)
+      for (const line of idleOptions(resolved, experienceIdle)) report.line(line)
       return attributed(origins, () =>
-        dryRun ? checkOnly(config, { report, signal }) : experience(config, { output, report, signal }),
+        dryRun ? checkOnly(resolved, { report, signal }) : write(config, { output, report, signal }),
       )
     },
     onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
@@ -82,201 +79,38 @@ interface Surroundings {
   signal: AbortSignal
 }
 
-/** What can be checked without the models: their files, the prompts, the rewards and how they go together. */
-async function prepare(config: ExperienceFile, signal: AbortSignal) {
-  const options = experienceOptions(config)
-  const resolved = resolveExperienceConfig(options, { critic: config.critic !== undefined })
-  const models = await checkModels(planOf(config))
-  requireMachine(models)
-  const { context } = models.models[0]!.config.decoder
-  const limit = promptLimit(resolved, context)
-  await checkGenerator(config.generator)
-  const { promptColumn, labelColumn, targetColumn } = config
-  const { tokenizer } = models
-  const { tokenizer: _, ...rewards } = await loadRewardOptions(config.rewards, {
-    tokenizer,
-    device: config.device,
-    ...rewardLoading(config),
-    signal,
-  })
-  const engine = new RewardComputationEngine({ ...rewards, tokenizer })
-  try {
-    const { prompts, description } = await readPrompts(config.prompts, {
-      columns: {
-        ...(promptColumn === undefined ? {} : { prompt: promptColumn }),
-        ...(labelColumn === undefined ? {} : { label: labelColumn }),
-        ...(targetColumn === undefined ? {} : { target: targetColumn }),
-      },
-      check: row => engine.rowProblem(row),
-    })
-    return { options, prompts, description, tokenizer, limit, rewards, close: () => engine.close() }
-  } catch (error) {
-    await engine.close()
-    throw error
+async function checkOnly(
+  { config, origins }: ResolvedConfig<ExperienceFile>,
+  { report, signal }: Omit<Surroundings, 'output'>,
+): Promise<void> {
+  const plan = planExperience(config)
+  const check = async () => {
+    const models = await checkModels(plan)
+    requireMachine(models)
+    await checkGenerator(config.generator)
+    const { context } = models.models[0]!.config.decoder
+    return { models, data: await checkData(plan, { tokenizer: models.tokenizer, context, signal }) }
   }
-}
-
-/** The models that will be loaded, none of which is trained. */
-function planOf(config: ExperienceFile): TrainingPlan {
-  const { model, adapter, reference, critic, rolloutBatchSize, nSamplesPerPrompt, maxNewTokens, promptMaxLen } = config
-  const use = { role: 'language', trained: 'nothing', computes: 'yes' } as const
-  const others: PlannedUse[] = []
-  if (reference !== undefined && reference !== 'adapter-off')
-    others.push({ ...use, name: 'the reference', option: 'reference', directory: reference })
-  if (critic !== undefined)
-    others.push({ ...use, role: 'value', name: 'the critic', option: 'critic', directory: critic })
-  const samples = rolloutBatchSize * nSamplesPerPrompt
-  const engine = config.generator.type === 'local' ? 'here' : 'elsewhere'
-  return {
-    models: [{ ...use, name: 'the actor', option: 'model', directory: model, adapter }, ...others],
-    data: [],
-    rewards: config.rewards,
-    device: config.device,
-    gradientCheckpointing: false,
-    sequences: Math.min(samples, config.microRolloutBatchSize),
-    generation: {
-      samples,
-      promptMaxLen,
-      promptTruncation: config.promptTruncation,
-      maxNewTokens,
-      maxInFlight: config.generator.maxInFlight,
-      engine,
-    },
-    chatTemplate: config.chatTemplate,
-    seed: config.seed,
-  }
-}
-
-async function checkOnly(config: ExperienceFile, { report, signal }: Omit<Surroundings, 'output'>): Promise<void> {
-  const prepared = await orInterrupted(signal, () => true, prepare(config, signal))
-  const { prompts, description, tokenizer, limit, close } = prepared
-  await close()
-  report.line(stringify(config).trimEnd())
-  report.line(`${config.prompts}: ${prompts.length} prompts\n${description}`)
-  const counts = { cut: 0, leftOut: 0 }
-  for (const { prompt } of prompts) {
-    const turns = promptTurns(prompt, tokenizer, config.chatTemplate)
-    const fitted = await fitPrompt(turns, { tokenizer, limit, side: config.promptTruncation })
-    if (fitted.kind === 'too-long') counts.leftOut++
-    else if (fitted.cut > 0) counts.cut++
-  }
-  for (const line of tooLongLines({ option: 'promptMaxLen', limit, ...counts })) report.line(line)
-}
-
-async function experience(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
-  const { options, prompts, tokenizer, rewards, close } = await orInterrupted(
+  const checked = await orInterrupted(
     signal,
     () => true,
-    prepare(config, signal),
+    check().catch(error => showMachine(error, report)),
   )
-  try {
-    const models = await loadModels(config, tokenizer, report, signal)
-    try {
-      const maker = new FastExperienceMaker({
-        ...options,
-        ...models.parts,
-        ...rewards,
-        patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
-        onAway: ({ message }) => report.line(message),
-      })
-      await writeExperiences(maker, prompts, config, { output, report, signal })
-    } finally {
-      await models.close()
-    }
-  } finally {
-    await close()
-  }
+  process.stdout.write(`${resolvedConfig(config as RawConfig, origins)}\n`)
+  for (const line of dryRunReport(checked)) report.line(line)
 }
 
-/** The options of the maker alone. */
-function experienceOptions(config: ExperienceFile): ExperienceOptions {
-  const own = new Set<string>(Object.keys(experienceFileShape))
-  const rest = Object.entries(config).filter(([name, value]) => !own.has(name) && value !== undefined)
-  const chatTemplate = templateUse(config.chatTemplate)
-  return { ...Object.fromEntries(rest), chatTemplate }
-}
-
-async function loadModels(config: ExperienceFile, tokenizer: Tokenizer, report: Report, signal: AbortSignal) {
-  const device = resolveDevice(config.device)
-  const loaded: { dispose(): void }[] = []
-  const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
-    const loading = report.transfer(`loading ${what}`)
-    const model = await LocalModel.load<R>(directory, {
-      role,
-      device,
-      signal,
-      ...(adapter === undefined ? {} : { adapter }),
-      onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
-    }).finally(() => loading.end())
-    loaded.push(model)
-    return model
-  }
-  const dispose = (): void => {
-    for (const model of loaded) model.dispose()
-  }
-  try {
-    const actor = await load('language', config.model, 'the actor', config.adapter)
-    const { reference, critic: criticPath, klController } = config
-    const other = reference !== undefined && reference !== 'adapter-off'
-    const referred = other ? await load('language', reference, 'the reference') : reference && ('adapter-off' as const)
-    const critic = criticPath === undefined ? undefined : await load('value', criticPath, 'the critic')
-    const opened = await openGenerator({
-      config: config.generator,
-      actor,
-      model: config.model,
-      tokenizer,
-      rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
-      report,
-      signal,
-      onEvent: event => {
-        if (event.kind !== 'updated' && event.kind !== 'proved') report.line(eventLine(event))
-      },
-    })
-    const { generator } = opened
-    return {
-      parts: {
-        actor,
-        tokenizer,
-        generator,
-        ...(referred === undefined ? {} : { reference: referred }),
-        ...(critic ? { critic } : {}),
-        ...(klController ? { klController } : {}),
-      },
-      close: async (): Promise<void> => {
-        await opened.close()
-        dispose()
-      },
-    }
-  } catch (error) {
-    dispose()
-    throw error
-  }
-}
-
-async function writeExperiences(
-  maker: FastExperienceMaker,
-  prompts: readonly PromptRow[],
-  { rolloutBatchSize }: ExperienceFile,
-  { output, report, signal }: Surroundings,
-): Promise<void> {
-  const progress = report.transfer('experiences', count('prompts', 100))
+async function write(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
+  const opened = await orInterrupted(signal, () => true, openExperience(config, { report, signal }))
   const infos: ExperienceInfo[] = []
-  try {
-    const write = async (append: (text: string) => Promise<void>): Promise<void> => {
-      for (let start = 0; start < prompts.length; start += rolloutBatchSize) {
-        const rows = prompts.slice(start, start + rolloutBatchSize)
-        const batch = rows.map((row, i) => ({ ...row, promptId: `${start + i}` }))
-        const { experiences, info } = await maker.makeExperienceList(batch, { signal })
-        for (const one of experiences) await append(experienceLine(one))
-        infos.push(info)
-        progress.at(start + batch.length, prompts.length)
-      }
-      if (infos.every(({ samples }) => samples === 0)) throw nothingMade(infos)
+  const content = async (append: (text: string) => Promise<void>): Promise<void> => {
+    for await (const { experiences, info } of makeExperiences(opened, { report, signal })) {
+      for (const one of experiences) await append(experienceLine(one))
+      infos.push(info)
     }
-    await output.write(write, { signal })
-  } finally {
-    progress.end()
+    if (infos.every(({ samples }) => samples === 0)) throw nothingMade(infos)
   }
+  await output.write(content, { signal })
   for (const [i, info] of infos.entries())
     report.line(`${infos.length > 1 ? `batch ${i}\n` : ''}${summary(info).join('\n')}`)
   const total = infos.reduce((sum, { samples }) => sum + samples, 0)

@@ -2,7 +2,14 @@
 
 export { plainReport, type Report, reportFor, silentReport } from '../progress/index.js'
 export { checkGenerator, type WeightsForServers } from './checks/check-generator.js'
-export { type CheckedData, type CheckedModel, type CheckedModels, checkData, checkModels } from './checks/check-plan.js'
+export {
+  type CheckedData,
+  type CheckedModel,
+  type CheckedModels,
+  checkData,
+  checkExamples,
+  checkModels,
+} from './checks/check-plan.js'
 export { deviceMemory, MachineError, requireMachine } from './checks/machine.js'
 export { estimateModel, type ModelMemory, type PlannedModel } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'

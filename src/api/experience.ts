@@ -1,0 +1,202 @@
+/** Experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { z } from 'zod'
+import { dataOptionsSchema, openDataset, type PromptExample } from '../data/index.js'
+import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
+import { LocalModel, type TokenModel } from '../model/index.js'
+import { count, type Report, silentReport } from '../progress/index.js'
+import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
+import { eventLine, type Generator } from '../rollout/index.js'
+import type { Tokenizer } from '../text/index.js'
+import {
+  checkExamples,
+  checkGenerator,
+  checkModels,
+  type LiveParts,
+  loadFrozen,
+  openGenerator,
+  requireMachine,
+  rewardLoading,
+} from '../train/index.js'
+import {
+  type ExperienceFile,
+  type experienceSchema,
+  makerOptions,
+  planExperience,
+  resolveExperience,
+} from './experience-config.js'
+import { givenParts } from './live-parts.js'
+import type { Rewards } from './reward-parts.js'
+import { attributed } from './run-training.js'
+import type { Data, Model } from './train.js'
+
+type Written = z.input<typeof experienceSchema>
+
+/** The options of its config, with live things in place of files. Experiences are not written: they are what it gives. */
+export type ExperienceOptions<Row extends object = object> = Omit<
+  Written,
+  'model' | 'reference' | 'critic' | 'data' | 'rewards' | 'generator' | 'output'
+> & {
+  readonly model: Model<'language'>
+  readonly reference?: Model<'language'>
+  readonly critic?: Model<'value'>
+  readonly data: Data<Row>
+  readonly rewards: Rewards<Row>
+  readonly generator?: Written['generator'] | Generator
+  readonly tokenizer?: Tokenizer
+  readonly signal?: AbortSignal
+  readonly report?: Report
+}
+
+/**
+ * Batches of experiences, in the order of the prompts: the same prompts that a run of `rl` makes of the same data.
+ *
+ * @example
+ * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
+ * const made = experience({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
+ * for await (const { experiences, info } of made) console.log(experiences.length, info.reward?.mean)
+ */
+export async function* experience<Row extends object>(
+  options: ExperienceOptions<Row>,
+): AsyncGenerator<ExperienceBatch, void> {
+  const { signal = new AbortController().signal, report = silentReport, ...given } = options
+  const directory = await mkdtemp(join(tmpdir(), 'whetstone-experience-'))
+  try {
+    const { values, live, place } = givenParts(given, directory)
+    const layer = { origin: 'experience', values: { ...values, output: '-' }, directory: process.cwd() }
+    const { config, origins } = resolveExperience([layer])
+    await place({ existing: 'replace', allowChange: [], signal })
+    const parts = await attributed(origins, () => openExperience(config, { live, report, signal }))
+    yield* makeExperiences(parts, { report, signal })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+interface Surroundings {
+  readonly live?: LiveParts
+  readonly report: Report
+  readonly signal: AbortSignal
+}
+
+export interface OpenedExperience {
+  readonly maker: FastExperienceMaker
+  readonly rolloutBatchSize: number
+  readonly prompts: { readonly size: number; next(count: number): Promise<readonly PromptExample[]> }
+  close(): Promise<void>
+}
+
+/** Checks everything, then loads the models. */
+export async function openExperience(
+  config: ExperienceFile,
+  { live = {}, report, signal }: Surroundings,
+): Promise<OpenedExperience> {
+  const opened: (() => Promise<void> | void)[] = []
+  const close = async (): Promise<void> => {
+    for (const one of opened.splice(0).reverse()) await one()
+  }
+  try {
+    const models = await checkModels(planExperience(config), live)
+    requireMachine(models)
+    if (!live.generator) await checkGenerator(config.generator)
+    const { tokenizer } = models
+    const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal }
+    const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
+    const engine = new RewardComputationEngine({ ...rewards, tokenizer })
+    opened.push(() => engine.close())
+    const dataset = await openDataset('prompts', config.data, {
+      ...dataOptionsSchema.parse(config),
+      ...{ shuffle: false, seed: config.seed, baseDirectory: process.cwd(), signal },
+      checkPrompt: row => engine.rowProblem(row),
+    })
+    opened.push(() => dataset.close())
+    await checkExamples(dataset, tokenizer, 'data')
+    const parts = await loadParts(config, tokenizer, { live, report, signal }, opened)
+    const maker = new FastExperienceMaker({
+      ...makerOptions(config),
+      ...parts,
+      ...(rewards as RewardEngineOptions),
+      patienceMinutes: rewards.patienceMinutes ?? config.rewardPatienceMinutes,
+      onAway: ({ message }) => report.line(message),
+    })
+    const rows = dataset.train(tokenizer)
+    let number = 0
+    const next = async (wanted: number): Promise<readonly PromptExample[]> => {
+      const taken: PromptExample[] = []
+      while (taken.length < wanted && rows.cursor.epoch === 0)
+        for (const row of await rows.take(wanted - taken.length)) taken.push({ ...row, promptId: `${number++}` })
+      return taken
+    }
+    return { maker, rolloutBatchSize: config.rolloutBatchSize, prompts: { size: rows.size, next }, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Batch after batch; closes what was opened for it. */
+export async function* makeExperiences(
+  { maker, rolloutBatchSize, prompts, close }: OpenedExperience,
+  { report, signal }: Pick<Surroundings, 'report' | 'signal'>,
+): AsyncGenerator<ExperienceBatch, void> {
+  const progress = report.transfer('experiences', count('prompts', 100))
+  try {
+    let done = 0
+    for (let batch = await prompts.next(rolloutBatchSize); batch.length > 0; ) {
+      yield await maker.makeExperienceList(batch, { signal })
+      done += batch.length
+      progress.at(done, prompts.size)
+      batch = await prompts.next(rolloutBatchSize)
+    }
+  } finally {
+    progress.end()
+    await close()
+  }
+}
+
+async function loadParts(
+  config: ExperienceFile,
+  tokenizer: Tokenizer,
+  { live = {}, report, signal }: Surroundings,
+  opened: (() => Promise<void> | void)[],
+) {
+  const settings = { device: config.device, gradientCheckpointing: false, seed: config.seed }
+  const load = async <R extends 'language' | 'value'>(role: R, directory: string, what: string, adapter?: string) => {
+    const model = await loadFrozen(directory, { ...settings, role, what, adapter }, { report, signal })
+    opened.push(() => model.dispose())
+    return model
+  }
+  const { reference: named, critic: criticPath, klController } = config
+  const actor =
+    (live.model as TokenModel<'language'> | undefined) ??
+    (await load('language', config.model, 'the actor', config.adapter))
+  const off = named === 'adapter-off' ? ('adapter-off' as const) : undefined
+  const reference = live.reference ?? off ?? (named && (await load('language', named, 'the reference')))
+  const critic = live.critic ?? (criticPath === undefined ? undefined : await load('value', criticPath, 'the critic'))
+  const generator = live.generator ?? (await open())
+  return {
+    ...{ actor, tokenizer, generator },
+    ...(reference ? { reference } : {}),
+    ...(critic ? { critic } : {}),
+    ...(klController ? { klController } : {}),
+  }
+
+  async function open(): Promise<Generator> {
+    const made = await openGenerator({
+      config: config.generator,
+      actor: actor instanceof LocalModel ? actor : await load('language', config.model, 'the actor'),
+      model: config.model,
+      tokenizer,
+      rollout: { ...config, samples: config.rolloutBatchSize * config.nSamplesPerPrompt },
+      report,
+      signal,
+      onEvent: event => {
+        if (event.kind !== 'updated' && event.kind !== 'proved') report.line(eventLine(event))
+      },
+    })
+    opened.push(() => made.close())
+    return made.generator
+  }
+}
