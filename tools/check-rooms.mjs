@@ -79,6 +79,9 @@ export const arrows = {
     'train',
     'experience',
     'maths',
+    'evaluate',
+    'pipeline',
+    'serve',
   ],
   setup: ['errors', 'files', 'progress'],
   cli: [

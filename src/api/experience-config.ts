@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
-import { experienceShape, resolveExperienceConfig } from '../experience/index.js'
+import { ExperienceConfigError, experienceShape, resolveExperienceConfig } from '../experience/index.js'
 import { klControllerSchema } from '../maths/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { chatTemplateWords, templateUse } from '../text/index.js'
@@ -82,8 +82,13 @@ export function resolveExperience(layers: readonly ConfigLayer[]): ResolvedConfi
   const resolved = resolveConfig(experienceSchema, layers, options)
   const { config, origins } = resolved
   const wrong = generatorOptionProblems(config.generator)
+  try {
+    resolveExperienceConfig(makerOptions(config), { critic: config.critic !== undefined })
+  } catch (error) {
+    if (!(error instanceof ExperienceConfigError)) throw error
+    wrong.push(...error.problems)
+  }
   if (wrong.length > 0) throw new InputError(wrong.map(problem => withOrigin(problem, origins)).join('\n'))
-  resolveExperienceConfig(makerOptions(config), { critic: config.critic !== undefined })
   return resolved
 }
 

@@ -15,6 +15,7 @@ import {
   checkGenerator,
   checkModels,
   type LiveParts,
+  loadDefinitions,
   loadFrozen,
   openGenerator,
   requireMachine,
@@ -55,7 +56,8 @@ export type ExperienceOptions<Row extends object = object> = Omit<
  *
  * @example
  * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
- * const made = experience({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
+ * const rewards = ({ response }: RewardInput) => (response.includes('4') ? 1 : 0)
+ * const made = experience({ model: 'model', data: rows, rewards, advantageEstimator: 'rloo', nSamplesPerPrompt: 4 })
  * for await (const { experiences, info } of made) console.log(experiences.length, info.reward?.mean)
  */
 export async function* experience<Row extends object>(
@@ -66,7 +68,7 @@ export async function* experience<Row extends object>(
   try {
     const { values, live, place } = givenParts(given, directory)
     const layer = { origin: 'experience', values: { ...values, output: '-' }, directory: process.cwd() }
-    const { config, origins } = resolveExperience([layer])
+    const { config, origins } = resolveExperience(await loadDefinitions([layer]))
     await place({ existing: 'replace', allowChange: [], signal })
     const parts = await attributed(origins, () => openExperience(config, { live, report, signal }))
     yield* makeExperiences(parts, { report, signal })

@@ -1,5 +1,6 @@
 /** The front door: every task as a function. */
 
+export { type EvaluateOptions, evaluate, pipeline } from './evaluate.js'
 export {
   type ExperienceOptions,
   experience,
@@ -13,6 +14,7 @@ export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining, type TrainingStart } from './run-training.js'
 export type { GeneratedSample } from './samples-in-order.js'
 export { type Scored, type ScoreRow, type ScoreRowsOptions, score } from './score.js'
+export { type ServeOptions, type Serving, serve } from './serve.js'
 export type { Rows } from './spool-rows.js'
 export {
   type Data,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
 import { z } from 'zod'
+import { evaluate } from '../api/index.js'
 import { didYouMean, InputError } from '../errors/index.js'
 import {
   type AnswerRecord,
@@ -8,7 +9,6 @@ import {
   type EvaluationMetric,
   type EvaluationOptions,
   type EvaluationResult,
-  evaluateModel,
   evaluationMetrics,
   evaluationTable,
   plotEvaluation,
@@ -96,7 +96,7 @@ export async function run(args: string[]): Promise<number> {
   const report = reportFor(process.env)
   return interruptible({
     work: async signal => {
-      const result = await evaluateModel({ ...options, report, signal })
+      const result = await evaluate({ ...options, report, signal })
       await write(result, { settings, outputs, signal })
       const table = evaluationTable(result.evaluation)
       // If a file streams to standard output, nothing else is printed there.

@@ -20,6 +20,7 @@ import {
   experienceIdle,
   fileLayer,
   idleOptions,
+  loadDefinitions,
   type RawConfig,
   type ResolvedConfig,
   requireMachine,
@@ -37,7 +38,11 @@ const flags = z.object({
   dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
 })
 
-export const experienceExample = 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: experiences.jsonl'
+export const experienceExample = `model: model
+data: prompts.jsonl
+rewards: reward.ts
+output: experiences.jsonl
+advantageEstimator: reinforce`
 
 export const help = `Usage: whetstone experience --config FILE [--set KEY=VALUE ...] [--dry-run]
 
@@ -55,7 +60,9 @@ ${optionHelp(experienceSchema)}
 
 export async function run(args: string[]): Promise<number> {
   const { config: path, set = [], dryRun } = readFlags(args, flags)
-  const resolved = resolveExperience([fileLayer(path, await readConfigFile(path)), setLayer(set)])
+  const resolved = resolveExperience(
+    await loadDefinitions([fileLayer(path, await readConfigFile(path)), setLayer(set)]),
+  )
   const { config, origins } = resolved
   const { model, adapter, reference, critic, data, rewards } = config
   const directories = [model, adapter, reference, critic].filter(one => one !== undefined)

@@ -1,9 +1,8 @@
-import { basename, resolve } from 'node:path'
 import { z } from 'zod'
+import { serve } from '../api/index.js'
 import { isApiKey } from '../http/index.js'
 import { reportFor } from '../progress/index.js'
-import { type OpenedEngine, openEngine } from '../rollout/index.js'
-import { type ControlOptions, logprobsModes, ModelServer } from '../serve/index.js'
+import { type ControlOptions, logprobsModes } from '../serve/index.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
 import { engineFlags, engineOptions, several, usableDevice } from './engine-flags.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, text, toggle, UsageError } from './flags.js'
@@ -89,41 +88,26 @@ export async function run(args: string[]): Promise<number> {
     maxTotalBytes: bytes(values.maxTotalMb),
   }
   const report = reportFor(process.env)
-  const loading = report.transfer('loading')
-  const opened = await openEngine(values.model, {
+  const server = await serve({
     ...engineOptions(values),
-    chatTemplate: values.chatTemplate,
+    ...{ model: values.model, chatTemplate: values.chatTemplate, host, port, report },
+    ...{ allowHosts: allowHost, allowOrigins: allowOrigin, logprobsMode: values.logprobsMode },
     ...(values.enableLora ? { adapters: 'exchangeable' as const } : {}),
-    onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
-  }).finally(() => loading.end())
-  try {
-    const name = values.servedModelName ?? basename(resolve(values.model))
-    const server = await ModelServer.start({
-      engine: opened.engine,
-      tokenizer: opened.tokenizer,
-      name,
-      host,
-      port,
-      allowHosts: allowHost,
-      allowOrigins: allowOrigin,
-      logprobsMode: values.logprobsMode,
-      ...(values.control ? { control: controlOptions(values, opened) } : {}),
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
-    }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${port} is in use`)
-      throw error
-    })
-    const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
-    report.line(`${name} at http://${host.includes(':') ? `[${host}]` : host}:${server.port}/v1`)
-    if (open) report.line('Everyone who can reach this address can use it: set --api-key to require a key.')
-    await endSignal()
-    report.line('Stopping: requests in flight are finished first.')
-    await server.close({ graceMs: drainSeconds * 1000 })
-    return 0
-  } finally {
-    await opened.close()
-  }
+    ...(values.servedModelName === undefined ? {} : { servedModelName: values.servedModelName }),
+    ...(values.control ? { control: controlOptions(values) } : {}),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRINUSE') throw new UsageError(`--port: ${port} is in use`)
+    throw error
+  })
+  const open = apiKey === undefined && !['127.0.0.1', '::1', 'localhost'].includes(host)
+  report.line(`${server.name} at ${server.url}`)
+  if (open) report.line('Everyone who can reach this address can use it: set --api-key to require a key.')
+  await endSignal()
+  report.line('Stopping: requests in flight are finished first.')
+  await server.close({ graceMs: drainSeconds * 1000 })
+  return 0
 }
 
 type Flags = Pick<z.output<typeof flags>, 'control' | 'weightsRoot' | 'enableLora' | 'maxLoras'>
@@ -140,8 +124,7 @@ function checkControl({ control, weightsRoot, enableLora, maxLoras }: Flags, api
   if (maxLoras !== undefined && !enableLora) throw new UsageError('--max-loras needs --enable-lora')
 }
 
-const controlOptions = ({ weightsRoot, maxLoras }: Flags, { weights }: OpenedEngine): ControlOptions => ({
-  weights,
+const controlOptions = ({ weightsRoot, maxLoras }: Flags): Omit<ControlOptions, 'weights'> => ({
   ...(weightsRoot === undefined ? {} : { weightsRoot }),
   ...(maxLoras === undefined ? {} : { maxAdapters: maxLoras }),
 })

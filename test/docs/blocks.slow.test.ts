@@ -102,7 +102,6 @@ async function readConfig({ code }: Block, kind: string): Promise<void> {
   const name = /^# ([\w.-]+\.yaml)$/m.exec(code)?.[1]
   const file = name ?? 'block.yaml'
   if (name === undefined || !existsSync(name)) writeFileSync(file, code)
-  if (kind === 'experience') return
   if (kind === 'rewards') return void (await (await loadRewards(file)).close())
   const { resolve, example } = configs[kind]!
   const values = { ...(name === undefined ? parse(example) : {}), ...parse(code) } as RawConfig
@@ -113,7 +112,9 @@ async function runModule(source: string, file: string): Promise<void> {
   const room = (name: string): string => join(root, 'src', name, 'index.ts')
   writeFileSync(
     file,
-    source.replace(/'whetstone\/(\w+)'/g, (_, name: string) => `'${room(name)}'`),
+    source
+      .replace(/'whetstone\/(\w+)'/g, (_, name: string) => `'${room(name)}'`)
+      .replaceAll("'whetstone'", `'${room('.')}'`),
   )
   const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   try {

@@ -53,6 +53,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     given: ['docs'],
     smaller,
     blocks: [
+      ["import { grpo } from 'whetstone'", elsewhere('test/api/readme.test.ts')],
       ['npm ci && npm run demo', installs],
       [
         '$ npx whetstone tokenizer train --input docs/*.md',
@@ -67,6 +68,15 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ['import { deriveAdvantages', elsewhere('test/experience/docs.test.ts')],
       ['$ cat samples.jsonl', run],
+    ],
+  },
+  'docs/api.md': {
+    blocks: [
+      ["import { grpo, LocalModel, Tokenizer } from 'whetstone'", compile],
+      ["const model = await LocalModel.load('model'", compile],
+      ['for await (const event of run) {', compile],
+      ["import { dpo, ppo, rewardModel, rl, sft } from 'whetstone'", compile],
+      ["import { evaluate, experience, generate, pipeline, score, serve } from 'whetstone'", compile],
     ],
   },
   'docs/architecture.md': { blocks: [['graph TD', elsewhere('test/docs/architecture.test.ts')]] },

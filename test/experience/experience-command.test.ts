@@ -54,7 +54,7 @@ afterEach(() => vi.restoreAllMocks())
 const base = {
   model: 'model',
   reference: 'reference',
-  prompts: 'prompts.jsonl',
+  data: 'prompts.jsonl',
   rewards: 'reward.ts',
   output: 'experiences.jsonl',
   advantageEstimator: 'group_norm',
@@ -161,13 +161,13 @@ describe('whetstone experience', () => {
     expect(code).toBe(0)
     expect(written).toBe(false)
     expect(err).toContain('temperature: 0.5')
-    expect(err).toContain('3 prompts')
+    expect(err).toContain('3 rows in')
   })
 
   test.each([
     [{ ...base, advantage_estimator: 'rloo' }, /no option "advantage_estimator"; did you mean advantageEstimator\?/],
     [{ ...base, model: undefined }, /model: missing; the actor: a Hugging Face model directory/],
-    [{ ...base, prompts: 'none.jsonl' }, /none\.jsonl: there is no such file/],
+    [{ ...base, data: 'none.jsonl' }, /none\.jsonl: there is no such file/],
     [{ ...base, rewards: 'none.ts' }, /none\.ts: there is no such file/],
     [{ ...base, device: 'gpu' }, /device: expected auto, cpu, cuda or cuda:N/],
     [{ ...base, advantageEstimator: 'gae' }, /gae needs a critic/],

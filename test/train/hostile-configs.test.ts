@@ -11,7 +11,7 @@ const supervised = { model: 'model', device: 'cpu', data: 'rows.jsonl', output: 
 const pairs = { ...supervised, data: 'pairs.jsonl' }
 const rl = { ...supervised, data: 'prompts.jsonl', rewards: 'reward.ts', maxNewTokens: 8 }
 const experience = {
-  ...{ model: 'model', device: 'cpu', prompts: 'prompts.jsonl', rewards: 'reward.ts', output: 'new' },
+  ...{ model: 'model', device: 'cpu', data: 'prompts.jsonl', rewards: 'reward.ts', output: 'new' },
   ...{ maxNewTokens: 8, advantageEstimator: 'reinforce' },
 }
 const pipeline = {

@@ -1,0 +1,61 @@
+/** A model measured, and the pipeline run: functions of the same style over rooms of their own. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
+import {
+  createRlhfPipeline,
+  type PipelineOptions,
+  type PipelineResult,
+  type RunOptions as PipelineRunOptions,
+  type PipelineSettings,
+  type StageName,
+} from '../pipeline/index.js'
+import { givenParts } from './live-parts.js'
+import type { Data, Model } from './train.js'
+
+/** The options of an evaluation, with rows and models of the program in place of files. */
+export type EvaluateOptions<Row extends object = object> = Omit<EvaluationOptions, 'model' | 'reference' | 'data'> & {
+  readonly model: Model<'language'>
+  readonly reference?: Model<'language'> | undefined
+  readonly data: Data<Row>
+}
+
+/**
+ * Measures a model: perplexity, reward, accuracy, win rate, BLEU and ROUGE-L, as the data and the reward allow.
+ *
+ * @example
+ * const { evaluation } = await evaluate({ model: 'model', data: [{ prompt: 'What is 2 + 2?', target: '4' }] })
+ */
+export async function evaluate<Row extends object>(options: EvaluateOptions<Row>): Promise<EvaluationResult> {
+  const { signal, report, ...given } = options
+  const directory = await mkdtemp(join(tmpdir(), 'whetstone-evaluate-'))
+  try {
+    const { values, place } = givenParts(given, directory)
+    await place({ existing: 'replace', allowChange: [], signal })
+    const around = { ...(signal ? { signal } : {}), ...(report ? { report } : {}) }
+    return await evaluateModel({ ...(values as unknown as EvaluationOptions), ...around })
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/**
+ * SFT, a reward model and PPO, one after another; stages that are done are skipped.
+ *
+ * @example
+ * const { model } = await pipeline({ baseModel: 'model', sftDataPath: 'conversations.jsonl', saveDir: 'rlhf' })
+ */
+export async function pipeline(
+  config: PipelineOptions | string | URL,
+  options: PipelineSettings & PipelineRunOptions & { readonly stages?: readonly StageName[] } = {},
+): Promise<PipelineResult> {
+  const { resume, allowChange, signal, stages, ...settings } = options
+  const made = await createRlhfPipeline(config, settings)
+  return made.runFullPipeline({
+    ...(resume === undefined ? {} : { resume }),
+    ...(allowChange ? { allowChange } : {}),
+    ...(signal ? { signal } : {}),
+    ...(stages ? { stages } : {}),
+  })
+}

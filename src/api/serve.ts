@@ -1,0 +1,87 @@
+/** A model behind OpenAI's API. */
+import { basename, resolve } from 'node:path'
+import { LocalModel } from '../model/index.js'
+import { type Report, silentReport } from '../progress/index.js'
+import { LocalEngine, type OpenOptions, openEngine } from '../rollout/index.js'
+import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } from '../serve/index.js'
+import type { Tokenizer } from '../text/index.js'
+
+export interface ServeOptions
+  extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control'>,
+    Omit<OpenOptions, 'onProgress'> {
+  /** A model directory, or a model of the program, which is not disposed. */
+  readonly model: string | LocalModel<'language'>
+  /** For a model of the program: without one, prompts are token ids. */
+  readonly tokenizer?: Tokenizer
+  /** The model's name in requests. Default: the directory's. */
+  readonly servedModelName?: string
+  /** Clients may pause it and have it read other weights; needs `apiKey`, and a model directory. */
+  readonly control?: Omit<ControlOptions, 'weights'>
+  readonly report?: Report
+}
+
+export interface Serving {
+  readonly name: string
+  readonly port: number
+  /** Of OpenAI's API. */
+  readonly url: string
+  /** Requests in flight may take `graceMs` more. */
+  close(options?: { graceMs: number }): Promise<void>
+}
+
+/**
+ * Serves until it is closed.
+ *
+ * @example
+ * const server = await serve({ model: 'model', port: 0 })
+ * console.log(server.url)
+ * await server.close()
+ */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { model, tokenizer: given, servedModelName, control, report = silentReport, ...rest } = options
+  const { adapter, device, signal, chatTemplate, adapters, ...server } = rest
+  const { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget, ...http } = server
+  const engineOptions = { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget }
+  const engineGiven = Object.fromEntries(Object.entries(engineOptions).filter(([, value]) => value !== undefined))
+  const loading = report.transfer('loading')
+  const opened = await open().finally(() => loading.end())
+  try {
+    const name = servedModelName ?? (model instanceof LocalModel ? 'model' : basename(resolve(model)))
+    const started = await ModelServer.start({
+      ...http,
+      engine: opened.engine,
+      tokenizer: opened.tokenizer,
+      name,
+      ...(control && opened.weights ? { control: { ...control, weights: opened.weights } } : {}),
+    })
+    const host = http.host ?? '127.0.0.1'
+    return {
+      name,
+      port: started.port,
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${started.port}/v1`,
+      close: async (how = { graceMs: 0 }) => {
+        await started.close(how)
+        await opened.close()
+      },
+    }
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+
+  async function open() {
+    if (model instanceof LocalModel) {
+      const engine = new LocalEngine(model, { ...engineGiven, ...(given ? { tokenizer: given } : {}) })
+      return { engine, tokenizer: given, weights: undefined, close: () => engine.close() }
+    }
+    return openEngine(model, {
+      ...engineGiven,
+      ...(adapter === undefined ? {} : { adapter }),
+      ...(device === undefined ? {} : { device }),
+      ...(signal ? { signal } : {}),
+      ...(chatTemplate === undefined ? {} : { chatTemplate }),
+      ...(adapters === undefined ? {} : { adapters }),
+      onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+    })
+  }
+}
