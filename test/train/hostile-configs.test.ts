@@ -262,7 +262,7 @@ const cases: readonly Case[] = [
   ],
   ['rl', { rewards: 'a\0.ts' }, 'config.yaml: rewards: expected a path without NUL characters, got "a\\u0000.ts"'],
   ['pipeline', { saveDir: 'a\0b' }, 'config.yaml: saveDir: expected a path without NUL characters, got "a\\u0000b"'],
-  ['experience', { prompts: 'a\0b' }, 'config.yaml: prompts: expected a path without NUL characters, got "a\\u0000b"'],
+  ['experience', { data: 'a\0b' }, 'config.yaml: data: expected a path without NUL characters, got "a\\u0000b"'],
 ]
 
 test.each(cases)('%s %j', async (verb, change, message) => {
