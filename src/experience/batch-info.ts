@@ -1,7 +1,7 @@
 /** Statistics of a batch of experiences, for logs. Pure. */
 
 import { type AdvantageInfo, distribution, tokenStatistics } from '../maths/index.js'
-import type { Collected, ScoredSample } from './collect.js'
+import type { Collected, ScoredSample } from './collected.js'
 import type { ExperienceConfig } from './config.js'
 import type { Dropped, ExperienceInfo, StageSeconds } from './experience.js'
 import { paddingShare } from './inference.js'

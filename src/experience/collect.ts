@@ -1,12 +1,9 @@
 /**
  * Generates and rewards samples at the same time, until every group is complete and the batch has the requested number of groups.
  */
-import type { DataRow } from '../data/index.js'
 import { linkedController } from '../errors/index.js'
 import { configuredOverlongPenalty } from '../maths/index.js'
-import type { PolicyVersion } from '../model/index.js'
 import {
-  type CombinedReward,
   decodeRewardInput,
   type FailedReward,
   type RewardComputationEngine,
@@ -14,39 +11,17 @@ import {
   type RewardOutcome,
 } from '../reward/index.js'
 import type { GenerationRequest, Generator, Outcome, Sample, SamplingParams } from '../rollout/index.js'
-import { type Sequence, trainedCount, withSampled } from '../sequence/index.js'
+import { trainedCount, withSampled } from '../sequence/index.js'
 import type { Tokenizer } from '../text/index.js'
+import type { Collected, ScoredSample } from './collected.js'
 import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
 import { EngineLostError, RewardsLostError } from './errors.js'
-import type { Dropped, SampleTexts } from './experience.js'
+import type { Dropped } from './experience.js'
 import { ModelGate } from './model-gate.js'
 import type { Turns } from './model-turns.js'
-import { countPrompts, type EncodedPrompt, type PromptCounts } from './prompts.js'
+import { countPrompts, type EncodedPrompt } from './prompts.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
-
-/** A sample with its reward and the texts the reward saw. */
-export interface ScoredSample {
-  readonly prompt: EncodedPrompt
-  /** Prompt and response. */
-  readonly sequence: Sequence<DataRow>
-  readonly sample: Sample
-  readonly texts: SampleTexts
-  readonly reward: CombinedReward
-}
-
-/** Samples of one prompt, by index. */
-export type ScoredGroup = readonly ScoredSample[]
-
-export interface Collected {
-  readonly groups: readonly ScoredGroup[]
-  readonly dropped: readonly Dropped[]
-  readonly rounds: number
-  readonly missingGroups: number
-  readonly promptCounts: PromptCounts
-  readonly seconds: { readonly encoding: number; readonly generation: number; readonly reward: number }
-  readonly rewardOverlap: number
-}
 
 export interface CollectOptions {
   /** Prefix of request ids: an engine may have requests of other rollouts at the same time. */
@@ -76,33 +51,6 @@ export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): 
     stop: config.stop,
     stopIds: config.ignoreEos ? [] : tokenizer.turnEndIds,
     ...(config.structured ? { structured: config.structured } : {}),
-  }
-}
-
-/** Without the groups of which a sample began with weights older than `oldest`. */
-export function withoutStale(collected: Collected, oldest: PolicyVersion | undefined): Collected {
-  if (oldest === undefined) return collected
-  const groups: ScoredGroup[] = []
-  const dropped: Dropped[] = []
-  for (const group of collected.groups) {
-    const age = Math.min(...group.map(({ sample }) => sample.policyVersion))
-    if (age >= oldest) groups.push(group)
-    else
-      for (const { prompt, sample } of group)
-        dropped.push({
-          promptId: prompt.sequence.promptId,
-          sample: sample.sample,
-          stage: 'generation',
-          reason: 'stale',
-          message: `its group started with policy version ${age}, and the oldest allowed version is ${oldest}`,
-        })
-  }
-  if (dropped.length === 0) return collected
-  return {
-    ...collected,
-    groups,
-    dropped: [...collected.dropped, ...dropped],
-    missingGroups: collected.missingGroups + collected.groups.length - groups.length,
   }
 }
 

@@ -21,7 +21,8 @@ import {
 import { RewardComputationEngine } from '../reward/index.js'
 import { type Sequence, trainedCount } from '../sequence/index.js'
 import { batchInfo } from './batch-info.js'
-import { type Collected, Collector, type ScoredSample, withoutStale } from './collect.js'
+import { Collector } from './collect.js'
+import { type Collected, type ScoredSample, withoutStale } from './collected.js'
 import {
   type ExperienceConfig,
   ExperienceConfigError,

@@ -1,5 +1,5 @@
 /** Experience generation: `FastExperienceMaker` generates samples, scores them, and derives their advantages. */
-export type { Collected, ScoredGroup, ScoredSample } from './collect.js'
+export type { Collected, ScoredGroup, ScoredSample } from './collected.js'
 export {
   type ExperienceConfig,
   ExperienceConfigError,

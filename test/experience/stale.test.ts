@@ -1,6 +1,6 @@
 /** Samples of weights older than may be trained on. */
 import { expect, test } from 'vitest'
-import { type Collected, type ScoredSample, withoutStale } from '../../src/experience/collect.js'
+import { type Collected, type ScoredSample, withoutStale } from '../../src/experience/collected.js'
 
 const scored = (group: string, sample: number, policyVersion: number): ScoredSample =>
   ({ prompt: { sequence: { promptId: group } }, sample: { sample, policyVersion } }) as unknown as ScoredSample
