@@ -25,7 +25,7 @@ export function checkRow<Row>(schema: z.ZodType<Row>, row: DataRow): { row: Row 
     const field = issue.path.join('.')
     const expected = issue.message.replace(/^Invalid input: /, '')
     if (issue.code === 'unrecognized_keys')
-      return `${field === '' ? '' : `${field}: `}columns the schema does not have: ${issue.keys.join(', ')}; add them to it, or leave them out`
+      return `${field === '' ? '' : `${field}: `}columns that are not in the schema: ${issue.keys.join(', ')}; add them to the schema, or remove them`
     const missing = issue.path.length === 1 && !(field in row)
     if (!missing) return `${field === '' ? 'the row' : field}: ${expected}; change the row or the schema`
     const hint = didYouMean(field, columns) || ` (its columns are: ${columns.join(', ') || 'none'})`

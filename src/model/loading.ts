@@ -228,7 +228,7 @@ export function trains(name: string, role: Role, adapter: Adapter | undefined, {
 function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
   if (freezeBackbone && role === 'language' && decoder.tiedEmbeddings)
     throw new ModelError(
-      'freezeBackbone leaves nothing to train: the output matrix is the embedding (tie_word_embeddings)',
+      'freezeBackbone: there is nothing to train, because the output matrix is tied to the embedding (tie_word_embeddings)',
     )
 }
 

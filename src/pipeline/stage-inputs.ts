@@ -85,6 +85,6 @@ function otherDirectories(config: RawConfig): Record<string, string | undefined>
 
 async function modelFingerprint(directory: string): Promise<string> {
   const found = await directoryFingerprint(directory)
-  if (found === undefined) throw new InputError(`${directory}: expected a model directory, and there is none`)
+  if (found === undefined) throw new InputError(`${directory}: expected a model directory, but it does not exist`)
   return found
 }

@@ -108,7 +108,7 @@ export const metricNames: readonly MetricName[] = [
   metric('groups/rounds', '', 'sampling rounds that dynamic sampling needed'),
   metric('samples/trained', 'samples', 'samples the iteration trained on'),
   metric('samples/reused', 'samples', 'samples taken from the journal of an interrupted iteration'),
-  metric('drops/<reason>', 'samples', 'samples left out for this reason'),
+  metric('drops/<reason>', 'samples', 'samples skipped for this reason'),
   metric('gap/mean', 'nats', 'mean difference between the log-probabilities of engine and trainer for the same token'),
   metric('gap/max', 'nats', 'the largest such distance'),
   metric(
@@ -122,7 +122,7 @@ export const metricNames: readonly MetricName[] = [
   metric('data/trained_tokens', 'tokens', 'tokens of the step that the loss is over'),
   metric('data/examples', 'examples', 'examples of the step'),
   metric('data/truncated', 'rows', 'rows cut to the length limit so far'),
-  metric('data/dropped', 'rows', 'rows left out so far because they were over the length limit'),
+  metric('data/dropped', 'rows', 'rows dropped so far because they are too long'),
   metric('speed/tokens_per_second', 'tokens/s', 'tokens of the step per second of wall-clock time'),
   metric('seconds/<stage>', 's', 'wall-clock time of one stage of the step; `seconds/total` is all of it'),
   metric('memory/rss', 'bytes', 'resident memory of the process'),

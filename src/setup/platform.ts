@@ -44,6 +44,6 @@ export function wantsCuda(env: NodeJS.ProcessEnv): { cuda: boolean; why: string 
         ? { cuda: true, why: 'there is an NVIDIA driver' }
         : { cuda: false, why: 'there is no NVIDIA driver' }
     default:
-      throw new SetupError(`WHETSTONE_CUDA is "${env.WHETSTONE_CUDA}".`, 'Set it to 1 or 0, or leave it out.')
+      throw new SetupError(`WHETSTONE_CUDA is "${env.WHETSTONE_CUDA}".`, 'Set it to 1 or 0, or unset it.')
   }
 }

@@ -93,7 +93,7 @@ export function adamWRates(options: AdamWOptions): Rates {
 /** `RangeError` for a bound that is none. */
 export function checkClipNorm(clipNorm: number | undefined): void {
   if (clipNorm !== undefined && !(typeof clipNorm === 'number' && clipNorm > 0))
-    throw new RangeError(`clipNorm should be more than 0, got ${String(clipNorm)}; leave it out for no clipping`)
+    throw new RangeError(`clipNorm should be more than 0, got ${String(clipNorm)}; remove it for no clipping`)
 }
 
 interface Slot {

@@ -115,7 +115,7 @@ describe('prompt files', () => {
     ['no file', () => join(folder, 'none.jsonl'), /no such file/],
     ['no .json file', () => join(folder, 'none.json'), /there is no such file/],
     ['bytes that are no text', () => file(Buffer.from([0x22, 0xff, 0x22])), /:1: expected UTF-8 text/],
-    ['an id twice', () => lines({ id: 1, prompt: 'a' }, { id: 1, prompt: 'b' }), /id: 1 is that of .*:1 already/],
+    ['an id twice', () => lines({ id: 1, prompt: 'a' }, { id: 1, prompt: 'b' }), /id: 1 is already the id of .*:1/],
     ['a label that is no text', () => lines({ prompt: 'a', label: 3 }), /label: expected the name of a recipe as text/],
     [
       'a reference that is no text',

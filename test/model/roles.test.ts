@@ -98,7 +98,7 @@ test('freezeBackbone trains the head alone', async () => {
   for (const { values } of await model.score(given)) expect(values[0]).toBeGreaterThan(0)
   model.dispose()
   await expect(LocalModel.load(fixture('qwen2'), { role: 'language', freezeBackbone: true })).rejects.toThrow(
-    /freezeBackbone leaves nothing to train/,
+    /freezeBackbone: there is nothing to train/,
   )
   const untied = await LocalModel.create(tinyConfig('llama'), { role: 'language', seed: 1, freezeBackbone: true })
   await untied.forwardBackward(given, outputs => outputs.map(({ logprobs }) => ({ logprobs: logprobs.map(() => -1) })))

@@ -12,7 +12,7 @@ export const hiddenOptions: readonly (readonly [string, string, readonly string[
   ['reward: warm-up, cosine', '100 steps, period 1000', ['reward.optimizer.warmupSteps', 'reward.optimizer.schedule']],
   ['reward: checkpoints, validation', 'every epoch, none', ['reward.saveSteps', 'reward.validationData']],
   ['preferences: shuffle', 'on', ['reward.shuffle']],
-  ['preferences: augmentation', '0', 'it swapped the labels of pairs; `cdpo` knows labels that may be wrong'],
+  ['preferences: augmentation', '0', 'it swapped the labels of pairs; use `cdpo` for noisy labels'],
   [
     'preferences: balancing, workers',
     'off, 0',
@@ -23,7 +23,7 @@ export const hiddenOptions: readonly (readonly [string, string, readonly string[
   [
     'ppo: value coefficient',
     '0.5',
-    'the critic is a model of its own, with its own rate (`ppoLrValue`): nothing to weigh',
+    'the critic is a separate model with its own learning rate (`ppoLrValue`): there is no weight',
   ],
   ['ppo: value clip', '0.2, unused', ['ppo.critic.valueClip']],
   ['ppo: entropy coefficient', '0.01', ['ppo.entropyCoef']],
@@ -35,11 +35,7 @@ export const hiddenOptions: readonly (readonly [string, string, readonly string[
   ['ppo: experience buffer', '10,000, unused', 'every rollout is trained on once it is made, and kept in the journal'],
   ['heads', 'three layers, dropout', 'one linear layer, as reward models of the field have'],
   ['conversations: role markers', 'a map', "the tokenizer's chat template"],
-  [
-    'conversations: turn truncation',
-    'off',
-    'rows are trained on as they are; `sft.maxLength` and `sft.overlong` bound them',
-  ],
+  ['conversations: turn truncation', 'off', 'rows are not changed; `sft.maxLength` and `sft.overlong` limit them'],
   ['seed', '42, of one class', ['seed']],
   ['sft: weight decay, gradient norm', '0.01, 1.0', ['sft.optimizer.weightDecay', 'sft.optimizer.maxGradNorm']],
   ['sft: cosine', 'period 1000', ['sft.optimizer.schedule']],

@@ -80,7 +80,7 @@ function aggregatorOf(place: number, pool: Pool): RewardFn {
     close: () => pool.close(),
   }
   const fn: RewardFn = () => {
-    throw new Error('the reward function of a file is asked through its process')
+    throw new Error('the reward function of a file runs only in its process')
   }
   return Object.assign(fn, { source })
 }
