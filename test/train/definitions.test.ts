@@ -14,7 +14,16 @@ import {
   losses,
   type PolicyTokens,
 } from '../../src/maths/index.js'
-import { algorithms, loadDefinition, loadDefinitions, replayRl } from '../../src/train/index.js'
+import {
+  algorithms,
+  loadDefinition,
+  loadDefinitions,
+  replayRl,
+  replaySupervised,
+  silentReport,
+  type Training,
+  trainings,
+} from '../../src/train/index.js'
 import { fresh, written } from '../support/files.js'
 import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../support/rl.js'
 
@@ -329,5 +338,64 @@ describe('a run with files of a user', async () => {
     const layer = { origin: 'rl.yaml', values: { loss: './soft.ts' }, directory: folder }
     const [loaded] = await loadDefinitions([layer])
     expect(loaded!.values.loss).toMatchObject({ defines: 'loss', name: 'soft', file: at('soft.ts') })
+  })
+})
+
+describe('preferences and reward models with a loss of a user', async () => {
+  const model = await modelDirectory(2)
+  const data = written(
+    'pairs.jsonl',
+    Array.from(
+      { length: 4 },
+      (_, i) => `${JSON.stringify({ prompt: `Hello ${i}`, chosen: 'there', rejected: 'no' })}\n`,
+    ).join(''),
+  )
+  const file = (kind: string, fields: string) =>
+    written(
+      `${kind}.ts`,
+      `import { defineLoss } from 'whetstone/maths'
+import { z } from 'zod'
+export default defineLoss({
+  kind: '${kind}',
+  name: 'hinge',
+  description: 'a hinge between the two',
+  options: z.object({ gap: z.number().default(1) }),
+  loss: ({ ${fields} }, { gap }) => {
+    const open = chosen - rejected < gap
+    return { value: open ? gap - chosen + rejected : 0, chosen: open ? -1 : 0, rejected: open ? 1 : 0 }
+  },
+})
+`,
+    )
+  const preference = file('preference', 'chosen, rejected')
+  const rewardModel = file('reward-model', 'chosen, rejected')
+  const train = async (name: 'preference' | 'reward', loss: string, more: object = {}) => {
+    const output = fresh(name)
+    const values = { model, data, output, loss, device: 'cpu', chatTemplate: 'none', batchSize: 2, ...more }
+    const training: Training = trainings[name]
+    const resolved = training.resolve(await loadDefinitions([{ origin: 'test', values }]))
+    const { signal } = new AbortController()
+    await training.run({ ...resolved, resume: false, allowChange: [], report: silentReport, signal })
+    return output
+  }
+
+  test.each([
+    [
+      'preference',
+      preference,
+      rewardModel,
+      /expected a preference or labelled loss, got the reward-model loss "hinge"/,
+    ],
+    ['reward', rewardModel, preference, /expected a reward-model loss, got the preference loss "hinge"/],
+  ] as const)('%s', async (name, loss, other, message) => {
+    const output = await train(name, loss, { lossOptions: { gap: 2 } })
+    const { config, inputs } = JSON.parse(readFileSync(join(output, 'config.json'), 'utf8'))
+    expect(config).toMatchObject({ loss, lossOptions: { gap: 2 } })
+    expect(Object.keys(inputs.loss)).toHaveLength(1)
+    expect(await replaySupervised(output)).toMatchObject({ batches: 2, mismatches: [], notCompared: [] })
+    await expect(train(name, other)).rejects.toThrow(message)
+    await expect(train(name, loss, { lossOptions: { gaps: 2 } })).rejects.toThrow(
+      /lossOptions: hinge: there is no option "gaps"; did you mean gap/,
+    )
   })
 })
