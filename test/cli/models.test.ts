@@ -308,7 +308,7 @@ describe('score', () => {
     ],
     [['--input', 'ok.jsonl'], 2, '--output: expected a file'],
     [['--input', 'ok.jsonl', '--output', 'ok.jsonl'], 1, 'ok.jsonl is also the input'],
-    [['--input', 'ok.jsonl', '--output', 'tiny/config.json'], 1, 'tiny/config.json lies in '],
+    [['--input', 'ok.jsonl', '--output', 'tiny/config.json'], 1, 'tiny/config.json is inside the input directory '],
     [
       ['--input', 'ok.jsonl', '--output', 'x', '--device', 'cuda:99'],
       1,

@@ -296,7 +296,7 @@ describe('preferences', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['no prompt', { chosen: 'a', rejected: 'b' }, 'prompt: missing, and chosen is no transcript'],
+    ['no prompt', { chosen: 'a', rejected: 'b' }, 'prompt: missing, and chosen is not a transcript'],
     [
       'a text and a list',
       { prompt: 'p', chosen: 'a', rejected: [says('b')] },
