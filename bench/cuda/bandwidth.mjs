@@ -2,8 +2,9 @@
  * Bytes the fused kernels must move (each input read once, each output written once) over the time they take, beside a copy
  * on the same device. Several sets of tensors in turn, together far larger than the cache; launches come from a graph.
  */
-import { fusedOps } from 'whetstone/kernels'
+
 import { customFunction, memoryUse, randn, record, Tensor } from 'whetstone/tensor'
+import { fusedOps } from '#whetstone/kernels'
 import { printTable } from '../harness.mjs'
 import { deviceTime } from './timing.mjs'
 
@@ -56,7 +57,7 @@ async function pair(call, given, arriving) {
   return { forward, backward: whole - forward }
 }
 
-/** @typedef {(ops: import('whetstone/kernels').FusedOps) => (set: Tensor[]) => readonly Tensor[]} Call */
+/** @typedef {(ops: import('#whetstone/kernels').FusedOps) => (set: Tensor[]) => readonly Tensor[]} Call */
 
 export async function run() {
   /** @param {number[][]} shapes */

@@ -10,7 +10,8 @@ import { join } from 'node:path'
 import { initModel, newConfig } from 'whetstone/model'
 import { threads } from 'whetstone/tensor'
 import { embeddingRows, Tokenizer, trainTokenizer } from 'whetstone/text'
-import { resolveRlConfig, runRl, silentReport } from 'whetstone/train'
+import { silentReport } from 'whetstone/train'
+import { resolveRlConfig, runRl } from '#whetstone/train'
 
 const iterations = Number(process.argv[2] ?? 5000)
 const { gc } = globalThis

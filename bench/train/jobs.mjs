@@ -1,15 +1,8 @@
 /** Trainings as a user starts them, timed by what they leave in their run directories. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  preferenceSchema,
-  resolveRlConfig,
-  runPreference,
-  runRl,
-  runSft,
-  sftSchema,
-  silentReport,
-} from 'whetstone/train'
+import { silentReport } from 'whetstone/train'
+import { preferenceSchema, resolveRlConfig, runPreference, runRl, runSft, sftSchema } from '#whetstone/train'
 
 /**
  * @typedef {{ step: number, time: string, values: Record<string, number> }} Line

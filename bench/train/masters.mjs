@@ -12,8 +12,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LocalModel } from 'whetstone/model'
-import { promptSequence, trainedCount, withAnswer } from 'whetstone/sequence'
+import { promptSequence, trainedCount } from 'whetstone/sequence'
 import { Tokenizer } from 'whetstone/text'
+import { withAnswer } from '#whetstone/sequence'
 
 const { values } = parseArgs({
   options: {

@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { initModel, newConfig, sizes } from 'whetstone/model'
 import { embeddingRows, Tokenizer, trainTokenizer } from 'whetstone/text'
+import { silentReport } from 'whetstone/train'
 import {
   checkModels,
   planRl,
@@ -25,9 +26,8 @@ import {
   runRl,
   runSft,
   sftSchema,
-  silentReport,
   supervisedPaths,
-} from 'whetstone/train'
+} from '#whetstone/train'
 
 /**
  * @typedef {{ kind: 'sft' | 'rl', values: Record<string, unknown> }} Training
@@ -197,7 +197,7 @@ async function measure({ kind, values }) {
   }
 }
 
-/** @param {import('whetstone/train').TrainingPlan} plan @param {() => Promise<{ directory: string }>} training */
+/** @param {import('#whetstone/train').TrainingPlan} plan @param {() => Promise<{ directory: string }>} training */
 async function measured(plan, training) {
   const { models, cache } = await checkModels(plan)
   const estimate = models.reduce((sum, { memory }) => sum + memory.total, cache)

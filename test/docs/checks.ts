@@ -244,7 +244,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ['# grpo.yaml', config('rl')],
       ['whetstone rl --config grpo.yaml --dry-run', run],
-      ['import { reportFor, resolveRlConfig, runRl }', compile],
+      ["import { rl } from 'whetstone'", compile],
     ],
   },
   'docs/runs.md': {
@@ -283,7 +283,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ['# sft.yaml', config('sft')],
       ['whetstone sft --config sft.yaml --dry-run', run],
-      ['import { reportFor, runSft, sftSchema }', compile],
+      ["import { sft } from 'whetstone'", compile],
     ],
   },
   'docs/tensors.md': {

@@ -22,7 +22,7 @@ beforeAll(() => {
     noUnusedParameters: false,
     allowImportingTsExtensions: true,
     verbatimModuleSyntax: false,
-    paths: { whetstone: [join(root, 'src/index.ts')], 'whetstone/*': [join(root, 'src/*/index.ts')] },
+    paths: { whetstone: [join(root, 'src/index.ts')], 'whetstone/*': [join(root, 'src/*/public.ts')] },
   }
   const extended = { extends: join(root, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(extended))

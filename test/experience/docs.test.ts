@@ -30,7 +30,7 @@ it('the table of options is the schema', () => {
 it('the example prints what its comments say', async () => {
   const source = block('ts').replace(
     /'whetstone\/(\w+)'/g,
-    (_, room) => `'${join(repository, `src/${room}/index.ts`)}'`,
+    (_, room) => `'${join(repository, `src/${room}/public.ts`)}'`,
   )
   const file = join(folder, 'run.ts')
   writeFileSync(file, source)

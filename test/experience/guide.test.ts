@@ -27,7 +27,7 @@ afterAll(() => {
 
 test('the code of the guide runs, from top to bottom', async () => {
   expect(blocks.length).toBeGreaterThan(5)
-  const room = (name: string): string => fileURLToPath(new URL(`../../src/${name}/index.ts`, import.meta.url))
+  const room = (name: string): string => fileURLToPath(new URL(`../../src/${name}/public.ts`, import.meta.url))
   const imports = blocks.flatMap(code => code.match(/^import .*$/gm) ?? [])
   const rest = blocks.map(code => code.replace(/^import .*$\n?/gm, ''))
   const file = join(folder, 'guide.ts')

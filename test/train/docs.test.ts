@@ -50,7 +50,7 @@ it('the example prints what its comments say', async () => {
   const file = join(folder, 'run.ts')
   writeFileSync(
     file,
-    example.replace(/'whetstone\/(\w+)'/g, (_, room) => `'${join(repository, `src/${room}/index.ts`)}'`),
+    example.replace(/'whetstone\/(\w+)'/g, (_, room) => `'${join(repository, `src/${room}/public.ts`)}'`),
   )
   const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   await import(/* @vite-ignore */ file)

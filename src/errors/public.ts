@@ -1,0 +1,2 @@
+/** What errors are. */
+export { InputError, WhetstoneError } from './index.js'

@@ -1,0 +1,17 @@
+/** Evaluation: perplexity, rewards, pass@k, win rates, BLEU, ROUGE-L. */
+export {
+  type BleuOptions,
+  corpusBleu,
+  type EvaluationOptions,
+  type EvaluationResult,
+  evaluateModel,
+  evaluationTable,
+  meanInterval,
+  meanRougeL,
+  passAtK,
+  plotEvaluation,
+  rougeL,
+  sentenceBleu,
+  wilsonInterval,
+  winRate,
+} from './index.js'

@@ -1,0 +1,15 @@
+/** Sequences: token ids, who made each of them, and which are trained. */
+export {
+  type MediaItem,
+  origins,
+  type PromptParts,
+  promptIds,
+  promptLength,
+  promptSequence,
+  responseIds,
+  type Sequence,
+  supervisedSequence,
+  trainedCount,
+  withObservation,
+  withSampled,
+} from './index.js'

@@ -1,0 +1,2 @@
+/** OpenAI's API over any `Generator`. */
+export { type ControlOptions, type LogprobsMode, ModelServer, type ServeOptions } from './index.js'

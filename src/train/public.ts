@@ -1,0 +1,22 @@
+/** Parts of the trainings, for a loop written by hand. The trainings themselves are functions of the package: `sft`, `rewardModel`, `dpo`, `rl`. */
+export {
+  type AlgorithmDefinition,
+  type CriticUpdate,
+  type CriticUpdateOptions,
+  defineAlgorithm,
+  defineGenerator,
+  exportRun,
+  type GeneratorContext,
+  type GeneratorDefinition,
+  type PolicyUpdate,
+  type PolicyUpdateOptions,
+  type Report,
+  reportFor,
+  silentReport,
+  type Training,
+  TrainingError,
+  type TrainingEvent,
+  trainings,
+  updateCritic,
+  updatePolicy,
+} from './index.js'
