@@ -7,7 +7,44 @@
  * const rows = [{ prompt: 'What is 2 + 2?', answer: '4' }]
  * const { models } = await grpo({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
  */
-export * from './api/index.js'
+export {
+  type Data,
+  type DpoOptions,
+  dpo,
+  type EvaluateOptions,
+  type ExperienceOptions,
+  evaluate,
+  experience,
+  type GeneratedSample,
+  type GenerateOptions,
+  type GeneratePrompt,
+  generate,
+  grpo,
+  type Model,
+  pipeline,
+  ppo,
+  type RewardFunction,
+  type RewardModelOptions,
+  type Rewards,
+  type RlOptions,
+  type Rows,
+  type RunEvent,
+  type RunOptions,
+  rewardModel,
+  rl,
+  type Scored,
+  type ScoreRow,
+  type ScoreRowsOptions,
+  type ServeOptions,
+  type Serving,
+  type SftOptions,
+  score,
+  serve,
+  sft,
+  type TrainedModels,
+  type TrainingResult,
+  TrainingRun,
+} from './api/index.js'
 export { FastExperienceMaker } from './experience/index.js'
 export { defineEstimator, defineLoss } from './maths/index.js'
 export { LocalModel } from './model/index.js'

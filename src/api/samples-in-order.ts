@@ -12,7 +12,14 @@ export type GeneratedSample = { readonly index: number; readonly sample: number 
       readonly finishReason: 'stop' | 'length' | 'abort'
       readonly error?: undefined
     }
-  | { readonly error: { readonly kind: 'rejected' | 'failed'; readonly reason: string; readonly message: string } }
+  | {
+      readonly error: { readonly kind: 'rejected' | 'failed'; readonly reason: string; readonly message: string }
+      readonly promptIds?: undefined
+      readonly ids?: undefined
+      readonly text?: undefined
+      readonly logprobs?: undefined
+      readonly finishReason?: undefined
+    }
 )
 
 export interface SamplesOptions {

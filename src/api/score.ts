@@ -50,6 +50,7 @@ const windowRows = 4096
  * Scores in the order of the rows. All rows are checked before a model is loaded.
  *
  * @example
+ * import { score } from 'whetstone'
  * for await (const scored of score({ model: 'model', data: [{ prompt: 'What is 2 + 2?', response: '4' }] })) console.log(scored)
  */
 export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, void> {

@@ -65,7 +65,7 @@ const verbs: Record<string, Ask> = {
       ...['--chat-template', chatTemplate, '--max-new-tokens', '2'],
     ]),
   experience: ({ model, chatTemplate }) => {
-    const options = { model, chatTemplate, prompts, rewards: reward, output: fresh('out.jsonl') }
+    const options = { model, chatTemplate, data: prompts, rewards: reward, output: fresh('out.jsonl') }
     return ran(['experience', '--config', config({ ...options, advantageEstimator: 'reinforce', maxNewTokens: 2 })])
   },
   eval: ({ model, chatTemplate }) =>

@@ -98,7 +98,7 @@ describe('rl', () => {
 })
 
 describe('experience', () => {
-  const options = { model: base, prompts: data, rewards: reward, advantageEstimator: 'reinforce', device: 'cpu' }
+  const options = { model: base, data, rewards: reward, advantageEstimator: 'reinforce', device: 'cpu' }
   test('counts them in its summary and in its dry run', async () => {
     const path = config({ ...options, output: fresh('out.jsonl'), maxNewTokens: 16 })
     expect(await main(['experience', '--config', path, '--dry-run'])).toBe(0)
