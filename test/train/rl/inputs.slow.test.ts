@@ -86,7 +86,7 @@ test.each(changes)('%s changed: refused with old and new, and allowed by name', 
           `options or inputs of the run have changed:\n  ${option} ${file}: was "${old}", is now "[0-9a-f]{64}"$`,
         ),
       ),
-      remedy: expect.stringContaining(`--allow-change ${option} if`),
+      remedy: expect.stringContaining(`--allow-change ${option}.`),
     })
     await start({ ...base, output }, { resume: true, allowChange: [option] })
   } finally {
