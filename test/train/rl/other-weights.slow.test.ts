@@ -139,7 +139,8 @@ test('a policy that is nearly certain has a gap of exactly 0: the difference is 
   const own = Float32Array.from({ length: 64 }, (_, i) => logprob(13 + i / 64))
   const engine = Float32Array.from({ length: 64 }, (_, i) => logprob(13 + i / 64 + (i % 2 ? 1e-6 : -1e-6)))
   const config = configOf(quickly({ algorithm: 'grpo', model, data, rewards: letterReward, output: fresh('run') }))
-  const sample = { responseIds: new Int32Array(64), engineLogprobs: { processed: engine } }
+  const sequence = { ids: new Int32Array(64), trained: new Uint8Array(64).fill(1) }
+  const sample = { sequence, engineLogprobs: { processed: engine } }
   const gap = engineGap({
     experiences: [sample as unknown as Parameters<typeof engineGap>[0]['experiences'][number]],
     logprobs: [own],
