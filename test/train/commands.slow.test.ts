@@ -267,7 +267,7 @@ test('schema prints what editors complete with', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ title: 'whetstone rl', additionalProperties: false })
   const wrong = await run(['schema', 'rll'])
   expect(wrong.stderr).toContain(
-    'there is no config "rll"; expected one of sft, reward, rl, dpo, pipeline; did you mean rl?',
+    'there is no config "rll"; expected one of sft, reward, rl, dpo, experience, pipeline; did you mean rl?',
   )
   expect(wrong.code).toBe(2)
 })
