@@ -245,7 +245,7 @@ test.each(['on', 'off'] as const)(
         })),
       options,
     )
-    expectSameGradients(holes, await takeGradients(model), 1e-7)
+    expectSameGradients(holes, await takeGradients(model), 1e-6)
     model.dispose()
   },
 )

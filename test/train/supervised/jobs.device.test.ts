@@ -51,7 +51,9 @@ test.each(Object.entries(trainings))('%s', async (command, training) => {
   const stop = new AbortController()
   const report = stoppingReport(text => text.startsWith(`${command} 3/`) && stop.abort())
   const job = await training(parts)
-  expect(await job({ report, signal: stop.signal })).toMatchObject({ outcome: 'stopped', step: 3 })
+  // A step in 16 bits is shown while the device makes the next one, and a stop finishes that.
+  const step = onCuda ? 4 : 3
+  expect(await job({ report, signal: stop.signal })).toMatchObject({ outcome: 'stopped', step })
   expect(await job({ resume: true })).toMatchObject({ outcome: 'finished', step: 6 })
   const weights = (output: string) => readFileSync(join(output, 'final_model', 'model.safetensors'))
   expect(weights(parts).equals(weights(whole))).toBe(true)
