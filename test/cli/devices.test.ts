@@ -83,7 +83,7 @@ test('experience: the actor, the reference and reward models', async () => {
   const config = join(folder, 'experience.yaml')
   const prompts = jsonl([{ prompt: 'Hi' }], 'prompts')
   const models = { model: base, reference: base, rewards, output: fresh('out.jsonl') }
-  const small = { prompts, maxNewTokens: 2, advantageEstimator: 'reinforce' }
+  const small = { data: prompts, maxNewTokens: 2, advantageEstimator: 'reinforce' }
   writeFileSync(config, JSON.stringify({ ...models, ...small }))
   expect(await main(['experience', '--config', config])).toBe(0)
   expect(loaded.map(({ role }) => role).sort()).toEqual(['language', 'language', 'reward'])

@@ -364,12 +364,12 @@ describe('options', () => {
       { sources: [one('quality', 1)], weights: { qualty: 1 } },
       /no reward source "qualty"; did you mean quality\?/,
     ],
-    ['no weight for somebody', { sources: [one('a', 1), one('b', 1)], weights: { a: 1 } }, /weights: none for b/],
+    ['no weight for somebody', { sources: [one('a', 1), one('b', 1)], weights: { a: 1 } }, /weights: missing for b/],
     ['no weight at all', { sources: [one('a', 1)], weights: { a: 0 } }, /every weight is 0/],
     [
       'weights and a recipe',
       { sources: [one('a', 1)], weights: { a: 1 }, rewardRecipe: { x: [['function', 'a', 1]] } },
-      /weights and rewardRecipe exclude each other/,
+      /give weights or rewardRecipe, not both/,
     ],
     [
       'a snake_case key',

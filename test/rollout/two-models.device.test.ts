@@ -43,7 +43,7 @@ test('by a budget of one and a half', async () => {
   const firstEngine = new LocalEngine(first, options)
   const firstBlocks = firstEngine.counts.blocks
   const said = await responses(firstEngine)
-  expect(() => new LocalEngine(first, { ...options, memory: { freeBytes: () => 0 } })).toThrow(/no room/)
+  expect(() => new LocalEngine(first, { ...options, memory: { freeBytes: () => 0 } })).toThrow(/too small/)
 
   await firstEngine.sleep()
   await first.offload()

@@ -73,13 +73,13 @@ describe('what servers say is said before a model is read', () => {
     const urls = await served(server())
     process.env[keyVariable] = 'another'
     const remedy = /generator\.apiKeyEnv/
-    await refused({ type, urls, apiKeyEnv: keyVariable }, { message: /401.*that was sent is not accepted/, remedy })
+    await refused({ type, urls, apiKeyEnv: keyVariable }, { message: /401.*does not accept the API key/, remedy })
     await refused({ type, urls }, { message: /401.*No API key was sent/, remedy })
   })
 
   test('vLLM 0.32 for full training of a model with tied embeddings; not for an adapter, nor in another version', async () => {
     const urls = await served(new VllmServer())
-    const tied = { message: /vLLM 0\.32\.0 cannot be given .* tied/, remedy: /lora/ }
+    const tied = { message: /vLLM 0\.32\.0 cannot load .* tied/, remedy: /lora/ }
     await refused({ type: 'vllm', urls }, tied)
     await refused({ type: 'vllm', urls, weights: 'directory' }, tied, { lora: { rank: 2, alpha: 4 } })
     const config = generatorOf({ type: 'vllm', urls })
@@ -101,7 +101,7 @@ describe('what servers say is said before a model is read', () => {
     }
     const python = program('python3', '#!/bin/sh\necho 0.32.1+cpu\n')
     const command = program('vllm', `#!${python}\nimport vllm\n`)
-    await refused({ type: 'vllm', command }, { message: /vLLM 0\.32\.1\+cpu cannot be given/, remedy: /lora/ })
+    await refused({ type: 'vllm', command }, { message: /vLLM 0\.32\.1\+cpu cannot load/, remedy: /lora/ })
     const other = program('other', '#!/bin/sh\nexit 1\n')
     await checkGenerator(generatorOf({ type: 'vllm', command: other }), { as: 'checkpoint', tiedEmbeddings: true })
   })
