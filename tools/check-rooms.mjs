@@ -78,7 +78,6 @@ export const arrows = {
     'run',
     'train',
     'experience',
-    'maths',
     'evaluate',
     'pipeline',
     'serve',
