@@ -121,6 +121,7 @@ export function describeRealEngine(real: RealEngine): void {
       seeds,
       // Through the server's other processes and the network.
       settleMs: 3000,
+      attempts: 20,
       update: next => {
         loaded = b
         version = next
@@ -301,6 +302,8 @@ export function describeRealEngine(real: RealEngine): void {
         })
         while (!isOver) if ((await running(engine.url)) > 0) return { stream, first }
         await stream.return!()
+        await first
+        await expect.poll(() => generator.counts, patiently).toMatchObject({ running: 0, waiting: 0 })
         return undefined
       }
       const left = await whileUnderWay(begun)
