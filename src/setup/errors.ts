@@ -1,4 +1,5 @@
 import { WhetstoneError } from '../errors/index.js'
+import { errorCode } from '../http/index.js'
 
 /**
  * Setup cannot continue; the message says what happened and what to do.
@@ -11,12 +12,6 @@ export class SetupError extends WhetstoneError {
   constructor(message: string, remedy: string, options: ErrorOptions = {}) {
     super(message, { ...options, remedy })
   }
-}
-
-/** The system's short name for an error (`ENOSPC`, `ENOTFOUND`, ...), where it has one. */
-export function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-  return typeof code === 'string' ? code : undefined
 }
 
 export function diskFull(where: string, cause?: unknown): SetupError {

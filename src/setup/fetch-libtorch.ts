@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { DownloadError, download } from '../http/index.js'
 import type { Report } from '../progress/index.js'
 import { type Cache, createEntry, requireSpace, type Variant } from './cache.js'
-import { DownloadError, download } from './download.js'
 import { attributeDiskError } from './errors.js'
 import { fetchedVersion, inspectLibtorch } from './libtorch.js'
 import { findPip, PipError, pipDownload } from './pip.js'
@@ -38,7 +38,7 @@ export async function fetchArchive(context: FetchContext): Promise<Fetched> {
   try {
     await requireSpace(cache.root, spaceFor.archive)
     await mkdir(cache.downloads, { recursive: true })
-    await download({ url, to: archive, transfer, signal })
+    await download({ url, to: archive, onBytes: (received, total) => transfer.at(received, total), signal })
     await createEntry(cache, 'cpu', async folder => {
       await unpackInto(archive, folder, archivePlace, context)
       return { url }

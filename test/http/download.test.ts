@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { DownloadError, download } from '../../src/setup/download.js'
+import { DownloadError, download } from '../../src/http/index.js'
 import { temporaryDirectory } from '../support/files.js'
 
 const body = randomBytes(300_000)
@@ -30,7 +30,7 @@ function fetchTo(
   url: string,
   more: { connectTimeoutMs?: number; idleTimeoutMs?: number; signal?: AbortSignal } = {},
 ) {
-  return download({ url, to, transfer: { at() {}, end() {} }, signal: new AbortController().signal, ...more })
+  return download({ url, to, signal: new AbortController().signal, ...more })
 }
 
 /** Answers ranges properly, but sends at most `cut` bytes before it drops the connection. */
