@@ -9,7 +9,10 @@
  */
 export {
   type Data,
+  type Downloaded,
+  type DownloadOptions,
   type DpoOptions,
+  download,
   dpo,
   type EvaluateOptions,
   type ExperienceOptions,
@@ -21,8 +24,10 @@ export {
   generate,
   grpo,
   type Model,
+  type PushOptions,
   pipeline,
   ppo,
+  push,
   type RewardFunction,
   type RewardModelOptions,
   type Rewards,

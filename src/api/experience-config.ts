@@ -58,7 +58,8 @@ const ownShape = {
 export const experienceSchema = z.strictObject({ ...ownShape, ...experienceShape })
 export type ExperienceFile = z.output<typeof experienceSchema>
 
-const options = {
+/** How a config of experiences is resolved. */
+export const experienceOptions = {
   /** Options that name files or directories; those in a config file are relative to it. */
   paths: [
     ...['model', 'adapter', 'reference', 'critic', 'data', 'data.path', 'rewards', 'output', 'chatTemplate'],
@@ -79,7 +80,7 @@ const options = {
 
 /** A config from its layers; an error names each option that is wrong. */
 export function resolveExperience(layers: readonly ConfigLayer[]): ResolvedConfig<ExperienceFile> {
-  const resolved = resolveConfig(experienceSchema, layers, options)
+  const resolved = resolveConfig(experienceSchema, layers, experienceOptions)
   const { config, origins } = resolved
   const wrong = generatorOptionProblems(config.generator)
   try {

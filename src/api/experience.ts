@@ -7,8 +7,14 @@ import { dataOptionsSchema, openDataset, type PromptExample } from '../data/inde
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
 import { LocalModel, type TokenModel } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
-import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../reward/index.js'
+import {
+  loadRewardOptions,
+  locateRewardModels,
+  RewardComputationEngine,
+  type RewardEngineOptions,
+} from '../reward/index.js'
 import { eventLine, type Generator } from '../rollout/index.js'
+import { locateNames } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
   checkExamples,
@@ -23,6 +29,7 @@ import {
 } from '../train/index.js'
 import {
   type ExperienceFile,
+  experienceOptions,
   type experienceSchema,
   makerOptions,
   planExperience,
@@ -92,7 +99,7 @@ export interface OpenedExperience {
 
 /** Checks everything, then loads the models. */
 export async function openExperience(
-  config: ExperienceFile,
+  given: ExperienceFile,
   { live = {}, report, signal }: Surroundings,
 ): Promise<OpenedExperience> {
   const opened: (() => Promise<void> | void)[] = []
@@ -100,11 +107,13 @@ export async function openExperience(
     for (const one of opened.splice(0).reverse()) await one()
   }
   try {
-    const models = await checkModels(planExperience(config), live)
+    const { config } = await locateNames(given, { options: experienceOptions.paths, report, signal })
+    const commits = await locateRewardModels(config.rewards, { report, signal })
+    const models = await checkModels(planExperience(config), { ...live, commits: { rewards: commits } })
     requireMachine(models)
     if (!live.generator) await checkGenerator(config.generator)
     const { tokenizer } = models
-    const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal }
+    const loading = { tokenizer, device: config.device, ...rewardLoading(config), signal, commits }
     const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
     const engine = new RewardComputationEngine({ ...rewards, tokenizer })
     opened.push(() => engine.close())

@@ -15,6 +15,7 @@ import {
 } from '../rollout/index.js'
 import { type ChatMessage, fitPrompt, promptTurns, Tokenizer, tokenIds } from '../text/index.js'
 import { type InputRows, parseRow, promptRow, readInput } from './input-rows.js'
+import { locateGiven } from './locate-given.js'
 import { type GeneratedSample, samplesInOrder } from './samples-in-order.js'
 
 /** A prompt as text, as token ids or as a conversation. Other fields are ignored. */
@@ -35,7 +36,7 @@ export interface GenerateOptions
       'adapter' | 'device' | 'chatTemplate' | 'maxSequences' | 'maxLength' | 'cacheBytes' | 'signal'
     >,
     Pick<SamplingParams, (typeof samplingNames)[number] | 'text'> {
-  /** A model directory, or a model of the program. */
+  /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel<'language'>
   /** A JSONL file, or rows. */
   readonly data: InputRows<GeneratePrompt>
@@ -64,9 +65,10 @@ export interface GenerateOptions
  *   console.log(text)
  */
 export async function* generate(options: GenerateOptions): AsyncGenerator<GeneratedSample, void> {
-  const { model, tokenizer: given, n = 1, logprobs = 'raw', report = silentReport } = options
+  const { tokenizer: given, n = 1, logprobs = 'raw', report = silentReport } = options
   const { signal = new AbortController().signal, seed = 0, maxNewTokens = 256, text = 'plain' } = options
   const sampling = { ...pick(options, samplingNames), seed, maxNewTokens }
+  const { model, adapter } = await locateGiven(options, { report, signal })
   const local = model instanceof LocalModel
   const { vocabSize } = local ? model : (await readConfig(model)).decoder
   resolveSampling(sampling, { vocabSize, n })
@@ -75,7 +77,9 @@ export async function* generate(options: GenerateOptions): AsyncGenerator<Genera
   for await (const ids of readInput(options.data, row => promptOf(row, { ...options, tokenizer, vocabSize }), signal))
     prompts.push(ids)
 
-  const opened = local ? overModel(model, tokenizer, options) : await open(model, { ...options, signal }, report)
+  const opened = local
+    ? overModel(model, tokenizer, options)
+    : await open(model, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
   const progress = showProgress(report, opened.engine, prompts.length * n)
   // A directory without a tokenizer generates ids alone.
   const wanted = tokenizer ? { ...sampling, text } : sampling

@@ -10,6 +10,8 @@ export {
 } from './experience.js'
 export { type ExperienceFile, experienceSchema, planExperience, resolveExperience } from './experience-config.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
+export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
+export { locateGiven } from './locate-given.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining, type TrainingStart } from './run-training.js'
 export type { GeneratedSample } from './samples-in-order.js'

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { InputError, refuse, WhetstoneError } from '../errors/index.js'
 import { checkNewDirectory } from '../files/index.js'
 import type { Report } from '../progress/index.js'
+import { locateRewardModels } from '../reward/index.js'
 import { Run } from '../run/index.js'
+import { type Commits, locateNames } from '../source/index.js'
 import {
   idleOptions,
   type JobOptions,
@@ -40,8 +42,11 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
   return attributed(origins, async () => {
     const holdsRun = await checkOutput(config.output, resume ? 'resume' : 'start', report)
     await place?.(holdsRun ? 'compare' : 'replace')
+    const recorded = resume && holdsRun ? (await Run.read(config.output)).config.inputs : undefined
+    const located = await locateTraining(start, { ...job, report, recorded })
     const result = await training.run({
       ...job,
+      ...located,
       report,
       onEvent: emit,
       onChecked: async checked => {
@@ -52,6 +57,20 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
     })
     return { ...result, models: modelsOf(result.directory) }
   })
+}
+
+/** Models and data sets that are named by an id become directories. The config that people see keeps their names. */
+async function locateTraining(
+  { training, config }: Pick<TrainingStart, 'training' | 'config'>,
+  around: Pick<TrainingStart, 'report' | 'signal' | 'allowChange'> & { readonly recorded: Commits | undefined },
+): Promise<{ config: TrainingConfig; commits: Commits }> {
+  const located = await locateNames(config, { options: training.options.paths ?? [], ...around })
+  const { rewards } = config as { readonly rewards?: unknown }
+  if (typeof rewards !== 'string') return located
+  const { report, signal, recorded = {}, allowChange } = around
+  const commits = allowChange.includes('rewards') ? undefined : recorded.rewards
+  const found = await locateRewardModels(rewards, { report, signal, commits }).catch(error => refuse('rewards', error))
+  return Object.keys(found).length === 0 ? located : { ...located, commits: { ...located.commits, rewards: found } }
 }
 
 /** An error about an option says which file, or which part of the command line, gave it. */

@@ -6,6 +6,7 @@ import { trainedCount } from '../sequence/index.js'
 import type { Device } from '../tensor/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
 import { type InputRows, readInput } from './input-rows.js'
+import { locateGiven } from './locate-given.js'
 import { ScoreInput, type ScoreRequest } from './score-input.js'
 import type { Rows } from './spool-rows.js'
 
@@ -16,7 +17,7 @@ export type ScoreRow =
   | { readonly messages: readonly ChatMessage[] }
 
 export interface ScoreRowsOptions {
-  /** A model directory, or a model of the program. */
+  /** A model directory, an id of the Hub, or a model of the program. */
   readonly model: string | LocalModel
   /** A JSONL file, or rows. */
   readonly data: InputRows<ScoreRow>
@@ -54,8 +55,9 @@ const windowRows = 4096
  * for await (const scored of score({ model: 'model', data: [{ prompt: 'What is 2 + 2?', response: '4' }] })) console.log(scored)
  */
 export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, void> {
-  const { model: given, chatTemplate = 'auto', packing = 'on', report = silentReport } = options
+  const { chatTemplate = 'auto', packing = 'on', report = silentReport } = options
   const { signal = new AbortController().signal } = options
+  const { model: given, adapter } = await locateGiven(options, { report, signal })
   const live = given instanceof LocalModel
   // Rows are read twice: to be checked, and to be scored.
   const data = typeof options.data === 'string' ? options.data : await collected(options.data)
@@ -69,7 +71,9 @@ export async function* score(options: ScoreRowsOptions): AsyncGenerator<Scored, 
   let total = 0
   for await (const { sequence } of readInput(data, read, signal)) total += sequence.ids.length
 
-  const model = live ? given : await load(given, { ...options, signal }, report)
+  const model = live
+    ? given
+    : await load(given, { ...options, ...(adapter === undefined ? {} : { adapter }), signal }, report)
   const scoring = report.transfer('scoring', count('tokens', 100_000))
   try {
     let done = 0

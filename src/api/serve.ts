@@ -4,16 +4,18 @@ import { LocalModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { LocalEngine, type OpenOptions, openEngine } from '../rollout/index.js'
 import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } from '../serve/index.js'
+import { parseHubName, placedName } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
+import { locateGiven } from './locate-given.js'
 
 export interface ServeOptions
   extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control'>,
     Omit<OpenOptions, 'onProgress'> {
-  /** A model directory, or a model of the program, which is not disposed. */
+  /** A model directory, an id of the Hub, or a model of the program, which is not disposed. */
   readonly model: string | LocalModel<'language'>
   /** For a model of the program: without one, prompts are token ids. */
   readonly tokenizer?: Tokenizer
-  /** The model's name in requests. Default: the directory's. */
+  /** The model's name in requests. Default: the directory's, or the id. */
   readonly servedModelName?: string
   /** Clients may pause it and have it read other weights; needs `apiKey`, and a model directory. */
   readonly control?: Omit<ControlOptions, 'weights'>
@@ -38,15 +40,16 @@ export interface Serving {
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { model, tokenizer: given, servedModelName, control, report = silentReport, ...rest } = options
-  const { adapter, device, signal, chatTemplate, adapters, ...server } = rest
+  const { model: named, tokenizer: given, servedModelName, control, report = silentReport, ...rest } = options
+  const { adapter: namedAdapter, device, signal, chatTemplate, adapters, ...server } = rest
   const { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget, ...http } = server
   const engineOptions = { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget }
   const engineGiven = Object.fromEntries(Object.entries(engineOptions).filter(([, value]) => value !== undefined))
+  const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report, signal })
   const loading = report.transfer('loading')
   const opened = await open().finally(() => loading.end())
   try {
-    const name = servedModelName ?? (model instanceof LocalModel ? 'model' : basename(resolve(model)))
+    const name = servedModelName ?? (typeof named === 'string' ? nameOf(named) : 'model')
     const started = await ModelServer.start({
       ...http,
       engine: opened.engine,
@@ -84,4 +87,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
     })
   }
+}
+
+/** The id of a model of the Hub, or the name of a directory. */
+function nameOf(model: string): string {
+  const placed = placedName(model, 'model', process.cwd())
+  return placed.startsWith('/') ? basename(resolve(model)) : parseHubName(placed, 'model')!.id
 }

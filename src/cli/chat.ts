@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { locateGiven } from '../api/index.js'
 import { InputError } from '../errors/index.js'
 import { reportFor } from '../progress/index.js'
 import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
@@ -22,14 +23,15 @@ ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { model, system, chatTemplate, ...given } = readFlags(args, flags)
+  const { model: named, adapter: namedAdapter, system, chatTemplate, ...given } = readFlags(args, flags)
   const sampling = samplingParams(given)
   usableDevice(given.device)
-  await checkConversations(model, chatTemplate)
   const report = reportFor(process.env)
+  const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report })
+  await checkConversations(model, chatTemplate)
   const loading = report.transfer('loading')
   const opened = await openEngine(model, {
-    ...engineOptions({ model, ...given }),
+    ...engineOptions({ model, adapter, ...given }),
     chatTemplate,
     maxSequences: 1,
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),

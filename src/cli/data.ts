@@ -8,6 +8,7 @@ import {
   type RenderedRow,
 } from '../data/index.js'
 import { count, reportFor } from '../progress/index.js'
+import { type LocateOptions, locateData, locateModel } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { choice, directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
@@ -67,10 +68,15 @@ export async function run(args: string[]): Promise<number> {
   const progress = report.transfer('looking', count('examples', 10_000))
   return interruptible({
     work: async signal => {
-      const tokenizer =
-        model === undefined ? undefined : await Tokenizer.load(model, { chatTemplate: options.chatTemplate })
+      const tokenizer = model === undefined ? undefined : await loadTokenizer(model, options, { report, signal })
+      const paths: string[] = []
+      for (const name of positionals) {
+        const { path, origin } = await locateData(name, { report, signal })
+        // As it was given: messages show it.
+        paths.push(origin.kind === 'path' ? name : path)
+      }
       const inspection = await inspectData(
-        positionals.map(path => ({ path, columns })),
+        paths.map(path => ({ path, columns })),
         {
           ...readOptions(options),
           baseDirectory: process.cwd(),
@@ -86,6 +92,15 @@ export async function run(args: string[]): Promise<number> {
     },
     onInterrupt: () => report.line('Interrupted.'),
   })
+}
+
+async function loadTokenizer(
+  name: string,
+  { chatTemplate }: Pick<DataOptions, 'chatTemplate'>,
+  around: LocateOptions,
+): Promise<Tokenizer> {
+  const { directory } = await locateModel(name, { ...around, wanted: 'tokenizer' })
+  return Tokenizer.load(directory, { chatTemplate })
 }
 
 function readOptions(given: Record<string, unknown>): DataOptions {

@@ -7,7 +7,7 @@ import { deviceFlag } from './device-flag.js'
 import { directory, flagName, integer, number, text, toggle, UsageError } from './flags.js'
 
 export const modelFlags = z.object({
-  model: directory('a Hugging Face model directory'),
+  model: directory('a Hugging Face model directory, or an id of the Hub: org/name'),
   adapter: directory('a LoRA adapter in PEFT format').optional(),
   device: deviceFlag,
 })

@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { isApiKey } from '../http/index.js'
 import { isLoopback, type StartEngineOptions, type StartedEngine, startEngine } from '../launch/index.js'
 import { reportFor } from '../progress/index.js'
+import { locateModel } from '../source/index.js'
 import { choice, directory, file, flagHelp, integer, number, readFlags, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const flags = z.object({
   type: choice(['vllm', 'sglang'], 'TYPE', 'vllm or sglang'),
-  model: directory('a Hugging Face model directory'),
+  model: directory('a Hugging Face model directory, or an id of the Hub: org/name'),
   host: text('HOST', 'address to listen on; 127.0.0.1: only this machine', 'an address').default('127.0.0.1'),
   port: integer('port to listen on (default: a free one)', { min: 1, max: 65535 }).optional(),
   name: text('NAME', 'name of the model in requests (default: name of the directory)', 'a name').optional(),
@@ -52,11 +53,12 @@ export async function run(args: string[]): Promise<number> {
   const report = reportFor(process.env)
   return interruptible({
     work: async signal => {
+      const { directory } = await locateModel(model, { report, signal })
       const engine = await start({
         ...present({ ...rest, apiKey, logFile: log }),
         ...(device === 'cpu' ? { device } : {}),
         ...(sleep ? { sleep: 'enabled' } : {}),
-        ...{ type, model, host, flags: further, readyTimeoutMs: readyMinutes * 60_000, signal },
+        ...{ type, model: directory, host, flags: further, readyTimeoutMs: readyMinutes * 60_000, signal },
       })
       report.line(`${engine.model} at ${engine.url}, log in ${engine.logFile}`)
       report.line(`In a run's config:\n  generator:\n    type: ${type}\n    urls: [${engine.url}]`)

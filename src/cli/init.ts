@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { type Family, families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
+import { reportFor } from '../progress/index.js'
+import { locateModel } from '../source/index.js'
 import { embeddingRows, Tokenizer } from '../text/index.js'
 import { choice, directory, flagHelp, flagName, integer, readFlags, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
@@ -17,7 +19,9 @@ const flags = z
   .object({
     family: choice(families as readonly [Family, ...Family[]], 'FAMILY', families.join(', ')),
     size: choice(Object.keys(sizes) as [Size, ...Size[]], 'SIZE', 'a named shape (see Sizes)').optional(),
-    tokenizer: directory('a directory with a tokenizer.json (`whetstone tokenizer train` makes one)'),
+    tokenizer: directory(
+      'a directory with a tokenizer.json (`whetstone tokenizer train` makes one), or an id of the Hub',
+    ),
     out: directory('output directory; must be empty or not exist'),
     seed: integer('seed of the random weights: the same seed gives the same model', { min: 0 }).default(0),
     dtype: choice(['float32', 'bfloat16', 'float16'], 'DTYPE', 'float32, bfloat16 or float16').default('float32'),
@@ -57,10 +61,12 @@ export async function run(args: string[]): Promise<number> {
 
 async function init(settings: Settings, shape: ModelShape, signal: AbortSignal): Promise<void> {
   const { family, dtype, seed, out } = settings
-  const tokenizer = await Tokenizer.load(settings.tokenizer)
+  const report = reportFor(process.env)
+  const { directory } = await locateModel(settings.tokenizer, { wanted: 'tokenizer', report, signal })
+  const tokenizer = await Tokenizer.load(directory)
   const tokens = { bos: tokenizer.bosId, eos: tokenizer.eosId, pad: tokenizer.padId }
   const config = newConfig(family, { ...shape, vocabSize: embeddingRows(tokenizer) }, tokens)
-  const made = await initModel({ config, seed, dtype, tokenizer: settings.tokenizer, tokens, out, signal })
+  const made = await initModel({ config, seed, dtype, tokenizer: directory, tokens, out, signal })
   const number = (value: number) => value.toLocaleString('en')
   console.log(
     `${out}: ${(config.raw.architectures as string[])[0]} with ${number(made.parameters)} parameters, ` +

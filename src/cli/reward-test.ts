@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { readSamples, type SavedSample } from '../data/index.js'
 import { type Output, openOutput } from '../files/index.js'
 import { count, type Report, reportFor } from '../progress/index.js'
-import { loadRewards, type RewardInput, type RewardOutcome, textRewardInput } from '../reward/index.js'
+import {
+  loadRewards,
+  locateRewardModels,
+  type RewardInput,
+  type RewardOutcome,
+  textRewardInput,
+} from '../reward/index.js'
 import { promptSequence, withSampled } from '../sequence/index.js'
 import { deviceFlag } from './device-flag.js'
 import { file, flagHelp, integer, readFlags, text } from './flags.js'
@@ -73,7 +79,8 @@ async function test(
     ...(target === undefined ? {} : { target }),
   }
   const samples = await readSamples(input, { signal, columns })
-  const engine = await loadRewards(reward, { device, signal })
+  const commits = await locateRewardModels(reward, { report, signal })
+  const engine = await loadRewards(reward, { device, signal, commits })
   const inputs = samples.map(toInput)
   engine.checkLabels(inputs.map(one => one.label))
   const progress = report.transfer('rewards', count('samples', 1_000))

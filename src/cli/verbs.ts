@@ -42,6 +42,11 @@ export const verbGroups: readonly VerbGroup[] = [
         load: () => import('./setup.js'),
       },
       {
+        name: 'download',
+        summary: 'fetch a model or a data set of the Hugging Face Hub',
+        load: () => import('./download.js'),
+      },
+      {
         name: 'demo',
         summary: 'SFT, a reward model, PPO and GRPO from scratch',
         load: () => import('./demo.js'),
@@ -87,6 +92,11 @@ export const verbGroups: readonly VerbGroup[] = [
         name: 'export',
         summary: 'write the model of the newest checkpoint of a run',
         load: () => import('./export.js'),
+      },
+      {
+        name: 'push',
+        summary: 'upload a model or a data set to the Hugging Face Hub',
+        load: () => import('./push.js'),
       },
       { name: 'schema', summary: 'print the JSON Schema of a config, for editors', load: () => import('./schema.js') },
     ],

@@ -36,7 +36,7 @@ interface Context {
 export async function evaluateModel(options: EvaluationOptions): Promise<EvaluationResult> {
   const { report = silentReport, signal = new AbortController().signal, ...rest } = options
   const config = resolveEvaluation({ ...rest })
-  const prepared = await prepareEvaluation(config, signal)
+  const prepared = await prepareEvaluation(config, { report, signal })
   try {
     const context: Context = { config, prepared, report, signal }
     const measured: MeasuredModel[] = []

@@ -13,8 +13,10 @@ import {
 import { InputError, naming, refuse } from '../errors/index.js'
 import { inspectAdapter, inspectModel } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
+import { locateNames } from '../source/index.js'
 import { requireDevice, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer } from '../text/index.js'
+import type { Report } from '../train/index.js'
 import { type EvaluationConfig, type EvaluationMetric, evaluationMetrics, temperatureOf } from './options.js'
 import { type EvaluationPrompt, readPrompts } from './prompts.js'
 import { type EvaluationRewards, prepareRewards } from './rewards.js'
@@ -42,8 +44,13 @@ export interface PreparedEvaluation {
   close(): Promise<void>
 }
 
-export async function prepareEvaluation(config: EvaluationConfig, signal: AbortSignal): Promise<PreparedEvaluation> {
-  naming('device', () => requireDevice(resolveDevice(config.device)))
+export async function prepareEvaluation(
+  given: EvaluationConfig,
+  { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
+): Promise<PreparedEvaluation> {
+  naming('device', () => requireDevice(resolveDevice(given.device)))
+  const options = ['model', 'adapter', 'reference', 'reward', 'data', 'data.path']
+  const { config } = await locateNames(given, { options, report, signal })
   const inspected = await inspectModels(config)
   const context = Math.min(...inspected.map(one => one.context))
   const sampling = samplingOf(config)
@@ -59,7 +66,7 @@ export async function prepareEvaluation(config: EvaluationConfig, signal: AbortS
     const rewards =
       config.reward === undefined
         ? undefined
-        : await prepareRewards(config.reward, { tokenizer, device: config.device })
+        : await prepareRewards(config.reward, { tokenizer, device: config.device, report, signal })
     if (rewards) opened.push(rewards)
     const models: PreparedModel[] = []
     for (const one of inspected) models.push({ ...one, ...(await readData(one.tokenizer, data, config)) })

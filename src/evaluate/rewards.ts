@@ -5,6 +5,7 @@ import { InputError } from '../errors/index.js'
 import { inspectModel, readConfig } from '../model/index.js'
 import {
   loadRewardOptions,
+  locateRewardModels,
   modelReward,
   RewardComputationEngine,
   type RewardEngineOptions,
@@ -27,12 +28,14 @@ export interface RewardContext {
   /** The common tokenizer of all answering models; undefined if they differ, because ids would have different meanings. */
   readonly tokenizer: Tokenizer | undefined
   readonly device: string
+  readonly report: Report
+  readonly signal: AbortSignal
 }
 
 /** Problems of the rewards are errors here, before a model is loaded. */
 export async function prepareRewards(
   reward: string | RewardEngineOptions,
-  { tokenizer, device }: RewardContext,
+  { tokenizer, device, report, signal }: RewardContext,
 ): Promise<EvaluationRewards> {
   const shared = tokenizer ? { tokenizer } : {}
   if (typeof reward === 'object') return loadedRewards({ ...shared, ...reward })
@@ -40,7 +43,10 @@ export async function prepareRewards(
     throw new InputError(
       `reward: ${reward}: there is no such file; expected a module that exports a reward, a file that lists reward sources, or the directory of a reward model`,
     )
-  if (!(await stat(reward)).isDirectory()) return loadedRewards(await loadRewardOptions(reward, { ...shared, device }))
+  if (!(await stat(reward)).isDirectory()) {
+    const commits = await locateRewardModels(reward, { report, signal })
+    return loadedRewards(await loadRewardOptions(reward, { ...shared, device, commits }))
+  }
   if ((await readConfig(reward)).head !== 'score')
     throw new InputError(`reward: ${reward} is a language model; expected a reward model (with a score head)`)
   await inspectModel(reward, { role: 'reward' })

@@ -129,7 +129,8 @@ export type PipelineOptions = z.input<typeof pipelineSchema>
 const dataPaths = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'].flatMap(name => [name, `${name}.path`])
 /** Trainings whose options a section takes. */
 const sections = { sft: ['sft'], reward: ['reward'], ppo: ['rl', 'preference'] } as const
-const paths = [
+/** Options that name files and directories. */
+export const pipelinePaths = [
   ...['baseModel', 'tokenizerPath', 'chatTemplate', 'sftModel', 'rewardModel', 'saveDir'],
   ...dataPaths,
   ...Object.entries(sections).flatMap(([section, names]) =>
@@ -144,7 +145,11 @@ export function getDefaultConfig(): PipelineConfig {
 
 /** Resolves a config from its layers; one error names each wrong option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
-  const resolved = resolveConfig(pipelineSchema, layers, { paths, words: trainings.rl.options.words!, otherWords })
+  const resolved = resolveConfig(pipelineSchema, layers, {
+    paths: pipelinePaths,
+    words: trainings.rl.options.words!,
+    otherWords,
+  })
   const problems = pipelineProblems(resolved.config)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
   return resolved

@@ -1,20 +1,22 @@
 /** Runs SFT, a reward model and PPO: all stages, one of them, or those that are not done yet. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, realpath, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, readFile, realpath, rm, rmdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
 import { InputError, refuse } from '../errors/index.js'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
 import { checkNewDirectory, makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
+import { type Commits, locateModel, locateNames } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
 import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
 import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js'
 import { checkResume } from './check-resume.js'
 import { type CheckedStage, checkStages } from './check-stages.js'
-import { type PipelineConfig, type PipelineOptions, resolvePipelineConfig } from './config.js'
+import { type PipelineConfig, type PipelineOptions, pipelinePaths, resolvePipelineConfig } from './config.js'
 import { checkExtensions, type PipelineExtensions } from './extensions.js'
 import { answerLength, promptFor, SampleLog, templateOf } from './sample-log.js'
 import { generateSamples } from './samples.js'
@@ -146,7 +148,8 @@ export class RlhfPipeline {
     await checkNewDirectory(this.config.saveDir).catch(error => refuse('saveDir', error))
     const into = await mkdtemp(join(tmpdir(), 'whetstone-pipeline-'))
     try {
-      return await this.#check(this.#inOrder(stages), {
+      const { pipeline } = await this.#located({ resume: false, allowChange: [], signal })
+      return await pipeline.#check(this.#inOrder(stages), {
         into: join(into, 'base_model'),
         resume: false,
         rows: 'encode',
@@ -162,7 +165,11 @@ export class RlhfPipeline {
     prompt: string,
     options: { model?: string; maxNewTokens?: number; temperature?: number; seed?: number; signal?: AbortSignal } = {},
   ): Promise<string> {
-    const { model = this.#latestModel(), temperature = 0, seed = this.config.seed, signal = never } = options
+    const { temperature = 0, seed = this.config.seed, signal = never } = options
+    const { directory: model } = await locateModel(options.model ?? this.#latestModel(), {
+      report: this.#report,
+      signal,
+    })
     const { maxNewTokens = await answerLength(this.config, model) } = options
     const chatTemplate = templateOf(this.config)
     const tokenizer = await Tokenizer.load(model, { chatTemplate })
@@ -208,6 +215,16 @@ export class RlhfPipeline {
     return result!
   }
 
+  /** With directories in place of ids of the Hub; a resume uses the commits of the start. */
+  async #located(options: Required<RunOptions>): Promise<{ pipeline: RlhfPipeline; commits: Commits }> {
+    const { resume, allowChange, signal } = options
+    const recorded = resume ? await recordedCommits(this.config.saveDir) : undefined
+    const around = { options: pipelinePaths, recorded, allowChange, report: this.#report, signal }
+    const { config, commits } = await locateNames(this.config, around)
+    const context = { report: this.#report, extensions: this.#extensions }
+    return { pipeline: new RlhfPipeline({ config, origins: this.origins }, context), commits }
+  }
+
   async #run(stages: readonly StageName[], options: RunOptions): Promise<StageResult[]> {
     const { resume = false, allowChange = [], signal = never } = options
     const { saveDir } = this.config
@@ -217,39 +234,49 @@ export class RlhfPipeline {
     await makeDirectory(saveDir)
     const lock = await takeLock(join(saveDir, 'lock'))
     try {
-      const checked = await this.#check(stages, {
-        into: join(saveDir, 'base_model'),
-        resume,
-        rows: 'read',
-        signal,
-      })
-      if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
-      await this.#keepConfig()
-      const log = new PipelineLog(this.config, this.#report)
-      for (const name of this.unusedOptions)
-        await log.write('warning', `${name}: has no effect: no stage of this pipeline uses it`)
-      const around = {
-        ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
-        ...{ resume, allowChange, signal, base: checked[0]!.resolved.config.model },
-        log,
-        samples: await SampleLog.open(this.config, checked, signal),
-      }
-      const results: StageResult[] = []
-      for (const one of checked) {
-        results.push(
-          await runStage(one, around).catch(async (error: Error) => {
-            await log.write('error', `${one.stage}: ${error.message}`)
-            throw error
-          }),
-        )
-        if (results.at(-1)!.outcome === 'stopped') break
-      }
-      return results
+      const { pipeline, commits } = await this.#located({ resume, allowChange, signal })
+      return await pipeline.#runLocated(stages, { resume, allowChange, signal }, commits)
     } finally {
       await lock.release()
       // Remove the directory if nothing was started.
       await rmdir(saveDir).catch(() => {})
     }
+  }
+
+  async #runLocated(
+    stages: readonly StageName[],
+    { resume, allowChange, signal }: Required<RunOptions>,
+    commits: Commits,
+  ): Promise<StageResult[]> {
+    const { saveDir } = this.config
+    const checked = await this.#check(stages, {
+      into: join(saveDir, 'base_model'),
+      resume,
+      rows: 'read',
+      signal,
+    })
+    if (resume) await checkResume(checked, { config: this.config, extensions: this.#extensions, allowChange })
+    await this.#keepConfig(commits)
+    const log = new PipelineLog(this.config, this.#report)
+    for (const name of this.unusedOptions)
+      await log.write('warning', `${name}: has no effect: no stage of this pipeline uses it`)
+    const around = {
+      ...{ pipeline: this.#resolved, extensions: this.#extensions, report: this.#report },
+      ...{ resume, allowChange, signal, base: checked[0]!.resolved.config.model },
+      log,
+      samples: await SampleLog.open(this.config, checked, signal),
+    }
+    const results: StageResult[] = []
+    for (const one of checked) {
+      results.push(
+        await runStage(one, around).catch(async (error: Error) => {
+          await log.write('error', `${one.stage}: ${error.message}`)
+          throw error
+        }),
+      )
+      if (results.at(-1)!.outcome === 'stopped') break
+    }
+    return results
   }
 
   async #check(
@@ -292,9 +319,9 @@ export class RlhfPipeline {
   }
 
   /** `config.json`: every option in force, and what it was run with. */
-  async #keepConfig(): Promise<void> {
+  async #keepConfig(commits: Commits): Promise<void> {
     const { config, origins } = this
-    const kept = { schemaVersion: 1, versions: runVersions(), config, origins }
+    const kept = { schemaVersion: 1, versions: runVersions(), config, origins, commits }
     await writeFileAtomic(join(config.saveDir, 'config.json'), `${JSON.stringify(kept, undefined, 2)}\n`)
   }
 
@@ -308,6 +335,13 @@ export class RlhfPipeline {
       )
     return found
   }
+}
+
+/** Commits of the models and data sets of the Hub that a pipeline began with. */
+async function recordedCommits(saveDir: string): Promise<Commits | undefined> {
+  const text = await readFile(join(saveDir, 'config.json'), 'utf8').catch(() => undefined)
+  const schema = z.object({ commits: z.record(z.string(), z.record(z.string(), z.string())).optional() })
+  return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data?.commits
 }
 
 /** Of a call that nothing stops. */

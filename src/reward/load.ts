@@ -18,6 +18,8 @@ export interface LoadRewardsOptions {
   readonly workers?: number | undefined
   /** How long a reward file may take to load. Default 10. */
   readonly patienceMinutes?: number | undefined
+  /** Of reward models that come from the Hub, by name. Default: what their branches are now. */
+  readonly commits?: Readonly<Record<string, string>> | undefined
   /** Ends the loading of a file. */
   readonly signal?: AbortSignal | undefined
 }

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { schemaProblems } from '../errors/index.js'
 import { readConfigFile } from '../files/index.js'
+import { locateModel } from '../source/index.js'
 import type { Device, DType } from '../tensor/index.js'
 import { type RewardEngineOptions, resolveRewards } from './engine-options.js'
 import { RewardConfigError } from './errors.js'
@@ -204,7 +205,8 @@ async function makeModel(
     import('../tensor/index.js'),
     import('../text/index.js'),
   ])
-  const directory = resolve(folder, spec.path)
+  const { commits, signal } = run
+  const { directory } = await locateModel(spec.path, { directory: folder, commits, signal })
   const { head } = await readConfig(directory)
   // Loaded as a reward model it would get a random head, and its scores would mean nothing.
   if (head !== 'score')

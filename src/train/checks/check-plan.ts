@@ -1,6 +1,6 @@
 /** Compares the plan of a training with its files: model headers, every row of data, rewards. */
 import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import {
   DataError,
@@ -20,6 +20,7 @@ import { readConfigFile } from '../../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../../model/index.js'
 import { loadRewards, rewardModelPlace } from '../../reward/index.js'
 import { deviceSequences, engineDtypeProblem } from '../../rollout/index.js'
+import { type Commits, locateModel } from '../../source/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../../tensor/index.js'
 import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../../text/index.js'
 import { generationCacheShare } from '../run/open-generator.js'
@@ -53,7 +54,7 @@ export interface CheckedModels {
  */
 export async function checkModels(
   plan: TrainingPlan,
-  { tokenizer: given }: { tokenizer?: Tokenizer | undefined } = {},
+  { tokenizer: given, commits }: { tokenizer?: Tokenizer | undefined; commits?: Commits | undefined } = {},
 ): Promise<CheckedModels> {
   const device = resolveDevice(plan.device)
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
@@ -98,7 +99,7 @@ export async function checkModels(
     })
     models.push({ ...one, memory })
   }
-  models.push(...(await rewardModels(plan, tokens)))
+  models.push(...(await rewardModels(plan, tokens, commits?.rewards)))
   const taken = models
     .filter(one => one.memory.device === device)
     .reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
@@ -107,7 +108,11 @@ export async function checkModels(
 }
 
 /** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
-async function rewardModels(plan: TrainingPlan, tokens: number): Promise<CheckedModel[]> {
+async function rewardModels(
+  plan: TrainingPlan,
+  tokens: number,
+  commits: Commits[string] | undefined,
+): Promise<CheckedModel[]> {
   const { rewards, gradientCheckpointing } = plan
   if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards)) return []
   const { sources = {} } = z
@@ -118,7 +123,8 @@ async function rewardModels(plan: TrainingPlan, tokens: number): Promise<Checked
   for (const [source, { type, path = '', ...own }] of Object.entries(sources)) {
     if (type !== 'model') continue
     const name = `reward ${source}`
-    const directory = resolve(dirname(rewards), path)
+    const located = locateModel(path, { directory: dirname(rewards), commits })
+    const { directory } = await located.catch(error => refuse('rewards', error))
     const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error))
     const { config, parameters } = inspected
     const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const

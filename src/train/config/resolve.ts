@@ -3,7 +3,8 @@
  */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { InputError, schemaProblems } from '../../errors/index.js'
+import { InputError, refuse, schemaProblems } from '../../errors/index.js'
+import { nameKind, placedName } from '../../source/index.js'
 import { commonWords } from './other-words.js'
 
 /** Nested options by name, unchecked. */
@@ -179,11 +180,23 @@ function withPaths(values: RawConfig, directory: string, { paths = [], words = [
     if (Array.isArray(value)) return value.map(one => place(one, path))
     if (isSection(value)) return placeAll(value, `${path}.`)
     const isPath = paths.includes(path) && typeof value === 'string' && value !== '' && !words.includes(value)
-    return isPath ? resolve(directory, value) : value
+    return isPath ? placed(value, path, directory) : value
   }
   const placeAll = (config: RawConfig, prefix: string): RawConfig =>
     Object.fromEntries(Object.entries(config).map(([key, value]) => [key, place(value, `${prefix}${key}`)]))
   return placeAll(values, '')
+}
+
+/** Options of models and data may name them by an id of the Hub. */
+function placed(value: string, option: string, directory: string): string {
+  const kind = nameKind(option)
+  // A path with a NUL character is refused later, by its option.
+  if (kind === undefined || value.includes('\0')) return resolve(directory, value)
+  try {
+    return placedName(value, kind, directory)
+  } catch (error) {
+    return refuse(option, error)
+  }
 }
 
 /** Values that no option may have: a path with a NUL character, a number that becomes 0 or infinite in float32. */

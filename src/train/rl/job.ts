@@ -14,7 +14,7 @@ import { harmlessKeys } from '../config/common.js'
 import { checkDefinitions, definitionInputs } from '../config/definitions.js'
 import { rewardLoading } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
-import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
+import { checkedOnly, type JobOptions, type JobResult, watched, withCommits, withinRun } from '../run/job.js'
 import { deviceOf, type LoadContext, loadFrozen, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
@@ -59,18 +59,19 @@ export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 export async function prepareRl({
   config,
   signal,
+  commits,
   live = {},
-}: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live'>) {
+}: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live' | 'commits'>) {
   checkDefinitions(config)
   if (live.model) ofRole(live.model, 'language', 'model')
   if (live.reference) ofRole(live.reference, 'language', 'reference')
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
-  const models = await checkModels(planRl(config), live)
+  const models = await checkModels(planRl(config), { ...live, commits })
   requireMachine(models)
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
   checkVocabularies(models)
-  const loading = { ...config, ...rewardLoading(config), tokenizer, signal }
+  const loading = { ...config, ...rewardLoading(config), tokenizer, signal, commits: commits?.rewards }
   const { tokenizer: _, ...rewards } = live.rewards ?? (await loadRewardOptions(config.rewards, loading))
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
@@ -157,7 +158,17 @@ async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokeni
     tokenizer: live?.tokenizer && tokenizer.dir,
   }
   const definitions = await definitionInputs(config)
-  const inputs = await runInputs({ models: directories, rewards, chatTemplate, definitions, report, signal })
+  const rewardCommits = job.commits?.rewards
+  const files = await runInputs({
+    models: directories,
+    rewards,
+    rewardCommits,
+    chatTemplate,
+    definitions,
+    report,
+    signal,
+  })
+  const inputs = withCommits(files, job.commits)
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume

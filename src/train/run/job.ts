@@ -5,7 +5,8 @@ import type { TokenModel } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
 import type { RewardEngineOptions } from '../../reward/index.js'
 import type { Generator } from '../../rollout/index.js'
-import type { Run, RunOptions } from '../../run/index.js'
+import type { Run, RunInputs, RunOptions } from '../../run/index.js'
+import type { Commits } from '../../source/index.js'
 import { NonFiniteGradientError } from '../../tensor/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { CheckedModels } from '../checks/check-plan.js'
@@ -38,6 +39,8 @@ export interface JobOptions<C> {
   readonly report: Report
   /** A soft stop: the current optimiser step is finished, a checkpoint saved. */
   readonly signal: AbortSignal
+  /** Of the models and data sets of the Hub that the paths in the config are of. */
+  readonly commits?: Commits
   /** What a program gives in place of what the config names. */
   readonly live?: LiveParts
   /** Told what happens. */
@@ -58,6 +61,13 @@ export function watched({ onEvent }: Pick<JobOptions<unknown>, 'onEvent'>): Pick
       if (event) onEvent(event)
     },
   }
+}
+
+/** The inputs of a run, with the commits of those that came from the Hub. */
+export function withCommits(inputs: RunInputs, commits: Commits = {}): RunInputs {
+  const all: Record<string, Readonly<Record<string, string>>> = { ...inputs }
+  for (const [option, names] of Object.entries(commits)) all[option] = { ...all[option], ...names }
+  return all
 }
 
 /** What the checks before a training found. */

@@ -12,6 +12,8 @@ export interface InputOptions {
   /** Directories of models and adapters, by the option that names them. */
   readonly models: Readonly<Record<string, string | undefined>>
   readonly rewards?: string | undefined
+  /** Of reward models that come from the Hub, by name. */
+  readonly rewardCommits?: Readonly<Record<string, string>> | undefined
   /** A file, or one of the words that stand for no file. */
   readonly chatTemplate?: string | undefined
   /** Files of definitions, by the option that names them. */
@@ -22,7 +24,7 @@ export interface InputOptions {
 
 /** SHA-256 of every file, by option and by its name from there. A directory that two options name is read once. */
 export async function runInputs(options: InputOptions): Promise<RunInputs> {
-  const { models, rewards, chatTemplate, definitions = {}, report, signal } = options
+  const { models, rewards, rewardCommits, chatTemplate, definitions = {}, report, signal } = options
   const inputs: Record<string, Record<string, string>> = {}
   const known = new Map<string, Promise<string>>()
   const shown = report.transfer('reading the inputs of the run')
@@ -44,7 +46,7 @@ export async function runInputs(options: InputOptions): Promise<RunInputs> {
       if (directory !== undefined) await addModel(option, '', directory)
     if (rewards !== undefined) {
       const folder = dirname(resolve(rewards))
-      const made = await rewardFiles(rewards)
+      const made = await rewardFiles(rewards, { commits: rewardCommits, signal })
       for (const file of made.files) await add('rewards', relative(folder, file), file)
       for (const directory of made.models) await addModel('rewards', relative(folder, directory), directory)
     }

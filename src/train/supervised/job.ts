@@ -15,7 +15,7 @@ import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
 import { answerEndOf, planRows } from '../checks/plan.js'
 import { definitionInputs } from '../config/definitions.js'
-import { checkedOnly, type JobOptions, type JobResult, watched, withinRun } from '../run/job.js'
+import { checkedOnly, type JobOptions, type JobResult, watched, withCommits, withinRun } from '../run/job.js'
 import { deviceOf, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { trainProgress } from '../run/progress.js'
@@ -147,7 +147,8 @@ async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R e
     report,
     signal,
   })
-  const identity = { command, config: plain, origins, fingerprints, inputs, versions: runVersions() }
+  const recorded = withCommits(inputs, job.commits)
+  const identity = { command, config: plain, origins, fingerprints, inputs: recorded, versions: runVersions() }
   const { keepCheckpoints } = config
   return resume
     ? Run.resume(config.output, identity, {

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { download } from '../api/index.js'
+import { reportFor } from '../progress/index.js'
+import { flagHelp, readArguments, text, toggle, UsageError } from './flags.js'
+import { interruptible } from './interrupt.js'
+
+const flags = z.object({
+  revision: text('REVISION', 'a branch, a tag or a commit (default main)', 'a revision').optional(),
+  data: toggle('the id is that of a data set'),
+})
+
+export const help = `Usage: whetstone download ID [--revision REVISION] [--data]
+
+Fetches a model or a data set of the Hugging Face Hub (org/name) into the cache that other tools share, and prints its directory.
+Models: config, tokenizer, chat template and safetensors. Data sets: parquet, arrow, JSON and CSV files. Every file is checked.
+An interrupted download goes on where it stopped. Wherever a command takes a model or data, it takes an id too, and does the same.
+
+${flagHelp(flags)}
+
+HF_TOKEN (or \`hf auth login\`) is for private and gated repositories, HF_HOME is where the cache is, HF_ENDPOINT is another server,
+HF_HUB_OFFLINE=1 uses the cache alone.
+`
+
+export async function run(args: string[]): Promise<number> {
+  const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
+  const [id, ...rest] = positionals
+  if (id === undefined || rest.length > 0) throw new UsageError('expected one id, such as org/name')
+  const report = reportFor(process.env)
+  const { revision, data } = given
+  return interruptible({
+    work: async signal => {
+      const kind = data ? 'data' : 'model'
+      const { directory } = await download(id, {
+        kind,
+        ...(revision === undefined ? {} : { revision }),
+        report,
+        signal,
+      })
+      console.log(directory)
+    },
+    onInterrupt: () => report.line('Interrupted. What was fetched is kept: the same command goes on from there.'),
+  })
+}

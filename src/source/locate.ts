@@ -1,0 +1,71 @@
+/** From the name of a model or of a data set to its directory, fetched from the Hub where it has to be. */
+import { type RepoType, snapshot, type Wanted } from '../hub/index.js'
+import { type Report, silentReport } from '../progress/index.js'
+import { hubName, isHubName, type NameKind, parseHubName, placedName } from './names.js'
+
+export interface LocateOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Shown what is fetched, and how far it has come. Default: nothing is shown. */
+  readonly report?: Report | undefined
+  /** Relative paths are looked for here. Default: the current directory. */
+  readonly directory?: string
+  /** Commits to use in place of what a branch names now, by name (`hf:org/name`). */
+  readonly commits?: Readonly<Record<string, string>> | undefined
+}
+
+/** Where something came from, for the record of a run. */
+export type Origin =
+  | { readonly kind: 'path' }
+  | { readonly kind: 'hub'; readonly name: string; readonly id: string; readonly commit: string }
+
+export interface LocatedModel {
+  /** A Hugging Face model directory, as if it had been given. */
+  readonly directory: string
+  readonly origin: Origin
+}
+
+export interface LocatedData {
+  /** A file, a pattern or a folder; a folder may end in `:config/split`. */
+  readonly path: string
+  readonly origin: Origin
+}
+
+/**
+ * The directory of a model, an adapter or a tokenizer.
+ *
+ * @example
+ * const { directory } = await locateModel('Qwen/Qwen2.5-0.5B-Instruct')
+ * const model = await LocalModel.load(directory, { role: 'language' })
+ */
+export async function locateModel(
+  name: string,
+  options: LocateOptions & { readonly wanted?: 'model' | 'tokenizer' } = {},
+): Promise<LocatedModel> {
+  const placed = placedName(name, 'model', options.directory ?? process.cwd())
+  if (!isHubName(placed)) return { directory: placed, origin: { kind: 'path' } }
+  const { directory, origin } = await fetched(placed, 'model', { wanted: 'model', ...options })
+  return { directory, origin }
+}
+
+/**
+ * The files of a data set.
+ *
+ * @example
+ * const { path } = await locateData('openai/gsm8k:main/train')
+ */
+export async function locateData(name: string, options: LocateOptions = {}): Promise<LocatedData> {
+  const placed = placedName(name, 'data', options.directory ?? process.cwd())
+  if (!isHubName(placed)) return { path: placed, origin: { kind: 'path' } }
+  const { directory, origin, part } = await fetched(placed, 'data', { ...options, wanted: 'data' })
+  return { path: part === undefined ? directory : `${directory}:${part}`, origin }
+}
+
+async function fetched(placed: string, kind: NameKind, options: LocateOptions & { readonly wanted: Wanted }) {
+  const { report = silentReport, signal = new AbortController().signal, commits = {}, wanted } = options
+  const { id, revision, part } = parseHubName(placed, kind)!
+  const type: RepoType = kind === 'data' ? 'dataset' : 'model'
+  const name = hubName({ id, ...(revision === undefined ? {} : { revision }) })
+  const at = commits[name] ?? revision
+  const { directory, commit } = await snapshot({ type, id }, { wanted, revision: at, report, signal })
+  return { directory, part, origin: { kind: 'hub', name, id, commit } as const }
+}
