@@ -22,6 +22,7 @@ export const arrows = {
   decoder: ['errors', 'files', 'tensor', 'kernels'],
   model: ['errors', 'files', 'sequence', 'tensor', 'kernels', 'decoder'],
   text: ['errors', 'files'],
+  gguf: ['errors', 'files', 'tensor', 'decoder', 'text'],
   rollout: ['errors', 'files', 'http', 'sequence', 'tensor', 'kernels', 'decoder', 'model', 'text'],
   serve: ['errors', 'http', 'model', 'text', 'rollout'],
   data: ['errors', 'files', 'sequence', 'text'],

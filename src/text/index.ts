@@ -46,3 +46,4 @@ export {
   type TrainTokenizerOptions,
   trainTokenizer,
 } from './train.js'
+export { readVocabulary, type Vocabulary, type VocabularyToken } from './vocabulary.js'

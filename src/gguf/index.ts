@@ -1,0 +1,7 @@
+/** GGUF files in and out: llama.cpp's format for models. */
+export { GgufError } from './errors.js'
+export { type ExportedGguf, type ExportGgufOptions, exportGguf } from './export.js'
+export { GgufFile, isGgufPath, partPaths, type ReadDtype } from './file.js'
+export { type Imported, type ImportGgufOptions, importGguf } from './import.js'
+export { modelfile } from './modelfile.js'
+export type { WrittenType } from './quantize.js'
