@@ -70,7 +70,15 @@ test('sums, for two seeds; the same command again does nothing, and a lost figur
 
 test('gsm8k', () => {
   const rows = join(examples, 'gsm8k-grpo/rows.jsonl')
-  const [figures] = run('gsm8k', ['--train', rows, '--test', rows, ...once('grpo')])
+  const [figures] = run('gsm8k', [
+    '--train',
+    rows,
+    '--test',
+    rows,
+    ...once('grpo'),
+    '--set',
+    'grpo:validationShare=0.3',
+  ])
   expect(Object.keys(figures!)).toEqual(expect.arrayContaining(['right after SFT, %', 'right after GRPO, %']))
 }, 300_000)
 
