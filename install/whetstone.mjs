@@ -21,6 +21,6 @@ async function ready() {
   return false
 }
 
-process.exitCode = (await ready()) ? await (await import(main.href)).main(args) : 1
+process.exitCode = (await ready()) ? await (await import(main.href)).start(args) : 1
 // An interrupted command may have left work behind that never ends.
 if (process.exitCode > 128) process.exit()

@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 export const arrows = {
   errors: [],
   maths: ['errors'],
-  plot: [],
   sequence: [],
   progress: [],
+  plot: ['progress'],
   files: ['errors'],
   http: [],
   watchdog: [],
@@ -28,7 +28,7 @@ export const arrows = {
   data: ['errors', 'files', 'sequence', 'text'],
   reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'source', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
-  run: ['errors', 'files'],
+  run: ['errors', 'files', 'progress'],
   launch: ['errors', 'http'],
   train: [
     'source',

@@ -127,7 +127,7 @@ async function measure(size) {
         steps.push({ seconds: (now - last) / 1e3, values })
         last = now
       },
-      ...{ note() {}, stage() {}, leave() {}, end() {} },
+      ...{ begin() {}, note() {}, warn() {}, stage() {}, leave() {}, end() {} },
     },
     memory: () => ({}),
     signal: new AbortController().signal,

@@ -26,9 +26,9 @@ const found = []
 const report = {
   ...silentReport,
   live: () => ({
-    /** @param {string} text */
-    show(text) {
-      const iteration = Number(/(\d+)\//.exec(text)?.[1])
+    /** @param {{ at: string }} status */
+    show({ at }) {
+      const iteration = Number(/(\d+)\//.exec(at)?.[1])
       if (!marks.includes(iteration) || found.some(one => one.iteration === iteration)) return
       gc()
       gc()

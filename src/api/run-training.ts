@@ -39,6 +39,9 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
     told(event)
   }
   const report = eventReport(job.report, emit)
+  // Below the lines of loading and training: there is always something to see.
+  const line = report.live()
+  line.doing('checking models, data and rewards')
   return attributed(origins, async () => {
     const holdsRun = await checkOutput(config.output, resume ? 'resume' : 'start', report)
     await place?.(holdsRun ? 'compare' : 'replace')
@@ -52,11 +55,13 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
       onChecked: async checked => {
         emit({ kind: 'checked', models: checked.models, data: checked.data })
         for (const note of [...notes, ...idleOptions({ config, origins }, training.idle)]) report.line(note)
-        return (await onChecked?.(checked)) ?? 'train'
+        const next = (await onChecked?.(checked)) ?? 'train'
+        if (next === 'train') line.doing('preparing the run')
+        return next
       },
     })
     return { ...result, models: modelsOf(result.directory) }
-  })
+  }).finally(() => line.end())
 }
 
 /** Models and data sets that are named by an id become directories. The config that people see keeps their names. */
@@ -107,17 +112,27 @@ function eventReport(report: Report, emit: (event: RunEvent) => void): Report {
       report.line(text)
       emit({ kind: 'note', message: text })
     },
+    warn: text => {
+      report.warn(text)
+      emit({ kind: 'note', message: text })
+    },
     transfer: (label, unit) => {
       emit({ kind: 'stage', text: label })
       return report.transfer(label, unit)
     },
     live: () => {
       const line = report.live()
+      let doing = ''
       return {
-        show: text => line.show(text),
-        doing: text => {
-          line.doing(text)
-          emit({ kind: 'stage', text })
+        show: status => {
+          line.show(status)
+          doing = ''
+        },
+        doing: (text, far) => {
+          line.doing(text, far)
+          // How far it is comes many times a second; a program gets the stage once.
+          if (text !== doing) emit({ kind: 'stage', text })
+          doing = text
         },
         end: () => line.end(),
       }

@@ -81,7 +81,8 @@ async function start(options: StartEngineOptions): Promise<StartedEngine> {
       onProgress({ seconds, lastLine }) {
         if (seconds - shown < everySeconds) return
         shown = seconds
-        live.show(`starting ${options.type}, ${Math.round(seconds)} s  ${lastLine.slice(0, 100)}`.trimEnd())
+        const details = lastLine === '' ? [] : [lastLine.slice(0, 100)]
+        live.show({ at: `starting ${options.type}, ${Math.round(seconds)} s`, details })
       },
     })
   } finally {

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../errors/index.js'
+import { reportFor, sayStarting } from '../progress/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
 import { verbGroups, verbs } from './verbs.js'
+import { warningsAsLines } from './warnings.js'
 
 const groups = verbGroups.map(
   ({ title, verbs: own }) =>
@@ -24,6 +26,16 @@ Make a model from scratch, train it and chat with it:
 \`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
 Documentation: docs/ in the package; start with docs/quick-start.md.
 `
+
+/** The command line of a process of its own: what takes long says so before its code is loaded. */
+export function start(args: string[]): Promise<number> {
+  const { env, execArgv } = process
+  warningsAsLines(reportFor(env), [...execArgv, env.NODE_OPTIONS ?? ''])
+  const entry = verbs.find(({ name }) => name === args[0])
+  const asksHelp = args.some(arg => ['--help', '-h', '--dry-run'].includes(arg))
+  if (entry?.takesLong && args.length > 1 && !asksHelp) sayStarting(`whetstone ${entry.name}: starting`, env)
+  return main(args)
+}
 
 /** Runs one command line; resolves to the exit code: 0 done, 1 failed, 2 misused, 130 interrupted. */
 export async function main(args: string[]): Promise<number> {

@@ -11,6 +11,8 @@ export interface VerbEntry {
   name: string
   /** One line; with its name at most 80 columns wide. */
   summary: string
+  /** Its work, or only loading its code, may take longer than a second. */
+  takesLong?: true
   load: () => Promise<Verb>
 }
 
@@ -49,6 +51,7 @@ export const verbGroups: readonly VerbGroup[] = [
       {
         name: 'demo',
         summary: 'SFT, a reward model, PPO and GRPO from scratch',
+        takesLong: true,
         load: () => import('./demo.js'),
       },
     ],
@@ -58,15 +61,22 @@ export const verbGroups: readonly VerbGroup[] = [
     verbs: [
       { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
       { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
-      { name: 'generate', summary: 'generate responses to a file of prompts', load: () => import('./generate.js') },
+      {
+        name: 'generate',
+        summary: 'generate responses to a file of prompts',
+        takesLong: true,
+        load: () => import('./generate.js'),
+      },
       {
         name: 'score',
         summary: 'compute log-probabilities or reward scores of a file',
+        takesLong: true,
         load: () => import('./score.js'),
       },
       {
         name: 'experience',
         summary: 'sample responses, score them and compute advantages',
+        takesLong: true,
         load: () => import('./experience.js'),
       },
       {
@@ -79,18 +89,35 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Train',
     verbs: [
-      { name: 'sft', summary: 'fine-tune a model on conversations', load: training('sft') },
-      { name: 'reward', summary: 'train a reward model, or test a reward', load: () => import('./reward.js') },
-      { name: 'rl', summary: 'train a model with rewards: PPO, GRPO and others', load: training('rl') },
-      { name: 'dpo', summary: 'train a model on preferences: DPO, IPO, KTO', load: training('preference') },
+      { name: 'sft', summary: 'fine-tune a model on conversations', takesLong: true, load: training('sft') },
+      {
+        name: 'reward',
+        summary: 'train a reward model, or test a reward',
+        takesLong: true,
+        load: () => import('./reward.js'),
+      },
+      {
+        name: 'rl',
+        summary: 'train a model with rewards: PPO, GRPO and others',
+        takesLong: true,
+        load: training('rl'),
+      },
+      {
+        name: 'dpo',
+        summary: 'train a model on preferences: DPO, IPO, KTO',
+        takesLong: true,
+        load: training('preference'),
+      },
       {
         name: 'pipeline',
         summary: 'SFT, a reward model and PPO, one after another',
+        takesLong: true,
         load: () => import('./pipeline.js'),
       },
       {
         name: 'export',
         summary: 'write the model of the newest checkpoint of a run',
+        takesLong: true,
         load: () => import('./export.js'),
       },
       {
@@ -115,11 +142,13 @@ export const verbGroups: readonly VerbGroup[] = [
       {
         name: 'eval',
         summary: 'measure a model: perplexity, reward, accuracy, win rate',
+        takesLong: true,
         load: () => import('./eval.js'),
       },
       {
         name: 'replay',
         summary: 'recompute the batches of a run and compare them',
+        takesLong: true,
         load: () => import('./replay.js'),
       },
     ],
@@ -127,8 +156,13 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Serve',
     verbs: [
-      { name: 'chat', summary: 'chat with a model', load: () => import('./chat.js') },
-      { name: 'serve', summary: 'serve a model with the OpenAI API', load: () => import('./serve.js') },
+      { name: 'chat', summary: 'chat with a model', takesLong: true, load: () => import('./chat.js') },
+      {
+        name: 'serve',
+        summary: 'serve a model with the OpenAI API',
+        takesLong: true,
+        load: () => import('./serve.js'),
+      },
       { name: 'engine', summary: 'start a vLLM or SGLang server for a run', load: () => import('./engine.js') },
     ],
   },

@@ -18,6 +18,7 @@ import type { ExperienceConfig } from './config.js'
 import { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
 import { EngineLostError, RewardsLostError } from './errors.js'
 import type { Dropped } from './experience.js'
+import type { MakeOptions } from './maker-options.js'
 import { ModelGate } from './model-gate.js'
 import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt } from './prompts.js'
@@ -36,6 +37,7 @@ export interface CollectOptions {
   /** Finished work of an earlier attempt, and the place to record new work. */
   readonly journal: RolloutJournal | undefined
   readonly signal: AbortSignal | undefined
+  readonly onProgress?: MakeOptions['onProgress']
 }
 
 export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
@@ -203,6 +205,10 @@ export class Collector {
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
     let failure: { error: unknown } | undefined
+    const total = known.length + requests.length
+    const done = { generating: known.length, rewards: 0 }
+    let stage: keyof typeof done = 'generating'
+    const tell = (): void => this.options.onProgress?.({ stage, done: done[stage], total })
     const begin = (work: Promise<void>): void => {
       const task = work.catch(error => {
         failure ??= { error }
@@ -212,16 +218,20 @@ export class Collector {
     }
     const take = (one: Attempt, outcome: Outcome): void => {
       const sample = this.finished(one, outcome)
+      if (!sample) done.rewards++
       if (!sample) return
       const call = { start: performance.now(), end: Number.POSITIVE_INFINITY }
       calls.push(call)
       begin(
         this.score(one, sample, gate, round, both).finally(() => {
           call.end = performance.now()
+          done.rewards++
+          if (stage === 'rewards') tell()
         }),
       )
     }
     try {
+      tell()
       for (const { one, outcome } of known) take(one, outcome)
       for await (const outcome of requests.length === 0 ? [] : generator.generate(requests, { signal: both })) {
         signal?.throwIfAborted()
@@ -232,8 +242,12 @@ export class Collector {
         const broken = outcome.kind === 'completed' && outcome.finishReason === 'abort'
         if (journal && !broken) begin(journal.keepOutcome(outcome))
         take(byRequest.get(outcome.requestId)!, outcome)
+        done.generating++
+        tell()
       }
       const generated = performance.now()
+      stage = 'rewards'
+      tell()
       this.seconds.generation += (generated - started) / 1000
       await gate.arrived()
       await turns.beginScoring()

@@ -220,19 +220,19 @@ export class FastExperienceMaker {
 
   /** Which prompts, and how they are sampled. */
   private settingsOf<Row>(options: MakeOptions<Row>) {
-    const { morePrompts, signal, journal, ...more } = options
+    const { morePrompts, signal, journal, onProgress, ...more } = options
     const { purpose = 'training', evaluationSamples = 1, oldLogprobs: _, oldestVersion: __, ...generation } = more
     const usual = this.configFor(generation, purpose)
     const config =
       purpose === 'training' ? usual : { ...usual, dynamicSampling: false, nSamplesPerPrompt: evaluationSamples }
-    return { config, morePrompts, signal, journal }
+    return { config, morePrompts, signal, journal, onProgress }
   }
 
   private async collect<Row>(
     prompts: readonly (Prompt | PromptRow<Row>)[],
     options: MakeOptions<Row>,
   ): Promise<Collected> {
-    const { config, morePrompts, signal, journal } = this.settingsOf(options)
+    const { config, morePrompts, signal, journal, onProgress } = this.settingsOf(options)
     const started = performance.now()
     signal?.throwIfAborted()
     const limit = promptLimit(config, this.options.generator.maxLength)
@@ -271,6 +271,7 @@ export class FastExperienceMaker {
         }),
       journal,
       signal,
+      onProgress,
     })
     const encoding = (performance.now() - started) / 1000
     const collected = await collector.collect(encoded)
@@ -282,16 +283,17 @@ export class FastExperienceMaker {
     samples: readonly ScoredSample[],
     config: ExperienceConfig,
     seconds: StageSeconds,
-    options: Pick<MakeOptions, 'journal' | 'oldLogprobs' | 'signal'>,
+    options: Pick<MakeOptions, 'journal' | 'oldLogprobs' | 'signal' | 'onProgress'>,
   ): Promise<Inference[]> {
     const { journal } = options
     const keys = samples.map(({ sequence, sample }) => ({ promptId: sequence.promptId, sample: sample.sample }))
     const known = journal && keys.map(key => journal.inference(key)).filter(one => one !== undefined)
     if (known && known.length === samples.length) return known
-    const { oldLogprobs = 'score', signal } = options
+    const { oldLogprobs = 'score', signal, onProgress } = options
     const sequences = samples.map(({ sequence }) => sequence)
     const { turns } = this
-    const inferences = await inferSequences(this.options, sequences, { config, turns, seconds, oldLogprobs, signal })
+    const asked = { config, turns, seconds, oldLogprobs, signal, onProgress }
+    const inferences = await inferSequences(this.options, sequences, asked)
     await journal?.keepInferences(keys.map((key, i) => ({ ...key, inference: inferences[i]! })))
     return inferences
   }

@@ -30,7 +30,7 @@ export type {
 } from './experience.js'
 export { type ExperienceState, FastExperienceMaker } from './fast-experience-maker.js'
 export { paddingShare, type Scorer, scoreResponses } from './inference.js'
-export { type FastExperienceMakerOptions, type MakeOptions, turnsOf } from './maker-options.js'
+export { type FastExperienceMakerOptions, type MakeOptions, type MakeProgress, turnsOf } from './maker-options.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export {
   type EncodedPrompt,

@@ -3,7 +3,7 @@ import type { Outputs, Role, ScoreOptions, TokenModel } from '../model/index.js'
 import type { Sequence } from '../sequence/index.js'
 import type { ExperienceConfig } from './config.js'
 import type { StageSeconds } from './experience.js'
-import type { MakerParts } from './maker-options.js'
+import type { MakeOptions, MakerParts } from './maker-options.js'
 import type { Resident, Turns } from './model-turns.js'
 import type { Inference } from './rollout-journal.js'
 
@@ -13,7 +13,8 @@ export type Scorer<R extends Role = Role> = Pick<
   'score' | 'capabilities' | 'offload' | 'reload' | 'maxLength'
 >
 
-export interface InferenceOptions extends Pick<ScoreOptions, 'temperature' | 'entropy' | 'adapter' | 'signal'> {
+export interface InferenceOptions
+  extends Pick<ScoreOptions, 'temperature' | 'entropy' | 'adapter' | 'signal' | 'onProgress'> {
   microRolloutBatchSize: number
   packingSamples: boolean
 }
@@ -24,12 +25,14 @@ export async function scoreResponses<R extends Role>(
   sequences: readonly Sequence[],
   options: InferenceOptions,
 ): Promise<Outputs[R][]> {
-  const { microRolloutBatchSize: size, packingSamples, ...rest } = options
+  const { microRolloutBatchSize: size, packingSamples, onProgress, ...rest } = options
   const found: Outputs[R][] = []
+  onProgress?.(0)
   for (let start = 0; start < sequences.length; start += size) {
     const part = sequences.slice(start, start + size)
     const scored = await model.score(part, { ...rest, packing: packingSamples ? 'on' : 'off' })
     for (const output of scored) found.push(output)
+    onProgress?.(found.length)
   }
   return found
 }
@@ -46,12 +49,15 @@ export async function inferSequences(
     /** `skip`: the actor is not asked. */
     readonly oldLogprobs: 'score' | 'skip'
     readonly signal: AbortSignal | undefined
+    readonly onProgress?: MakeOptions['onProgress']
   },
 ): Promise<Inference[]> {
-  const { config, turns, seconds, oldLogprobs, signal } = options
+  const { config, turns, seconds, oldLogprobs, signal, onProgress } = options
   const { microRolloutBatchSize, packingSamples } = config
   const shared: InferenceOptions = { microRolloutBatchSize, packingSamples, ...(signal ? { signal } : {}) }
   const scaled = { ...shared, temperature: config.temperature || 1 }
+  const told = (stage: 'actor' | 'reference' | 'critic'): Pick<ScoreOptions, 'onProgress'> =>
+    onProgress ? { onProgress: done => onProgress({ stage, done, total: sequences.length }) } : {}
   const timed = async <T>(
     stage: 'actor' | 'reference' | 'critic',
     model: Resident,
@@ -64,16 +70,22 @@ export async function inferSequences(
     return found
   }
   const refer = (model: Scorer<'language'>, adapter: 'on' | 'off') =>
-    timed('reference', model, () => scoreResponses<'language'>(model, sequences, { ...scaled, adapter }))
+    timed('reference', model, () =>
+      scoreResponses<'language'>(model, sequences, { ...scaled, ...told('reference'), adapter }),
+    )
   // The actor last: training needs it next.
   const other = reference === 'adapter-off' ? undefined : reference
   const apart = other && (await refer(other, 'on'))
-  const valued = critic && (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, shared)))
+  const valued =
+    critic &&
+    (await timed('critic', critic, () => scoreResponses<'value'>(critic, sequences, { ...shared, ...told('critic') })))
   const { entropy } = actor.capabilities
   const acted =
     oldLogprobs === 'skip'
       ? undefined
-      : await timed('actor', actor, () => scoreResponses<'language'>(actor, sequences, { ...scaled, entropy }))
+      : await timed('actor', actor, () =>
+          scoreResponses<'language'>(actor, sequences, { ...scaled, ...told('actor'), entropy }),
+        )
   const referred = reference === 'adapter-off' ? await refer(actor, 'off') : apart
   return sequences.map((_, i) => ({
     logprobs: acted?.[i]?.logprobs,

@@ -74,6 +74,15 @@ export interface MakeOptions<Row = DataRow> extends GenerationOptions {
   readonly oldestVersion?: PolicyVersion
   readonly journal?: RolloutJournal
   readonly signal?: AbortSignal
+  /** Told how far each stage has come. */
+  readonly onProgress?: ((progress: MakeProgress) => void) | undefined
+}
+
+/** Samples of a stage that are done. */
+export interface MakeProgress {
+  readonly stage: 'generating' | 'rewards' | 'actor' | 'reference' | 'critic'
+  readonly done: number
+  readonly total: number
 }
 
 interface Part {

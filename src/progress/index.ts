@@ -1,13 +1,15 @@
-/** Progress of a command, for a terminal or a log. */
+/** Progress of a command, for a terminal or a log, and numbers as people read them. */
+export type { Status } from './layout.js'
+export { bytesText, durationText, numberText, secondsText } from './numbers.js'
 export {
   bytes,
   count,
   type LiveLine,
   plainReport,
   type Report,
-  reportFor,
   silentReport,
   type Transfer,
   terminalReport,
   type Unit,
 } from './report.js'
+export { reportFor, sayStarting } from './report-for.js'

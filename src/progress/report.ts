@@ -1,9 +1,14 @@
-import { openSync, writeSync } from 'node:fs'
+import { noColour, type Paint } from './colour.js'
+import { type Activity, activityText, type Status, statusLine, transferLine } from './layout.js'
+import { bytesText, durationText, numberText } from './numbers.js'
+import { type Drawn, Screen, type Terminal } from './screen.js'
 
 /** Receives the progress of a command. */
 export interface Report {
   /** A fact that stays on the screen. */
   line(text: string): void
+  /** Something that the user should look at. It stays on the screen. */
+  warn(text: string): void
   /** Starts showing how far something has come, measured in bytes unless said otherwise. */
   transfer(label: string, unit?: Unit): Transfer
   /** Starts a status line. */
@@ -11,10 +16,10 @@ export interface Report {
 }
 
 export interface LiveLine {
-  /** The current status: a terminal replaces the last one, a log prints it from time to time. */
-  show(text: string): void
-  /** The current activity until the next `show`. A log prints each once. */
-  doing(text: string): void
+  /** The current status: a terminal replaces the last one, a log prints it from time to time. What was being done is over. */
+  show(status: Status): void
+  /** The current activity until the next `show`, and how far it has come. A log prints each activity once, and how far it is from time to time. */
+  doing(text: string, far?: string): void
   /** Takes the line away; a log gets the last one, if it has not. */
   end(): void
 }
@@ -32,87 +37,115 @@ export interface Transfer {
   end(): void
 }
 
-export const bytes: Unit = { show: amount => `${(amount / 1e6).toFixed(amount < 1e7 ? 1 : 0)} MB`, large: 1e8 }
+export const bytes: Unit = { show: bytesText, large: 1e8 }
 /** Whole things of a kind. */
 export const count = (plural: string, large: number): Unit => ({
-  show: amount => `${Math.round(amount).toLocaleString('en')} ${plural}`,
+  show: amount => `${numberText(amount < 10 ? Number(amount.toFixed(1)) : Math.round(amount))} ${plural}`,
   large,
 })
 
 /** A report that prints nothing. */
 export const silentReport: Report = {
   line() {},
+  warn() {},
   transfer: () => ({ at() {}, end() {} }),
   live: () => ({ show() {}, doing() {}, end() {} }),
 }
 
-const wipe = '\r\x1b[K'
+const warning = (text: string, paint: Paint): string => `${paint('warning:', 'yellow')} ${text}`
 
-/** Bars and lines redrawn in place, for a person watching. `columns` is the terminal's width: a line that breaks cannot be wiped. */
-export function terminalReport(
-  write: (text: string) => void,
-  now: () => number = Date.now,
-  columns: () => number = () => 120,
-): Report {
-  let live = ''
+const calmMs = 300
+
+export interface TerminalReportOptions extends Terminal {
+  readonly now?: (() => number) | undefined
+  readonly paint?: Paint | undefined
+  /** Default: one of its own. */
+  readonly screen?: Screen | undefined
+}
+
+/** Bars and lines redrawn in place, for a person watching. */
+export function terminalReport(options: TerminalReportOptions): Report {
+  const { now = Date.now, paint = noColour } = options
+  const screen = options.screen ?? new Screen(options, now)
+  const seconds = (since: number): number => (now() - since) / 1000
   return {
-    line: text => write(`${wipe}${text}\n${live}`),
+    line: text => screen.line(text),
+    warn: text => screen.line(warning(text, paint)),
     transfer(label, { show } = bytes) {
       const started = now()
-      let drawn = 0
+      let state: { amount: number; total?: number | undefined; how?: string | undefined } = { amount: 0 }
+      const drawn: Drawn = columns => transferLine({ label, ...state, seconds: seconds(started), show }, columns, paint)
+      screen.add(drawn)
       return {
         at(amount, total, how) {
-          if (now() - drawn < 100) return
-          drawn = now()
-          const speed = how ?? `${show(amount / Math.max(0.1, (drawn - started) / 1000))}/s`
-          if (!total) return write(`${wipe}  ${label} ${show(amount)}  ${speed}`)
-          const share = Math.min(1, amount / total)
-          const bar = '#'.repeat(Math.round(share * 24)).padEnd(24, '.')
-          write(`${wipe}  ${label} [${bar}] ${Math.floor(share * 100)} % of ${show(total)}  ${speed}`)
+          state = { amount, total, how }
+          screen.redraw('soon')
         },
-        end: () => write(wipe),
+        end: () => screen.remove(drawn),
       }
     },
     live() {
-      let [text, doing, drawn] = ['', '', 0]
-      const draw = (): void => {
-        drawn = now()
-        live = `  ${[text, doing].filter(part => part !== '').join('  ')}`.slice(0, Math.max(1, columns() - 1))
-        write(`${wipe}${live}`)
+      let status: Status | undefined
+      let [doing, since]: [Activity | undefined, number] = [undefined, now()]
+      const drawn: Drawn = columns => {
+        const waited = seconds(since)
+        // Behind steps that follow each other quickly it would only flicker.
+        const calm = status !== undefined && waited * 1000 < calmMs
+        // The time shows that it goes on, where a count stands still.
+        const time = waited >= 2 ? durationText(waited) : undefined
+        const far = [doing?.far, time].filter(part => part !== undefined).join(', ')
+        return statusLine(status, calm || !doing ? undefined : { text: doing.text, far }, columns, paint)
       }
+      screen.add(drawn)
       return {
         show(next) {
-          text = next
-          doing = ''
-          if (now() - drawn >= 100) draw()
+          const first = status === undefined
+          status = next
+          ;[doing, since] = [undefined, now()]
+          screen.redraw(first ? 'now' : 'soon')
         },
-        doing(next) {
-          doing = next
-          draw()
+        doing(text, far) {
+          const same = doing?.text === text
+          if (!same) since = now()
+          doing = text === '' ? undefined : { text, far }
+          screen.redraw(same ? 'soon' : 'now')
         },
-        end() {
-          live = ''
-          write(wipe)
-        },
+        end: () => screen.remove(drawn),
       }
     },
   }
 }
 
-/** Whole lines at coarse steps, for logs: every fifth of a known total, every large part of an unknown one, nothing for what is soon over. */
-export function plainReport(write: (text: string) => void, now: () => number = Date.now): Report {
+/** What takes long is said again after this time, and the longer it takes, the more rarely. */
+const [leastSilence, mostSilence] = [10_000, 60_000]
+const silence = (taken: number): number => Math.min(mostSilence, Math.max(leastSilence, taken / 10))
+
+/**
+ * Whole lines, for logs: every fifth of a known total, every large part of an unknown one, nothing for what is soon over, and a
+ * line from time to time for what takes long.
+ */
+export function plainReport(
+  write: (text: string) => void,
+  now: () => number = Date.now,
+  paint: Paint = noColour,
+): Report {
   return {
     line: text => write(`${text}\n`),
+    warn: text => write(`${warning(text, paint)}\n`),
     live: () => plainLive(write, now),
     transfer(label, { show, large } = bytes) {
-      let shown = 0
+      const started = now()
+      let [shown, next] = [0, started + leastSilence]
       return {
         at(amount, total, how) {
           const step = total ? Math.floor((amount / total) * 5) : Math.floor(amount / large)
-          if (step <= shown || (total && total < large)) return
-          shown = step
-          const far = total ? `${step * 20} % of ${show(total)}` : show(amount)
-          write(`  ${label} ${far}${how === undefined ? '' : `  ${how}`}\n`)
+          const far = step > shown && !(total && total < large)
+          if (!far && now() < next) return
+          shown = Math.max(shown, step)
+          next = now() + silence(now() - started)
+          const percent = far ? step * 20 : Math.floor((amount / (total ?? 1)) * 100)
+          const text = total ? `${percent} % of ${show(total)}` : show(amount)
+          write(`  ${label} ${text}${how === undefined ? '' : `  ${how}`}\n`)
         },
         end() {},
       }
@@ -124,42 +157,30 @@ export function plainReport(write: (text: string) => void, now: () => number = D
 function plainLive(write: (text: string) => void, now: () => number): LiveLine {
   const started = now()
   const said = new Set<string>()
-  let next = started
+  let [next, nextFar] = [started, started + leastSilence]
   let unsaid: string | undefined
+  const say = (text: string): void => {
+    nextFar = now() + silence(now() - started)
+    write(`  ${text}\n`)
+  }
   return {
-    show(text) {
-      unsaid = text
+    show({ at, left, details = [] }) {
+      unsaid = [at, ...(left === undefined ? [] : [left]), ...details].join('  ')
       if (now() < next) return
       next = now() + Math.min(60_000, Math.max(1_000, (now() - started) / 50))
+      say(unsaid)
       unsaid = undefined
-      write(`  ${text}\n`)
     },
-    doing(text) {
-      if (text === '' || said.has(text)) return
+    doing(text, far) {
+      if (text === '') return
+      if (said.has(text) && (far === undefined || now() < nextFar)) return
+      const first = !said.has(text)
       said.add(text)
-      write(`  ${text}\n`)
+      say(first ? text : activityText({ text, far }))
     },
     end() {
       if (unsaid !== undefined) write(`  ${unsaid}\n`)
       unsaid = undefined
     },
   }
-}
-
-/**
- * Chooses the report for this process. npm swallows what an install script prints unless `foreground-scripts` is on (this
- * repository's `.npmrc` sets it); where the package is a dependency of another one the terminal itself is written to instead.
- */
-export function reportFor(env: NodeJS.ProcessEnv): Report {
-  const stderr = (text: string) => void process.stderr.write(text)
-  if (process.stderr.isTTY) return terminalReport(stderr, Date.now, () => process.stderr.columns ?? 80)
-  if (env.npm_lifecycle_event === 'postinstall' && env.npm_config_foreground_scripts !== 'true' && !env.CI) {
-    try {
-      const terminal = openSync('/dev/tty', 'w')
-      return terminalReport(text => void writeSync(terminal, text))
-    } catch {
-      // No terminal behind this process: what follows goes where npm keeps it for the error report.
-    }
-  }
-  return plainReport(stderr)
 }

@@ -3,7 +3,7 @@
  * every sample gets exactly one outcome.
  */
 import { onAbort } from '../errors/index.js'
-import { Watch } from '../watchdog/index.js'
+import { cpuTimer, Watch } from '../watchdog/index.js'
 import { Absence } from './absence.js'
 import { checkAnswers } from './check-answers.js'
 import { SourceError } from './errors.js'
@@ -194,8 +194,8 @@ export class SourceQueue<Item> {
     const limit = Math.min(limits.timeoutMs ?? Number.POSITIVE_INFINITY, leftMs)
     const option = limit < leftMs ? 'timeoutMs' : 'deadlineMs'
     const context = new CallContext()
-    const called = performance.now()
-    let started = called
+    const used = cpuTimer()
+    let started = performance.now()
     let timer: NodeJS.Timeout | undefined
     let release = (): void => {}
     this.counts.calls++
@@ -236,15 +236,16 @@ export class SourceQueue<Item> {
         const watched = this.watch?.call(ask)
         const answer = watched ? watched.answer : ask()
         if (watched) release = watched.release
-        this.reportBlocking(performance.now() - called)
+        this.reportBlocking(used())
         answer.then(answered, error => end(() => reject(error as Error)))
       } catch (error) {
-        this.reportBlocking(performance.now() - called)
+        this.reportBlocking(used())
         end(() => reject(error as Error))
       }
     })
   }
 
+  /** `blockedMs` is processor time: a busy machine makes every call long. */
   private reportBlocking(blockedMs: number): void {
     // What a reward does in a process of its own holds nothing here: a busy machine does.
     if (this.source.isolated || blockedMs <= this.options.blockedMs || this.blockReported) return

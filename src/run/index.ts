@@ -3,6 +3,8 @@
  */
 export type { LockHolder } from '../files/index.js'
 export type { Checkpoint } from './checkpoints.js'
+export { type Diagnosis, diagnose, diagnoses, type Finding } from './diagnoses.js'
+export { DiagnosisWatch } from './diagnosis-watch.js'
 export { JournalError, JournalVersionError, RunError } from './errors.js'
 export { type ExactJson, exactParse, exactStringify, type Json, type TypedArray } from './exact-json.js'
 export {
@@ -18,6 +20,8 @@ export type { JournalRecord, LocatedRecord } from './journal-lines.js'
 export { takeLock } from './lock.js'
 export type { SkippedRecord } from './logs.js'
 export { headline, mainMetrics } from './main-metrics.js'
-export { isMetricName, type MetricName, metricNames } from './metric-names.js'
+export type { History } from './metric-history.js'
+export { isMetricName, type MetricName, metricNames, unitOf } from './metric-names.js'
+export { metricText } from './metric-text.js'
 export { type LogEntry, type Outcome, type ResumeOptions, Run, type RunOptions } from './run.js'
 export type { MetricPoint, RunEvent, RunStatus, RunView } from './run-view.js'

@@ -130,13 +130,21 @@ export const metricNames: readonly MetricName[] = [
   metric('memory/device_peak', 'bytes', 'the most that was in use on the device since the last step'),
 ]
 
-const exact = new Set(metricNames.map(({ name }) => name).filter(name => !name.includes('<')))
-const prefixes = metricNames
-  .map(({ name }) => name)
-  .filter(name => name.includes('<'))
-  .map(name => name.replace(/<\w+>$/, ''))
+const exact = new Map(metricNames.filter(({ name }) => !name.includes('<')).map(one => [one.name, one]))
+const families = metricNames
+  .filter(({ name }) => name.includes('<'))
+  .map(one => ({ ...one, prefix: one.name.replace(/<\w+>$/, '') }))
+
+function entryOf(name: string): MetricName | undefined {
+  return exact.get(name) ?? families.find(({ prefix }) => name.startsWith(prefix) && name.length > prefix.length)
+}
 
 /** Whether the table has this name, or a name it is an instance of. */
 export function isMetricName(name: string): boolean {
-  return exact.has(name) || prefixes.some(prefix => name.startsWith(prefix) && name.length > prefix.length)
+  return entryOf(name) !== undefined
+}
+
+/** The unit of a metric; empty where it has none, or is not in the table. */
+export function unitOf(name: string): string {
+  return entryOf(name)?.unit ?? ''
 }

@@ -1,6 +1,10 @@
 /** The run directory: config, logs, journal, checkpoints. */
 export {
   type Checkpoint,
+  type Diagnosis,
+  diagnose,
+  diagnoses,
+  type Finding,
   Journal,
   JournalError,
   type JournalRecord,

@@ -53,8 +53,16 @@ export function quickly(options: Readonly<Record<string, unknown>>): Readonly<Re
 /** Says nothing; `onStage` hears what a run is about to do: `generating`, `updating`, `saving`. */
 const silentReport = (onStage: (stage: string) => void): Report => ({
   line() {},
+  warn() {},
   transfer: () => ({ at() {}, end() {} }),
-  live: () => ({ show() {}, doing: onStage, end() {} }),
+  live: () => {
+    let now = ''
+    const doing = (stage: string): void => {
+      if (stage !== now) onStage(stage)
+      now = stage
+    }
+    return { show() {}, doing, end() {} }
+  },
 })
 
 export function configOf(options: Readonly<Record<string, unknown>>): RlConfig {

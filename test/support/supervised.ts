@@ -52,10 +52,10 @@ export function setOf<E>(rows: readonly E[]): ExampleSet<E> {
 /** Calls back with every progress line and stage. */
 export const stoppingReport = (seen: (text: string) => unknown): Report => ({
   ...silentReport,
-  live: () => ({ show: text => void seen(text), doing: text => void seen(text), end() {} }),
+  live: () => ({ show: ({ at }) => void seen(at), doing: text => void seen(text), end() {} }),
 })
 
-const silent: TrainProgress = { step() {}, note() {}, stage() {}, leave() {}, end() {} }
+const silent: TrainProgress = { begin() {}, step() {}, note() {}, warn() {}, stage() {}, leave() {}, end() {} }
 
 export type TrainingSettings = Partial<EpochTrainingOptions<SupervisedExample>['config']> & { lr?: number }
 

@@ -9,7 +9,7 @@ import {
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import { namingRows } from '../run/errors.js'
-import type { EpochTraining } from '../supervised/epoch-training.js'
+import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { mismatchedResponses } from './responses.js'
@@ -29,7 +29,7 @@ export interface KtoLoopOptions {
 /** kto: relative to the reference, desirable answers become more likely than the mean KL, undesirable ones less likely. */
 export function ktoLoop(options: KtoLoopOptions): Promise<void> {
   const { model, training, validation } = options
-  const evaluate = () => evaluateKto({ ...options, validation: validation! })
+  const evaluate = (onRows: RowsDone) => evaluateKto({ ...options, validation: validation!, onRows })
   return supervisedLoop({ model, training, loss: batchLoss(options), evaluate })
 }
 
@@ -55,7 +55,10 @@ function batchLoss(options: Omit<KtoLoopOptions, 'training' | 'validation'>) {
 
 /** Loss and margin on held-out responses, each part of them with a point of reference of its own. */
 export async function evaluateKto(
-  options: Omit<KtoLoopOptions, 'training' | 'validation'> & { validation: ExampleSet<LabelledExample> },
+  options: Omit<KtoLoopOptions, 'training' | 'validation'> & {
+    validation: ExampleSet<LabelledExample>
+    onRows?: RowsDone
+  },
 ): Promise<Record<string, number>> {
   const { mean, seen } = await evaluateLoss({ ...options, loss: batchLoss(options) })
   const { 'preference/margin': margin } = rewards(mergeKtoStatistics(seen))

@@ -7,7 +7,7 @@ import {
   preferenceLoss,
 } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
-import type { EpochTraining } from '../supervised/epoch-training.js'
+import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../supervised/loop.js'
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
@@ -25,7 +25,7 @@ export interface PreferenceLoopOptions {
 /** dpo, cdpo and ipo: against the reference, chosen answers become likelier than rejected ones. */
 export function preferenceLoop(options: PreferenceLoopOptions): Promise<void> {
   const { model, training, validation } = options
-  const evaluate = () => evaluatePreferences({ ...options, validation: validation! })
+  const evaluate = (onRows: RowsDone) => evaluatePreferences({ ...options, validation: validation!, onRows })
   return supervisedLoop({ model, training, loss: batchLoss(options), evaluate })
 }
 
@@ -72,7 +72,10 @@ const merged = (seen: readonly Seen[]): PreferenceStatistics =>
 
 /** Loss, accuracy and margin of the implicit rewards on held-out pairs. */
 export async function evaluatePreferences(
-  options: Omit<PreferenceLoopOptions, 'training' | 'validation'> & { validation: ExampleSet<PreferenceExample> },
+  options: Omit<PreferenceLoopOptions, 'training' | 'validation'> & {
+    validation: ExampleSet<PreferenceExample>
+    onRows?: RowsDone
+  },
 ): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin'}`, number>> {
   const { mean, seen } = await evaluateLoss({ ...options, loss: batchLoss(options) })
   const { accuracy, chosenRewardMean, rejectedRewardMean } = merged(seen)

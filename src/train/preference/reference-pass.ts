@@ -50,16 +50,18 @@ export async function referencePass<K extends SupervisedKind>(
   const shown = job.report.transfer('reference log-probabilities', count('rows', 10_000))
   const reference = lazily(() => openReference(options))
   try {
-    let [waiting, done] = [[] as Response[], 0]
+    let [waiting, scored, done] = [[] as Response[], 0, 0]
     const flush = async () => {
-      await logprobs.add(waiting, async sequences => (await reference.get()).score(sequences))
-      waiting = []
+      // Of the rows that were taken since the last call, as many as the call has scored.
+      const onProgress = (part: number): void =>
+        shown.at(scored + ((done - scored) * part) / waiting.length, Math.max(rows.size, done))
+      await logprobs.add(waiting, async sequences => (await reference.get()).score(sequences, onProgress))
+      ;[waiting, scored] = [[], done]
     }
     for await (const batch of neededBatches(options)) {
       waiting.push(...options.responses(batch).filter(({ key }) => !logprobs.has(key)))
-      if (waiting.length >= responsesOfCall) await flush()
       done += batch.length
-      shown.at(done, rows.size)
+      if (waiting.length >= responsesOfCall) await flush()
     }
     await flush()
   } finally {
@@ -105,7 +107,7 @@ const atEnd = ({ cursor, size }: ExampleStream<unknown>, epochs: number): boolea
   cursor.epoch === epochs - 1 && cursor.position >= size
 
 interface Reference {
-  score(sequences: readonly Sequence[]): ReturnType<TokenModel<'language'>['score']>
+  score(sequences: readonly Sequence[], onProgress: (done: number) => void): ReturnType<TokenModel<'language'>['score']>
   close(): void
 }
 
@@ -115,7 +117,7 @@ async function openReference(
 ) {
   const { config, policy, step, job } = options
   const scoring = (model: TokenModel<'language'>, adapter: 'on' | 'off', close: () => void): Reference => ({
-    score: sequences => model.score(sequences, { adapter, signal: job.signal }),
+    score: (sequences, onProgress) => model.score(sequences, { adapter, signal: job.signal, onProgress }),
     close,
   })
   const settings = { ...config, role: 'language' as const }

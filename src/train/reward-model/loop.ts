@@ -1,7 +1,7 @@
 import type { ExampleSet, PreferenceExample } from '../../data/index.js'
 import { mergeRewardModelStatistics, type PairLoss, type RewardModelStatistics } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
-import type { EpochTraining } from '../supervised/epoch-training.js'
+import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../supervised/loop.js'
 import { calibrationError } from './calibration.js'
 
@@ -16,7 +16,7 @@ export interface RewardModelLoopOptions {
 /** Trains a reward model: of each pair, the chosen answer's score rises above the rejected one's. */
 export function rewardModelLoop(options: RewardModelLoopOptions): Promise<void> {
   const { model, training, validation } = options
-  const evaluate = () => evaluateRewardModel({ ...options, validation: validation! })
+  const evaluate = (onRows: RowsDone) => evaluateRewardModel({ ...options, validation: validation!, onRows })
   return supervisedLoop({ model, training, loss: batchLoss(options.loss), evaluate })
 }
 
@@ -49,7 +49,10 @@ function batchLoss(loss: PairLoss) {
 
 /** Loss, accuracy, margin and calibration on held-out pairs. */
 export async function evaluateRewardModel(
-  options: Omit<RewardModelLoopOptions, 'training' | 'validation'> & { validation: ExampleSet<PreferenceExample> },
+  options: Omit<RewardModelLoopOptions, 'training' | 'validation'> & {
+    validation: ExampleSet<PreferenceExample>
+    onRows?: RowsDone
+  },
 ): Promise<Record<'loss/validation' | `validation/${'accuracy' | 'margin' | 'calibration'}`, number>> {
   const { mean, seen } = await evaluateLoss({ ...options, loss: batchLoss(options.loss) })
   const differences = seen.flatMap(({ pairs }) => pairs.map(({ chosen, rejected }) => chosen - rejected))

@@ -1,6 +1,6 @@
 /** Evaluates the policy on held-out prompts. */
 import type { ExampleSet, PromptExample } from '../../data/index.js'
-import type { FastExperienceMaker } from '../../experience/index.js'
+import type { FastExperienceMaker, MakeOptions } from '../../experience/index.js'
 import { trainedCount } from '../../sequence/index.js'
 import type { RlConfig } from './config.js'
 
@@ -25,14 +25,16 @@ export async function evaluate(options: {
   prompts: readonly PromptExample[]
   config: RlConfig['evaluation']
   signal: AbortSignal
+  onProgress?: MakeOptions['onProgress']
 }): Promise<Evaluation | undefined> {
-  const { maker, prompts, config, signal } = options
+  const { maker, prompts, config, signal, onProgress } = options
   const held = prompts.map(row => ({ ...row, promptId: `held out/${row.promptId}` }))
   const { groups } = await maker.generateSamples(held, {
     purpose: 'evaluation',
     evaluationSamples: config.nSamplesPerPrompt,
     temperature: config.temperature,
     signal,
+    onProgress,
   })
   const samples = groups.flat()
   if (samples.length === 0) return undefined

@@ -226,12 +226,13 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
       memory: () => memoryMetrics(device),
       signal: job.signal,
     })
+    progress.stage('saving', 'the final model')
     if (result.outcome === 'finished') await exportAll(parts, run, result)
     // A resumed run writes them again.
     if (config.generator.type !== 'local') await removeWritten(weightsDirectoryOf(config))
     const { state, metrics, outcome } = result
     const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward }
-    progress.end(result.summary)
+    progress.end(result.summary, result.found)
     return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
     progress.leave()

@@ -5,12 +5,12 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { linkedController } from '../../errors/index.js'
-import { EngineLostError, type ExperienceBatch, RewardsLostError } from '../../experience/index.js'
+import { EngineLostError, type ExperienceBatch, type MakeProgress, RewardsLostError } from '../../experience/index.js'
 import { recoverDirectory } from '../../files/index.js'
 import { RewardStoppedError } from '../../reward/index.js'
-import type { Run } from '../../run/index.js'
+import type { DiagnosisWatch, Run } from '../../run/index.js'
 import { type StepRates, stepRates } from '../config/common.js'
-import { ChangeWatch } from '../run/change-watch.js'
+import { watchDiagnoses } from '../run/diagnosed.js'
 import { exportModel } from '../run/export-model.js'
 import { MetricSummaries, type MetricSummary, type TrainProgress } from '../run/progress.js'
 import { objectiveOptionsOf, oldLogprobsOf, type RlConfig, updatesPerIteration } from './config.js'
@@ -43,6 +43,8 @@ export interface RlLoopResult {
   /** Of the last iteration. */
   readonly metrics: Readonly<Record<string, number>>
   readonly summary: Readonly<Record<string, MetricSummary>>
+  /** What was wrong with it, by its metrics. */
+  readonly found: DiagnosisWatch['found']
 }
 
 export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
@@ -54,23 +56,26 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   const criticRates = config.critic && stepRates(config.critic.optimizer, iterations * perIteration)
   const heldOut = parts.heldOut ? await heldOutPrompts(parts.heldOut, config.evaluation.maxPrompts) : []
 
+  progress.stage('reading the checkpoint')
   const restored = await restoreCheckpoint(run, parts)
   let state = restored ?? initialState(parts)
+  progress.begin(state.iteration)
   let saved = restored
   let metrics: Record<string, number> = {}
   const summaries = new MetricSummaries(summarized)
-  const changes = new ChangeWatch()
+  const diagnoses = await watchDiagnoses(run, progress)
   let longPromptsTold = false
   const save = async (): Promise<void> => {
     if (state === saved) return
-    progress.stage('saving')
+    progress.stage('saving', 'a checkpoint')
     await saveCheckpoint(run, parts, state)
     saved = state
   }
   const stopped = async (): Promise<RlLoopResult> => {
     await save()
-    return { outcome: 'stopped', state, metrics, summary: summaries.all }
+    return { outcome: 'stopped', state, metrics, summary: summaries.all, found: diagnoses.found }
   }
+  progress.stage('giving the weights to the engine')
   await syncWeights()
   await keepingState(evaluateIfDue)
   if (signal.aborted && state.evaluationDue) return stopped()
@@ -84,7 +89,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       await journal.keepResumed({ updates: iteration === state.iteration ? state.updates.length : 0 })
       const { rolloutBatchSize } = config
       const stop = linkedController([signal, ended])
-      const options = { maker, prompts, rolloutBatchSize, journal, signal: stop.signal }
+      // A rollout that is made ahead of its turn is not what is waited for.
+      const onProgress = (made: MakeProgress): void => {
+        if (iteration === state.iteration && state.updates.length === 0) showMaking(made)
+      }
+      const options = { maker, prompts, rolloutBatchSize, journal, signal: stop.signal, onProgress }
       return generateRollout(options).finally(() => stop.unlink())
     },
   })
@@ -133,6 +142,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           oldLogprobs: oldLogprobsOf(config),
           oldestVersion: policyVersion - config.maxStaleness * perIteration,
           signal,
+          onProgress: showMaking,
         }),
       )
       if (!batch) return stopped()
@@ -143,7 +153,6 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           run.skipped({ where: `${promptId}, sample ${sample}`, iteration, ...why })
 
       // Its updates, from where they were left off.
-      progress.stage('updating')
       const { experiences } = batch
       if (experiences.length === 0) warnOfNothing(batch, iteration)
       warnOfLongPrompts(batch, iteration)
@@ -156,9 +165,13 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
           continue
         }
         if (haltedBy(state.updates, planned)) continue
-        const update = await makeUpdate(planned, batch, klCoef, logprobs)
-        const still = planned.model === 'policy' ? changes.step(update.losses) : undefined
-        if (still) warn(still)
+        const showUpdate = (done: number): void => {
+          const step = plan.length > 1 ? `step ${place + 1} of ${plan.length}, ` : ''
+          const which = planned.model === 'critic' ? 'the critic, ' : ''
+          progress.stage('updating', `${which}${step}${done} of ${planned.places.length} samples`)
+        }
+        showUpdate(0)
+        const update = await makeUpdate(planned, batch, { klCoef, logprobs, onSamples: showUpdate })
         const advanced = update.outcome === 'done' ? 1 : 0
         state = {
           ...state,
@@ -172,6 +185,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       }
       clock.lap('update')
       // If a stop ends the wait for servers, nothing more is requested from them; the resumed run starts here.
+      progress.stage('giving the weights to the engine')
       await unlessStopped(syncWeights())
       clock.lap('sync')
 
@@ -214,7 +228,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         await save()
       if (signal.aborted && (!last || state.evaluationDue)) return stopped()
     }
-    return { outcome: 'finished', state, metrics, summary: summaries.all }
+    return { outcome: 'finished', state, metrics, summary: summaries.all, found: diagnoses.found }
+  }
+
+  function showMaking({ stage, done, total }: MakeProgress): void {
+    progress.stage(makingWords[stage], `${done} of ${total} samples`)
   }
 
   function isLast({ iteration, policySteps }: RlState): boolean {
@@ -224,8 +242,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
   async function makeUpdate(
     planned: PlannedUpdate,
     { experiences }: ExperienceBatch,
-    klCoef: number,
-    logprobs: (Float32Array | undefined)[],
+    { klCoef, logprobs, onSamples }: UpdateContext,
   ): Promise<UpdateSummary> {
     const chosen = planned.places.map(place => experiences[place]!)
     if (planned.model === 'critic') {
@@ -233,7 +250,9 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
       const { aggregation, maxNewTokens } = config
       const { valueClip } = config.critic!
       const update = await turns.use(critic!, () =>
-        updateCritic({ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates, packing }),
+        updateCritic({
+          ...{ critic: critic!, experiences: chosen, valueClip, aggregation, maxNewTokens, rates, packing, onSamples },
+        }),
       )
       return criticSummary(update, rates.lr)
     }
@@ -250,6 +269,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
         rates,
         packing,
         targetKl: config.targetKl,
+        onSamples,
         // Where the rollout was not scored, this is the first look at it.
         beforeStep:
           state.updates.length === 0
@@ -295,6 +315,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     summaries.add(values)
     run.metrics(state.iteration, values, of)
     progress.step(state.iteration, values)
+    diagnoses.step(state.iteration, values)
   }
 
   /** Evaluates on held-out prompts and exports the policy if it is the best so far. A stop leaves it to the resumed run. */
@@ -302,7 +323,11 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     if (!state.evaluationDue || signal.aborted) return
     progress.stage('evaluating')
     const { iteration } = state
-    const found = await unlessStopped(evaluate({ maker, prompts: heldOut, config: config.evaluation, signal }))
+    const onProgress = ({ done, total }: MakeProgress): void =>
+      progress.stage('evaluating', `${done} of ${total} samples`)
+    const found = await unlessStopped(
+      evaluate({ maker, prompts: heldOut, config: config.evaluation, signal, onProgress }),
+    )
     if (signal.aborted && !found) return
     state = { ...state, evaluationDue: false }
     if (!found) return
@@ -311,6 +336,7 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // The model that training began with is there already.
     if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return
     state = { ...state, best: { iteration, reward: found.reward } }
+    progress.stage('saving', 'the best model')
     await turns.use(actor, () => exportModel(actor, run.directory, 'best'))
   }
 
@@ -341,13 +367,29 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
 
   function warn(message: string): void {
     run.event('warning', { message })
-    progress.note(message)
+    progress.warn(message)
   }
 
   function logSamples({ experiences }: ExperienceBatch, iteration: number): void {
     for (const { sequence, sample, prompt, response, reward, components, metrics } of experiences.slice(0, 3))
       run.sample({ iteration, prompt_id: sequence.promptId, sample, prompt, response, reward, components, metrics })
   }
+}
+
+/** What an update needs beside its samples. */
+interface UpdateContext {
+  readonly klCoef: number
+  /** Of the policy that sampled; those of the first update are written here where the rollout was not scored. */
+  readonly logprobs: (Float32Array | undefined)[]
+  readonly onSamples: (done: number) => void
+}
+
+const makingWords: Readonly<Record<MakeProgress['stage'], string>> = {
+  generating: 'generating',
+  rewards: 'waiting for rewards',
+  actor: 'scoring by the policy',
+  reference: 'scoring by the reference',
+  critic: 'scoring by the critic',
 }
 
 const summarized = {

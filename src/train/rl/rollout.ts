@@ -1,7 +1,7 @@
 /** The experiences of one iteration: from the prompts' stream, with everything it finishes kept in the journal. */
 import { setImmediate as pause } from 'node:timers/promises'
 import type { DataCursor, ExampleStream, PromptExample } from '../../data/index.js'
-import type { Collected, ExperienceBatch, FastExperienceMaker } from '../../experience/index.js'
+import type { Collected, ExperienceBatch, FastExperienceMaker, MakeOptions } from '../../experience/index.js'
 import type { PolicyVersion } from '../../model/index.js'
 import { RunError } from '../../run/index.js'
 import { sampleDigest } from './batch-digest.js'
@@ -13,6 +13,7 @@ export interface RolloutOptions {
   readonly rolloutBatchSize: number
   readonly journal: IterationJournal
   readonly signal: AbortSignal
+  readonly onProgress?: MakeOptions['onProgress']
 }
 
 /** Samples with their rewards. */
@@ -27,14 +28,14 @@ export interface GeneratedRollout {
 
 /** Takes prompts, and has them answered and rewarded. */
 export async function generateRollout(options: RolloutOptions): Promise<GeneratedRollout> {
-  const { maker, prompts, rolloutBatchSize, journal, signal } = options
+  const { maker, prompts, rolloutBatchSize, journal, signal, onProgress } = options
   const named = new Names()
   const reused = journal.samples
   const taken: PromptExample[] = []
   while (taken.length < rolloutBatchSize)
     taken.push(...(await takePrompts(prompts, rolloutBatchSize - taken.length, named)))
   const morePrompts = furtherPrompts(prompts, named)
-  const generated = await maker.generateSamples(taken, { morePrompts, journal, signal })
+  const generated = await maker.generateSamples(taken, { morePrompts, journal, signal, onProgress })
   return { generated, journal, reused, cursor: prompts.cursor }
 }
 
@@ -46,11 +47,13 @@ export async function completeRollout(
     readonly oldLogprobs: 'score' | 'skip'
     readonly oldestVersion: PolicyVersion
     readonly signal: AbortSignal
+    readonly onProgress?: MakeOptions['onProgress']
   },
 ): Promise<ExperienceBatch> {
-  const { maker, oldLogprobs, oldestVersion, signal } = options
+  const { maker, oldLogprobs, oldestVersion, signal, onProgress } = options
   const klCoef = maker.klCoef
-  const batch = await maker.completeExperiences(generated, { oldLogprobs, oldestVersion, journal, signal })
+  const asked = { oldLogprobs, oldestVersion, journal, signal, onProgress }
+  const batch = await maker.completeExperiences(generated, asked)
   const samples: RolloutRecord['samples'][number][] = []
   for (const [i, one] of batch.experiences.entries()) {
     samples.push({ promptId: one.sequence.promptId, sample: one.sample, ...sampleDigest(one) })

@@ -42,6 +42,8 @@ export interface PolicyUpdateOptions {
   readonly targetKl?: number | undefined
   /** Looks at the policy's log-probabilities before a weight changes; what it throws ends the update. */
   readonly beforeStep?: ((logprobs: readonly Float32Array[]) => void) | undefined
+  /** Told how many samples have been computed. */
+  readonly onSamples?: ((done: number) => void) | undefined
 }
 
 export interface PolicyUpdate {
@@ -87,6 +89,7 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
   const logprobs = new Array<Float32Array>(experiences.length)
   const sums = { value: 0, policy: 0, kl: 0, entropy: 0 }
   let hasKl = false
+  let done = 0
   const statistics: PolicyStatistics[] = []
   await actor.forwardBackward(
     experiences.map(({ sequence }) => sequence),
@@ -94,6 +97,8 @@ async function policyStep(options: PolicyUpdateOptions, overflows: number): Prom
       const samples = outputs.map((output, k) => objectiveSample(experiences[indices[k]!]!, output, options))
       const result = objective({ samples, totals, options: objectiveOptions })
       for (const [k, index] of indices.entries()) logprobs[index] = outputs[k]!.logprobs
+      done += indices.length
+      options.onSamples?.(done)
       sums.value += result.value
       sums.policy += result.policy
       sums.kl += result.kl ?? 0
@@ -187,6 +192,8 @@ export interface CriticUpdateOptions {
   readonly rates: TrainStepOptions
   /** Default `on`. */
   readonly packing?: 'on' | 'off'
+  /** Told how many samples have been computed. */
+  readonly onSamples?: ((done: number) => void) | undefined
 }
 
 export interface CriticUpdate {
@@ -203,7 +210,7 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
   const { critic, experiences, valueClip, aggregation, maxNewTokens, rates } = options
   const totals = tokenTotals(experiences.map(({ sequence }) => trainedCount(sequence)))
   const statistics: ValueStatistics[] = []
-  let loss = 0
+  let [loss, done] = [0, 0]
   await critic.forwardBackward(
     experiences.map(({ sequence }) => sequence),
     (outputs, indices) => {
@@ -213,6 +220,8 @@ async function criticStep(options: CriticUpdateOptions, overflows: number): Prom
       })
       const result = valueLoss({ samples, totals, options: { valueClip, aggregation, maxNewTokens } })
       loss += result.value
+      done += indices.length
+      options.onSamples?.(done)
       statistics.push(result.statistics)
       return result.gradients.map(({ values }) => ({ values: Float32Array.from(values) }))
     },

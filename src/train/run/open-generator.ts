@@ -147,7 +147,8 @@ async function start(context: ServerContext, type: 'vllm' | 'sglang'): Promise<S
       sleep,
       dtype: actor.dtype,
       ...(actor.device === 'cpu' ? { device: 'cpu' } : {}),
-      onProgress: ({ seconds, lastLine }) => working.show(`starting ${type}, ${seconds.toFixed(0)} s: ${lastLine}`),
+      onProgress: ({ seconds, lastLine }) =>
+        working.show({ at: `starting ${type}, ${seconds.toFixed(0)} s`, details: [lastLine] }),
       ...(command === undefined ? {} : { command: [command] }),
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(loraRank === undefined ? {} : { loraRank }),

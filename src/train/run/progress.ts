@@ -1,5 +1,6 @@
 /** Progress of a training: one live line, notes, and a table at the end. */
-import type { Report } from '../../progress/index.js'
+import { durationText, type Report } from '../../progress/index.js'
+import { type DiagnosisWatch, metricText } from '../../run/index.js'
 
 export interface ProgressOptions {
   /** What is being done: `sft`, `rl`. */
@@ -19,16 +20,20 @@ export interface MetricSummary {
 }
 
 export interface TrainProgress {
+  /** Steps that were done before: the line is there from now on. */
+  begin(step: number): void
   /** The metrics of a step that is done. Those that are not measured at every step keep their last value on the line. */
   step(step: number, values: Readonly<Record<string, number>>): void
   /** A line that stays. */
   note(text: string): void
-  /** What is being done within the step: `generating`, `first step: making CUDA graphs`. */
-  stage(text: string): void
+  /** Something that the user should look at. */
+  warn(text: string): void
+  /** What is being done within the step, and how far it is: `generating`, `34 of 64 samples`. */
+  stage(text: string, far?: string): void
   /** Takes the line away, where it is still there: what follows is not written behind it. */
   leave(): void
-  /** Takes the line away and shows a table of metrics by name. */
-  end(summary: Readonly<Record<string, MetricSummary>>): void
+  /** Takes the line away and shows a table of metrics by name, and what was wrong by them. */
+  end(summary: Readonly<Record<string, MetricSummary>>, found?: DiagnosisWatch['found']): void
 }
 
 /** What some metrics were at first, at last, and at best, over the steps added. */
@@ -69,24 +74,36 @@ export function trainProgress(report: Report, options: ProgressOptions): TrainPr
   const { label, totalSteps, shown, now = Date.now } = options
   const line = report.live()
   const known: Record<string, number> = {}
-  // The speed is measured from the end of the first step, which includes one-time work.
+  const created = now()
+  // The first step includes one-time work: from the second on, the speed is measured from its end.
   let start: { step: number; time: number } | undefined
+  let before = 0
+  const secondsLeft = (step: number): number => {
+    const since = start && step > start.step ? start : { step: before, time: created }
+    return ((now() - since.time) / Math.max(1, step - since.step) / 1000) * (totalSteps - step)
+  }
+  const show = (step: number, left: string | undefined): void => {
+    const details = shown.flatMap(name => (known[name] === undefined ? [] : [shownMetric(name, known[name])]))
+    line.show({ at: `${label} ${step}/${totalSteps}`, share: step / Math.max(1, totalSteps), left, details })
+  }
   return {
+    begin(step) {
+      before = step
+      show(step, undefined)
+    },
     step(step, values) {
       Object.assign(known, values)
-      start ??= { step, time: now() }
-      const done = step - start.step
-      const left = done > 0 ? ((now() - start.time) / done) * (totalSteps - step) : undefined
-      const parts = shown.flatMap(name => (known[name] === undefined ? [] : [shownMetric(name, known[name])]))
-      const time = left === undefined || step >= totalSteps ? [] : [`${duration(left / 1000)} left`]
-      line.show([`${label} ${step}/${totalSteps}`, ...parts, ...time].join('  '))
+      const left = step > before && step < totalSteps ? `${durationText(secondsLeft(step))} left` : undefined
+      if (step > before) start ??= { step, time: now() }
+      show(step, left)
     },
     note: text => report.line(text),
-    stage: text => line.doing(text),
+    warn: text => report.warn(text),
+    stage: (text, far) => line.doing(text, far),
     leave: () => line.end(),
-    end(summary) {
+    end(summary, found = []) {
       line.end()
-      for (const row of summaryTable(summary)) report.line(row)
+      for (const row of [...summaryTable(summary), ...foundLines(found)]) report.line(row)
     },
   }
 }
@@ -99,23 +116,17 @@ const words: Readonly<Record<string, string>> = {
 }
 
 function shownMetric(name: string, value: number): string {
-  if (name === 'speed/tokens_per_second') return `${Math.round(value).toLocaleString('en')} tokens/s`
-  return `${words[name] ?? name.replace(/\/mean$/, '').replaceAll(/[/_]/g, ' ')} ${significant(value)}`
+  const text = metricText(name, value, 3)
+  if (name === 'speed/tokens_per_second') return text
+  return `${words[name] ?? name.replace(/\/mean$/, '').replaceAll(/[/_]/g, ' ')} ${text}`
 }
 
-/** Four digits: what a person compares. */
-function significant(value: number): string {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(4))) : String(value)
-}
-
-/** `8 s`, `3 min`, `2 h 5 min`, `3 d 4 h`: two units at most. */
-export function duration(seconds: number): string {
-  const minutes = Math.round(seconds / 60)
-  if (seconds < 99.5) return `${Math.max(0, Math.round(seconds))} s`
-  if (minutes < 100) return `${minutes} min`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
-  return hours % 24 === 0 ? `${hours / 24} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`
+/** What the run said on its way, once more: the lines of then are far above. */
+function foundLines(found: DiagnosisWatch['found']): string[] {
+  const lines = found.map(({ message, page, step, holds }) =>
+    holds ? `  ${message} Read ${page}.` : `  At step ${step}, and no longer: ${message} Read ${page}.`,
+  )
+  return lines.length === 0 ? [] : ['Before you use the model, look at this:', ...lines]
 }
 
 /** Metrics of speed and memory, not of results. */
@@ -130,9 +141,9 @@ export function summaryTable(summary: Readonly<Record<string, MetricSummary>>): 
     ['', 'first', 'last', ...(withBest ? ['best'] : [])],
     ...metrics.map(([name, { first, last, best }]) => [
       name,
-      significant(first),
-      significant(last),
-      ...(withBest ? [best === undefined ? '' : significant(best)] : []),
+      metricText(name, first),
+      metricText(name, last),
+      ...(withBest ? [best === undefined ? '' : metricText(name, best)] : []),
     ]),
   ]
   const widths = rows[0]!.map((_, i) => Math.max(...rows.map(row => row[i]!.length)))

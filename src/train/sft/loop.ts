@@ -2,7 +2,7 @@ import type { ConversationExample, ExampleSet } from '../../data/index.js'
 import { sftLoss, tokenTotals } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
 import { trainedCount } from '../../sequence/index.js'
-import type { EpochTraining } from '../supervised/epoch-training.js'
+import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, scoredRows, supervisedLoop } from '../supervised/loop.js'
 
 export interface SftLoopOptions {
@@ -15,7 +15,7 @@ export interface SftLoopOptions {
 
 /** Supervised fine-tuning: the log-probabilities of the trained tokens go up. */
 export function sftLoop({ model, training, validation, packing, signal }: SftLoopOptions): Promise<void> {
-  const evaluate = () => evaluateSft({ model, validation: validation!, packing, signal })
+  const evaluate = (onRows: RowsDone) => evaluateSft({ model, validation: validation!, packing, signal, onRows })
   return supervisedLoop({ model, training, packing, loss: batchLoss, evaluate })
 }
 
@@ -41,10 +41,11 @@ export async function evaluateSft(options: {
   validation: ExampleSet<ConversationExample>
   packing: 'on' | 'off'
   signal: AbortSignal
+  onRows?: RowsDone
 }): Promise<{ 'loss/validation': number; 'validation/perplexity': number }> {
-  const { model, validation, packing, signal } = options
+  const { model, validation, packing, signal, onRows } = options
   let [sum, tokens] = [0, 0]
-  for await (const { outputs } of scoredRows(model, validation, { packing, signal }))
+  for await (const { outputs } of scoredRows(model, validation, { packing, signal, onRows }))
     for (const { logprobs } of outputs) {
       for (const logprob of logprobs) sum += logprob
       tokens += logprobs.length

@@ -8,7 +8,7 @@ import type { DataCursor, ExampleStream } from '../../data/index.js'
 import type { TokenModel } from '../../model/index.js'
 import type { Run } from '../../run/index.js'
 import { type OptimizerConfig, type StepRates, stepRates } from '../config/common.js'
-import { ChangeWatch } from '../run/change-watch.js'
+import { type Diagnosing, watchDiagnoses } from '../run/diagnosed.js'
 import { TrainingError } from '../run/errors.js'
 import { exportModel } from '../run/export-model.js'
 import type { Best } from '../run/job.js'
@@ -22,6 +22,9 @@ export interface BestBy {
   readonly metric: string
   readonly better: 'higher' | 'lower'
 }
+
+/** How many rows are done, of how many. */
+export type RowsDone = (done: number, total: number) => void
 
 export interface EpochTrainingOptions<E extends SupervisedExample> {
   readonly run: Run
@@ -65,6 +68,10 @@ export function plannedSteps(rows: number, config: EpochTrainingOptions<Supervis
   return Math.min(Math.ceil(rows / config.batchSize) * config.epochs, config.maxSteps ?? Number.POSITIVE_INFINITY)
 }
 
+type Measure = (onRows: RowsDone) => Promise<Readonly<Record<string, number>>>
+
+const rowsText = (done: number, total: number): string => `${Math.floor(done)} of ${total} rows`
+
 export class EpochTraining<E extends SupervisedExample> {
   /** Steps that are done. */
   step = 0
@@ -75,7 +82,7 @@ export class EpochTraining<E extends SupervisedExample> {
   readonly #options: EpochTrainingOptions<E>
   readonly #ratesOf: (step: number) => StepRates
   readonly #summary: Record<string, MetricSummary> = {}
-  readonly #changes = new ChangeWatch()
+  #diagnoses: Diagnosing | undefined
   #bestLoss = Number.POSITIVE_INFINITY
   #evaluationDue = false
   #evaluatedStep: number | undefined
@@ -97,9 +104,17 @@ export class EpochTraining<E extends SupervisedExample> {
 
   /** From the newest checkpoint of the run, or from the beginning. */
   static async open<E extends SupervisedExample>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
+    const training = await EpochTraining.#opened(options)
+    training.#diagnoses = await watchDiagnoses(options.run, options.progress)
+    options.progress.begin(training.step)
+    return training
+  }
+
+  static async #opened<E extends SupervisedExample>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
     const training = new EpochTraining(options)
     const latest = await options.run.latest()
     if (!latest) return training
+    options.progress.stage('reading the checkpoint')
     const state = checkpointSchema.safeParse(latest.state)
     if (!state.success) throw new TrainingError(`${latest.directory} is not a checkpoint of this kind of training`)
     const { step, cursor, best, bestLoss, evaluationDue, evaluatedStep, metrics, rows } = state.data
@@ -159,6 +174,11 @@ export class EpochTraining<E extends SupervisedExample> {
     }
   }
 
+  /** How many rows of the batch have been computed. */
+  training(done: number, total: number): void {
+    this.#options.progress.stage('training', rowsText(done, total))
+  }
+
   /** Counts and logs a step that the optimiser has made. */
   async stepped(
     made: MadeStep,
@@ -195,7 +215,7 @@ export class EpochTraining<E extends SupervisedExample> {
    * Evaluates if it is due, and exports the model if it is the best so far. A stop leaves it to the resumed run: `measure` must
    * throw if the signal aborts.
    */
-  async evaluateIfDue(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
+  async evaluateIfDue(measure: Measure): Promise<void> {
     const { run, model, bestBy, progress, signal } = this.#options
     if (!this.#evaluationDue || signal.aborted) return
     await this.#logged
@@ -203,7 +223,7 @@ export class EpochTraining<E extends SupervisedExample> {
     const begun = performance.now()
     let values: Readonly<Record<string, number>>
     try {
-      values = await measure()
+      values = await measure((done, total) => progress.stage('evaluating', rowsText(done, total)))
     } catch (error) {
       if (signal.aborted && error === signal.reason) return
       throw error
@@ -212,6 +232,7 @@ export class EpochTraining<E extends SupervisedExample> {
     run.event('evaluation', { step: this.step, ...values })
     const [value, loss] = [values[bestBy.metric]!, values['loss/validation']!]
     if (this.#isBest(value, loss)) {
+      progress.stage('saving', 'the best model')
       await exportModel(model, run.directory, 'best')
       this.best = { step: this.step, metric: bestBy.metric, value }
       this.#bestLoss = loss
@@ -239,22 +260,24 @@ export class EpochTraining<E extends SupervisedExample> {
    * Finishes a training: evaluates and saves the last model if needed, writes it as the final one if the training is complete,
    * and shows the results.
    */
-  async finish(measure: () => Promise<Readonly<Record<string, number>>>): Promise<void> {
+  async finish(measure: Measure): Promise<void> {
     const { run, model, validation, progress } = this.#options
     await this.#logged
     if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
     await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
     if (this.complete) {
+      progress.stage('saving', 'the final model')
       await exportModel(model, run.directory, 'final')
       if (validation === 'none') await exportModel(model, run.directory, 'best')
     }
-    progress.end(this.#summary)
+    progress.end(this.#summary, this.#diagnoses?.found)
   }
 
   async #save(): Promise<void> {
     await this.#logged
-    const { run, rows, model } = this.#options
+    const { run, rows, model, progress } = this.#options
+    progress.stage('saving', 'a checkpoint')
     const state = {
       step: this.step,
       cursor: { ...rows.cursor },
@@ -275,17 +298,10 @@ export class EpochTraining<E extends SupervisedExample> {
     return { truncated: this.#rowsBefore.truncated + truncated, dropped: this.#rowsBefore.dropped + left }
   }
 
-  #warn(message: string | undefined): void {
-    if (message === undefined) return
-    this.#options.run.event('warning', { message })
-    this.#options.progress.note(message)
-  }
-
   /** Logs a step when the device has finished it; meanwhile the rows of the next step are prepared. */
   async #logStep(step: number, made: MadeStep, values: Readonly<Record<string, number>>): Promise<void> {
     const all = { ...values, ...(await stepMetrics(made)) }
     this.#log(all, { step })
-    this.#warn(this.#changes.step(all))
   }
 
   #log(
@@ -295,6 +311,7 @@ export class EpochTraining<E extends SupervisedExample> {
     const { run, progress, bestBy } = this.#options
     run.metrics(step, values, of)
     progress.step(step, values)
+    this.#diagnoses?.step(step, values)
     Object.assign(this.metrics, values)
     for (const [name, value] of Object.entries(values)) {
       const { first = value, best = value } = this.#summary[name] ?? {}

@@ -3,7 +3,7 @@ import { type ExampleSet, sequencesOf } from '../../data/index.js'
 import type { Gradients, Outputs, Role, TokenModel } from '../../model/index.js'
 import { namingRows, type TrainingRow } from '../run/errors.js'
 import { untilStepped } from '../run/optimizer-step.js'
-import type { EpochTraining } from './epoch-training.js'
+import type { EpochTraining, RowsDone } from './epoch-training.js'
 import { evaluationRows } from './evaluation-rows.js'
 import type { SupervisedExample } from './example-digest.js'
 
@@ -24,7 +24,7 @@ export interface SupervisedLoopOptions<R extends Role, E extends SupervisedExamp
   readonly packing?: 'on' | 'off'
   /** Called before the pass of a batch, with all of it. */
   readonly loss: (batch: readonly E[]) => BatchLoss<R, P> | Promise<BatchLoss<R, P>>
-  readonly evaluate: () => Promise<Readonly<Record<string, number>>>
+  readonly evaluate: (onRows: RowsDone) => Promise<Readonly<Record<string, number>>>
 }
 
 export async function supervisedLoop<R extends Role, E extends SupervisedExample, P>(
@@ -37,9 +37,10 @@ export async function supervisedLoop<R extends Role, E extends SupervisedExample
     const { part, metrics } = await loss(batch)
     const sequences = batch.flatMap(sequencesOf)
     const groupSize = sequences.length / batch.length
+    training.training(0, batch.length)
     const { step, value, seen } = await namingRows(sequenceRows(batch), () =>
       untilStepped(async overflows => {
-        let value = 0
+        let [value, done] = [0, 0]
         const seen: P[] = []
         await model.forwardBackward(
           sequences,
@@ -47,6 +48,8 @@ export async function supervisedLoop<R extends Role, E extends SupervisedExample
             const found = part(outputs, indices)
             value += found.value
             seen.push(found.seen)
+            done += indices.length
+            training.training(done / groupSize, batch.length)
             return found.gradients
           },
           { packing, groupSize },
@@ -70,22 +73,32 @@ const sequenceRows = (batch: readonly SupervisedExample[]): TrainingRow[] =>
 export async function* scoredRows<R extends Role, E extends SupervisedExample>(
   model: TokenModel<R>,
   validation: ExampleSet<E>,
-  options: { packing?: 'on' | 'off'; signal: AbortSignal },
+  options: { packing?: 'on' | 'off'; signal: AbortSignal; onRows?: RowsDone | undefined },
 ): AsyncGenerator<{ rows: readonly E[]; outputs: readonly Outputs[R][] }, void> {
+  const { onRows, ...asked } = options
+  let before = 0
   for await (const rows of evaluationRows(validation)) {
     const sequences = rows.flatMap(sequencesOf)
-    yield { rows, outputs: await namingRows(sequenceRows(rows), () => model.score(sequences, options)) }
+    const onProgress = (done: number): void =>
+      onRows?.(before + (done * rows.length) / sequences.length, validation.size)
+    const outputs = await namingRows(sequenceRows(rows), () => model.score(sequences, { ...asked, onProgress }))
+    before += rows.length
+    yield { rows, outputs }
   }
 }
 
 /** The mean loss of held-out rows, and what its parts have seen. */
 export async function evaluateLoss<R extends Role, E extends SupervisedExample, P>(
-  options: Pick<SupervisedLoopOptions<R, E, P>, 'model' | 'loss'> & { validation: ExampleSet<E>; signal: AbortSignal },
+  options: Pick<SupervisedLoopOptions<R, E, P>, 'model' | 'loss'> & {
+    validation: ExampleSet<E>
+    signal: AbortSignal
+    onRows?: RowsDone | undefined
+  },
 ): Promise<{ mean: number; seen: readonly P[] }> {
-  const { model, loss, validation, signal } = options
+  const { model, loss, validation, signal, onRows } = options
   let [sum, count] = [0, 0]
   const seen: P[] = []
-  for await (const { rows, outputs } of scoredRows(model, validation, { signal })) {
+  for await (const { rows, outputs } of scoredRows(model, validation, { signal, onRows })) {
     const { part } = await loss(rows)
     const found = part(outputs, [...outputs.keys()])
     sum += found.value * rows.length

@@ -6,7 +6,6 @@ import type { z } from 'zod'
 import { run as exportVerb } from '../../../src/cli/export.js'
 import { Run } from '../../../src/run/index.js'
 import { Checkpoint, scope } from '../../../src/tensor/index.js'
-import { ChangeWatch } from '../../../src/train/run/change-watch.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
 import { runSft } from '../../../src/train/sft/job.js'
 import { fresh, jsonl } from '../../support/files.js'
@@ -61,17 +60,4 @@ test('float16: an overflow is repeated with half the loss scale, and the scale i
 test('a run without a checkpoint, or of no model, is refused in words', async () => {
   await expect(exportVerb([fresh('nothing'), '--out', fresh('out')])).rejects.toThrow('is not a run')
   await expect(exportVerb(['--out', fresh('out')])).rejects.toThrow('expected one run directory')
-})
-
-test('weights that stay although there is a gradient are warned of, once', () => {
-  const watch = new ChangeWatch()
-  const step = (changed: number, norm = 1) => watch.step({ 'weights/changed': changed, 'grad/norm': norm })
-  // Nine steps say nothing yet, and steps without a gradient do not count.
-  for (let i = 0; i < 9; i++) expect(step(0.00005)).toBeUndefined()
-  expect(step(0, 0)).toBeUndefined()
-  expect(step(0.00005)).toMatch(/changed only 0\.050 % of the 16-bit weights.*docs\/precision\.md/)
-  expect(step(0)).toBeUndefined()
-  const moving = new ChangeWatch()
-  for (let i = 0; i < 30; i++) expect(moving.step({ 'weights/changed': 0.0002, 'grad/norm': 1 })).toBeUndefined()
-  for (let i = 0; i < 30; i++) expect(new ChangeWatch().step({ 'grad/norm': 1 })).toBeUndefined()
 })

@@ -1,0 +1,208 @@
+/**
+ * Reasons why a run learns nothing, or is about to break: what its metrics look like then, words for people, and the page to read.
+ * Pure functions over the metrics of a run, so that a run, a list of runs and a page over a run directory say the same.
+ */
+import { numberText } from '../progress/index.js'
+import {
+  all,
+  failedShare,
+  type History,
+  hasSolved,
+  isRising,
+  last,
+  mean,
+  recentFall,
+  spread,
+  values,
+} from './metric-history.js'
+
+export interface Diagnosis {
+  readonly id: string
+  /** What the metrics show, by the names in braces of `words`; undefined where it does not hold. */
+  readonly when: (history: History) => Readonly<Record<string, string>> | undefined
+  readonly words: string
+  /** A page of the docs. */
+  readonly page: string
+  /** Diagnoses that are the cause of this one: where one of them holds, this one is not said. */
+  readonly causes?: readonly string[]
+}
+
+const percent = (share: number): string => `${Math.round(100 * share)} %`
+
+/** In the order in which they are said. */
+export const diagnoses: readonly Diagnosis[] = [
+  {
+    id: 'rewards-fail',
+    when: history => {
+      const shares = failedShare(history, 3)
+      return all(shares, share => share >= 0.5) ? { share: percent(mean(shares!)) } : undefined
+    },
+    words:
+      'In the last 3 iterations {share} of the samples were dropped because their reward or their generation failed. The metrics drops/... and logs/skipped.jsonl say why.',
+    page: 'reading-metrics.md#rewards-fail',
+  },
+  {
+    id: 'equal-rewards',
+    when: history => {
+      const [stds, rewards] = [last(history, 'reward/std', 3), last(history, 'reward/mean', 3)]
+      if (!rewards || !all(stds, std => std < 1e-9) || hasSolved(history)) return undefined
+      return { reward: numberText(rewards.at(-1)!) }
+    },
+    words:
+      'All rewards of the last 3 iterations are equal ({reward}), so the model cannot learn from them. Either the reward does not recognise good answers, or the task is too hard or too easy.',
+    page: 'reading-metrics.md#the-reward-does-not-rise',
+    causes: ['rewards-fail'],
+  },
+  {
+    id: 'equal-groups',
+    when: history => {
+      const shares = last(history, 'groups/zero_variance', 5)
+      if (!all(shares, share => share >= 0.95) || hasSolved(history)) return undefined
+      return { share: percent(mean(shares!)) }
+    },
+    words:
+      'In {share} of the groups of the last 5 iterations all samples have the same reward, so almost no sample has an advantage.',
+    page: 'reading-metrics.md#groupszero_variance-is-near-1',
+    causes: ['equal-rewards', 'rewards-fail'],
+  },
+  {
+    id: 'truncated',
+    when: history => {
+      const shares = last(history, 'length/truncated', 3)
+      return all(shares, share => share >= 0.9) && !isRising(history) ? { share: percent(mean(shares!)) } : undefined
+    },
+    words:
+      '{share} of the responses of the last 3 iterations ended at the length limit, so their end is missing. Raise maxNewTokens, or look at samples: the model may never end an answer.',
+    page: 'reading-metrics.md#answers-are-truncated',
+  },
+  {
+    id: 'no-gradient',
+    when: history => (all(last(history, 'grad/norm', 5), norm => norm < 1e-12) ? {} : undefined),
+    words: 'The gradient of the last 5 steps is 0, so no weight changes.',
+    page: 'reading-metrics.md#the-loss-is-0',
+    causes: ['equal-rewards', 'equal-groups', 'rewards-fail'],
+  },
+  {
+    id: 'weights-unchanged',
+    when: history => {
+      // Steps without a gradient say nothing about the size of the steps.
+      const norms = new Map(history.get('grad/norm')?.map(({ step, value }) => [step, value]))
+      const changed = (history.get('weights/changed') ?? []).filter(({ step }) => norms.get(step)).slice(-10)
+      const sum = changed.reduce((total, { value }) => total + value, 0)
+      return changed.length === 10 && sum < 0.001 ? { share: `${(100 * sum).toPrecision(2)} %` } : undefined
+    },
+    words:
+      'The last 10 steps changed only {share} of the 16-bit weights, so the model hardly changes: the learning rate is too small for this dtype, or masters is exact.',
+    page: 'precision.md',
+    causes: ['no-gradient'],
+  },
+  {
+    id: 'reward-falls',
+    when: history => {
+      const fall = recentFall(history)
+      return fall && { from: numberText(fall.from, 3), to: numberText(fall.to, 3) }
+    },
+    words: 'The reward falls: its mean was {from} and is now {to}.',
+    page: 'reading-metrics.md#the-reward-falls',
+  },
+  {
+    id: 'kl-runaway',
+    when: history => {
+      const recent = last(history, 'kl/mean', 3)
+      const before = values(history, 'kl/mean').slice(0, -10)
+      if (!all(recent, kl => kl > 1) || before.length === 0) return undefined
+      const now = mean(recent!)
+      return now > 2 * before.at(-1)! ? { from: numberText(before.at(-1)!, 3), to: numberText(now, 3) } : undefined
+    },
+    words:
+      'The model moves far from the reference: the KL per token was {from} ten iterations ago and is now {to} nats. Its texts are probably damaged.',
+    page: 'reading-metrics.md#kl-explodes',
+  },
+  {
+    id: 'entropy-collapse',
+    when: history => {
+      const entropies = values(history, 'entropy/mean')
+      if (entropies.length < 15 || hasSolved(history) || isRising(history)) return undefined
+      const [first, now] = [mean(entropies.slice(0, 5)), mean(entropies.slice(-5))]
+      if (now > 0.2 * first || now > 0.1) return undefined
+      return { from: numberText(first, 3), to: numberText(now, 3) }
+    },
+    words:
+      'The entropy fell from {from} to {to} nats while the reward does not rise: the model always gives the same answer and explores nothing.',
+    page: 'reading-metrics.md#entropy-collapses',
+  },
+  {
+    id: 'overflows',
+    when: history => (all(last(history, 'grad/overflows', 10), count => count >= 1) ? {} : undefined),
+    words: 'Each of the last 10 steps overflowed in float16 and was computed again.',
+    page: 'reading-metrics.md#numbers-that-are-not-finite',
+  },
+  {
+    id: 'loss-rises',
+    when: history => {
+      const losses = values(history, 'loss/train')
+      if (losses.length < 30) return undefined
+      const [first, recent] = [losses.slice(0, 10), losses.slice(-10)]
+      const noise = spread([...first, ...recent])
+      const [from, to] = [mean(first), mean(recent)]
+      return to > 1.2 * from && to - from > 3 * noise ? { from: numberText(from, 3), to: numberText(to, 3) } : undefined
+    },
+    words: 'The training loss rises: it was {from} and is now {to}. The learning rate is probably too large.',
+    page: 'reading-metrics.md#sft-the-loss-jumps-or-does-not-fall',
+  },
+  {
+    id: 'overfits',
+    when: history => {
+      const losses = values(history, 'loss/validation')
+      const best = Math.min(...losses)
+      const recent = losses.slice(-3)
+      if (losses.length < 4 || !all(recent, loss => loss > 1.05 * best)) return undefined
+      return { from: numberText(best, 3), to: numberText(recent.at(-1)!, 3) }
+    },
+    words:
+      'The loss on held-out rows rises: it was {from} and is now {to}. The model overfits; best_model is the one of the lowest loss.',
+    page: 'reading-metrics.md#does-the-model-learn',
+  },
+  {
+    id: 'pairs-not-learnt',
+    when: history => {
+      for (const name of ['reward/accuracy', 'preference/accuracy']) {
+        const accuracies = values(history, name)
+        if (accuracies.length < 50) continue
+        const now = mean(accuracies.slice(-25))
+        if (now < 0.53) return { share: percent(now) }
+      }
+      return undefined
+    },
+    words:
+      'The model prefers the chosen response in {share} of the pairs, no more than by chance. The pairs may be noise, or the learning rate too small.',
+    page: 'reading-metrics.md#does-the-model-learn',
+  },
+]
+
+/** What holds at the end of a history. */
+export interface Finding {
+  readonly id: string
+  readonly message: string
+  /** A page of the docs, and its section. */
+  readonly page: string
+}
+
+/**
+ * Everything that is wrong with a run now, by its metrics.
+ *
+ * @example
+ * const { metrics } = await Run.read('runs/rl')
+ * for (const { message, page } of diagnose(metrics)) console.log(message, page)
+ */
+export function diagnose(history: History): Finding[] {
+  const found = new Map<string, Finding>()
+  for (const { id, when, words, page, causes = [] } of diagnoses) {
+    if (causes.some(cause => found.has(cause))) continue
+    const evidence = when(history)
+    if (!evidence) continue
+    const message = words.replace(/\{(\w+)\}/g, (_, name: string) => evidence[name] ?? '')
+    found.set(id, { id, message, page: `docs/${page}` })
+  }
+  return [...found.values()]
+}

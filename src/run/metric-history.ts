@@ -1,0 +1,94 @@
+/** The metrics of a run so far, and what diagnoses ask of them. Pure. */
+
+/** By name, ascending by step. */
+export type History = ReadonlyMap<string, readonly { readonly step: number; readonly value: number }[]>
+
+export const values = (history: History, name: string): number[] => (history.get(name) ?? []).map(({ value }) => value)
+
+/** The last `count` values; undefined where there are fewer, or the metric is older than the rest of the history. */
+export function last(history: History, name: string, count: number): number[] | undefined {
+  const points = history.get(name)
+  return points && points.length >= count ? points.slice(-count).map(({ value }) => value) : undefined
+}
+
+export const all = (found: readonly number[] | undefined, holds: (value: number) => boolean): boolean =>
+  found?.every(holds) ?? false
+
+export function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0) / Math.max(1, numbers.length)
+}
+
+/** Mean standard deviation of the two halves of a list: what moves without any trend. */
+export function spread(numbers: readonly number[]): number {
+  const half = Math.floor(numbers.length / 2)
+  return mean([deviation(numbers.slice(0, half)), deviation(numbers.slice(half))])
+}
+
+function deviation(numbers: readonly number[]): number {
+  const middle = mean(numbers)
+  return Math.sqrt(mean(numbers.map(one => (one - middle) ** 2)))
+}
+
+/** The curve that says how well a reinforcement learning does: over held-out prompts where there are enough points of it. */
+function rewardCurve(history: History): number[] {
+  return values(history, 'reward/mean')
+}
+
+/** Points at each end of a curve: a quarter of it. */
+const endsOf = (curve: readonly number[], least: number): { first: number[]; recent: number[] } | undefined => {
+  const size = Math.max(least, Math.floor(curve.length / 4))
+  return curve.length < 2 * size ? undefined : { first: curve.slice(0, size), recent: curve.slice(-size) }
+}
+
+/** Two means and the standard error of their difference. */
+function compared({ first, recent }: { first: readonly number[]; recent: readonly number[] }) {
+  const error = Math.hypot(
+    deviation(first) / Math.sqrt(first.length - 1),
+    deviation(recent) / Math.sqrt(recent.length - 1),
+  )
+  return { from: mean(first), to: mean(recent), error }
+}
+
+/** Whether the reward is clearly higher than at the start. */
+export function isRising(history: History): boolean {
+  const ends = endsOf(rewardCurve(history), 3)
+  if (!ends) return false
+  const { from, to, error } = compared(ends)
+  return to - from > 3 * error && to > from
+}
+
+/** Whether the reward rose and is near the best that any sample ever had: equal rewards are success then. */
+export function hasSolved(history: History): boolean {
+  const curve = rewardCurve(history)
+  const [lowest, highest] = [Math.min(...values(history, 'reward/min')), Math.max(...values(history, 'reward/max'))]
+  const recent = mean(curve.slice(-5))
+  return curve.length > 0 && highest > lowest && recent >= highest - 0.1 * (highest - lowest)
+}
+
+/** A fall that is more than noise, and more than a quarter of what samples differ by. */
+export function recentFall(history: History): { from: number; to: number } | undefined {
+  const curve = rewardCurve(history)
+  if (curve.length < 20) return undefined
+  const ends = endsOf(curve, 8)
+  if (!ends) return undefined
+  const { from, to, error } = compared(ends)
+  const differ = mean(values(history, 'reward/std'))
+  return from - to > 5 * error && from - to > 0.25 * differ ? { from, to } : undefined
+}
+
+/** Drops that are not failures: groups that teach nothing, samples beyond the batch, samples of old weights. */
+const harmless = new Set(['zero-variance', 'surplus', 'stale'])
+
+/** Of each of the last iterations, the share of samples that failed; undefined where there are fewer iterations. */
+export function failedShare(history: History, count: number): number[] | undefined {
+  const trained = history.get('samples/trained')
+  if (!trained || trained.length < count) return undefined
+  return trained.slice(-count).map(({ step, value }) => {
+    let failed = 0
+    for (const [name, points] of history) {
+      if (!name.startsWith('drops/') || harmless.has(name.slice('drops/'.length))) continue
+      failed += points.findLast(point => point.step === step)?.value ?? 0
+    }
+    return failed / Math.max(1, failed + value)
+  })
+}
