@@ -11,7 +11,7 @@ export const arrows = {
   maths: ['errors'],
   sequence: [],
   progress: [],
-  plot: ['progress'],
+  plot: [],
   files: ['errors'],
   http: [],
   watchdog: [],

@@ -358,7 +358,7 @@ describe('score', () => {
       const child = startWhetstone(['score', '--model', tiny, '--input', input, '--output', 'stopped.out'], {
         cwd: folder,
       })
-      await child.waitFor(/^ {2}scoring \d+ % of [\d,]+ tokens\n/)
+      await child.waitFor(/^ {2}scoring \d+ % of [\d,]+ tokens\n/m)
       const stopped = await child.kill(signal)
       expect(stopped).toMatchObject({
         code,
