@@ -8,11 +8,14 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
+/** Whether this is a clone. A published package has src/ too, for source maps, and nothing to compile it with. */
+export const isClone = existsSync(join(root, 'src')) && existsSync(join(root, 'tsconfig.build.json'))
+
 /** In a clone, compiles src/ to dist/; a published package brings its dist/. Throws an Error whose message says what to do. */
 export async function buildJavaScript() {
   const source = join(root, 'src')
   const target = join(root, 'dist')
-  const tsc = existsSync(source) ? findTypeScript() : undefined
+  const tsc = isClone ? findTypeScript() : undefined
   if (!tsc) {
     if (existsSync(join(target, 'cli', 'main.js'))) return
     throw new Error(

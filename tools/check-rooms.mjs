@@ -28,7 +28,7 @@ export const arrows = {
   data: ['errors', 'files', 'sequence', 'text'],
   reward: ['errors', 'files', 'http', 'sequence', 'watchdog', 'source', 'tensor', 'model', 'text', 'data'],
   experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
-  run: ['errors', 'files', 'progress'],
+  run: ['errors', 'files', 'http', 'progress'],
   launch: ['errors', 'http'],
   train: [
     'source',

@@ -87,7 +87,7 @@ export function resolveExperience(layers: readonly ConfigLayer[]): ResolvedConfi
     resolveExperienceConfig(makerOptions(config), { critic: config.critic !== undefined })
   } catch (error) {
     if (!(error instanceof ExperienceConfigError)) throw error
-    wrong.push(...error.problems)
+    wrong.push(...error.problems.map(({ message }) => message))
   }
   if (wrong.length > 0) throw new InputError(wrong.map(problem => withOrigin(problem, origins)).join('\n'))
   return resolved

@@ -2,7 +2,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { z } from 'zod'
 import { dataOptionsSchema, openDataset, type PromptExample } from '../data/index.js'
 import { type ExperienceBatch, FastExperienceMaker } from '../experience/index.js'
 import { LocalModel, type TokenModel } from '../model/index.js'
@@ -30,31 +29,35 @@ import {
 import {
   type ExperienceFile,
   experienceOptions,
-  type experienceSchema,
   makerOptions,
   planExperience,
   resolveExperience,
 } from './experience-config.js'
 import { givenParts } from './live-parts.js'
+import type { ExperienceInput, ExperiencePlain } from './options.generated.js'
 import type { Rewards } from './reward-parts.js'
 import { attributed } from './run-training.js'
 import type { Data, Model } from './train.js'
 
-type Written = z.input<typeof experienceSchema>
-
 /** The options of its config, with live things in place of files. Experiences are not written: they are what it gives. */
-export type ExperienceOptions<Row extends object = object> = Omit<
-  Written,
-  'model' | 'reference' | 'critic' | 'data' | 'rewards' | 'generator' | 'output'
-> & {
+export interface ExperienceOptions<Row extends object = object> extends ExperiencePlain {
+  /** The model that generates: a directory, or a model of the program. */
   readonly model: Model<'language'>
+  /** The model that KL is measured to. */
   readonly reference?: Model<'language'>
+  /** The model that estimates values. */
   readonly critic?: Model<'value'>
+  /** Prompts: files and patterns, or rows. */
   readonly data: Data<Row>
+  /** A reward: a file, a function of one sample, a source, or a list of them. */
   readonly rewards: Rewards<Row>
-  readonly generator?: Written['generator'] | Generator
+  /** The engine that generates: settings as in a config, or a generator of the program. */
+  readonly generator?: ExperienceInput['generator'] | Generator
+  /** In place of the one in the model's directory. */
   readonly tokenizer?: Tokenizer
+  /** Ends the work. */
   readonly signal?: AbortSignal
+  /** Shows people how it goes. Default: nothing. */
   readonly report?: Report
 }
 

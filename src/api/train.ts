@@ -11,8 +11,14 @@ import type { Tokenizer } from '../text/index.js'
 import {
   type GeneratorDefinition,
   loadDefinitions,
+  type PreferencePlain,
+  type RewardModelPlain,
+  type RlInput,
+  type RlPlain,
+  type RlPlainCritic,
+  type RlPlainPtx,
+  type SftPlain,
   type Training,
-  type TrainingInputs,
   type TrainingName,
   trainings,
 } from '../train/index.js'
@@ -44,39 +50,77 @@ export interface RunOptions {
   readonly report?: Report
 }
 
-/** A config's options, those that take live things replaced. */
-type Options<N extends TrainingName, Live> = Omit<TrainingInputs[N], keyof Live | keyof RunOptions> & Live & RunOptions
-
 interface OnRows<Row extends object> {
+  /** Training data: a file or a glob pattern, a source with settings, a list of these, or rows (any iterable of objects). */
   readonly data: Data<Row>
+  /** Held-out data, in the same forms. */
   readonly validationData?: Data<Row>
 }
 
-export type SftOptions<Row extends object = object> = Options<
-  'sft',
-  OnRows<Row> & { readonly model: Model<'language'> }
->
-export type RewardModelOptions<Row extends object = object> = Options<
-  'reward',
-  OnRows<Row> & { readonly model: Model<'reward'> }
->
-export type DpoOptions<Row extends object = object> = Options<
-  'preference',
-  OnRows<Row> & { readonly model: Model<'language'>; readonly reference?: Model<'language'> }
->
+interface OfModel<R extends Role> {
+  /** The model to train: a Hugging Face model directory, or a model of the program, which is trained in place. */
+  readonly model: Model<R>
+}
 
-type Rl = TrainingInputs['rl']
-export type RlOptions<Row extends object = object> = Options<
-  'rl',
-  OnRows<Row> & {
-    readonly model: Model<'language'>
-    readonly reference?: Model<'language'>
-    readonly critic?: Omit<NonNullable<Rl['critic']>, 'model'> & { readonly model?: Model<'value'> }
-    readonly ptx?: Omit<NonNullable<Rl['ptx']>, 'data'> & { readonly data: Data }
-    readonly rewards: Rewards<Row>
-    readonly generator?: Rl['generator'] | GeneratorDefinition | Generator
-  }
->
+interface WithReference {
+  /** The reference: the model that KL is measured to. A directory, or a model of the program. */
+  readonly reference?: Model<'language'>
+}
+
+export interface SftOptions<Row extends object = object>
+  extends SftPlain,
+    OnRows<Row>,
+    OfModel<'language'>,
+    RunOptions {}
+
+export interface RewardModelOptions<Row extends object = object>
+  extends RewardModelPlain,
+    OnRows<Row>,
+    OfModel<'reward'>,
+    RunOptions {}
+
+export interface DpoOptions<Row extends object = object>
+  extends PreferencePlain,
+    OnRows<Row>,
+    OfModel<'language'>,
+    WithReference,
+    RunOptions {}
+
+interface CriticOptions extends RlPlainCritic {
+  /** Initial critic: a directory, or a model of the program. Default: the trained model with a new value head of zeros. */
+  readonly model?: Model<'value'>
+}
+
+interface PtxOptions extends RlPlainPtx {
+  /** Conversations or texts, as for SFT: files, or rows. */
+  readonly data: Data
+}
+
+/** Options of `rl` whose preset is given: those of `grpo` and `ppo`. */
+export interface PresetOptions<Row extends object = object>
+  extends RlPlain,
+    OnRows<Row>,
+    OfModel<'language'>,
+    WithReference,
+    RunOptions {
+  /** Options of the critic, which the estimator gae needs. */
+  readonly critic?: CriticOptions
+  /** Supervised data that every update also trains on. */
+  readonly ptx?: PtxOptions
+  /** A reward: a file, a function of one sample, a source such as `defineReward(...)` gives, or a list of them. */
+  readonly rewards: Rewards<Row>
+  /** The engine that generates the samples: settings as in a config, a definition, or a generator of the program. */
+  readonly generator?: RlInput['generator'] | GeneratorDefinition | Generator
+}
+
+export interface RlOptions<Row extends object = object> extends PresetOptions<Row> {
+  /**
+   * Preset of options, or your own (`defineAlgorithm`, or its file); the options that are given here win.
+   *
+   * @defaultValue `"grpo"`
+   */
+  readonly algorithm?: RlInput['algorithm']
+}
 
 /**
  * Supervised fine-tuning: the model learns to answer as the assistant does.
@@ -130,7 +174,7 @@ export function rl<Row extends object>(options: RlOptions<Row>): TrainingRun {
  * const run = grpo({ model: 'model', data: rows, rewards: ({ response, row }) => (response === row.answer ? 1 : 0) })
  * for await (const event of run) if (event.kind === 'step') console.log(event.step, event.metrics['reward/mean'])
  */
-export function grpo<Row extends object>(options: Omit<RlOptions<Row>, 'algorithm'>): TrainingRun {
+export function grpo<Row extends object>(options: PresetOptions<Row>): TrainingRun {
   return train('rl', 'grpo', { ...options, algorithm: 'grpo' })
 }
 
@@ -140,7 +184,7 @@ export function grpo<Row extends object>(options: Omit<RlOptions<Row>, 'algorith
  * @example
  * const run = ppo({ model: 'model', data: 'prompts.jsonl', rewards: 'reward.ts', critic: { warmupIterations: 5 } })
  */
-export function ppo<Row extends object>(options: Omit<RlOptions<Row>, 'algorithm'>): TrainingRun {
+export function ppo<Row extends object>(options: PresetOptions<Row>): TrainingRun {
   return train('rl', 'ppo', { ...options, algorithm: 'ppo' })
 }
 

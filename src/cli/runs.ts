@@ -2,17 +2,21 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, normalize } from 'node:path'
 import { z } from 'zod'
 import { InputError } from '../errors/index.js'
-import { configChanges, headline, type Json, Run, type RunView } from '../run/index.js'
+import { configChanges, headline, type Json, Run, type RunView, syncRun } from '../run/index.js'
+import { recordedLoggers } from '../train/index.js'
 import { explain } from './explain.js'
 import { readArguments, UsageError } from './flags.js'
 
 export const help = `Usage: whetstone runs [DIR...]
        whetstone runs compare RUN RUN
+       whetstone runs sync RUN...
 
 Lists runs: command, status, step, last reward, accuracy or loss, and the time of the last log
 entry. DIR is a run directory or a directory of runs (default: runs).
 
 compare shows the options in which two runs differ, and the last value of every metric side by side.
+
+sync sends what the loggers of a run (option loggers) could not get while it ran. Exit code 1 if something is left.
 
 A run is running while its process is alive, then finished, stopped (by Ctrl-C, can be resumed), failed (with an error) or
 crashed (its process died; can be resumed).
@@ -22,6 +26,7 @@ export async function run(args: string[]): Promise<number> {
   const { positionals } = readArguments(args, z.object({}), { positionals: 'keep' })
   const [action, ...rest] = positionals
   if (action === 'compare') return compare(rest)
+  if (action === 'sync') return sync(rest)
   return list(positionals.length > 0 ? positionals : ['runs'])
 }
 
@@ -103,6 +108,19 @@ async function compare(given: readonly string[]): Promise<number> {
   }
   console.log(columns([...rows, ['', '', ''], ...metrics.map(name => [name, last(a, name), last(b, name)])]))
   return 0
+}
+
+async function sync(given: readonly string[]): Promise<number> {
+  if (given.length === 0) throw new UsageError('sync takes a run')
+  let isAll = true
+  for (const directory of (await Promise.all(given.map(runsIn))).flat()) {
+    const { config } = await readView(directory)
+    for (const { name, left } of await syncRun(directory, await recordedLoggers(config))) {
+      if (left !== undefined) isAll = false
+      console.log(`${directory}: ${name}: ${left === undefined ? 'has everything' : `something is left: ${left}`}`)
+    }
+  }
+  return isAll ? 0 : 1
 }
 
 /** Options and data of a run. */

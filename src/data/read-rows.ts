@@ -1,4 +1,5 @@
 /** Rows of a file, each with where it is. */
+import { type Problem, rowProblem } from '../errors/index.js'
 import { DataError } from './errors.js'
 import { RowFile } from './files/row-file.js'
 import type { DataRow, RowFormat } from './files/row-format.js'
@@ -19,9 +20,13 @@ export interface ReadOptions {
   readonly listed?: number
 }
 
+/** Bad rows that a program is told of one by one. */
+const mostProblems = 100
+
 /** Collects problems of rows, to report all of them at once. */
 export class BadRows {
   readonly #messages: string[] = []
+  readonly #problems: Problem[] = []
   #count = 0
 
   constructor(
@@ -36,6 +41,7 @@ export class BadRows {
   add(where: string, message: string): void {
     this.#count++
     if (this.#messages.length < this.listed) this.#messages.push(`\n  ${where}: ${message}`)
+    if (this.#problems.length < mostProblems) this.#problems.push(rowProblem(where, message))
   }
 
   throwIfAny(): void {
@@ -47,7 +53,8 @@ export class BadRows {
     const what = this.#count === 1 ? 'a bad row' : `${this.#count} bad rows`
     const unlisted = this.#count - this.#messages.length
     const more = unlisted > 0 ? `\n  and ${unlisted} more` : ''
-    return new DataError(`${this.file}: ${what}${this.#messages.join('')}${more}${remedy && `\n${remedy}`}`)
+    const text = `${this.file}: ${what}${this.#messages.join('')}${more}${remedy && `\n${remedy}`}`
+    return new DataError(text, { problems: this.#problems })
   }
 }
 

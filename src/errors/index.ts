@@ -1,6 +1,8 @@
 /** Errors that are written for people, and the words they share. */
 export { linkedController, onAbort } from './abort.js'
+export { type ErrorCode, errorCodes } from './codes.js'
 export { didYouMean } from './did-you-mean.js'
-export { InputError, naming, refuse, WhetstoneError } from './errors.js'
-export { type SchemaProblemOptions, schemaProblems } from './schema-problems.js'
+export { ConfigError, InputError, naming, refuse, WhetstoneError, type WhetstoneErrorOptions } from './errors.js'
+export { type Problem, problemOf, rowProblem } from './problem.js'
+export { type SchemaProblemOptions, schemaProblemList, schemaProblems } from './schema-problems.js'
 export { isSystemError, systemProblem } from './system-error.js'

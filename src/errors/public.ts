@@ -1,2 +1,2 @@
 /** What errors are. */
-export { InputError, WhetstoneError } from './index.js'
+export { ConfigError, type ErrorCode, errorCodes, InputError, type Problem, WhetstoneError } from './index.js'

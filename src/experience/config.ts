@@ -1,6 +1,6 @@
 /** The options of experience generation: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
-import { InputError, schemaProblems } from '../errors/index.js'
+import { InputError, problemOf, schemaProblems } from '../errors/index.js'
 import { advantageOptionProblems, advantageOptionsShape, comparesSamples, estimatorOf } from '../maths/index.js'
 
 const { klCoef: _, nSamplesPerPrompt: __, maxNewTokens: ___, ...advantageShape } = advantageOptionsShape
@@ -117,8 +117,9 @@ export type GenerationOptions = Partial<z.input<z.ZodObject<typeof generationSha
 /** Problems of a config, one line each, found before anything runs. */
 export class ExperienceConfigError extends InputError {
   override readonly name = 'ExperienceConfigError'
-  constructor(readonly problems: readonly string[]) {
-    super(problems.length === 1 ? problems[0]! : `the config has mistakes:\n  ${problems.join('\n  ')}`)
+  constructor(problems: readonly string[]) {
+    const message = problems.length === 1 ? problems[0]! : `the config has mistakes:\n  ${problems.join('\n  ')}`
+    super(message, { code: 'WHETSTONE_CONFIG', problems: problems.map(problemOf) })
   }
 }
 

@@ -1,14 +1,16 @@
 /** A rollout that cannot go on. What it finished is in the journal. */
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 import type { FailedReward } from '../reward/index.js'
 
 /** No engine generates any more. Finished samples are in the journal. */
 export class EngineLostError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_ENGINE_LOST'
   override readonly name = 'EngineLostError'
 }
 
 /** No sample of a round got a reward. What was generated is in the journal. */
 export class RewardsLostError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_REWARDS_LOST'
   override readonly name = 'RewardsLostError'
 
   constructor(failures: readonly FailedReward[]) {

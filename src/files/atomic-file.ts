@@ -1,19 +1,20 @@
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { isSystemError, systemProblem, WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, isSystemError, systemProblem, WhetstoneError } from '../errors/index.js'
 import { leftoversOf, removeDead, temporaryName } from './temporary.js'
 
 /** A file could not be put in place. The previous file, if there was one, is untouched. */
 export class FileWriteError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_FILE_WRITE'
   override name = 'FileWriteError'
   readonly path: string
   /** The operating system's code, such as `ENOSPC`. */
-  readonly code: string | undefined
+  readonly errno: string | undefined
 
   constructor(path: string, cause: NodeJS.ErrnoException) {
     super(`cannot write ${path}: ${systemProblem(cause, 'write')}`, { cause })
     this.path = path
-    this.code = cause.code
+    this.errno = cause.code
   }
 }
 

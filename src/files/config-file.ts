@@ -3,6 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { InputError, systemProblem } from '../errors/index.js'
 
+/** Of configs that have lines: the line of a value. */
+const finders = new WeakMap<object, (path: readonly string[]) => number | undefined>()
+
+/** The line, from 1, of an option in a config as {@link readConfigFile} gave it; undefined where there is none. */
+export function lineInConfig(config: object, option: string): number | undefined {
+  return finders.get(config)?.(option.split('.'))
+}
+
 const modules = new Set(['.ts', '.mts', '.js', '.mjs'])
 
 /**
@@ -37,7 +45,14 @@ async function readYaml(file: string): Promise<unknown> {
         `${file}${at ? `, line ${at.line}, column ${at.col}` : ''}: ${first!.replace(/ at line.*/, '')}`,
       )
     }
-    return document.toJS({ maxAliasCount: 100 }) as unknown
+    const value = document.toJS({ maxAliasCount: 100 }) as unknown
+    if (typeof value === 'object' && value !== null)
+      finders.set(value, path => {
+        const node = document.getIn(path, true) as { range?: readonly number[] } | undefined
+        const start = node?.range?.[0]
+        return start === undefined ? undefined : text.slice(0, start).split('\n').length
+      })
+    return value
   } catch (cause) {
     // Too many aliases of aliases are a ReferenceError of the parser, too many brackets end its stack.
     if (cause instanceof ReferenceError)

@@ -8,7 +8,7 @@ export {
 } from './atomic-file.js'
 export { cacheDirectory } from './cache-directory.js'
 export { fileCrc32, fileSha256 } from './checksum.js'
-export { readConfigFile } from './config-file.js'
+export { lineInConfig, readConfigFile } from './config-file.js'
 export { importModule, type ModuleExports, moduleFiles } from './import-module.js'
 export { BadLines, parseJsonLine } from './jsonl.js'
 export { type LineOptions, type NumberedLine, numberedLines } from './lines.js'

@@ -1,7 +1,8 @@
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 
 /** A model or a data set of the Hub cannot be had, or cannot be put there. */
 export class HubError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_HUB'
   override name = 'HubError'
 }
 

@@ -1,9 +1,10 @@
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 
 export { ModelError } from '../decoder/index.js'
 
 /** A number that is not finite: of an output, or of a gradient, which is found before it changes any weight. */
 export class NonFiniteError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_NON_FINITE'
   override name = 'NonFiniteError'
   constructor(
     what: 'the output' | 'the gradient',

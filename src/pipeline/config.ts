@@ -1,17 +1,19 @@
 /** Options of the pipeline: one schema, whose descriptions are the help and the docs. */
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
-import { InputError } from '../errors/index.js'
+import { ConfigError, problemOf } from '../errors/index.js'
 import { type Family, families, type Size, sizes } from '../model/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import {
   algorithmNames,
   type ConfigLayer,
   commonWords,
+  loggersOption,
   type ResolvedConfig,
   resolveConfig,
   trainings,
 } from '../train/index.js'
+import type { PipelineInput } from './options.generated.js'
 
 const path = z.string().min(1)
 const rate = z.number().positive()
@@ -111,6 +113,7 @@ export const pipelineShape = {
     .describe(
       'prompts to answer before and after each stage (default: the first four held-out prompts of the last stage)',
     ),
+  loggers: loggersOption,
   logLevel: z
     .enum(['debug', 'info', 'warning', 'error'])
     .default('info')
@@ -124,7 +127,7 @@ export const pipelineShape = {
 export const pipelineSchema = z.strictObject(pipelineShape)
 export type PipelineConfig = Readonly<z.output<typeof pipelineSchema>>
 /** As a person writes it. */
-export type PipelineOptions = z.input<typeof pipelineSchema>
+export type PipelineOptions = PipelineInput
 
 const dataPaths = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'].flatMap(name => [name, `${name}.path`])
 /** Trainings whose options a section takes. */
@@ -151,7 +154,7 @@ export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedC
     otherWords,
   })
   const problems = pipelineProblems(resolved.config)
-  if (problems.length > 0) throw new InputError(problems.join('\n'))
+  if (problems.length > 0) throw new ConfigError(problems.map(problemOf))
   return resolved
 }
 

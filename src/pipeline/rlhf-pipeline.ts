@@ -12,7 +12,7 @@ import { type Report, silentReport } from '../progress/index.js'
 import { takeLock } from '../run/index.js'
 import { type Commits, locateModel, locateNames } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
-import { type ConfigLayer, fileLayer, type ResolvedConfig, runVersions } from '../train/index.js'
+import { type ConfigLayer, fileLayer, loadDefinitions, type ResolvedConfig, runVersions } from '../train/index.js'
 import { baseModelDirectory, checkSameTokenizer, givenTokenizer } from './base-model.js'
 import { checkResume } from './check-resume.js'
 import { type CheckedStage, checkStages } from './check-stages.js'
@@ -68,8 +68,9 @@ export async function createRlhfPipeline(
   if (typeof config !== 'string' && (typeof config !== 'object' || config === null || Array.isArray(config)))
     throw new InputError('config: expected an object of options, or the path of a config file')
   checkExtensions({ ...extensions })
-  const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: config }
-  return new RlhfPipeline(resolvePipelineConfig([first, ...layers]), { report, extensions })
+  const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: { ...config } }
+  const loaded = await loadDefinitions([first, ...layers])
+  return new RlhfPipeline(resolvePipelineConfig(loaded), { report, extensions })
 }
 
 const isFile = (config: PipelineOptions | string | URL): config is string | URL =>

@@ -28,6 +28,7 @@ const shared: Names = {
   validationShare: 'validationShare',
   maxLength: 'maxLength',
   saveInterval: 'saveSteps',
+  loggers: 'loggers',
 }
 
 /** What the options of each training are called in the pipeline's config. docs/pipeline.md has these tables. */

@@ -1,13 +1,15 @@
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 import type { FailedReward, FailureReason } from './outcome.js'
 
 /** Invalid reward options; thrown before the first call. */
 export class RewardConfigError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_REWARD'
   override name = 'RewardConfigError'
 }
 
 /** A reward failed and `onRewardFailure` is `stop`. */
 export class RewardStoppedError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_REWARD_STOPPED'
   override name = 'RewardStoppedError'
 
   constructor(

@@ -1,12 +1,14 @@
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 
 /** A run directory cannot be used as asked: another process owns it, it belongs to another config, a file of it is damaged. */
 export class RunError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_RUN'
   override name = 'RunError'
 }
 
 /** A line of a journal is not what was written. */
 export class JournalError extends RunError {
+  static override readonly code: ErrorCode = 'WHETSTONE_JOURNAL'
   override name = 'JournalError'
   readonly file: string
   /** From 1. */
@@ -26,6 +28,7 @@ export class JournalError extends RunError {
 
 /** A journal was written in another version of its format. */
 export class JournalVersionError extends RunError {
+  static override readonly code: ErrorCode = 'WHETSTONE_JOURNAL_VERSION'
   override name = 'JournalVersionError'
 
   constructor(file: string, found: number, known: number) {

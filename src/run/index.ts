@@ -18,6 +18,21 @@ export {
 export { Journal } from './journal.js'
 export type { JournalRecord, LocatedRecord } from './journal-lines.js'
 export { takeLock } from './lock.js'
+export {
+  defineLogger,
+  isLoggerDefinition,
+  type LoggedArtifact,
+  type LoggedMetrics,
+  type LoggedRun,
+  type LoggedSample,
+  type Logger,
+  type LoggerCall,
+  type LoggerDefinition,
+  looksLikeLogger,
+  type RunEnd,
+} from './loggers/logger.js'
+export { createLoggers, type LoggerName, loggerNames } from './loggers/run-loggers.js'
+export { type SyncedLogger, syncRun } from './loggers/sync.js'
 export type { SkippedRecord } from './logs.js'
 export { headline, mainMetrics } from './main-metrics.js'
 export type { History } from './metric-history.js'

@@ -33,7 +33,8 @@ export async function contentOf(path: string): Promise<Buffer> {
   })
 }
 
-function objectOf(line: string): JsonObject | undefined {
+/** A line's object; undefined where it is none. */
+export function objectOf(line: string): JsonObject | undefined {
   try {
     const value = JSON.parse(line) as unknown
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined

@@ -1,12 +1,12 @@
-/** The files of `logs/`: JSONL for programs and people, and TensorBoard's. */
+/** The files of `logs/`: JSONL for programs and people. Loggers read them. */
 import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { attributed } from './append-file.js'
 import type { Json } from './exact-json.js'
-import { contentOf, readJsonLines } from './json-lines.js'
+import { contentOf } from './json-lines.js'
 import { LogFile } from './log-file.js'
+import type { Sizes } from './loggers/log-entries.js'
 import { logFiles } from './paths.js'
-import { TensorBoardLog } from './tensorboard.js'
 
 /** A skipped row or sample. */
 export interface SkippedRecord {
@@ -28,11 +28,9 @@ export interface OpenLogsOptions {
 
 export class RunLogs {
   readonly #files: Readonly<Record<LogName, LogFile>>
-  readonly #tensorBoard: TensorBoardLog
 
-  private constructor(files: Readonly<Record<LogName, LogFile>>, tensorBoard: TensorBoardLog) {
+  private constructor(files: Readonly<Record<LogName, LogFile>>) {
     this.#files = files
-    this.#tensorBoard = tensorBoard
   }
 
   static async open(directory: string, { rewind }: OpenLogsOptions = {}): Promise<RunLogs> {
@@ -55,9 +53,7 @@ export class RunLogs {
         skipped: held(await open('skipped')),
         samples: held(await open('samples')),
       }
-      const purge = rewind ? { purgeFrom: await firstStepAfter(join(directory, logFiles.metrics)) } : {}
-      const tensorBoard = await TensorBoardLog.open(directory, purge)
-      return new RunLogs(files, tensorBoard)
+      return new RunLogs(files)
     } catch (error) {
       await Promise.allSettled(opened.map(file => file.close()))
       throw error
@@ -68,7 +64,6 @@ export class RunLogs {
     // JSON cannot represent NaN and infinities; use the words of protobuf JSON.
     const written = Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : `${value}`])
     this.#write('metrics', { step, time: now(), values: Object.fromEntries(written) as Json })
-    this.#tensorBoard.scalars(step, values)
   }
 
   event(kind: string, fields: Readonly<Record<string, Json | undefined>>): void {
@@ -89,12 +84,18 @@ export class RunLogs {
     return Object.fromEntries(names.map(name => [logFiles[name], this.#files[name].size]))
   }
 
+  /** Bytes of whole lines in the files that loggers read. */
+  get sizes(): Sizes {
+    const { metrics, samples, events } = this.#files
+    return { metrics: metrics.size, samples: samples.size, events: events.size }
+  }
+
   async flush(): Promise<void> {
-    await allOf([...Object.values(this.#files).map(file => file.flush()), this.#tensorBoard.flush()])
+    await allOf(Object.values(this.#files).map(file => file.flush()))
   }
 
   async close(): Promise<void> {
-    await allOf([...Object.values(this.#files).map(file => file.close()), this.#tensorBoard.close()])
+    await allOf(Object.values(this.#files).map(file => file.close()))
   }
 
   #write(name: LogName, line: Json): void {
@@ -113,12 +114,6 @@ async function cutToLines(path: string, limit: number): Promise<void> {
   const bytes = await contentOf(path)
   const size = bytes.subarray(0, Math.min(bytes.length, limit)).lastIndexOf(10) + 1
   if (size < bytes.length) await attributed(path, () => truncate(path, size))
-}
-
-/** The first step of which nothing is logged, and of which TensorBoard should know nothing. */
-async function firstStepAfter(path: string): Promise<number> {
-  const { objects } = await readJsonLines(path)
-  return objects.reduce((next, { step }) => (typeof step === 'number' ? Math.max(next, step + 1) : next), 0)
 }
 
 function now(): string {

@@ -35,6 +35,8 @@ import {
 import { Journal } from './journal.js'
 import { readJsonLines } from './json-lines.js'
 import { takeLock } from './lock.js'
+import type { Logger } from './loggers/logger.js'
+import { type LoggerOptions, RunLoggers } from './loggers/run-loggers.js'
 import { RunLogs, type SkippedRecord } from './logs.js'
 import { isMetricName, metricNames } from './metric-names.js'
 import { logFiles, runPaths } from './paths.js'
@@ -53,6 +55,10 @@ export interface RunOptions {
   readonly onLog?: ((entry: LogEntry) => void) | undefined
   /** How many checkpoints stay; older ones go when a new one is in place. Default 2. */
   readonly keepCheckpoints?: number
+  /** Told what is logged, beside the run. Default: TensorBoard's files. */
+  readonly loggers?: readonly Logger[]
+  /** Receives messages for the user, such as a skipped checkpoint or a logger that fails. The events have them too. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
@@ -65,8 +71,6 @@ export interface ResumeOptions extends RunOptions, Partial<ChangeOptions> {
   readonly journalOf?: (state: ExactJson | undefined) => number
   /** Whether the journal has everything that resuming from a checkpoint of this state needs. Default: always. */
   readonly refuse?: (state: ExactJson, journal: Journal) => Promise<Refusal | undefined>
-  /** Receives messages for the user, such as a skipped checkpoint. The events have them too. */
-  readonly onWarning?: (message: string) => void
 }
 
 /** How a run ended. */
@@ -94,6 +98,7 @@ export class Run {
   readonly fromStart: boolean
   readonly #lock: Lock
   readonly #logs: RunLogs
+  readonly #loggers: RunLoggers
   readonly #keepCheckpoints: number
   readonly #onLog: RunOptions['onLog']
   /** Of the newest checkpoint that the run can go on from. */
@@ -110,6 +115,7 @@ export class Run {
     this.fromStart = opened.saved === undefined
     this.#lock = opened.lock
     this.#logs = opened.logs
+    this.#loggers = opened.loggers
     this.#keepCheckpoints = opened.options.keepCheckpoints ?? defaultKeep
     this.#onLog = opened.options.onLog
     this.#saved = opened.saved
@@ -171,13 +177,15 @@ export class Run {
         logs.event('warning', { message: 'checkpoint passed over', directory: at, reason })
         onWarning?.(`${at} is skipped: ${reason}. The run resumes from step ${step}.`)
       }
+      // Before the run logs anything: what was cut off the logs is known to them now.
+      const loggers = await openLoggers(directory, { config, logs, options })
       logs.event('resumed', {
         step,
         versions: identity.versions,
         changes: changes.map(written),
       })
       const { inputs = {} } = identity
-      return new Run({ directory, inputs, resumed: true, saved: latest?.step, unusable, lock, logs, options })
+      return new Run({ directory, inputs, resumed: true, saved: latest?.step, unusable, lock, logs, loggers, options })
     })
   }
 
@@ -190,12 +198,17 @@ export class Run {
           remedy: 'Restore that file to resume the run, or choose another directory for the new run.',
         })
     }
-    await writeConfig(paths.config, newConfig(identity))
+    const config = newConfig(identity)
+    await writeConfig(paths.config, config)
     await makeFolders(directory)
     const logs = await RunLogs.open(paths.logs)
+    const loggers = await openLoggers(directory, { config, logs, options })
     logs.event('started', { command: identity.command, versions: identity.versions })
     const { inputs = {} } = identity
-    return new Run({ directory, inputs, resumed: false, saved: undefined, unusable: new Set(), lock, logs, options })
+    const unusable = new Set<number>()
+    const run = new Run({ directory, inputs, resumed: false, saved: undefined, unusable, lock, logs, loggers, options })
+    run.artifact('config.json', 'file')
+    return run
   }
 
   /** Whether there is a run in a directory. A `config.json` of something else, such as a model, is a {@link RunError}. */
@@ -243,6 +256,11 @@ export class Run {
     this.#onLog?.({ log: 'samples', record })
   }
 
+  /** Names a file or a directory of the run that loggers should know of. */
+  artifact(name: string, what: 'file' | 'model'): void {
+    this.event('artifact', { name, what })
+  }
+
   /**
    * Saves where the run is: `fill` writes models into the directory it is given, `state` is everything else. The checkpoint is
    * there whole or not at all; older ones are removed only after it is. `keep: 'always'` exempts it from removal for good.
@@ -285,9 +303,16 @@ export class Run {
   }
 
   async #close(outcome: Outcome, error: unknown): Promise<void> {
-    this.event(outcome, error === undefined ? {} : { error: error instanceof Error ? error.message : String(error) })
+    // What is in the files is known afterwards; a failure is reported below.
+    await this.#logs.flush().catch(() => {})
+    for (const name of ['samples', 'skipped'] as const)
+      if (this.#logs.offsets[logFiles[name]]! > 0) this.artifact(`logs/${logFiles[name]}`, 'file')
+    const told = error === undefined ? undefined : error instanceof Error ? error.message : String(error)
+    this.event(outcome, told === undefined ? {} : { error: told })
     try {
       await this.journal.close()
+      await this.#logs.flush()
+      await this.#loggers.finish({ outcome, error: told, time: Date.now() })
       await this.#logs.close()
     } finally {
       await this.#lock.release()
@@ -303,7 +328,25 @@ interface Opened {
   unusable: Set<number>
   lock: Lock
   logs: RunLogs
+  loggers: RunLoggers
   options: RunOptions
+}
+
+function openLoggers(
+  directory: string,
+  { config, logs, options }: { config: LoggerOptions['config']; logs: RunLogs; options: RunOptions },
+): Promise<RunLoggers> {
+  return RunLoggers.open({
+    directory,
+    config,
+    loggers: options.loggers,
+    sizes: () => logs.sizes,
+    onWarning: message => {
+      logs.event('warning', { message })
+      options.onLog?.({ log: 'events', event: 'warning', fields: { message } })
+      options.onWarning?.(message)
+    },
+  })
 }
 
 /** Opens a run with its lock held; the lock is let go where that fails. */

@@ -1,4 +1,4 @@
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 import { errorCode } from '../http/index.js'
 
 /**
@@ -7,6 +7,7 @@ import { errorCode } from '../http/index.js'
  * @example throw new SetupError('No C++ compiler was found.', 'Install one, for example: sudo apt install g++')
  */
 export class SetupError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_SETUP'
   override name = 'SetupError'
 
   constructor(message: string, remedy: string, options: ErrorOptions = {}) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { SourceMap, type SourceMapPayload } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { WhetstoneError } from '../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../errors/index.js'
 
 /** An operator refused its arguments, or failed. The message names the operator, its arguments, shapes and dtypes. */
 export class TensorError extends Error {
@@ -27,11 +27,13 @@ export class OutOfMemoryError extends TensorError {
 
 /** A device that this machine does not have. */
 export class DeviceError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_DEVICE'
   override name = 'DeviceError'
 }
 
 /** The native bridge is not built, or does not load. */
 export class BridgeMissingError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_BRIDGE'
   override name = 'BridgeMissingError'
 }
 

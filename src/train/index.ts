@@ -18,6 +18,7 @@ export { loadDefinition, loadDefinitions } from './config/definitions.js'
 export { describeDefinition } from './config/describe-definition.js'
 export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
+export { type GivenLogger, loggersOption, recordedLoggers } from './config/loggers.js'
 export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
 export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
 export {
@@ -30,6 +31,15 @@ export {
   withOrigin,
 } from './config/resolve.js'
 export { rewardLoading, rewardRunShape } from './config/rewards.js'
+export type {
+  PreferencePlain,
+  RewardModelPlain,
+  RlInput,
+  RlPlain,
+  RlPlainCritic,
+  RlPlainPtx,
+  SftPlain,
+} from './options.generated.js'
 export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 export { runPreference } from './preference/job.js'
 export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'

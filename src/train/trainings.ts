@@ -4,6 +4,7 @@ import { planRows, type TrainingPlan } from './checks/plan.js'
 import type { IdleRule } from './config/idle-options.js'
 import { preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
 import { type ConfigLayer, type ResolvedConfig, type ResolveOptions, resolveConfig } from './config/resolve.js'
+import type { PreferenceInput, RewardModelInput, RlInput, SftInput } from './options.generated.js'
 import { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 import { preferenceKind, runPreference } from './preference/job.js'
 import { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
@@ -28,10 +29,10 @@ export interface TrainingConfigs {
 }
 /** The same as a person writes them. */
 export interface TrainingInputs {
-  readonly sft: z.input<typeof sftSchema>
-  readonly reward: z.input<typeof rewardModelSchema>
-  readonly preference: z.input<typeof preferenceSchema>
-  readonly rl: z.input<typeof rlSchema>
+  readonly sft: SftInput
+  readonly reward: RewardModelInput
+  readonly preference: PreferenceInput
+  readonly rl: RlInput
 }
 export type TrainingName = keyof TrainingConfigs
 export type TrainingConfig = TrainingConfigs[TrainingName]

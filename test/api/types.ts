@@ -1,5 +1,10 @@
 /** What the compiler has to accept and to refuse of the functions of the package: checked with the types of all tests, and never run. */
+import type { z } from 'zod'
+import type { experienceSchema } from '../../src/api/index.js'
+import type { ExperienceInput } from '../../src/api/options.generated.js'
 import { grpo, ppo, rl, sft } from '../../src/index.js'
+import type { PipelineOptions, pipelineSchema } from '../../src/pipeline/index.js'
+import type { preferenceSchema, rewardModelSchema, rlSchema, sftSchema, TrainingInputs } from '../../src/train/index.js'
 
 const model = 'model'
 const rows = [{ prompt: 'a', letter: 'a' }]
@@ -24,3 +29,17 @@ export function types(): void {
   // @ts-expect-error a number
   sft({ model, data: rows, epochs: 'three' })
 }
+
+/** What options are to the compiler is what their schemas say, comments apart. */
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+const same = <T extends true>(): T => true as T
+export const generated = [
+  same<Same<TrainingInputs['sft'], z.input<typeof sftSchema>>>(),
+  same<Same<TrainingInputs['reward'], z.input<typeof rewardModelSchema>>>(),
+  same<Same<TrainingInputs['preference'], z.input<typeof preferenceSchema>>>(),
+  same<Same<TrainingInputs['rl'], z.input<typeof rlSchema>>>(),
+  same<Same<PipelineOptions, z.input<typeof pipelineSchema>>>(),
+  same<Same<ExperienceInput, z.input<typeof experienceSchema>>>(),
+  // @ts-expect-error an option that is optional is not the same as one that is not
+  same<Same<{ a?: 1 }, { a: 1 }>>(),
+]

@@ -1,7 +1,7 @@
 /** What `npm pack` makes is all it takes: it runs in another directory, with the packages that its manifest names and no others. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { repository } from '../support/compiled.js'
 import { manifest, type PackedProject, packedProject } from '../support/packed.js'
@@ -15,12 +15,39 @@ beforeAll(() => {
 
 test('it holds what runs and what one reads, and nothing else', () => {
   expect(readdirSync(installed).sort()).toEqual(
-    ['CHANGELOG.md', 'LICENSE', 'README.md', 'build', 'dist', 'docs', 'install', 'native', 'package.json'].sort(),
+    [
+      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'build', 'dist', 'docs', 'examples', 'install', 'llms.txt', 'native'],
+      ...['package.json', 'src'],
+    ].sort(),
   )
   const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
   // CUDA sources are compiled at run time, and are beside the code that does it.
   for (const name of sources.filter(one => /\.cuh?$/.test(one)))
     expect(existsSync(join(installed, 'dist', name))).toBe(true)
+})
+
+test('every source map finds its sources, and a stack can show their lines', () => {
+  const maps = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter(one =>
+    one.endsWith('.map'),
+  )
+  expect(maps.length).toBeGreaterThan(300)
+  for (const name of maps) {
+    const map = join(installed, 'dist', name)
+    const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] }
+    for (const source of sources) expect(existsSync(join(dirname(map), source)), `${name}: ${source}`).toBe(true)
+  }
+  const code =
+    "import('whetstone/files').catch(() => {}).then(() => import('whetstone')).then(({ sft }) => sft({}).catch(error => console.log(error.stack)))"
+  const { stdout } = spawnSync(process.execPath, ['--enable-source-maps', '--eval', code], {
+    cwd: app,
+    encoding: 'utf8',
+  })
+  expect(stdout).toContain('whetstone/src/train/config/resolve.ts:')
+})
+
+test('every example of the repository is there', () => {
+  const examples = readdirSync(join(repository, 'examples'), { recursive: true, encoding: 'utf8' })
+  for (const name of examples) expect(existsSync(join(installed, 'examples', name)), name).toBe(true)
 })
 
 test('--help and --version', () => {

@@ -106,6 +106,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ['                         accuracy', output],
     ],
   },
+  'docs/errors.md': { blocks: [["import { sft } from 'whetstone'", run]] },
   'docs/evaluate.md': {
     given: ['runs/rl/final_model', 'runs/sft/best_model', 'test.jsonl', 'reward.ts'],
     blocks: [
@@ -298,6 +299,16 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ["import { Tokenizer } from 'whetstone/text'", run],
       ['const { ids, assistantMask }', run],
       ['whetstone tokenizer train', run],
+    ],
+  },
+  'docs/trackers.md': {
+    given: ['models/qwen2'],
+    blocks: [
+      ['# sft.yaml', elsewhere('test/train/loggers.test.ts')],
+      ['pip install mlflow', shown('needs a server; npm run test:mlflow has its tests')],
+      ['// my-logger.ts', elsewhere('test/train/loggers.test.ts')],
+      ["import { sft } from 'whetstone'", compile],
+      ['$ whetstone runs sync runs/sft', elsewhere('test/run/commands.test.ts')],
     ],
   },
   'docs/training.md': {

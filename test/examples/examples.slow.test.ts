@@ -97,6 +97,19 @@ test('DPO and KTO on pairs', async () => {
   await finished('kto')
 }, 120_000)
 
+test("a logger of one's own, and one for Weights & Biases that loads", async () => {
+  await runReadme('loggers/README.md')
+  await finished('loggers')
+  const lines = readFileSync(join(folder, 'runs/loggers/losses.csv'), 'utf8').trim().split('\n')
+  expect(lines.map(line => line.split(',')[0])).toEqual(['1', '2', '3', '4'])
+  const { code, stdout } = await runWhetstone(
+    ['sft', '--config', 'examples/loggers/sft.yaml', '--set', 'loggers=["examples/loggers/wandb.ts"]', '--dry-run'],
+    { cwd: folder },
+  )
+  expect(code).toBe(0)
+  expect(stdout).toContain('wandb.ts')
+}, 120_000)
+
 test("a reward of one's own, in at most 30 lines", async () => {
   expect(readFileSync(join(examples, 'custom-reward/reward.ts'), 'utf8').split('\n').length).toBeLessThanOrEqual(30)
   expect(await runReadme('custom-reward/README.md')).toContain('finished')

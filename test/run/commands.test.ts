@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -148,4 +148,18 @@ test.each([
 test('a directory without a run cannot be drawn', async () => {
   expect(await main(['plot', temporaryDirectory()])).toBe(1)
   expect(printed.stderr).toContain('is not a run: it has no config.json')
+})
+
+test('runs sync sends what loggers lack, as docs/trackers.md shows it', async () => {
+  const folder = temporaryDirectory()
+  const directory = join(folder, 'sft')
+  const run = await Run.create(directory, identity({ seed: 1 }), { loggers: [] })
+  run.metrics(1, { 'loss/train': 1 })
+  await run.close('finished')
+  expect(await main(['runs', 'sync', directory])).toBe(0)
+  expect(printed.stdout).toContain(`${directory}: tensorboard: has everything`)
+  expect(readdirSync(join(directory, 'logs')).filter(name => name.startsWith('events.out'))).toHaveLength(1)
+  // It is sent: nothing more happens.
+  expect(await main(['runs', 'sync', folder])).toBe(0)
+  expect(readdirSync(join(directory, 'logs')).filter(name => name.startsWith('events.out'))).toHaveLength(1)
 })

@@ -7,6 +7,7 @@ export interface ReadEvent {
   version?: string
   sessionStart: boolean
   scalars: Record<string, number>
+  texts: Record<string, string>
 }
 
 export function readEventFile(path: string): ReadEvent[] {
@@ -25,7 +26,7 @@ export function readEventFile(path: string): ReadEvent[] {
 }
 
 function readEvent(data: Buffer): ReadEvent {
-  const event: ReadEvent = { wallTime: 0, step: 0, sessionStart: false, scalars: {} }
+  const event: ReadEvent = { wallTime: 0, step: 0, sessionStart: false, scalars: {}, texts: {} }
   for (const { field, value } of fields(data)) {
     if (field === 1) event.wallTime = (value as Buffer).readDoubleLE()
     if (field === 2) event.step = Number(value)
@@ -33,11 +34,22 @@ function readEvent(data: Buffer): ReadEvent {
     if (field === 5)
       for (const { value: one } of fields(value as Buffer)) {
         const parts = new Map(fields(one as Buffer).map(part => [part.field, part.value as Buffer]))
-        event.scalars[parts.get(1)!.toString()] = parts.get(2)!.readFloatLE()
+        const name = parts.get(1)!.toString()
+        if (parts.has(2)) event.scalars[name] = parts.get(2)!.readFloatLE()
+        else event.texts[name] = textOf(parts)
       }
     if (field === 7) event.sessionStart = fields(value as Buffer).some(part => part.field === 1 && part.value === 1n)
   }
   return event
+}
+
+/** A tensor of one string, with the plugin that shows it. */
+function textOf(parts: ReadonlyMap<number, Buffer>): string {
+  const [plugin] = fields(parts.get(9)!)
+  if (fields(plugin!.value as Buffer)[0]!.value.toString() !== 'text') throw new Error('not a text')
+  const tensor = new Map(fields(parts.get(8)!).map(part => [part.field, part.value]))
+  if (tensor.get(1) !== 7n) throw new Error('not a string')
+  return tensor.get(8)!.toString()
 }
 
 function fields(data: Buffer): { field: number; value: bigint | Buffer }[] {

@@ -153,7 +153,7 @@ test.each(['ENOSPC', 'EIO'])(
     for (const result of failed)
       expect((result as PromiseRejectedResult).reason).toMatchObject({
         name: 'FileWriteError',
-        code,
+        errno: code,
         path: join(directory, '000012.jsonl'),
       })
     expect(await records(journal)).toEqual([sample(1)])

@@ -41,7 +41,10 @@ test('a run from its start to its end', async () => {
   expect(metricsOf(directory)).toEqual([
     { step: 1, time: expect.any(String), values: { 'loss/train': 2.5, lr: 1e-3, 'reward/component/my reward': 'NaN' } },
   ])
-  expect(eventsOf(directory).map(({ kind }) => kind)).toEqual(['started', 'evaluation', 'checkpoint', 'finished'])
+  expect(eventsOf(directory).map(({ kind, name }) => [kind, ...(name ? [name] : [])].join(' '))).toEqual([
+    ...['started', 'artifact config.json', 'evaluation', 'checkpoint'],
+    ...['artifact logs/samples.jsonl', 'artifact logs/skipped.jsonl', 'finished'],
+  ])
   expect(jsonLines(join(directory, 'logs/skipped.jsonl'))).toMatchObject([{ where: 'data.jsonl:3', reason: 'bad-row' }])
   expect(jsonLines(join(directory, 'logs/samples.jsonl'))).toMatchObject([{ text: 'ünïcode\nline' }])
 })
@@ -194,7 +197,11 @@ test('a full disk: logging goes on, flush and checkpoint say so, and nothing is 
   await run.flush()
   await fullDisk('ENOSPC', 5)
   run.metrics(1, { 'loss/train': 1 })
-  await expect(run.flush()).rejects.toMatchObject({ name: 'FileWriteError', code: 'ENOSPC' })
+  await expect(run.flush()).rejects.toMatchObject({
+    name: 'FileWriteError',
+    code: 'WHETSTONE_FILE_WRITE',
+    errno: 'ENOSPC',
+  })
   run.metrics(2, { 'loss/train': 2 })
   await expect(run.checkpoint(2, {}, write('w', ''))).rejects.toThrow(FileWriteError)
   expect(readdirSync(join(directory, 'checkpoints'))).toEqual([])

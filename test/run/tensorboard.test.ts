@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { crc32c } from '../../src/run/crc32c.js'
 import { Run } from '../../src/run/index.js'
+import { crc32c } from '../../src/run/loggers/crc32c.js'
 import { temporaryDirectory } from '../support/files.js'
 import { identity, write } from '../support/run.js'
 import { readEventFile } from './event-file.js'
@@ -35,16 +35,19 @@ test('scalars are read back by another reader, with a purge where the run was re
   expect(more).toEqual([])
   const now = Date.now() / 1000
   for (const { wallTime } of [...one!, ...two!]) expect(Math.abs(wallTime - now)).toBeLessThan(60)
-  const plain = (events: typeof one) => events!.map(({ wallTime: _, ...event }) => event)
+  const plain = (events: typeof one) => events!.map(({ wallTime: _, texts: __, ...event }) => event)
   const start = { version: 'brain.Event:2', step: 0, sessionStart: false, scalars: {} }
+  const config = { step: 0, sessionStart: false, scalars: {} }
   expect(plain(one)).toEqual([
     start,
+    config,
     { step: 1, sessionStart: false, scalars: { 'loss/train': 2.5, lr: Math.fround(1e-4) } },
     { step: 300, sessionStart: false, scalars: { 'loss/train': Number.NaN } },
   ])
   expect(plain(two)).toEqual([
     start,
     { step: 2, sessionStart: true, scalars: {} },
+    config,
     { step: 2 ** 33, sessionStart: false, scalars: { 'loss/train': -1 } },
   ])
 })

@@ -1,4 +1,4 @@
-import { WhetstoneError } from '../../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 import type { ResolvedAdvantageOptions } from './advantage-options.js'
 import { comparesSamples, estimatorOf } from './estimators.js'
 import { type GroupKey, groupsOf, usualGroupSize } from './groups.js'
@@ -28,11 +28,14 @@ export interface SampleProblem {
 
 /** Advantages cannot be computed for this rollout. Nothing was computed. */
 export class RolloutError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_SAMPLES'
   override readonly name = 'RolloutError'
-  constructor(readonly problems: readonly SampleProblem[]) {
+  declare readonly problems: readonly SampleProblem[]
+
+  constructor(problems: readonly SampleProblem[]) {
     const shown = problems.slice(0, 10).map(({ sample, field, message }) => `sample ${sample}: ${field}: ${message}`)
     const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
-    super([...shown, ...more].join('\n'))
+    super([...shown, ...more].join('\n'), { problems })
   }
 }
 

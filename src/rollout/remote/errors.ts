@@ -1,8 +1,9 @@
-import { WhetstoneError } from '../../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 import type { Refusal } from './dialect.js'
 
 /** A server that cannot be used, or that refused an operation. The message has the server's URL and its own words. */
 export class EngineError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_ENGINE'
   override readonly name: string = 'EngineError'
 }
 

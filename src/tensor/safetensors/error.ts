@@ -1,7 +1,8 @@
-import { WhetstoneError } from '../../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 
 /** A safetensors file or checkpoint that cannot be trusted, read or written; names the file and, where there is one, the tensor. */
 export class SafetensorsError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_SAFETENSORS'
   override readonly name = 'SafetensorsError'
   readonly file: string
   readonly tensor: string | undefined

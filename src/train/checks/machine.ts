@@ -1,11 +1,12 @@
 /** Checks that this machine can run the training: its devices exist, and each model fits its device. */
 import { totalmem } from 'node:os'
-import { InputError } from '../../errors/index.js'
+import { type ErrorCode, InputError } from '../../errors/index.js'
 import { cudaDevice, type Device, DeviceError, requireDevice } from '../../tensor/index.js'
 import type { CheckedModel, CheckedModels } from './check-plan.js'
 
 /** The models are valid, but this machine cannot run them. */
 export class MachineError extends InputError {
+  static override readonly code: ErrorCode = 'WHETSTONE_MACHINE'
   override name = 'MachineError'
 
   constructor(

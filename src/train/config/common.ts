@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type Projection, projections } from '../../decoder/index.js'
 import { createSchedule, devicePattern, expectedDevice, type Schedule } from '../../tensor/index.js'
+import { loggersOption } from './loggers.js'
 
 export const path = z.string().min(1)
 
@@ -98,6 +99,7 @@ export const runShape = {
   maxSteps: z.int().min(1).optional().describe('stop after this many optimiser steps'),
   saveSteps: z.int().min(1).default(100).describe('optimiser steps between checkpoints'),
   keepCheckpoints: z.int().min(1).default(2).describe('number of latest checkpoints to keep'),
+  loggers: loggersOption,
 }
 
 /** Everything that trains on the rows of a dataset, epoch by epoch. */
@@ -112,7 +114,7 @@ export const epochShape = {
 }
 
 /** Keys that a resumed run may change: they affect outputs and speed, not the weights. */
-export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keepCheckpoints']
+export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keepCheckpoints', 'loggers']
 
 /** Rate and AdamW's options of a step. */
 export interface StepRates {

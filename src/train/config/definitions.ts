@@ -2,10 +2,9 @@
  * Definitions of a user in a config: a path in the place of a name is the file whose default export it is. Files are loaded before
  * the config is checked; they are inputs of the run.
  */
-import { access } from 'node:fs/promises'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { InputError, WhetstoneError } from '../../errors/index.js'
-import { fileSha256, importModule, type ModuleExports, moduleFiles } from '../../files/index.js'
+import { fileSha256, moduleFiles } from '../../files/index.js'
 import {
   checkEstimator,
   checkLoss,
@@ -17,8 +16,10 @@ import {
   type LossDefinition,
   ownOptions,
 } from '../../maths/index.js'
-import { RunError, type RunInputs } from '../../run/index.js'
+import { isLoggerDefinition, RunError, type RunInputs } from '../../run/index.js'
 import { isAlgorithm } from '../rl/algorithms.js'
+import { defaultExport, kindOf } from './load-module.js'
+import { loadLoggers } from './loggers.js'
 import type { ConfigLayer, RawConfig } from './resolve.js'
 
 /** Options that take the name of one of ours, or a definition. */
@@ -44,44 +45,13 @@ function placed(config: RawConfig, path: string, value: unknown): RawConfig {
  */
 export async function loadDefinition(file: string): Promise<Definition> {
   const path = resolve(file)
-  await access(path).catch(cause => {
-    throw new InputError(`${path}: there is no such file`, { cause })
-  })
-  const { default: main } = await importModule(path, await ownModules()).catch((cause: unknown) => {
-    const [message] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
-    throw new InputError(`${path}: the module cannot be loaded: ${message}`, { cause })
-  })
+  const main = await defaultExport(path)
   if (!isDefinition(main))
     throw new InputError(
       `${path}: expected a default export of defineLoss, defineEstimator, defineAlgorithm or defineGenerator, got ${kindOf(main)}`,
     )
   const set = isAlgorithm(main) ? { set: await withDefinitions(main.set, dirname(path)) } : {}
   return Object.assign(Object.create(Object.getPrototypeOf(main) as object) as Definition, main, set, { file: path })
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return 'none'
-  if (typeof value === 'object' && value !== null && 'score' in value && 'limits' in value) return 'a reward'
-  return value === null ? 'null' : `a value of type ${typeof value}`
-}
-
-/** This package as the file sees it: it is found from wherever the file lies, and it is this very one. */
-async function ownModules(): Promise<Record<string, ModuleExports>> {
-  const [maths, train, rollout, model, text, data, reward, errors, zod] = await Promise.all([
-    import('../../maths/index.js'),
-    import('../library.js'),
-    import('../../rollout/index.js'),
-    import('../../model/index.js'),
-    import('../../text/index.js'),
-    import('../../data/index.js'),
-    import('../../reward/index.js'),
-    import('../../errors/index.js'),
-    import('zod'),
-  ])
-  const rooms = { maths, train, rollout, model, text, data, reward, errors }
-  const named = Object.entries(rooms).map(([name, exports]) => [`whetstone/${name}`, { ...exports }] as const)
-  const all = Object.assign({}, ...Object.values(rooms)) as ModuleExports
-  return { ...Object.fromEntries(named), whetstone: all, zod: { ...zod } }
 }
 
 /** Options with their definitions in place of paths, which are relative to a directory. */
@@ -96,7 +66,7 @@ async function withDefinitions(values: RawConfig, directory: string): Promise<Ra
     })
     loaded = placed(loaded, option, definition)
   }
-  return loaded
+  return 'loggers' in loaded ? { ...loaded, loggers: await loadLoggers(loaded.loggers, directory) } : loaded
 }
 
 /**
@@ -146,10 +116,16 @@ function isAnyLoss(value: unknown): value is LossDefinition {
 /** The files of the definitions, by option: the file itself and what it imports by a path. */
 export async function definitionInputs(config: object): Promise<Record<string, { name: string; path: string }[]>> {
   const inputs: Record<string, { name: string; path: string }[]> = {}
-  for (const [option, { file }] of Object.entries(definitionsOf(config))) {
+  const { loggers = [] } = config as { loggers?: readonly unknown[] }
+  const files = [
+    ...Object.entries(definitionsOf(config)).map(([option, { file }]) => ({ option, file })),
+    ...loggers.filter(isLoggerDefinition).map(({ file }) => ({ option: 'loggers', file })),
+  ]
+  for (const { option, file } of files) {
     if (file === undefined) continue
     const name = (path: string): string => relative(dirname(file), path).split(sep).join('/')
-    inputs[option] = (await moduleFiles([file])).map(path => ({ name: name(path), path }))
+    const found = (await moduleFiles([file])).map(path => ({ name: name(path), path }))
+    inputs[option] = [...(inputs[option] ?? []), ...found]
   }
   return inputs
 }
@@ -168,7 +144,8 @@ export async function restoredConfig(
   },
 ): Promise<RawConfig> {
   const { inputs = {}, given = [], needed } = context
-  let restored = config
+  // What was logged where changes no batch.
+  let restored: RawConfig = { ...config, loggers: [] }
   for (const option of options) {
     const recorded = at(config, option)
     if (isDefinitionPath(recorded)) {

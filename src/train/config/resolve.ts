@@ -3,7 +3,8 @@
  */
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
-import { InputError, refuse, schemaProblems } from '../../errors/index.js'
+import { ConfigError, InputError, type Problem, problemOf, refuse, schemaProblemList } from '../../errors/index.js'
+import { lineInConfig } from '../../files/index.js'
 import { nameKind, placedName } from '../../source/index.js'
 import { commonWords } from './other-words.js'
 
@@ -16,6 +17,8 @@ export interface ConfigLayer {
   readonly values: RawConfig
   /** Relative paths are relative to this directory. Default: the current one. */
   readonly directory?: string
+  /** The line of an option in a file, from 1, where it is known. */
+  readonly lineOf?: (path: string) => number | undefined
 }
 
 export interface ResolvedConfig<C> {
@@ -67,11 +70,11 @@ export function resolveConfig<S extends z.ZodObject>(
   if (!result.success) {
     // A missing option is reported for the file.
     const file = layers.findLast(layer => layer.directory !== undefined)?.origin
-    throw new InputError(problems(schema, result.error, { merged, origins, options, file }).join('\n'))
+    throw new ConfigError(problems(schema, result.error, { merged, origins, options, file, layers }))
   }
   const config = result.data as z.output<S>
   const impossible = valueProblems(config as RawConfig, options)
-  if (impossible.length > 0) throw new InputError(impossible.map(problem => withOrigin(problem, origins)).join('\n'))
+  if (impossible.length > 0) throw configError(impossible, origins, layers)
   const all = leaves(config as RawConfig).map(path => [path, origins[path] ?? 'default'] as const)
   return { config, origins: Object.fromEntries(all) }
 }
@@ -86,6 +89,27 @@ export function withOrigin(problem: string, origins: Readonly<Record<string, str
   const option = problem.match(/^[\w.]+(?=: )/)?.[0]
   const origin = option === undefined ? undefined : originOf(option, origins)
   return origin === undefined || origin === 'default' ? problem : `${origin}: ${problem}`
+}
+
+/** Problems of a config that begin with an option, with the layers of the options. */
+export function configError(
+  problems: readonly string[],
+  origins: Readonly<Record<string, string>>,
+  layers: readonly ConfigLayer[] = [],
+): ConfigError {
+  const found = problems.map((problem): Problem => {
+    const option = problem.match(/^[\w.]+(?=: )/)?.[0]
+    const origin = option === undefined ? undefined : originOf(option, origins)
+    return { ...problemOf(problem), ...placeOf(origin === 'default' ? undefined : origin, option, layers) }
+  })
+  return new ConfigError(found)
+}
+
+/** The file or flag that gave an option, and its line where the file is known. */
+function placeOf(origin: string | undefined, path: string | undefined, layers: readonly ConfigLayer[]) {
+  if (origin === undefined) return {}
+  const line = path === undefined ? undefined : layers.find(layer => layer.origin === origin)?.lineOf?.(path)
+  return { file: origin, ...(line === undefined ? {} : { line }) }
 }
 
 /**
@@ -113,7 +137,7 @@ export function settingsLayer(settings: readonly string[]): ConfigLayer {
 export function fileLayer(file: string, read: unknown): ConfigLayer {
   if (!isSection(read)) throw new InputError(`${file}: expected an object of options, such as "model: DIR"`)
   const { $schema: _, ...values } = read
-  return { origin: file, values, directory: dirname(resolve(file)) }
+  return { origin: file, values, directory: dirname(resolve(file)), lineOf: path => lineInConfig(read, path) }
 }
 
 function parsed(text: string): unknown {
@@ -225,10 +249,11 @@ interface ProblemContext {
   readonly origins: Readonly<Record<string, string>>
   readonly options: ResolveOptions
   readonly file: string | undefined
+  readonly layers: readonly ConfigLayer[]
 }
 
-function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContext): string[] {
-  const { merged, origins, options, file } = context
+function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContext): Problem[] {
+  const { merged, origins, options, file, layers } = context
   const otherWords = { ...commonWords, ...options.otherWords }
   const valueAt = (path: readonly PropertyKey[]): unknown =>
     path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], merged)
@@ -240,12 +265,10 @@ function problems(schema: z.ZodObject, error: z.ZodError, context: ProblemContex
     const where = issue.path.join('.')
     const describe = (): string | undefined => descriptionAt(schema, issue.path)
     const known = Object.keys(sectionAt(schema, issue.path))
-    const lines = schemaProblems(new z.ZodError([issue]), { known, otherWords, describe, valueAt })
-    const keys =
-      issue.code === 'unrecognized_keys' ? issue.keys.map(key => (where === '' ? key : `${where}.${key}`)) : [where]
-    return lines.map((line, i) => {
-      const origin = originOf(keys[i] ?? where, origins) ?? file
-      return origin === undefined ? line : `${origin}: ${line}`
+    const found = schemaProblemList(new z.ZodError([issue]), { known, otherWords, describe, valueAt })
+    return found.map(problem => {
+      const path = problem.path ?? where
+      return { ...problem, ...placeOf(originOf(path, origins) ?? file, path, layers) }
     })
   })
 }

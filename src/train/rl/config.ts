@@ -2,7 +2,6 @@
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
-import { InputError } from '../../errors/index.js'
 import {
   type ExperienceConfig,
   ExperienceConfigError,
@@ -27,7 +26,7 @@ import { chatTemplateWords, templateUse } from '../../text/index.js'
 import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
-import { type ConfigLayer, type RawConfig, type ResolvedConfig, resolveConfig, withOrigin } from '../config/resolve.js'
+import { type ConfigLayer, configError, type RawConfig, type ResolvedConfig, resolveConfig } from '../config/resolve.js'
 import { rewardRunShape } from '../config/rewards.js'
 import { type AlgorithmDefinition, algorithmNames, algorithmOf, isAlgorithm } from './algorithms.js'
 
@@ -194,8 +193,7 @@ export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<
     otherWords: rlOtherWords,
   })
   const problems = rlProblems(resolved.config)
-  if (problems.length > 0)
-    throw new InputError(problems.map(problem => withOrigin(problem, resolved.origins)).join('\n'))
+  if (problems.length > 0) throw configError(problems, resolved.origins, layers)
   const { config } = resolved
   const critic = config.critic ?? (needsCritic(config) ? criticSchema.parse({}) : undefined)
   return { ...resolved, config: critic ? { ...config, critic } : config, preset }
@@ -237,7 +235,8 @@ export function rlProblems(config: RlConfig): string[] {
     try {
       check()
     } catch (error) {
-      problems.push(...(error instanceof ExperienceConfigError ? error.problems : [(error as Error).message]))
+      const known = error instanceof ExperienceConfigError ? error.problems : [error as Error]
+      problems.push(...known.map(({ message }) => message))
     }
   }
   const { reference, lora, adapter, critic, trainBatchSize, rolloutBatchSize } = config

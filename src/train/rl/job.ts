@@ -6,7 +6,7 @@ import { FastExperienceMaker, promptLimit, turnsOf } from '../../experience/inde
 import { LocalModel, type TokenModel } from '../../model/index.js'
 import { loadRewardOptions, RewardComputationEngine, type RewardEngineOptions } from '../../reward/index.js'
 import { eventLine } from '../../rollout/index.js'
-import { Run } from '../../run/index.js'
+import { createLoggers, Run } from '../../run/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
 import { requireMachine } from '../checks/machine.js'
@@ -63,6 +63,7 @@ export async function prepareRl({
   live = {},
 }: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live' | 'commits'>) {
   checkDefinitions(config)
+  const loggers = createLoggers(config.loggers)
   if (live.model) ofRole(live.model, 'language', 'model')
   if (live.reference) ofRole(live.reference, 'language', 'reference')
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
@@ -117,7 +118,8 @@ export async function prepareRl({
       )
     // With the length that the model allows, where none was given: a run can be replayed without the model.
     const promptMaxLen = promptLimit(config, context)
-    return { config: { ...config, promptMaxLen }, models, tokenizer, rewards, dataset, ptx, skipped, iterations, close }
+    const found = { models, tokenizer, rewards, dataset, ptx, skipped, iterations, loggers }
+    return { config: { ...config, promptMaxLen }, ...found, close }
   } catch (error) {
     await close()
     throw error
@@ -143,7 +145,10 @@ function checkVocabularies({ models: [policy, ...others] }: CheckedModels): void
       )
 }
 
-async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokenizer }: PreparedRl): Promise<Run> {
+async function openRun(
+  job: JobOptions<RlConfig>,
+  { config, dataset, ptx, tokenizer, loggers }: PreparedRl,
+): Promise<Run> {
   const { origins, resume, allowChange, report, signal, live } = job
   const fingerprints = { ...dataset.fingerprints, ...ptx?.fingerprints }
   const plain = JSON.parse(JSON.stringify(config))
@@ -171,18 +176,18 @@ async function openRun(job: JobOptions<RlConfig>, { config, dataset, ptx, tokeni
   const inputs = withCommits(files, job.commits)
   const identity = { command: 'rl' as const, config: plain, origins, fingerprints, inputs, versions: runVersions() }
   const { keepCheckpoints } = config
+  const onWarning = (message: string): void => report.line(message)
+  const shared = { ...watched(job), keepCheckpoints, loggers, onWarning }
   return resume
     ? Run.resume(config.output, identity, {
-        ...watched(job),
-        keepCheckpoints,
+        ...shared,
         allowChange,
         harmless: harmlessFor(config),
         outdatedFrom: (state, changes) => firstUntrained(state) + (keepsSamples(state, changes) ? 1 : 0),
         journalOf: firstUntrained,
         refuse: refuseWithoutSamples,
-        onWarning: message => report.line(message),
       })
-    : Run.create(config.output, identity, { ...watched(job), keepCheckpoints })
+    : Run.create(config.output, identity, shared)
 }
 
 /** The number of iterations affects the learning rate if a schedule depends on it. */

@@ -1,9 +1,10 @@
-import { WhetstoneError } from '../../errors/index.js'
+import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 import { NonFiniteError } from '../../model/index.js'
 import type { Sequence } from '../../sequence/index.js'
 
 /** The training cannot continue; the weights are those of the last step. */
 export class TrainingError extends WhetstoneError {
+  static override readonly code: ErrorCode = 'WHETSTONE_TRAINING'
   override name = 'TrainingError'
 }
 

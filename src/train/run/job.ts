@@ -1,4 +1,6 @@
 /** Options and results of a training job; commands and the pipeline only use this. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { DataReport } from '../../data/index.js'
 import type { PairLoss } from '../../maths/index.js'
 import type { TokenModel } from '../../model/index.js'
@@ -110,10 +112,14 @@ export function checkedOnly(directory: string): JobResult {
   return { outcome: 'stopped', step: 0, metrics: {}, directory }
 }
 
+/** Directories of models that a run writes. */
+const modelNames = ['final_model', 'best_model', 'value_model', 'ema_model'] as const
+
 /** Trains within a run that is open, and closes it with what came of it. */
 export async function withinRun(run: Run, signal: AbortSignal, train: () => Promise<JobResult>): Promise<JobResult> {
   try {
     const result = await train()
+    for (const name of modelNames) if (existsSync(join(run.directory, name))) run.artifact(name, 'model')
     await run.close(result.outcome)
     return result
   } catch (error) {

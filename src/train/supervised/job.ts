@@ -8,7 +8,7 @@ import {
   type SkippedRow,
 } from '../../data/index.js'
 import type { Role, TokenModel } from '../../model/index.js'
-import { Run } from '../../run/index.js'
+import { createLoggers, type Logger, Run } from '../../run/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import { type CheckedModels, checkExamples, checkModels } from '../checks/check-plan.js'
 import { countTooLong, type TooLong } from '../checks/count-lengths.js'
@@ -59,6 +59,7 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
   readonly tokenizer: Tokenizer
   readonly dataset: Dataset<K>
   readonly skipped: readonly SkippedRow[]
+  readonly loggers: readonly Logger[]
 }
 
 /**
@@ -69,6 +70,7 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
   { config, report, signal, live }: Pick<JobOptions<C>, 'config' | 'report' | 'signal' | 'live'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {
+  const loggers = createLoggers(config.loggers)
   if (live?.model) ofRole(live.model, role, 'model')
   const models = await checkModels(planRows(config, { kind, role, reference }), { ...live })
   requireMachine(models)
@@ -90,7 +92,7 @@ export async function prepareSupervised<C extends SupervisedConfig, K extends Su
       await dataset.close()
       throw error
     }
-    return { config: resolved, models, tokenizer, dataset, skipped }
+    return { config: resolved, models, tokenizer, dataset, skipped, loggers }
   } finally {
     checking.end()
   }
@@ -133,7 +135,7 @@ export async function runSupervised<C extends SupervisedConfig, K extends Superv
 async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(
   job: JobOptions<C>,
   { command, reference }: SupervisedTrainer<C, K, R>,
-  { config, dataset, tokenizer }: PreparedTraining<C, K>,
+  { config, dataset, tokenizer, loggers }: PreparedTraining<C, K>,
 ): Promise<Run> {
   const { origins, resume, allowChange, report, signal, live } = job
   const { fingerprints } = dataset
@@ -150,16 +152,16 @@ async function openRun<C extends SupervisedConfig, K extends SupervisedKind, R e
   const recorded = withCommits(inputs, job.commits)
   const identity = { command, config: plain, origins, fingerprints, inputs: recorded, versions: runVersions() }
   const { keepCheckpoints } = config
+  const onWarning = (message: string): void => report.line(message)
+  const shared = { ...watched(job), keepCheckpoints, loggers, onWarning }
   return resume
     ? Run.resume(config.output, identity, {
-        ...watched(job),
-        keepCheckpoints,
+        ...shared,
         allowChange,
         harmless: harmlessFor(config.optimizer),
         journalOf: state => journalBlock(((state as { step: number } | undefined)?.step ?? 0) + 1),
-        onWarning: message => report.line(message),
       })
-    : Run.create(config.output, identity, { ...watched(job), keepCheckpoints })
+    : Run.create(config.output, identity, shared)
 }
 
 async function trainRun<C extends SupervisedConfig, K extends SupervisedKind, R extends Role>(

@@ -1,48 +1,68 @@
 /**
- * TensorBoard's event files: TFRecord frames around protobuf messages. The four messages a run needs are short enough to
+ * TensorBoard's event files: TFRecord frames around protobuf messages. The few messages a run needs are short enough to
  * write by hand, which saves a protobuf library and TensorFlow's schema files.
  */
 import { readdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { AppendFile } from '../append-file.js'
 import { maskedCrc32c } from './crc32c.js'
-import { LogFile } from './log-file.js'
 
-/** Scalars of a run, for TensorBoard. A process writes one file; TensorBoard reads a run's files in the order of their names. */
-export class TensorBoardLog {
-  readonly #log: LogFile
+/** A file of events for TensorBoard. A process writes one; TensorBoard reads a run's files in the order of their names. */
+export class EventFile {
+  readonly #file: AppendFile
 
-  private constructor(log: LogFile) {
-    this.#log = log
+  private constructor(file: AppendFile) {
+    this.#file = file
   }
 
   /** With `purgeFrom`, TensorBoard forgets what earlier files say of that step and later ones: the run went back. */
-  static async open(directory: string, { purgeFrom }: { purgeFrom?: number } = {}): Promise<TensorBoardLog> {
-    const log = new TensorBoardLog(await LogFile.open(join(directory, await fileName(directory))))
-    log.#write(bytesField(3, Buffer.from('brain.Event:2')))
+  static async open(directory: string, { purgeFrom }: { purgeFrom?: number | undefined } = {}): Promise<EventFile> {
+    const file = await AppendFile.open(join(directory, await fileName(directory)))
+    const events = [event(Date.now(), bytesField(3, Buffer.from('brain.Event:2')))]
     if (purgeFrom !== undefined) {
       const start = Buffer.concat([tag(1, 0), varint(1)])
-      log.#write(Buffer.concat([tag(2, 0), varint(purgeFrom), bytesField(7, start)]))
+      events.push(event(Date.now(), Buffer.concat([tag(2, 0), varint(purgeFrom), bytesField(7, start)])))
     }
-    return log
+    await file.append(Buffer.concat(events))
+    return new EventFile(file)
   }
 
-  scalars(step: number, values: Readonly<Record<string, number>>): void {
-    const summary = Object.entries(values).map(([name, value]) => Buffer.concat([scalarHead(name), float(value)]))
-    this.#write(Buffer.concat([tag(2, 0), varint(step), bytesField(5, Buffer.concat(summary))]))
-  }
-
-  flush(): Promise<void> {
-    return this.#log.flush()
+  /** Adds events: all of them are on the disk, or none. */
+  async add(events: readonly Buffer[]): Promise<void> {
+    await this.#file.appendDurably(Buffer.concat(events))
   }
 
   close(): Promise<void> {
-    return this.#log.close()
+    return this.#file.close()
   }
+}
 
-  #write(fields: Buffer): void {
-    this.#log.write(frame(Buffer.concat([tag(1, 1), double(Date.now() / 1000), fields])))
-  }
+/** Numbers of a step. Times are in milliseconds. */
+export function scalarEvent(step: number, time: number, values: Readonly<Record<string, number>>): Buffer {
+  const summary = Object.entries(values).map(([name, value]) => Buffer.concat([scalarHead(name), float(value)]))
+  return summaryEvent(step, time, summary)
+}
+
+/** Texts of a step, in Markdown, by name. */
+export function textEvent(step: number, time: number, texts: Readonly<Record<string, string>>): Buffer {
+  const summary = Object.entries(texts).map(([name, text]) => {
+    // A tensor of one string, which the plugin "text" shows.
+    const shape = bytesField(2, bytesField(2, Buffer.concat([tag(1, 0), varint(1)])))
+    const tensor = Buffer.concat([tag(1, 0), varint(7), shape, bytesField(8, Buffer.from(text))])
+    const plugin = bytesField(1, bytesField(1, Buffer.from('text')))
+    const value = [bytesField(1, Buffer.from(name)), bytesField(8, tensor), bytesField(9, plugin)]
+    return bytesField(1, Buffer.concat(value))
+  })
+  return summaryEvent(step, time, summary)
+}
+
+function summaryEvent(step: number, time: number, summary: readonly Buffer[]): Buffer {
+  return event(time, Buffer.concat([tag(2, 0), varint(step), bytesField(5, Buffer.concat(summary))]))
+}
+
+function event(time: number, fields: Buffer): Buffer {
+  return frame(Buffer.concat([tag(1, 1), double(time / 1000), fields]))
 }
 
 /** `events.out.tfevents.SECONDS.HOST.PID`, after every file there is: a run resumed within a second still comes later. */
