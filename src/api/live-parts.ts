@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { cp, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { z } from 'zod'
 import { dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
@@ -12,7 +13,7 @@ import { isDefinition } from '../maths/index.js'
 import { type ExportOptions, LocalModel, modelFiles, type TokenModel, tokenizerFiles } from '../model/index.js'
 import type { Generator } from '../rollout/index.js'
 import { Tokenizer } from '../text/index.js'
-import type { LiveParts, RawConfig } from '../train/index.js'
+import { defineGenerator, type GeneratorDefinition, type LiveParts, type RawConfig } from '../train/index.js'
 import { rewardParts } from './reward-parts.js'
 import { type Rows, spoolRows } from './spool-rows.js'
 
@@ -83,7 +84,8 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     add(values, 'rewards', { option: 'rewards', allow: 'rewards', name: 'data/rewards.txt', write })
   }
   const generator = isGenerator(values.generator) ? values.generator : undefined
-  if (generator) delete values.generator
+  // Not the engine of this process: the options are checked against what this one can do.
+  if (generator) values.generator = { type: liveGenerator(generator) }
   else if (isDefinition(values.generator)) values.generator = { type: values.generator }
 
   const { model, reference, critic = models['critic.model'] } = models
@@ -126,6 +128,15 @@ const isModel = (value: unknown): value is TokenModel =>
 
 const isGenerator = (value: unknown): value is Generator =>
   typeof value === 'object' && value !== null && 'generate' in value && typeof value.generate === 'function'
+
+/** A generator of the program, as a config holds one. */
+const liveGenerator = (generator: Generator): GeneratorDefinition =>
+  defineGenerator({
+    name: 'live',
+    description: 'a generator of the program',
+    options: z.object({}),
+    open: () => generator,
+  })
 
 /** What is decided when a model is loaded. */
 function refuseLoadOptions(values: Values): void {

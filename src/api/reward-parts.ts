@@ -13,10 +13,11 @@ import {
 type RowOf<Row extends object> = object extends Row ? RewardRow : Row
 
 /** A reward of one sample; `row` has the type of the rows. */
-export type RewardFunction<Row extends object = object> = (
-  input: RewardInput<RowOf<Row>>,
-  options: { signal: AbortSignal },
-) => RewardAnswer | Promise<RewardAnswer>
+export interface RewardFunction<Row extends object = object> {
+  (input: RewardInput<RowOf<Row>>, options: { signal: AbortSignal }): RewardAnswer | Promise<RewardAnswer>
+  /** Recorded with the source text, for what the text does not show: values from outside that the function uses. JSON. */
+  readonly version?: unknown
+}
 
 /** A file, a function, a source, several of them (their rewards are added), or all options of a reward engine. */
 export type Rewards<Row extends object = object> =
@@ -71,11 +72,12 @@ function sourceOf(given: unknown, place: number): RewardSource {
 }
 
 /** A run is recorded with the text of its rewards, and one that is resumed is compared by it. */
-function textOf(fn: { toString(): string; readonly name?: string }): string {
+function textOf(fn: { toString(): string; readonly name?: string; readonly version?: unknown }): string {
   const text = String(fn)
   if (/\{\s*\[native code\]\s*\}\s*$/.test(text))
     throw new InputError(
       `rewards: the source text of ${fn.name || 'a function'} cannot be read (it is bound or built in); wrap it in a function`,
     )
-  return text
+  const version = 'version' in fn && fn.version !== undefined ? JSON.stringify(fn.version) : undefined
+  return version === undefined ? text : `${text}\n// version: ${version}`
 }

@@ -276,3 +276,40 @@ test('a failure that only the events are read for is no unhandled rejection', as
     process.off('unhandledRejection', listen)
   }
 })
+
+test('options are checked against what a live generator can do, and a version of a reward is recorded', async () => {
+  const live = await liveModel()
+  const engine = new LocalEngine(live, { tokenizer })
+  atEnd(() => engine.close())
+  const shared = { ...rollouts, model: live, tokenizer, data: rows, rewards: () => 1 }
+  const structured = { kind: 'regex', pattern: 'a+' } as const
+  await expect(
+    Promise.resolve(grpo({ ...shared, generator: engine, structured, output: fresh('structured') })),
+  ).rejects.toThrow('structured: the generator does not support regex; it supports no structured output')
+  await expect(
+    Promise.resolve(grpo({ ...shared, generator: engine, maxStaleness: 1, tisCap: 2, output: fresh('stale') })),
+  ).rejects.toThrow('maxStaleness: needs servers; this generator always samples from the weights in training')
+  // One that says it can is asked for it; this one then refuses the request.
+  const able = new Proxy(engine, {
+    get: (target, key) => {
+      if (key === 'capabilities') return { ...target.capabilities, structured: ['regex'] }
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const checked = grpo({ ...shared, generator: able, structured, output: fresh('able'), iterations: 1 })
+  await expect(Promise.resolve(checked)).rejects.toThrow('structured: this engine does not support regex')
+
+  const output = fresh('versioned')
+  const words = ['a']
+  const reward = (version: unknown) =>
+    Object.assign(({ response }: { response: string }) => words.filter(word => response.includes(word)).length, {
+      version,
+    })
+  const run = { ...rollouts, model, data: rows, output, iterations: 1 }
+  await grpo({ ...run, rewards: reward({ words }) })
+  expect(readFileSync(join(output, 'data', 'rewards.txt'), 'utf8')).toContain('// version: {"words":["a"]}')
+  await expect(
+    Promise.resolve(grpo({ ...run, iterations: 2, resume: true, rewards: reward({ words: ['b'] }) })),
+  ).rejects.toThrow('rewards: has changed since the run')
+})

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { repository } from '../support/compiled.js'
+import { hoverTexts } from '../support/hover.js'
 import { manifest, type PackedProject, packedProject } from '../support/packed.js'
 
 let app: string
@@ -79,3 +80,44 @@ test('every room can be imported by its name', () => {
   const { status, stderr } = spawnSync(process.execPath, ['rooms.js'], { cwd: app, encoding: 'utf8' })
   expect(status, stderr).toBe(0)
 })
+
+test('an editor shows what every option is, and its default', async () => {
+  const compilerOptions = { module: 'nodenext', target: 'es2022', strict: true, skipLibCheck: true, types: [] }
+  writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['hover.ts'] }))
+  const given: Readonly<Record<string, string>> = {
+    batchSize: 'rows per optimiser step',
+    lr: 'peak learning rate',
+    rank: 'LoRA rank',
+    data: 'rows (any iterable of objects)',
+    resume: 'Go on with the run',
+    nSamplesPerPrompt: 'samples per prompt',
+    valueClip: 'value clipping',
+    rewards: 'A reward: a file, a function',
+    loggers: 'loggers, which get metrics',
+    saveDir: 'output directory',
+    beta: 'beta',
+    freezeBackbone: 'head',
+  }
+  writeFileSync(
+    join(app, 'hover.ts'),
+    `import { dpo, grpo, pipeline, ppo, rewardModel, sft } from 'whetstone'
+sft({ model: 'm', data: 'd', batchSize: 3, optimizer: { lr: 1 }, lora: { rank: 4 }, resume: false, loggers: ['mlflow'] })
+grpo({ model: 'm', data: [{ prompt: 'a' }], rewards: () => 1, nSamplesPerPrompt: 8 })
+ppo({ model: 'm', data: 'd', rewards: 'r.ts', critic: { valueClip: 1 } })
+dpo({ model: 'm', data: 'd', beta: 0.1 })
+rewardModel({ model: 'm', data: 'd', freezeBackbone: true })
+pipeline({ saveDir: 'x' })
+`,
+  )
+  const texts = await hoverTexts(app, 'hover.ts', Object.keys(given))
+  for (const [i, [word, text]] of Object.entries(given).entries()) expect(texts[i], word).toContain(text)
+  expect(texts[0]).toContain('@defaultValue')
+  // Types are as strict as before.
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(repository, 'node_modules/typescript/bin/tsc'), '-p', app, '--noEmit'],
+    { cwd: app, encoding: 'utf8' },
+  )
+  expect(stdout).toBe('')
+  expect(status).toBe(0)
+}, 120_000)

@@ -72,11 +72,15 @@ export const checks: Readonly<Record<string, PageChecks>> = {
   },
   'docs/api.md': {
     blocks: [
-      ["import { grpo, LocalModel, Tokenizer } from 'whetstone'", compile],
-      ["const model = await LocalModel.load('model'", compile],
-      ['for await (const event of run) {', compile],
-      ["import { dpo, ppo, rewardModel, rl, sft } from 'whetstone'", compile],
-      ["import { evaluate, experience, generate, pipeline, score, serve } from 'whetstone'", compile],
+      ["import { grpo, LocalModel, Tokenizer } from 'whetstone'", elsewhere('test/api/docs.slow.test.ts')],
+      ["const words = ['please', 'thanks']", elsewhere('test/api/docs.slow.test.ts')],
+      ["const model = await LocalModel.load('model'", elsewhere('test/api/docs.slow.test.ts')],
+      ['for await (const event of run) {', elsewhere('test/api/docs.slow.test.ts')],
+      ["import { dpo, ppo, rewardModel, rl, sft } from 'whetstone'", elsewhere('test/api/docs.slow.test.ts')],
+      [
+        "import { evaluate, experience, generate, pipeline, score, serve } from 'whetstone'",
+        elsewhere('test/api/docs.slow.test.ts'),
+      ],
     ],
   },
   'docs/architecture.md': { blocks: [['graph TD', elsewhere('test/docs/architecture.test.ts')]] },
@@ -182,6 +186,13 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     given: ['model', 'prompts.jsonl', 'reward.ts', 'rl.yaml'],
     smaller,
     blocks: [['whetstone rl --config rl.yaml --dry-run', run]],
+  },
+  'docs/package.md': {
+    given: ['models/qwen2'],
+    blocks: [
+      ['npm install whetstone', installs],
+      ['// train.ts', compile],
+    ],
   },
   'docs/pipeline.md': {
     given: ['model', 'conversations.jsonl', 'preferences.jsonl', 'prompts.jsonl'],

@@ -12,6 +12,20 @@ export function comparableLogprobs({ processed, raw }: SampleLogprobs, temperatu
   return processed ?? (temperature === 1 ? raw : undefined)
 }
 
+/** Refuses options that a generator cannot do. Those of ours are known from their names, before they are opened. */
+export function checkCapabilities(
+  { structured, maxStaleness }: Pick<RlConfig, 'structured' | 'maxStaleness'>,
+  { capabilities }: Pick<Generator, 'capabilities'>,
+): void {
+  const { structured: kinds, weights } = capabilities
+  if (structured !== undefined && !kinds.includes(structured.kind))
+    throw new InputError(
+      `structured: the generator does not support ${structured.kind}; it supports ${kinds.join(', ') || 'no structured output'}`,
+    )
+  if (maxStaleness > 0 && weights.includes('shared'))
+    throw new InputError('maxStaleness: needs servers; this generator always samples from the weights in training')
+}
+
 /** Importance weights from two kinds of probabilities would be noise: refuse such a run. */
 export function checkImportance(config: RlConfig, generator: Pick<Generator, 'capabilities' | 'vocabSize'>): void {
   if (config.tisCap === undefined) return

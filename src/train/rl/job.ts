@@ -23,7 +23,7 @@ import { runInputs } from '../run/run-inputs.js'
 import { keepTokenizer, runVersions } from '../run/run-setup.js'
 import { algorithmOf } from './algorithms.js'
 import { experienceOptionsOf, needsCritic, type RlConfig, referenceOf } from './config.js'
-import { checkImportance } from './engine-logprobs.js'
+import { checkCapabilities, checkImportance } from './engine-logprobs.js'
 import { type RlLoopResult, trainRl } from './loop.js'
 import type { RlParts } from './parts.js'
 import { firstUntrained, keepsSamples, refuseWithoutSamples } from './state.js'
@@ -64,6 +64,7 @@ export async function prepareRl({
 }: Pick<JobOptions<RlConfig>, 'config' | 'signal' | 'live' | 'commits'>) {
   checkDefinitions(config)
   const loggers = createLoggers(config.loggers)
+  if (live.generator) checkCapabilities(config, live.generator)
   if (live.model) ofRole(live.model, 'language', 'model')
   if (live.reference) ofRole(live.reference, 'language', 'reference')
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
@@ -314,6 +315,7 @@ async function loadParts(
       },
     })
     const { generator } = opened
+    checkCapabilities(config, generator)
     checkImportance(config, generator)
     // Where none was asked for: servers may take less than the model.
     const promptMaxLen = Math.min(config.promptMaxLen, promptLimit(job.config, generator.maxLength))
