@@ -192,11 +192,13 @@ function emit(name, overloads, constants) {
       body.push(`if (${checks.join(' && ')}) {`, ...lines.map(l => `  ${l}`), '}')
     } else body.push(...lines)
   })
-  const doc = parsed.map(p => ` * ${p.text.replace(/\*\//g, '* /')}`)
+  const signatures = parsed.map(p => p.text.replace(/\*\//g, '* /'))
+  const doc =
+    signatures.length === 1 ? [`/** ${signatures[0]} */`] : ['/**', ...signatures.map(one => ` * ${one}`), ' */']
   const head = method
     ? `${name}(${list.join(', ')}): ${returnType} {`
     : `export function ${name}(${list.join(', ')}): ${returnType} {`
-  const text = ['/**', ...doc, ' */', head, ...body.map(l => `  ${l}`), '}']
+  const text = [...doc, head, ...body.map(l => `  ${l}`), '}']
   return { method, text }
 }
 
@@ -283,6 +285,6 @@ if (process.argv.includes('--check')) {
 } else {
   writeFileSync(target, output)
   console.log(
-    `${methods.filter(l => l.trim() === '/**').length} methods, ${functions.filter(l => l.trim() === '/**').length} functions`,
+    `${methods.filter(l => l.trim().startsWith('/**')).length} methods, ${functions.filter(l => l.startsWith('/**')).length} functions`,
   )
 }

@@ -93,7 +93,7 @@ interface Surroundings {
   readonly signal: AbortSignal
 }
 
-export interface OpenedExperience {
+interface OpenedExperience {
   readonly maker: FastExperienceMaker
   readonly rolloutBatchSize: number
   readonly prompts: { readonly size: number; next(count: number): Promise<readonly PromptExample[]> }

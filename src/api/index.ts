@@ -1,19 +1,13 @@
 /** The front door: every task as a function. */
 
 export { type EvaluateOptions, evaluate, pipeline } from './evaluate.js'
-export {
-  type ExperienceOptions,
-  experience,
-  makeExperiences,
-  type OpenedExperience,
-  openExperience,
-} from './experience.js'
+export { type ExperienceOptions, experience, makeExperiences, openExperience } from './experience.js'
 export { type ExperienceFile, experienceSchema, planExperience, resolveExperience } from './experience-config.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
 export { locateGiven } from './locate-given.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
-export { attributed, startTraining, type TrainingStart } from './run-training.js'
+export { attributed, startTraining } from './run-training.js'
 export type { GeneratedSample } from './samples-in-order.js'
 export { type Scored, type ScoreRow, type ScoreRowsOptions, score } from './score.js'
 export { type ServeOptions, type Serving, serve } from './serve.js'

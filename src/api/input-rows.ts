@@ -28,7 +28,6 @@ export const promptRow = oneOf(
   { prompt: z.object({ prompt: string }), ids: z.object({ ids }), messages: z.object({ messages }) },
   '{"prompt":"..."}, {"ids":[...]} or {"messages":[...]}',
 )
-export type PromptRow = z.output<typeof promptRow>
 
 /** A row as `schema` has it; an {@link InputError} says what is wrong with it, without its number. */
 export function parseRow<T>(schema: z.ZodType<T>, value: unknown): T {

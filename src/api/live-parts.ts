@@ -3,21 +3,21 @@
  * else: the run is then checked, recorded, resumed and replayed as one from files.
  */
 import { existsSync } from 'node:fs'
-import { cp, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { fileSha256, makeDirectory } from '../files/index.js'
 import { isDefinition } from '../maths/index.js'
-import { type ExportOptions, LocalModel, modelFiles, type TokenModel, tokenizerFiles } from '../model/index.js'
+import { copyTokenizer, type ExportOptions, LocalModel, modelFiles, type TokenModel } from '../model/index.js'
 import type { Generator } from '../rollout/index.js'
 import { Tokenizer } from '../text/index.js'
 import { defineGenerator, type GeneratorDefinition, type LiveParts, type RawConfig } from '../train/index.js'
 import { rewardParts } from './reward-parts.js'
 import { type Rows, spoolRows } from './spool-rows.js'
 
-export interface GivenParts {
+interface GivenParts {
   /** The options, with a path wherever something is written. */
   readonly values: RawConfig
   readonly live: LiveParts
@@ -25,7 +25,7 @@ export interface GivenParts {
   place(how: Placing): Promise<void>
 }
 
-export interface Placing {
+interface Placing {
   /** `compare`: a run is resumed, and has to go on with what it was started with. */
   readonly existing: 'replace' | 'compare'
   readonly allowChange: readonly string[]
@@ -70,7 +70,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     const adapted = option === 'model' && model.capabilities.exports.includes('adapter')
     const write = (what: ExportOptions['what']) => async (path: string) => {
       await model.export(path, { what })
-      if (tokenizer && what !== 'adapter') await copyTokenizer(tokenizer, path)
+      if (tokenizer && what !== 'adapter') await copyTokenizer(tokenizer.dir, path)
     }
     if (option === 'model') refuseLoadOptions(values)
     add(section, key, { option, allow: option, name: `models/${option}`, write: write(adapted ? 'base' : 'model') })
@@ -145,13 +145,6 @@ function refuseLoadOptions(values: Values): void {
       throw new InputError(
         `${option}: only for a model that the run loads; load the model with it, or give its directory`,
       )
-}
-
-async function copyTokenizer(tokenizer: Tokenizer, to: string): Promise<void> {
-  for (const name of tokenizerFiles) {
-    const from = join(tokenizer.dir, name)
-    if (existsSync(from)) await cp(from, join(to, name), { recursive: true })
-  }
 }
 
 /** A run that goes on keeps what it was started with, and what is given now has to be the same. */

@@ -17,7 +17,7 @@ import {
 } from '../train/index.js'
 import { type RunEvent, type TrainedModels, type TrainingResult, TrainingRun } from './training-run.js'
 
-export interface TrainingStart extends Omit<JobOptions<TrainingConfig>, 'onEvent'>, ResolvedTraining<TrainingConfig> {
+interface TrainingStart extends Omit<JobOptions<TrainingConfig>, 'onEvent'>, ResolvedTraining<TrainingConfig> {
   readonly training: Training
   /** Writes what a program gave into the run directory. Default: nothing. */
   readonly place?: (existing: 'replace' | 'compare') => Promise<void>

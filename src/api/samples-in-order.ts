@@ -22,7 +22,7 @@ export type GeneratedSample = { readonly index: number; readonly sample: number 
     }
 )
 
-export interface SamplesOptions {
+interface SamplesOptions {
   readonly prompts: readonly Int32Array[]
   /** Samples of each. */
   readonly n: number

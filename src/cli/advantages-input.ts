@@ -10,8 +10,7 @@ const name = z.union([z.string(), z.number()], { error: 'expected a string or a 
 /** A line of saved samples. Null is the same as leaving a field out; fields of other names are not read. */
 const lineSchema = z.object({
   prompt_id: name,
-  /** Another name of prompt_id. */
-  group: name,
+  promptId: name,
   reward: z.number(),
   logprobs: tokens.min(1, { error: 'expected at least one number' }),
   ref_logprobs: tokens.nullish(),
@@ -22,7 +21,7 @@ const fields = Object.keys(lineSchema.shape)
 
 /** Names of the fields of a sample in the file. */
 const fieldNames: Readonly<Record<keyof RolloutSample, string>> = {
-  group: 'prompt_id',
+  promptId: 'prompt_id',
   reward: 'reward',
   length: 'logprobs',
   logprobs: 'logprobs',
@@ -47,18 +46,18 @@ export async function readSamples(file: string, signal: AbortSignal): Promise<Ro
   return samples
 }
 
-export function parseSample(text: string): RolloutSample {
+function parseSample(text: string): RolloutSample {
   const value = parseJsonLine(text)
   const parsed = lineSchema.safeParse(value)
   if (!parsed.success) throw new InputError(issueText(parsed.error.issues[0]!), { cause: parsed.error })
   refuseMisspelt(value as object)
   const { reward, logprobs, ref_logprobs: refLogprobs, values } = parsed.data
-  const group = parsed.data.prompt_id ?? parsed.data.group ?? undefined
+  const promptId = parsed.data.prompt_id ?? parsed.data.promptId ?? undefined
   return {
     reward,
     length: logprobs.length,
     logprobs: Float64Array.from(logprobs),
-    ...(group === undefined ? {} : { group }),
+    ...(promptId === undefined ? {} : { promptId }),
     ...(refLogprobs ? { refLogprobs: Float64Array.from(refLogprobs) } : {}),
     ...(values ? { values: Float64Array.from(values) } : {}),
   }
@@ -76,9 +75,11 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
 /** A misspelt `ref_logprobs` would be ignored, and KL with it. */
 function refuseMisspelt(row: object): void {
   const plain = (name: string) => name.toLowerCase().replaceAll('_', '')
+  if ('group' in row && row.group !== null) throw new InputError('there is no field "group"; did you mean prompt_id?')
   for (const name of Object.keys(row)) {
+    if (name in lineSchema.shape) continue
     const meant = fields.find(field => plain(field) === plain(name))
-    if (meant !== undefined && meant !== name) throw new InputError(`${name}: the field is called ${meant}`)
+    if (meant !== undefined) throw new InputError(`${name}: the field is called ${meant}`)
   }
 }
 

@@ -1,4 +1,3 @@
-import { type Output, openOutput } from '../files/index.js'
 import {
   type AdvantageInfo,
   advantageOptionWarnings,
@@ -8,11 +7,11 @@ import {
   RolloutError,
   type RolloutSample,
 } from '../maths/index.js'
-import { count, type Report, reportFor } from '../progress/index.js'
+import { count } from '../progress/index.js'
 import { advantageFlags, advantageHelp, advantageOptions, foldSwitches, withFlagNames } from './advantage-flags.js'
 import { readSamples, throwBadSamples } from './advantages-input.js'
 import { parseOptions, UsageError } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { type Writing, writingOutput } from './writing-output.js'
 
 export const help = `Usage: whetstone advantages --input FILE.jsonl --output FILE.jsonl --estimator NAME [options]
 
@@ -38,12 +37,7 @@ interface Settings {
 
 export async function run(args: string[]): Promise<number> {
   const settings = readSettings(args)
-  const output = await openOutput(settings.output, { inputs: [settings.input], directories: [] })
-  const report = reportFor(process.env)
-  return interruptible({
-    work: signal => advantages(settings, { output, report, signal }),
-    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
-  })
+  return writingOutput(settings.output, { inputs: [settings.input] }, writing => advantages(settings, writing))
 }
 
 function readSettings(args: string[]): Settings {
@@ -58,13 +52,7 @@ function readSettings(args: string[]): Settings {
   return { input, output, options: advantageOptions(values) }
 }
 
-interface Surroundings {
-  output: Output
-  report: Report
-  signal: AbortSignal
-}
-
-async function advantages({ input, options }: Settings, { output, report, signal }: Surroundings): Promise<void> {
+async function advantages({ input, options }: Settings, { output, report, signal }: Writing): Promise<void> {
   for (const warning of advantageOptionWarnings(options)) report.line(`Warning: ${withFlagNames(warning)}`)
   const samples = await readSamples(input, signal)
   const derived = derive(input, samples, options)

@@ -15,7 +15,7 @@ matrix product and a backward pass give the right numbers on every device. Exit 
 ${flagHelp(flags)}
 `
 
-export interface Diagnosis {
+interface Diagnosis {
   ok: boolean
   node: string
   platform: string

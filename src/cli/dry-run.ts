@@ -1,7 +1,7 @@
 /** What a dry run found, for people. */
 import { type CheckedData, type CheckedModels, deviceMemory, type ModelMemory } from '../train/index.js'
 
-export interface DryRun {
+interface DryRun {
   readonly models: CheckedModels
   readonly data: readonly CheckedData[]
 }
@@ -31,7 +31,7 @@ function dataLines({ files, rows, formats, skipped, train, validation, tooLong }
 }
 
 /** Nothing where every example fits. */
-export function tooLongLines({ option, limit, cut, leftOut }: NonNullable<CheckedData['tooLong']>): string[] {
+function tooLongLines({ option, limit, cut, leftOut }: NonNullable<CheckedData['tooLong']>): string[] {
   if (cut + leftOut === 0) return []
   return [`  longer than ${option} (${number(limit)} tokens): ${number(cut)} cut, ${number(leftOut)} skipped`]
 }

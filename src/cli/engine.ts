@@ -3,7 +3,19 @@ import { isApiKey } from '../http/index.js'
 import { isLoopback, type StartEngineOptions, type StartedEngine, startEngine } from '../launch/index.js'
 import { reportFor } from '../progress/index.js'
 import { locateModel } from '../source/index.js'
-import { choice, directory, file, flagHelp, integer, number, readFlags, text, toggle, UsageError } from './flags.js'
+import {
+  actionFirst,
+  choice,
+  directory,
+  file,
+  flagHelp,
+  integer,
+  number,
+  readFlags,
+  text,
+  toggle,
+  UsageError,
+} from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const flags = z.object({
@@ -45,7 +57,7 @@ ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { own, further } = splitAtDashes(actionFirst(args))
+  const { own, further } = splitAtDashes(actionFirst(args, 'start'))
   const { log, readyMinutes, device, sleep, type, model, host, ...rest } = readFlags(own, flags)
   const apiKey = process.env.WHETSTONE_API_KEY || undefined
   if (apiKey !== undefined && !isApiKey(apiKey))
@@ -103,13 +115,6 @@ async function untilEnd(engine: StartedEngine, signal: AbortSignal): Promise<num
   } finally {
     await engine.stop()
   }
-}
-
-function actionFirst([action, ...rest]: string[]): string[] {
-  if (action === 'start') return rest
-  throw new UsageError(
-    action === undefined || action.startsWith('-') ? 'expected an action: start' : `unknown action "${action}"`,
-  )
 }
 
 function splitAtDashes(args: readonly string[]): { own: string[]; further: string[] } {

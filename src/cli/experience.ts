@@ -10,8 +10,8 @@ import {
 } from '../api/index.js'
 import { InputError } from '../errors/index.js'
 import type { Experience, ExperienceInfo } from '../experience/index.js'
-import { type Output, openOutput, readConfigFile } from '../files/index.js'
-import { count, type Report, reportFor } from '../progress/index.js'
+import { readConfigFile } from '../files/index.js'
+import { count } from '../progress/index.js'
 import { promptIds, responseIds } from '../sequence/index.js'
 import {
   checkData,
@@ -27,10 +27,11 @@ import {
 } from '../train/index.js'
 import { dryRunReport } from './dry-run.js'
 import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
-import { interruptible, orInterrupted } from './interrupt.js'
+import { orInterrupted } from './interrupt.js'
 import { optionHelp, resolvedConfig } from './resolved-config.js'
 import { setLayer } from './set-layer.js'
 import { showMachine } from './train-command.js'
+import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = z.object({
   config: file('the config'),
@@ -65,30 +66,17 @@ export async function run(args: string[]): Promise<number> {
   )
   const { config, origins } = resolved
   const { model, adapter, reference, critic, data, rewards } = config
-  const directories = [model, adapter, reference, critic].filter(one => one !== undefined)
   const sources = [data].flat().map(one => (typeof one === 'string' ? one : one.path))
-  const output = await openOutput(config.output, { inputs: [path, ...sources, rewards], directories })
-  const report = reportFor(process.env)
-  return interruptible({
-    work: signal => {
-      for (const line of idleOptions(resolved, experienceIdle)) report.line(line)
-      return attributed(origins, () =>
-        dryRun ? checkOnly(resolved, { report, signal }) : write(config, { output, report, signal }),
-      )
-    },
-    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
+  const read = { inputs: [path, ...sources, rewards], directories: [model, adapter, reference, critic] }
+  return writingOutput(config.output, read, writing => {
+    for (const line of idleOptions(resolved, experienceIdle)) writing.report.line(line)
+    return attributed(origins, () => (dryRun ? checkOnly(resolved, writing) : write(config, writing)))
   })
-}
-
-interface Surroundings {
-  output: Output
-  report: Report
-  signal: AbortSignal
 }
 
 async function checkOnly(
   { config, origins }: ResolvedConfig<ExperienceFile>,
-  { report, signal }: Omit<Surroundings, 'output'>,
+  { report, signal }: Writing,
 ): Promise<void> {
   const plan = planExperience(config)
   const check = async () => {
@@ -107,7 +95,7 @@ async function checkOnly(
   for (const line of dryRunReport(checked)) report.line(line)
 }
 
-async function write(config: ExperienceFile, { output, report, signal }: Surroundings): Promise<void> {
+async function write(config: ExperienceFile, { output, report, signal }: Writing): Promise<void> {
   const opened = await orInterrupted(signal, () => true, openExperience(config, { report, signal }))
   const infos: ExperienceInfo[] = []
   const content = async (append: (text: string) => Promise<void>): Promise<void> => {
@@ -133,7 +121,7 @@ function nothingMade(infos: readonly ExperienceInfo[]): InputError {
 }
 
 /** A line that `whetstone advantages` and `whetstone reward test` read too. */
-export function experienceLine(one: Experience): string {
+function experienceLine(one: Experience): string {
   const list = (values: ArrayLike<number> | undefined): number[] | undefined => values && Array.from(values)
   return `${JSON.stringify({
     prompt_id: one.sequence.promptId,

@@ -195,3 +195,11 @@ function wrap(description: string, width: number, indent: number): string {
   }
   return lines.join(`\n${' '.repeat(indent)}`)
 }
+
+/** The arguments behind the one action that a verb has. */
+export function actionFirst([action, ...rest]: string[], only: string): string[] {
+  if (action === only) return rest
+  throw new UsageError(
+    action === undefined || action.startsWith('-') ? `expected an action: ${only}` : `unknown action "${action}"`,
+  )
+}

@@ -1,13 +1,11 @@
 import type { z } from 'zod'
 import { type GeneratedSample, generate } from '../api/index.js'
-import { type Output, openOutput } from '../files/index.js'
 import { readConfig } from '../model/index.js'
-import { type Report, reportFor } from '../progress/index.js'
 import { resolveSampling } from '../rollout/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { asUsage, engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = engineFlags.extend({
   input: file('input file: one line of JSON per prompt'),
@@ -52,26 +50,14 @@ no prompt got a response.
 
 type Settings = z.output<typeof flags>
 
-interface Surroundings {
-  output: Output
-  report: Report
-  signal: AbortSignal
-}
-
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
-  const { model, adapter, input } = settings
-  const directories = [model, ...(adapter === undefined ? [] : [adapter])]
-  const output = await openOutput(settings.output, { inputs: [input], directories })
-  const report = reportFor(process.env)
-  return interruptible({
-    work: signal => write(settings, { output, report, signal }),
-    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
-  })
+  const { model, adapter, input, output } = settings
+  return writingOutput(output, { inputs: [input], directories: [model, adapter] }, writing => write(settings, writing))
 }
 
 /** Gives the exit code: 1 where there were prompts and none got a response. */
-async function write(settings: Settings, { output, report, signal }: Surroundings): Promise<number> {
+async function write(settings: Settings, { output, report, signal }: Writing): Promise<number> {
   const { model, input: data, n, chatTemplate, logprobs, truncatePrompt, truncateSide } = settings
   const sampling = samplingParams(settings)
   const { vocabSize } = (await readConfig(model)).decoder

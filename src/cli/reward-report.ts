@@ -8,7 +8,7 @@ import {
   summarizeRewards,
 } from '../reward/index.js'
 
-export interface ReportedRow {
+interface ReportedRow {
   readonly where: string
   readonly response: string
   readonly outcome: RewardOutcome

@@ -1,11 +1,10 @@
 import type { z } from 'zod'
 import { type Scored, score } from '../api/index.js'
-import { type Output, openOutput } from '../files/index.js'
-import { count, type Report, reportFor } from '../progress/index.js'
+import { count } from '../progress/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, usableDevice } from './engine-flags.js'
 import { choice, file, flagHelp, readFlags } from './flags.js'
-import { interruptible } from './interrupt.js'
+import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = modelFlags.extend({
   input: file('input file: one line of JSON per sequence'),
@@ -38,25 +37,13 @@ Bad lines are listed with their numbers before the model is loaded. The output f
 
 type Settings = z.output<typeof flags>
 
-interface Surroundings {
-  output: Output
-  report: Report
-  signal: AbortSignal
-}
-
 export async function run(args: string[]): Promise<number> {
   const settings = readFlags(args, flags)
-  const { model, adapter, input } = settings
-  const directories = [model, ...(adapter === undefined ? [] : [adapter])]
-  const output = await openOutput(settings.output, { inputs: [input], directories })
-  const report = reportFor(process.env)
-  return interruptible({
-    work: signal => write(settings, { output, report, signal }),
-    onInterrupt: () => report.line(`Interrupted. ${output.interrupted}`),
-  })
+  const { model, adapter, input, output } = settings
+  return writingOutput(output, { inputs: [input], directories: [model, adapter] }, writing => write(settings, writing))
 }
 
-async function write(settings: Settings, { output, report, signal }: Surroundings): Promise<void> {
+async function write(settings: Settings, { output, report, signal }: Writing): Promise<void> {
   const { model, input: data, adapter, chatTemplate, packing } = settings
   const device = usableDevice(settings.device)
   const scores = score({

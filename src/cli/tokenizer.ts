@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { count, type Report, reportFor } from '../progress/index.js'
 import { MIN_VOCAB_SIZE, type TrainProgress, trainTokenizer } from '../text/index.js'
-import { directory, flagHelp, integer, readArguments, text, UsageError } from './flags.js'
+import { actionFirst, directory, flagHelp, integer, readArguments, text } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const input = text(
@@ -28,7 +28,7 @@ ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { flags: given, positionals } = readArguments(actionFirst(args), flags, { positionals: 'keep' })
+  const { flags: given, positionals } = readArguments(actionFirst(args, 'train'), flags, { positionals: 'keep' })
   const { input, ...options } = given
   // The shell expands `--input *.txt` to one option and some positionals.
   const files = [...input, ...positionals]
@@ -44,13 +44,6 @@ export async function run(args: string[]): Promise<number> {
     },
     onInterrupt: () => report.line(`Interrupted. ${options.out} was not written.`),
   })
-}
-
-function actionFirst([action, ...rest]: string[]): string[] {
-  if (action === 'train') return rest
-  throw new UsageError(
-    action === undefined || action.startsWith('-') ? 'expected an action: train' : `unknown action "${action}"`,
-  )
 }
 
 function showProgress(report: Report): { show: (progress: TrainProgress) => void; end: () => void } {

@@ -7,7 +7,7 @@ export interface Verb {
   run(args: string[]): Promise<number>
 }
 
-export interface VerbEntry {
+interface VerbEntry {
   name: string
   /** One line; with its name at most 80 columns wide. */
   summary: string
@@ -16,7 +16,7 @@ export interface VerbEntry {
   load: () => Promise<Verb>
 }
 
-export interface VerbGroup {
+interface VerbGroup {
   /** The task that its verbs are for. */
   title: string
   verbs: readonly VerbEntry[]

@@ -29,7 +29,6 @@ const sampleSchema = z.looseObject({
   response_ids: ids.optional(),
   finish_reason: z.enum(['stop', 'length', 'abort']).optional(),
   prompt_id: z.union([z.string(), z.number()]).optional(),
-  group: z.union([z.string(), z.number()]).optional(),
   sample: z.int().min(0).optional(),
   /** The dataset's row the prompt came from; without it, all columns of the line. */
   row: z.record(z.string(), z.unknown()).optional(),
@@ -66,7 +65,7 @@ function sampleOf(
     ...(promptIds === undefined ? {} : { promptIds: Int32Array.from(promptIds) }),
     ...(responseIds === undefined ? {} : { responseIds: Int32Array.from(responseIds) }),
     finishReason: row.finish_reason ?? 'stop',
-    promptId: String(row.prompt_id ?? row.group ?? index),
+    promptId: String(row.prompt_id ?? index),
     sample: row.sample ?? 0,
   }
 }

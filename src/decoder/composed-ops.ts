@@ -13,7 +13,7 @@ export interface LowRank {
 }
 
 /** Where in the model an adapter's input is. */
-export interface AdapterPlace {
+interface AdapterPlace {
   layer: number
   projection: Projection
 }

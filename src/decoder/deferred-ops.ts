@@ -5,7 +5,7 @@ import { type AdapterLookup, adapting, joinColumns, normColumns, type PlainOps }
 import type { DecoderConfig } from './config.js'
 import type { Columns, LayerOps, LinearMap } from './layer.js'
 
-export interface DeferredParts
+interface DeferredParts
   extends Pick<PlainOps, 'linear' | 'rmsNorm' | 'swiglu' | 'attend' | 'store' | 'normColumns' | 'addLowRank'> {
   deferred: DeferredOps
   gradients: 'recorded' | 'none'

@@ -8,7 +8,7 @@ import type { DecoderConfig } from './config.js'
 import { layerWeights, type Projection } from './weight-map.js'
 
 /** What flows from part to part: the sum of all parts so far, and what the next part reads of it. */
-export interface LayerState<Normed = Tensor> {
+interface LayerState<Normed = Tensor> {
   residual: Tensor
   normed: Normed
 }
@@ -25,7 +25,7 @@ export interface LinearMap {
 export type Columns = Tensor | readonly Tensor[]
 
 /** What the output of a part meets: the stream between parts, and the norm in front of the next (or behind this one). */
-export interface Junction {
+interface Junction {
   residual: Tensor
   norm: Tensor
 }
@@ -58,7 +58,7 @@ export interface LayerOps<Normed = Tensor> {
 }
 
 /** The rows whose hidden states are wanted; `none`: keys and values are stored, and that is all. */
-export type WantedRows = Tensor | 'all' | 'none'
+type WantedRows = Tensor | 'all' | 'none'
 
 interface Decoder {
   config: DecoderConfig

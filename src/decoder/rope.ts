@@ -19,7 +19,7 @@ function inverseFrequencies({ headDim, ropeTheta, ropeScaling }: RopeConfig): Fl
 }
 
 /** Cosines and sines of each position, float32 `[positions, headDim / 2]`. */
-export interface RopeTables {
+interface RopeTables {
   cos: Tensor
   sin: Tensor
 }

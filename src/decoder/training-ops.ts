@@ -28,7 +28,7 @@ export interface DecoderParts {
 }
 
 /** Where rows stand: their rotations, float32 `[rows, headDim / 2]`, and the sequences they are of. */
-export interface Places {
+interface Places {
   cos: Tensor
   sin: Tensor
   rows: Rows

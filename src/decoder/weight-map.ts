@@ -96,7 +96,7 @@ export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
 }
 
 /** The tensors of one layer, by what they are to it. */
-export interface LayerWeights {
+interface LayerWeights {
   attentionNorm: Tensor
   mlpNorm: Tensor
   qkv: LinearMap

@@ -15,7 +15,7 @@ export interface PromptAnswers {
   readonly greedy: string
 }
 
-export interface Answer {
+interface Answer {
   readonly text: string
   readonly sequence: Sequence
 }

@@ -23,7 +23,7 @@ export const dataFiles = [
   'prompts',
   'prompts-held-out',
 ] as const
-export type DataFile = (typeof dataFiles)[number]
+type DataFile = (typeof dataFiles)[number]
 
 export const dataPath = (file: DataFile): string => join('data', `${file}.jsonl`)
 

@@ -28,7 +28,7 @@ export interface Measurement {
 /** Panels of the picture. */
 export const curveNames = { accuracy: 'held-out accuracy', reward: 'held-out reward (reward model)' } as const
 
-export interface DemoOptions {
+interface DemoOptions {
   /** It must not exist, or be empty. */
   readonly directory: string
   readonly settings: DemoSettings

@@ -5,7 +5,7 @@ import type { Report } from '../progress/index.js'
 import { fileLayer, type JobResult, type RawConfig, type Training, trainings } from '../train/index.js'
 import type { Stage } from './stage-configs.js'
 
-export interface StageOptions {
+interface StageOptions {
   /** The demo's directory. */
   readonly directory: string
   readonly values: RawConfig

@@ -4,7 +4,7 @@ import { dataPath } from './prepare.js'
 import type { DemoSettings } from './settings.js'
 
 /** In the order they run; `control` is GRPO for a reward that is the same for every answer. */
-export const stages = ['sft', 'reward', 'ppo', 'grpo', 'control'] as const
+const stages = ['sft', 'reward', 'ppo', 'grpo', 'control'] as const
 export type Stage = (typeof stages)[number]
 
 /** The model that a stage ends with, in its run directory. */

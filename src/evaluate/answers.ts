@@ -12,7 +12,7 @@ export interface Answers {
   readonly unanswered: Readonly<Record<string, number>>
 }
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly generator: Generator
   readonly tokenizer: Tokenizer
   readonly prompts: readonly EvaluationPrompt[]

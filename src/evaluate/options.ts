@@ -54,7 +54,7 @@ const evaluationShape = {
   seed: z.int().default(0).describe('seed of the random numbers'),
 }
 
-export const evaluationSchema = z
+const evaluationSchema = z
   .strictObject(evaluationShape)
   .refine(({ samples, temperature }) => samples === 1 || temperature !== 0, {
     path: ['temperature'],

@@ -16,7 +16,7 @@ export interface Evaluation {
   readonly settings: EvaluationSettings
 }
 
-export interface EvaluationSettings {
+interface EvaluationSettings {
   readonly data: readonly string[]
   readonly reward?: string
   readonly samples: number

@@ -24,7 +24,7 @@ export interface EvaluationRewards {
   close(): Promise<void>
 }
 
-export interface RewardContext {
+interface RewardContext {
   /** The common tokenizer of all answering models; undefined if they differ, because ids would have different meanings. */
   readonly tokenizer: Tokenizer | undefined
   readonly device: string

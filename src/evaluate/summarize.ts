@@ -20,7 +20,7 @@ export interface AnsweredPrompt {
   }[]
 }
 
-export interface SummaryOptions {
+interface SummaryOptions {
   readonly measured: ReadonlySet<EvaluationMetric>
   readonly samples: number
   readonly correctAt: number
@@ -49,7 +49,7 @@ export function rewardsOf({ answers }: AnsweredPrompt): number[] {
   return answers.flatMap(({ outcome }) => (outcome?.kind === 'scored' ? [outcome.reward] : []))
 }
 
-export function accuracyOf(
+function accuracyOf(
   rewards: readonly (readonly number[])[],
   { samples, correctAt }: { samples: number; correctAt: number },
 ): Accuracy {

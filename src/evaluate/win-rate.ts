@@ -17,7 +17,7 @@ export interface WinRate {
 }
 
 /** Rewards of the answers to one prompt, by model; those that failed are not there. */
-export interface Duel {
+interface Duel {
   readonly rewards: readonly number[]
   readonly otherRewards: readonly number[]
 }

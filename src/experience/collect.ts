@@ -24,7 +24,7 @@ import type { Turns } from './model-turns.js'
 import { countPrompts, type EncodedPrompt } from './prompts.js'
 import type { JournalledReward, RolloutJournal } from './rollout-journal.js'
 
-export interface CollectOptions {
+interface CollectOptions {
   /** Prefix of request ids: an engine may have requests of other rollouts at the same time. */
   readonly name: string
   readonly generator: Generator
@@ -40,7 +40,7 @@ export interface CollectOptions {
   readonly onProgress?: MakeOptions['onProgress']
 }
 
-export function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
+function samplingParams(config: ExperienceConfig, tokenizer: Tokenizer): SamplingParams {
   return {
     seed: config.seed,
     maxNewTokens: config.maxNewTokens,

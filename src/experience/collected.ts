@@ -18,7 +18,7 @@ export interface ScoredSample {
 }
 
 /** Samples of one prompt, by index. */
-export type ScoredGroup = readonly ScoredSample[]
+type ScoredGroup = readonly ScoredSample[]
 
 export interface Collected {
   readonly groups: readonly ScoredGroup[]

@@ -1,13 +1,13 @@
 import { allEqual } from '../maths/index.js'
 
 /** Where a group comes from: the round it was sampled in (0: the first) and its place there. */
-export interface GroupOrigin {
+interface GroupOrigin {
   readonly round: number
   readonly place: number
 }
 
 /** Which groups make the batch, and what became of the others. */
-export interface GroupSelection {
+interface GroupSelection {
   /** In order of round and place, at most as many as are needed. */
   readonly kept: readonly GroupOrigin[]
   /** Looked at and left out because all members earned the same. */
@@ -69,7 +69,7 @@ export function selectGroups(options: {
 /** A sample of a group that was asked for: it has its reward, or was lost on the way. */
 export type GroupMember = { readonly sampleIndex: number; readonly outcome: 'scored' | 'lost' }
 
-export type GroupCompletion =
+type GroupCompletion =
   /** The members that make the group, by sample index. */
   | { readonly kind: 'complete'; readonly sampleIndices: readonly number[] }
   /** Further samples of the same prompt to ask for. */

@@ -313,7 +313,7 @@ const noSeconds: StageSeconds = {
 function rolloutSample({ sequence, reward }: ScoredSample, inference: Inference): RolloutSample {
   const { logprobs, refLogprobs, values } = inference
   return {
-    group: sequence.promptId,
+    promptId: sequence.promptId,
     reward: reward.reward,
     length: trainedCount(sequence),
     logprobs,

@@ -1,35 +1,18 @@
 /** Experience generation: `FastExperienceMaker` generates samples, scores them, and derives their advantages. */
-export type { Collected, ScoredGroup, ScoredSample } from './collected.js'
+export type { Collected } from './collected.js'
 export {
   type ExperienceConfig,
   ExperienceConfigError,
-  type ExperienceOptions,
   experienceShape,
-  type GenerationOptions,
   generationShape,
   resolveExperienceConfig,
   structuredNeeds,
 } from './config.js'
-export {
-  completeGroup,
-  type GroupCompletion,
-  type GroupMember,
-  type GroupOrigin,
-  type GroupSelection,
-  selectGroups,
-} from './dynamic-sampling.js'
+export { completeGroup, type GroupMember, selectGroups } from './dynamic-sampling.js'
 export { EngineLostError, RewardsLostError } from './errors.js'
-export type {
-  Dropped,
-  DropReason,
-  Experience,
-  ExperienceBatch,
-  ExperienceInfo,
-  SampleTexts,
-  StageSeconds,
-} from './experience.js'
+export type { Dropped, DropReason, Experience, ExperienceBatch, ExperienceInfo } from './experience.js'
 export { type ExperienceState, FastExperienceMaker } from './fast-experience-maker.js'
-export { paddingShare, type Scorer, scoreResponses } from './inference.js'
+export { paddingShare, type Scorer } from './inference.js'
 export { type FastExperienceMakerOptions, type MakeOptions, type MakeProgress, turnsOf } from './maker-options.js'
 export { ModelTurns, type Turns } from './model-turns.js'
 export {

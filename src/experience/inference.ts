@@ -13,14 +13,13 @@ export type Scorer<R extends Role = Role> = Pick<
   'score' | 'capabilities' | 'offload' | 'reload' | 'maxLength'
 >
 
-export interface InferenceOptions
-  extends Pick<ScoreOptions, 'temperature' | 'entropy' | 'adapter' | 'signal' | 'onProgress'> {
+interface InferenceOptions extends Pick<ScoreOptions, 'temperature' | 'entropy' | 'adapter' | 'signal' | 'onProgress'> {
   microRolloutBatchSize: number
   packingSamples: boolean
 }
 
 /** One output per sequence, with one number per trained token. */
-export async function scoreResponses<R extends Role>(
+async function scoreResponses<R extends Role>(
   model: Pick<Scorer<R>, 'score'>,
   sequences: readonly Sequence[],
   options: InferenceOptions,

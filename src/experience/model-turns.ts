@@ -31,7 +31,7 @@ export const noTurns = (generator: Sleeper): Turns => ({
   end: async () => {},
 })
 
-export interface ModelTurnsOptions {
+interface ModelTurnsOptions {
   generator: Sleeper
   actor: Resident
   /** All others. */

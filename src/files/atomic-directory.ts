@@ -19,7 +19,7 @@ import { FileWriteError, syncDirectory } from './atomic-file.js'
 import { makeDirectory } from './make-directory.js'
 import { type Leftover, leftoversOf, removeDead, temporaryName } from './temporary.js'
 
-export interface WriteDirectoryOptions {
+interface WriteDirectoryOptions {
   /**
    * Which entries of an existing directory may be deleted with it. Any other entry belongs to the user and stops the write.
    * Default: none; only an empty directory is replaced.

@@ -19,7 +19,7 @@ export class FileWriteError extends WhetstoneError {
 }
 
 /** Contents of the file: bytes, or a function that writes to the open temporary file. */
-export type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<void>)
+type FileContent = string | Uint8Array | ((file: FileHandle) => Promise<void>)
 
 /**
  * Replaces a file so that every reader, and every process that starts after a crash or a power cut, sees either the whole old

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { InputError, systemProblem } from '../errors/index.js'
 
-export interface NumberedLine {
+interface NumberedLine {
   text: string
   /** In the file, from 1. */
   line: number

@@ -16,7 +16,7 @@ export interface Output {
   write(content: OutputContent, options: { signal: AbortSignal }): Promise<void>
 }
 
-export type OutputContent = (write: (text: string) => Promise<void>) => Promise<void>
+type OutputContent = (write: (text: string) => Promise<void>) => Promise<void>
 
 export interface OutputOptions {
   /** Files that are read while the output is written. */

@@ -11,9 +11,9 @@
 // as a block of one token. Without it that was done before, for rows of a step that see each other. SPLITS > 1: a sequence's
 // blocks are dealt out to that many blocks of threads, and `decode_attention_join` joins what they found.
 //
-// Keys and values of earlier tokens do not depend on the projection in front: they are asked for before it is waited for.
+// Keys and values of earlier tokens do not depend on the previous projection: the kernel loads them before it waits for it.
 //
-// Registers are held down to those of 16 warps on a multiprocessor: more of them waiting for memory is what counts.
+// The number of registers allows 16 warps on a multiprocessor: more warps that wait for memory give more speed.
 //
 // Defined by the caller: T (bfloat16 or float16), HALF_KIND ("bf16" or "f16"), HEADS, KV_HEADS, HEAD_DIM, WARPS, FUSED, SPLITS.
 #include "prelude.cuh"
@@ -172,7 +172,7 @@ struct Running {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           if (quad + i / 2 * 8 >= left) s[n][i] = -1e30f;
-      // What is behind the end may be anything, and nothing times anything may not be nothing.
+      // Values behind the end may be NaN or infinite, and 0 times those is not 0.
 #pragma unroll
       for (int r = 0; r < 4; ++r)
         if (2 * within + r % 2 + r / 2 * 8 >= left)

@@ -22,7 +22,7 @@ const elements: KernelParameter = 'tensor:bfloat16'
 const wide: KernelParameter = 'tensor:float32'
 
 /** A shape of a decoder whose layers the kernels take. */
-export interface DeferredShape {
+interface DeferredShape {
   norms: 'before' | 'after'
   hidden: number
   intermediate: number
@@ -36,7 +36,7 @@ const made = memoized((multiprocessors: number) => ({
   few: deferredOps(cudaKernels(multiprocessors, 'few')),
 }))
 
-/** Undefined where the device, the dtype or the model is not one for these kernels. */
+/** Undefined if the kernels do not support the device, the dtype or the model. */
 export function deferredOpsFor(
   shape: DeferredShape,
   { device, dtype }: { device: Device; dtype: DType },
@@ -58,7 +58,7 @@ function product(x: Tensor, weight: Tensor, parts: number): Tensor {
   return callOperator('aten::bmm.dtype', left, right, out) as Tensor
 }
 
-/** For a card with so many multiprocessors. Of few rows, libtorch's products are divided better among them. */
+/** For a card with this many multiprocessors. For few rows, libtorch divides products better among them. */
 export function cudaKernels(multiprocessors: number, rowCount: 'many' | 'few'): DeferredKernels {
   const file = new URL('./deferred-norm.cu', import.meta.url)
   const norm = memoized(

@@ -1,5 +1,5 @@
-// The float32 stream between a decoder's parts, and norms whose factor is left to those who read them: a norm is rows times the
-// norm's weight, rounded, and one factor for every row, which goes on after the product that reads the rows.
+// The float32 stream between a decoder's parts, and norms whose factor the next product applies: a norm is rows times the norm's
+// weight, rounded, and one factor for every row, which multiplies the result of the product that reads the rows.
 //
 // Defined by the caller: T (element type). deferred_norm also: HIDDEN, PARTS.
 #include "prelude.cuh"

@@ -1,8 +1,7 @@
 /**
- * The parts of a decoder over a stream that is kept in float32, with norms whose factor is left to the products behind them:
- * differentiable, whatever computes them. 16-bit numbers are then only what a product reads and what attention does; where sums
- * are rounded is the same for a training pass over whole sequences and for a step over next tokens, so their results are
- * as close as 16-bit products are.
+ * The parts of a decoder whose residual stream is float32. The product after a norm multiplies by the factor of the norm. Only the
+ * inputs of products and attention are 16-bit. A training pass over whole sequences and a step over next tokens round their sums at
+ * the same places, so their results are as close as 16-bit products are. All parts are differentiable.
  */
 import { customFunction, type NumberLike, type Tensor } from '../tensor/index.js'
 import { memoized } from './memoized.js'
@@ -13,7 +12,7 @@ export interface DeferredNorm {
   rstd: Tensor
 }
 
-/** What computes the parts. Nothing here knows gradients, and a shape is known when it is recorded. */
+/** Computes the parts, without gradients. Shapes are known when they are recorded. */
 export interface DeferredKernels {
   /** The norm of the stream plus `added`, float32 `[1, rows, hidden]`, where there is any. */
   norm(given: {
@@ -63,7 +62,7 @@ export interface DeferredKernels {
   scaleRows(x: Tensor, rstd: Tensor, width: number): Tensor
 }
 
-/** Differentiable; weights exist when they are recorded. One that does not require a gradient is not given one. */
+/** Differentiable; weights exist when they are recorded. A weight that requires no gradient gets none. */
 export interface DeferredOps {
   /** The norm of a float32 stream. */
   norm(stream: Tensor, weight: Tensor, eps: number): DeferredNorm
@@ -88,7 +87,7 @@ export interface DeferredOpsBySize {
   few: DeferredOps
 }
 
-/** Only products with weights read a norm's `values`, and all of them multiply by its factor: its gradient has been through that. */
+/** Only products with weights read a norm's `values`, and all of them multiply by its factor, so the gradient has the factor already. */
 export function deferredOps(kernels: DeferredKernels): DeferredOps {
   const { scaleRows } = kernels
   const weightGradient = (gradient: Tensor, x: Tensor, trained: boolean): Tensor | null =>

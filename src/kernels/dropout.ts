@@ -1,7 +1,7 @@
 /**
- * Dropout whose mask is a function of where an element belongs, not of a generator's state: it is the same whatever else is
- * in the batch, however the batch was split, and when a pass is computed again. An operator of our own on the CPU
- * (native/dropout.cc), a kernel with the same bits on CUDA (dropout.cu).
+ * Dropout whose mask depends on the place of an element, not on the state of a generator. The mask is the same for every batch,
+ * every split of a batch, and when a pass is computed again. The CPU has an operator of its own (native/dropout.cc), CUDA a kernel
+ * with the same bits (dropout.cu).
  */
 import {
   callOperator,
@@ -23,7 +23,7 @@ export interface DropoutOps {
   dropout(x: Tensor, keys: Tensor, options: { stream: number; rate: number }): Tensor
 }
 
-/** An element is dropped where its 32-bit word is below `threshold`. Its gradient takes the same way. */
+/** An element is dropped if its 32-bit word is below `threshold`. The gradient has the same mask. */
 type DropRows = (x: Tensor, keys: Tensor, stream: NumberLike, threshold: NumberLike, factor: NumberLike) => Tensor
 
 export function dropoutOps({ device, dtype }: { device: Device; dtype: DType }): DropoutOps {

@@ -1,6 +1,6 @@
 /**
- * SwiGLU of a projection of many rows as a CUDA kernel for Hopper (gated-linear.cu): what libtorch's product and ours behind it
- * compute, without the way of gates and ups through memory. It knows no gradient.
+ * SwiGLU of a projection of many rows as a CUDA kernel for Hopper (gated-linear.cu). It fuses libtorch's product with our SwiGLU, so
+ * that gates and ups do not go through memory. It has no gradient.
  */
 
 import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
@@ -19,7 +19,7 @@ export type GatedLinear = (
   given?: { features: number; inner: number; factors: Tensor; gateUp?: Tensor },
 ) => Tensor
 
-/** Whether there are enough rows, of a kind that the kernel takes, that it is the faster one. */
+/** Whether the kernel supports the rows, and there are enough of them for it to be faster. */
 export function gatedLinearFits(
   rows: number,
   { hidden, intermediate }: { hidden: number; intermediate: number },

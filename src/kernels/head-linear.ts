@@ -1,6 +1,6 @@
 /**
- * Logits and what a token is drawn from as a CUDA kernel for Hopper (head-linear.cu): the sums that sample.ts would read the
- * logits for once more. Padding rows have none.
+ * Logits and the sums that sampling needs, as a CUDA kernel for Hopper (head-linear.cu). Without it, sample.ts reads the logits a
+ * second time. Padding rows have no sums.
  */
 
 import { type CudaDevice, Kernel, type Tensor } from '../tensor/index.js'
@@ -14,7 +14,7 @@ export type HeadLinear = (
   rows: Pick<SampleRows, 'count' | 'positions' | 'settings' | 'forbiddenOffsets' | 'forbidden'>,
 ) => { logits: Tensor; sums: Tensor }
 
-/** Whether there are so many rows that they fill its tiles, of a kind that the kernel takes: then it is the faster one. */
+/** Whether the kernel supports the rows, and they fill its tiles: then it is faster. */
 export function headLinearFits(
   rows: number,
   { hidden, vocabSize }: { hidden: number; vocabSize: number },

@@ -2,7 +2,7 @@
 export { type DeferredNorm, type DeferredOps, type DeferredOpsBySize, deferredOps } from './deferred-norm.js'
 export { deferredNormComposed } from './deferred-norm-composed.js'
 export { deferredOpsFor } from './deferred-norm-kernels.js'
-export { type FusedOps, fusedOps, type HeadShape, type LogprobOps, type Rope } from './fused-ops.js'
+export { type FusedOps, fusedOps, type LogprobOps } from './fused-ops.js'
 export { type GatedLinear, gatedLinearFits, gatedLinearKernel } from './gated-linear.js'
 export { type HeadLinear, headLinearFits, headLinearKernel } from './head-linear.js'
 export { memoized } from './memoized.js'
@@ -12,11 +12,9 @@ export {
   type HalfDType,
   type PagedCache,
   type PagedRows,
-  type PagedShape,
   pagedAttentionFits,
   pagedRopeKernel,
   planAttention,
-  type RopeTables,
 } from './paged-attention.js'
 export { type SampleOptions, type SampleRows, sampleKernel, samplePlanes } from './sample.js'
 export { type DeferredRmsNorm, type SkinnyGemm, skinnyGemmFits, skinnyGemmKernels } from './skinny-gemm.js'

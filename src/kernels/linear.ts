@@ -16,7 +16,7 @@ import {
 } from '../tensor/index.js'
 
 export interface LinearOps {
-  /** `x @ weight.T + bias`. A weight that does not require a gradient is not given one. */
+  /** `x @ weight.T + bias`. A weight that requires no gradient gets none. */
   linear(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor
   /** `x @ weight.T` where nothing is differentiated. */
   product(x: Tensor, weight: Tensor): Tensor

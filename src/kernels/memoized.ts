@@ -1,4 +1,4 @@
-/** `make`, called once for each key, however often it is asked; keys are the same where their JSON is. */
+/** Calls `make` once for each key. Keys with equal JSON are equal. */
 export function memoized<K, V>(make: (key: K) => V): (key: K) => V {
   const known = new Map<string, V>()
   return key => {

@@ -1,6 +1,6 @@
 /**
  * Attention over keys and values in blocks of a shared cache as CUDA kernels (paged-rope.cu, decode-attention.cu): what a
- * generation engine needs of a layer between its projections. They know no gradients.
+ * generation engine needs of a layer between its projections. They have no gradients.
  */
 import { Kernel, type KernelParameter, type NumberLike, type Tensor } from '../tensor/index.js'
 
@@ -49,14 +49,13 @@ export function pagedAttentionFits({ headDim }: PagedShape): boolean {
 }
 
 /**
- * How to spread the work: enough blocks of threads to fill a card, where there are few rows by more warps, and where
- * sequences are long by splitting them.
+ * How to divide the work into enough blocks of threads to fill a card: more warps for few rows, and splits for long sequences.
  */
 export function planAttention(rows: number, longest: number, { heads, kvHeads, headDim }: PagedShape): AttentionPlan {
   const blocks = rows * Math.ceil(heads / kvHeads / 16) * kvHeads
   // Their parts are joined in shared memory, of which a block has 48 KiB.
   const most = headDim * (heads / kvHeads > 8 ? 2 : 1) <= 128 ? 8 : 4
-  // Many short sequences are over before several warps have divided them.
+  // Dividing many short sequences among several warps takes longer than it saves.
   const warps = blocks <= 256 ? most : blocks <= 528 || longest > 512 ? 4 : 2
   // Each split should have a few cache blocks for every warp.
   const worth = Math.max(1, Math.floor(longest / (16 * warps * 4)))
@@ -128,7 +127,7 @@ export function decodeAttentionKernel(
   const tiles = Math.ceil(heads / kvHeads / 16) * kvHeads
   // Powers of two instead of e.
   const scale = Math.LOG2E / Math.sqrt(headDim)
-  // It reads the cache before it waits: not where the kernel in front of it stores keys and values.
+  // It reads the cache before it waits for the previous kernel, so that kernel must not store keys and values.
   const overlap = fused
   return (qkv: Tensor, tables: RopeTables, rows: PagedRows, cache: PagedCache): Tensor => {
     const out = qkv.newEmpty([rows.count, heads * headDim])

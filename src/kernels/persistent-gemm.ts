@@ -13,7 +13,7 @@ export const persistentGemmDefines = (inner: number): Record<string, string | nu
   ...productDefines(PERSISTENT_FEATURES),
 })
 
-/** `width`: elements of a row of what comes out of a tile, half of whose rows lie in shared memory before they leave. */
+/** `width`: elements of an output row of a tile. Half of its rows are in shared memory before they are written. */
 export const persistentGemmLaunch = (width: number) =>
   ({
     block: [288],

@@ -18,7 +18,7 @@ const STRIPS = 264
 /** Columns that one block of the second stage sums. */
 const COLUMNS = 32
 
-/** How many threads hold a row of so many 16-byte vectors: one vector each up to a warp, then about four. */
+/** How many threads hold a row of this many 16-byte vectors: one vector each up to a warp, then about four. */
 export function threadsOfRow(vectors: number): number {
   const wanted = vectors <= 32 ? vectors : Math.max(32, vectors / 4)
   return 2 ** Math.ceil(Math.log2(wanted))
@@ -146,7 +146,7 @@ function normsOf(dtype: FusedDType, hidden: number): Norms {
   }
 }
 
-/** The backward of a norm whose factor was left to those who read it (rms-norm.cu): over a float32 stream. */
+/** The backward of a norm over a float32 stream, whose factor the next product applies (rms-norm.cu). */
 export function normBackwardKernels(hidden: number) {
   const rowThreads = threadsOfRow(hidden / 8)
   const rowsOfBlock = Math.max(1, BLOCK / rowThreads)

@@ -19,7 +19,7 @@ export interface SampleRows {
 }
 
 /** Steps that follow one another on the device: each makes the input of the next. int32, one entry for each row. */
-export interface SampleSteps {
+interface SampleSteps {
   ids: Tensor
   budgets: Tensor
   left: Tensor

@@ -1,11 +1,11 @@
-/** A projection of many rows, each times a factor, as a CUDA kernel for Hopper (scaled-linear.cu). It knows no gradient. */
+/** A projection of many rows, each times a factor, as a CUDA kernel for Hopper (scaled-linear.cu). It has no gradient. */
 
 import { Kernel, type Tensor } from '../tensor/index.js'
 import { memoized } from './memoized.js'
 import { PERSISTENT_FEATURES, persistentGemmDefines, persistentGemmLaunch, WIDE_ROWS } from './persistent-gemm.js'
 
 /** `x @ weight.T`, each row times its factor, float32 `[rows]`, plus `bias`; the weight is `[features, inner]`. */
-export type ScaledLinear = (
+type ScaledLinear = (
   x: Tensor,
   given: { weight: Tensor; bias: Tensor | null; factors: Tensor; features: number; inner: number },
 ) => Tensor

@@ -1,7 +1,7 @@
 /**
- * Projections of few rows on Hopper as CUDA kernels (skinny-gemm.cu, skinny-gemm-ends.cu), where what takes time is waiting: a
- * kernel starts while the one in front of it still runs, and norms are no kernels of their own. They know no gradients. The
- * same of operators: test/kernels/skinny-gemm-reference.ts.
+ * Projections of few rows on Hopper as CUDA kernels (skinny-gemm.cu, skinny-gemm-ends.cu). With few rows most of the time is
+ * waiting, so a kernel starts while the previous one still runs, and norms are fused into projections. They have no gradients. The
+ * reference of operators is test/kernels/skinny-gemm-reference.ts.
  */
 
 import { type CudaDevice, Kernel, type KernelParameter, type Tensor } from '../tensor/index.js'
@@ -76,13 +76,13 @@ export function planSkinnyGemm(
     const room = Math.floor((SHARED_BYTES - (tile.splits > 1 ? sumBytes(tile) : 0)) / stageBytes(tile))
     const each = Math.ceil(chunks / tile.splits)
     const stages = Math.max(least, Math.min(each <= most + 1 ? each : most, room))
-    // Weights of the next would come in the way of a short product's few.
+    // Loads of the next kernel's weights would slow down a short product.
     return { ...tile, stages, late: kind === 'stream' && chunks <= SHORT && rows <= 128 }
   }
   if (kind === 'gated') {
     if (rows <= 64)
       return plan({ rows: roundUp(rows, 8), features: 64, upright: false, depth: chunks > 1 ? 2 : 1, splits: 1 }, 6)
-    // One tile for each block that runs, about as high as wide: what a multiprocessor reads is its rows and its features.
+    // One tile for each block that runs, about as high as wide: a multiprocessor reads the rows and the features of its tile.
     const high = Math.ceil(rows / 128)
     const width = Math.max(64, roundUp(Math.ceil(features / Math.floor(blocks / high)), 16))
     // Wider ones were not tried.
@@ -111,7 +111,7 @@ export function streamSharedBytes(plan: SkinnyGemmPlan): number {
   return plan.stages * stageBytes(plan) + (plan.splits > 1 ? sumBytes(plan) : 0) + 1024
 }
 
-/** How many tiles of rows are in a cluster: all of them, or one where so large a cluster might have to wait for room. */
+/** How many tiles of rows are in a cluster: all of them, or one if a cluster of that size might have to wait for room. */
 export function clusterHeight(given: { splits: number; parts: number; high: number; blocks: number }): number {
   const { splits, parts, high, blocks } = given
   const size = splits * high
@@ -119,7 +119,7 @@ export function clusterHeight(given: { splits: number; parts: number; high: numb
   return size <= 4 || (size <= 8 && parts * size <= (blocks * 7) / 8) ? high : 1
 }
 
-export interface StreamShape {
+interface StreamShape {
   hidden: number
   intermediate: number
   heads: number
@@ -128,8 +128,8 @@ export interface StreamShape {
 }
 
 /**
- * Whether the kernels take a step of so many rows of a decoder of this shape: their products are Hopper's own instructions,
- * which no later chip has, and they read and write vectors of eight elements.
+ * Whether the kernels support a step of this many rows of a decoder of this shape. Their products are instructions of Hopper,
+ * which later chips do not have, and they read and write vectors of eight elements.
  */
 export function skinnyGemmFits(
   rows: number,
@@ -156,7 +156,7 @@ export function skinnyGemmFits(
 const elements: KernelParameter = 'tensor:bfloat16'
 const wide: KernelParameter = 'tensor:float32'
 
-/** For steps of any number of rows: those whose products are divided alike have their kernels in common. */
+/** For steps of any number of rows. Steps whose products are divided in the same way share their kernels. */
 export function skinnyGemmKernels(eps: number, multiprocessors: number): (rows: number) => SkinnyGemm {
   const beginKernel = memoized((hidden: number) =>
     endsKernel('stream_begin', hidden, 0, ['tensor:int32', elements, elements, wide, elements, wide]),

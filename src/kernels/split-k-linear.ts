@@ -1,7 +1,7 @@
 /**
  * A projection, the residual added and the norm of the sum, where there are few rows: a product of few rows and columns has
  * too few tiles to fill a card, so its inner dimension is divided, and the parts are summed where they are normed
- * (sum-rms-norm.cu). It knows no gradients.
+ * (sum-rms-norm.cu). It has no gradients.
  */
 import {
   callOperator,
@@ -13,12 +13,12 @@ import {
 } from '../tensor/index.js'
 import type { HalfDType } from './paged-attention.js'
 
-/** Whether this libtorch has products of 16-bit numbers that are not rounded to them. */
+/** Whether this libtorch has products of 16-bit numbers with float32 results. */
 export function splitKLinearExists(): boolean {
   return operatorExists('aten::bmm.dtype')
 }
 
-/** Into how many parts to divide the product of so many rows; 1: not at all. */
+/** Into how many parts to divide the product of this many rows; 1: not at all. */
 export function planSplit(rows: number, hidden: number, inner: number): number {
   const vectors = hidden / 8
   if (!Number.isInteger(vectors) || vectors > 1024) return 1

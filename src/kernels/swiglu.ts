@@ -5,7 +5,7 @@ import type { FusedDType, FusedOps } from './fused-ops.js'
 const THREADS = 256
 const PER_THREAD = 2
 
-export interface SwigluKernel extends Pick<FusedOps, 'swiglu'> {
+interface SwigluKernel extends Pick<FusedOps, 'swiglu'> {
   /** The gradient of `gateUp`; of rows with `factors`, float32 `[rows]`, times them. */
   backward(gradient: Tensor, gateUp: Tensor, factors: Tensor | null): Tensor
 }

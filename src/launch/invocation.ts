@@ -25,7 +25,7 @@ export interface EngineSettings {
   readonly flags?: readonly string[] | undefined
 }
 
-export interface Invocation {
+interface Invocation {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }

@@ -38,7 +38,7 @@ export interface StartEngineOptions extends Partial<Omit<EngineSettings, 'type' 
   signal?: AbortSignal
 }
 
-export interface EngineProgress {
+interface EngineProgress {
   readonly seconds: number
   /** The last line that the server printed. */
   readonly lastLine: string

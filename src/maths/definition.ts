@@ -17,8 +17,8 @@ export interface Definition<What extends string = string> {
   toJSON(): string | { readonly name: string; readonly source: string }
 }
 
-/** Parts that follow from the others. */
-const derived = ['schema', 'compute']
+/** Parts that follow from the others, or are text for people. */
+const derived = ['schema', 'compute', 'formula']
 
 const prototype = {
   toJSON(this: Definition): ReturnType<Definition['toJSON']> {

@@ -11,7 +11,7 @@ export interface AdapterOptions {
   targets: readonly Projection[]
 }
 
-export interface AdapterConfig {
+interface AdapterConfig {
   options: AdapterOptions
   /** What the product of the two matrices is multiplied with. */
   scale: number

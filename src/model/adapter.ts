@@ -37,7 +37,7 @@ interface Pair {
 export const adapterWeightsFile = 'adapter_model.safetensors'
 const configFile = 'adapter_config.json'
 /** A tensor of the model in float32: its master, or a copy. */
-export type Widen = (tensor: Tensor) => Tensor
+type Widen = (tensor: Tensor) => Tensor
 const prefix = 'base_model.model.'
 const headName = `${prefix}score.weight`
 

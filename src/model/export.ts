@@ -1,5 +1,6 @@
 /** What others load: a Hugging Face model directory, or an adapter in PEFT's format. Each appears whole or not at all. */
-import { cp, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { architectureName, checkpointViews, type LowRank, type ModelConfig } from '../decoder/index.js'
 import { temporaryTarget, writeDirectoryAtomic } from '../files/index.js'
@@ -70,7 +71,7 @@ export async function exportModel(
     async at => {
       if (what === 'adapter') sizes = await writeAdapter(at, model, dtype)
       else {
-        await copyTexts(at, model.texts)
+        if (model.texts) await copyTokenizer(model.texts, at, ['generation_config.json'])
         sizes = await writeModel(at, model, {
           what,
           ...(dtype && { dtype }),
@@ -187,14 +188,8 @@ function sizesOf(tensors: ReadonlyMap<string, Tensor>): Pick<ExportReport, 'para
   }
 }
 
-async function copyTexts(directory: string, source: string | undefined): Promise<void> {
-  if (!source) return
-  for (const name of ['generation_config.json', ...tokenizerFiles]) {
-    const from = join(source, name)
-    const exists = await stat(from).then(
-      () => true,
-      () => false,
-    )
-    if (exists) await cp(from, join(directory, name), { recursive: true })
-  }
+/** Copies what there is of a tokenizer, and of other files beside it. */
+export async function copyTokenizer(from: string, to: string, beside: readonly string[] = []): Promise<void> {
+  for (const name of [...beside, ...tokenizerFiles])
+    if (existsSync(join(from, name))) await cp(join(from, name), join(to, name), { recursive: true })
 }

@@ -12,17 +12,9 @@ export {
 export { Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
 export { ModelError, NonFiniteError } from './errors.js'
-export { tokenizerFiles } from './export.js'
+export { copyTokenizer, tokenizerFiles } from './export.js'
 export { planHead } from './head.js'
-export {
-  type InitModelOptions,
-  initModel,
-  type ModelShape,
-  newConfig,
-  type Size,
-  sizes,
-  type TokenRoles,
-} from './init.js'
+export { type InitModelOptions, initModel, type ModelShape, newConfig, type Size, sizes } from './init.js'
 export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'

@@ -1,5 +1,5 @@
 /** Models from nothing: shapes by name, and a directory with random weights that transformers loads. */
-import { cp, readdir, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
   architectureName,
@@ -12,7 +12,7 @@ import {
 import { writeDirectoryAtomic } from '../files/index.js'
 import type { DType } from '../tensor/index.js'
 import { ModelError } from './errors.js'
-import { tokenizerFiles } from './export.js'
+import { copyTokenizer } from './export.js'
 import { LocalModel } from './local-model.js'
 
 export type ModelShape = Pick<
@@ -62,7 +62,7 @@ export const sizes = {
 export type Size = keyof typeof sizes
 
 /** Ids that generation needs, from the tokenizer. */
-export interface TokenRoles {
+interface TokenRoles {
   bos?: number | undefined
   eos?: number | undefined
   pad?: number | undefined
@@ -130,8 +130,7 @@ export async function initModel(options: InitModelOptions): Promise<{ parameters
   try {
     return await writeDirectoryAtomic(target, async at => {
       signal?.throwIfAborted()
-      for (const name of tokenizerFiles)
-        await cp(join(options.tokenizer, name), join(at, name), { recursive: true }).catch(ignoreMissing)
+      await copyTokenizer(options.tokenizer, at)
       await writeFile(join(at, 'generation_config.json'), `${JSON.stringify(roleFields(tokens), null, 2)}\n`)
       const written = await model.writeInto(at)
       signal?.throwIfAborted()
@@ -148,8 +147,4 @@ async function refuseToOverwrite(directory: string): Promise<void> {
     throw new ModelError(`${directory}: expected an empty directory or a new path`, { cause: error })
   })
   if (found.length > 0) throw new ModelError(`${directory} is not empty. Give another directory or remove this one.`)
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -10,9 +10,7 @@ import {
   type Device,
   type DType,
   NonFiniteGradientError,
-  noGrad,
   type Tensor,
-  unscoped,
 } from '../tensor/index.js'
 import type { Adapter } from './adapter.js'
 import { BatchRunner } from './batch-runner.js'
@@ -35,7 +33,7 @@ import {
 import { Parameters } from './parameters.js'
 import { pooledPadding } from './pooling.js'
 import { openReplacement } from './replace-weights.js'
-import { openState, optimizerIdentity, type TrainingIdentity, writeState } from './state.js'
+import { openState, type TrainingIdentity, trainingIdentity, writeState } from './state.js'
 import type {
   ExportOptions,
   ExportReport,
@@ -319,14 +317,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   /** The accumulated gradients by the checkpoint's names; of float16 weights in float32. The caller disposes them. */
   gradients(): Map<string, Tensor> {
     const found = this.weights.gradients()
-    const { value, state } = this.lossScale
-    if (!state) return found
-    const unscaled = (tensor: Tensor): Tensor => {
-      const wide = unscoped(() => noGrad(() => tensor.toCopy({ dtype: 'float32' }).div_(value)))
-      tensor.dispose()
-      return wide
-    }
-    return new Map([...found].map(([name, tensor]) => [name, unscaled(tensor)]))
+    if (!this.lossScale.state) return found
+    return new Map([...found].map(([name, tensor]) => [name, this.lossScale.unscaled(tensor)]))
   }
 
   /**
@@ -395,23 +387,9 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     })
   }
 
-  /** What makes a training another one: a state is taken over where all of it is equal. */
-  private async training(): Promise<TrainingIdentity> {
-    const { role, adapter, settings, weights } = this
-    if (weights.merged)
-      throw new ModelError('the adapter was merged into the weights permanently; there is nothing to train')
-    const { initRange: _, ...decoder } = this.config.decoder
-    return JSON.parse(
-      JSON.stringify({
-        role,
-        dtype: settings.dtype,
-        decoder,
-        adapter: adapter ? { ...adapter.options, scale: adapter.scale } : null,
-        freezeBackbone: settings.freezeBackbone,
-        optimizer: optimizerIdentity(settings.optimizer),
-        frozenWeights: await weights.frozenFingerprint(),
-      }),
-    ) as TrainingIdentity
+  private training(): Promise<TrainingIdentity> {
+    const { role, config, adapter, settings, weights } = this
+    return trainingIdentity({ role, config, adapter, settings, weights })
   }
 
   private dropOptimizer(): void {

@@ -4,6 +4,7 @@
  * halves the scale; after many steps without overflow the scale doubles.
  */
 import { z } from 'zod'
+import { noGrad, type Tensor, unscoped } from '../tensor/index.js'
 
 const first = 2 ** 16
 const highest = 2 ** 24
@@ -36,6 +37,13 @@ export class LossScale {
 
   set state(saved: LossScaleState | undefined) {
     if (this.current && saved) this.current = saved
+  }
+
+  /** A gradient without the scale, in float32; the one with it is disposed. */
+  unscaled(gradient: Tensor): Tensor {
+    const wide = unscoped(() => noGrad(() => gradient.toCopy({ dtype: 'float32' }).div_(this.value)))
+    gradient.dispose()
+    return wide
   }
 
   /** After a step that was made. */

@@ -23,7 +23,7 @@ export function allocateMasters(weights: Parameters): Map<string, Tensor> {
   )
 }
 
-export interface MastersStart {
+interface MastersStart {
   kind: MastersKind
   /** Of what is drawn. */
   seed: number

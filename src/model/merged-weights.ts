@@ -7,7 +7,7 @@ import { type Tensor, unscoped } from '../tensor/index.js'
 import { once } from './weights.js'
 
 /** Where an adapter's products belong: row ranges of the weights. */
-export function adapterProducts(
+function adapterProducts(
   weights: readonly Weight[],
   adapter: NonNullable<DecoderParts['adapter']>,
 ): { name: string; start: number; low: LowRank }[] {

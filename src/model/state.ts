@@ -6,13 +6,17 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { ModelConfig } from '../decoder/index.js'
 import { systemProblem } from '../errors/index.js'
 import { recoverDirectory, writeDirectoryAtomic, writeFileAtomic } from '../files/index.js'
 import { adamWRates, noGrad, record, SafetensorsFile, type Tensor, writeSafetensors } from '../tensor/index.js'
+import type { Adapter } from './adapter.js'
 import { differences } from './differences.js'
 import { ModelError } from './errors.js'
-import type { OptimizerOptions } from './loading.js'
+import type { OptimizerOptions, Settings } from './loading.js'
 import { type LossScaleState, lossScaleSchema } from './loss-scale.js'
+import type { Role } from './outputs.js'
+import type { Parameters } from './parameters.js'
 
 const files = { state: 'state.json', weights: 'weights.safetensors', optimizer: 'optimizer.safetensors' }
 
@@ -33,15 +37,40 @@ const stateSchema = z.strictObject({
 type SavedState = z.infer<typeof stateSchema>
 export type TrainingIdentity = SavedState['training']
 
-export interface TrainingState extends Pick<SavedState, 'training' | 'version' | 'seed'> {
+interface TrainingState extends Pick<SavedState, 'training' | 'version' | 'seed'> {
   lossScale: LossScaleState | undefined
   /** What is trained, by name. */
   weights: ReadonlyMap<string, Tensor>
   optimizer: ReadonlyMap<string, Tensor> | undefined
 }
 
+/** What makes a training another one: a state is taken over where all of it is equal. */
+export async function trainingIdentity(of: {
+  readonly role: Role
+  readonly config: ModelConfig
+  readonly adapter: Adapter | undefined
+  readonly settings: Settings
+  readonly weights: Parameters
+}): Promise<TrainingIdentity> {
+  const { role, config, adapter, settings, weights } = of
+  if (weights.merged)
+    throw new ModelError('the adapter was merged into the weights permanently; there is nothing to train')
+  const { initRange: _, ...decoder } = config.decoder
+  return JSON.parse(
+    JSON.stringify({
+      role,
+      dtype: settings.dtype,
+      decoder,
+      adapter: adapter ? { ...adapter.options, scale: adapter.scale } : null,
+      freezeBackbone: settings.freezeBackbone,
+      optimizer: optimizerIdentity(settings.optimizer),
+      frozenWeights: await weights.frozenFingerprint(),
+    }),
+  ) as TrainingIdentity
+}
+
 /** The options of an optimiser as they are in force. */
-export function optimizerIdentity({ noDecay = [], ...options }: OptimizerOptions) {
+function optimizerIdentity({ noDecay = [], ...options }: OptimizerOptions) {
   const { lr: _, betas, ...rates } = adamWRates({ ...options, lr: 0 })
   return { betas: [...betas], ...rates, noDecay: [...noDecay].sort() }
 }
@@ -64,7 +93,7 @@ export async function writeState(directory: string, state: TrainingState): Promi
 }
 
 /** A state whose files were opened and found to fit; nothing has changed yet. */
-export interface OpenedState {
+interface OpenedState {
   version: number
   seed: number
   lossScale: LossScaleState | undefined

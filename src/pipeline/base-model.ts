@@ -1,15 +1,23 @@
 /** The base model of the pipeline, as a directory. */
 import { existsSync } from 'node:fs'
-import { cp, link, readdir, readFile, realpath, stat, symlink } from 'node:fs/promises'
+import { link, readdir, readFile, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InputError, WhetstoneError } from '../errors/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
-import { initModel, type LocalModel, newConfig, readConfig, sizes, tokenizerFiles } from '../model/index.js'
+import {
+  copyTokenizer,
+  initModel,
+  type LocalModel,
+  newConfig,
+  readConfig,
+  sizes,
+  tokenizerFiles,
+} from '../model/index.js'
 import { embeddingRows, Tokenizer, tokenizerFingerprint } from '../text/index.js'
 import { checkModel, checkTokenizer, type ExtensionContext, type PipelineExtensions } from './extensions.js'
 import { isFileOrLink } from './fingerprints.js'
 
-export interface BaseModelOptions extends ExtensionContext {
+interface BaseModelOptions extends ExtensionContext {
   readonly extensions: PipelineExtensions
   /** Where to write a model that is not yet a directory. */
   readonly into: string
@@ -135,11 +143,4 @@ async function withTokenizer(
     { replaces: () => true },
   )
   return out
-}
-
-async function copyTokenizer(from: string, to: string): Promise<void> {
-  for (const name of tokenizerFiles) {
-    const isThere = await stat(join(from, name)).catch(() => undefined)
-    if (isThere) await cp(join(from, name), join(to, name), { recursive: true })
-  }
 }

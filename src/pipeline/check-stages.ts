@@ -6,6 +6,7 @@ import {
   type CheckedData,
   type CheckedModels,
   checkData,
+  checkDefinitions,
   checkModels,
   MachineError,
   type PlannedUse,
@@ -49,6 +50,7 @@ export async function checkStages(
     const scorer = ownRewards ? (rewardModel ?? model) : undefined
     const plan = planStage(resolved, { rewardModel: scorer, rewards: usesRewardModel(config) ? 'own' : 'given' })
     try {
+      checkDefinitions(resolved.config)
       if (rewardModel !== undefined) await checkScores(rewardModel, config)
       const models = await checkModels(plan)
       // Find a missing GPU before the earlier stages run.
@@ -144,7 +146,7 @@ async function checkScores(model: string, config: PipelineConfig): Promise<void>
 }
 
 /** What a stage will open. `rewards: own` are those of the pipeline's reward model, whose description is not written yet. */
-export function planStage(
+function planStage(
   { training, config }: StageConfig,
   { rewardModel, rewards }: { rewardModel: string | undefined; rewards: 'own' | 'given' },
 ): TrainingPlan {

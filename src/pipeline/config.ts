@@ -19,8 +19,8 @@ const path = z.string().min(1)
 const rate = z.number().positive()
 const count = z.int().min(1)
 
-export const preferenceAlgorithms = ['dpo', 'cdpo', 'ipo', 'kto'] as const
-export type PreferenceAlgorithm = (typeof preferenceAlgorithms)[number]
+const preferenceAlgorithms = ['dpo', 'cdpo', 'ipo', 'kto'] as const
+type PreferenceAlgorithm = (typeof preferenceAlgorithms)[number]
 
 /** A section has options of that training; the schema of the training checks them. */
 const section = z.record(z.string(), z.unknown()).default({})

@@ -34,13 +34,13 @@ export interface PipelineExtensions {
   readonly createPreferenceLoss?: (config: RewardModelConfig) => PairLoss
 }
 
-const names = ['loadTokenizer', 'loadBaseModel', 'createRewardModel', 'createPreferenceLoss'] as const
+export const extensionNames = ['loadTokenizer', 'loadBaseModel', 'createRewardModel', 'createPreferenceLoss'] as const
 
 /** A misspelt function would never be called. */
 export function checkExtensions(extensions: Readonly<Record<string, unknown>>): void {
   for (const [name, given] of Object.entries(extensions)) {
-    if (!(names as readonly string[]).includes(name))
-      throw new InputError(`there is no setting "${name}"${didYouMean(name, [...names, 'report', 'layers'])}`)
+    if (!(extensionNames as readonly string[]).includes(name))
+      throw new InputError(`there is no setting "${name}"${didYouMean(name, [...extensionNames, 'report', 'layers'])}`)
     if (given !== undefined && typeof given !== 'function') throw new InputError(`${name}: expected a function`)
   }
 }

@@ -5,7 +5,6 @@
  * const pipeline = await createRlhfPipeline('rlhf.yaml')
  * const { outcome, model } = await pipeline.runFullPipeline()
  */
-export type { CheckedStage } from './check-stages.js'
 export {
   getDefaultConfig,
   type PipelineConfig,
@@ -13,7 +12,7 @@ export {
   pipelineSchema,
   resolvePipelineConfig,
 } from './config.js'
-export type { ExtensionContext, PipelineExtensions } from './extensions.js'
+export type { PipelineExtensions } from './extensions.js'
 export {
   createRlhfPipeline,
   type PipelineResult,
@@ -21,7 +20,6 @@ export {
   RlhfPipeline,
   type RunOptions,
 } from './rlhf-pipeline.js'
-export type { GeneratedSample } from './samples.js'
 export { seedNames } from './seed-config.js'
 export { optionNames, stageDefaults } from './stage-configs.js'
 export type { StageResult } from './stage-runner.js'

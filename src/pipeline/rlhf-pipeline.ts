@@ -69,7 +69,7 @@ export async function createRlhfPipeline(
     throw new InputError('config: expected an object of options, or the path of a config file')
   checkExtensions({ ...extensions })
   const first = isFile(config) ? await configLayer(config) : { origin: 'config', values: { ...config } }
-  const loaded = await loadDefinitions([first, ...layers])
+  const loaded = await loadDefinitions([first, ...layers], stageNames)
   return new RlhfPipeline(resolvePipelineConfig(loaded), { report, extensions })
 }
 

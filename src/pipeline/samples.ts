@@ -14,14 +14,14 @@ import type { TrainingPlan } from '../train/index.js'
 /** Prompts of a plan's data that are shown, where none were asked for. */
 const shownPrompts = 4
 
-export interface GeneratedSample {
+interface GeneratedSample {
   readonly prompt: TextPrompt
   readonly response: string
   /** By the reward model, where there is one. */
   readonly reward?: number
 }
 
-export interface GenerateOptions {
+interface GenerateOptions {
   readonly device: string
   readonly chatTemplate: string
   readonly maxNewTokens: number

@@ -2,12 +2,13 @@
 import { didYouMean, InputError } from '../errors/index.js'
 import type { TrainingName } from '../train/index.js'
 import { pipelineShape } from './config.js'
+import { extensionNames } from './extensions.js'
 import { optionNames } from './stage-configs.js'
 import type { InputChange } from './stage-record.js'
 import type { StageName } from './stages.js'
 
 /** One change. */
-export interface StageChange {
+interface StageChange {
   /** As the config calls it: `ppoIterations`, `ppo.gamma`, `sftDataPath`. */
   readonly name: string
   /** A changed initial model: no run can continue from it. */
@@ -22,7 +23,10 @@ export function stageChanges(stage: StageName, training: TrainingName, changes: 
   return changes.map(({ path, from, to }): StageChange => {
     const [kind, ...rest] = path.split('.')
     const option = rest.join('.')
-    if (kind === 'functions') return { name: option === 'rewards' ? 'ppo.rewards' : option, kind: 'function', from, to }
+    if (kind === 'functions') {
+      const name = extensionNames.some(one => one === option) ? option : `${stage}.${option}`
+      return { name, kind: 'function', from, to }
+    }
     if (kind === 'data') return { name: dataName, kind, from, to }
     if (kind !== 'config') return { name: kind === 'models' ? `${stage}: ${option}` : path, kind: 'model', from, to }
     if (rest[0] === 'sources') return { name: dataName, kind: 'option', from, to }
@@ -58,7 +62,7 @@ const shown = (value: unknown): string => (value === undefined ? 'not there' : J
 
 /** A misspelt name would silently allow nothing. */
 export function checkAllowed(allowed: readonly string[]): void {
-  const known = [...Object.keys(pipelineShape), 'createPreferenceLoss', 'createRewardModel']
+  const known = [...Object.keys(pipelineShape), ...extensionNames]
   const unknown = allowed.filter(key => !known.includes(key.split('.')[0]!))
   if (unknown.length > 0)
     throw new InputError(

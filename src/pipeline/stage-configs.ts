@@ -1,7 +1,9 @@
 /** Maps options of the pipeline to its trainings: the config of each stage, checked by the schema of the training. */
 import { join } from 'node:path'
 import { InputError } from '../errors/index.js'
+import { isDefinition } from '../maths/index.js'
 import {
+  at,
   type ConfigLayer,
   type RawConfig,
   type ResolvedConfig,
@@ -9,6 +11,7 @@ import {
   type TrainingConfig,
   type TrainingName,
   trainings,
+  withValue,
 } from '../train/index.js'
 import { isPreferenceAlgorithm, type PipelineConfig } from './config.js'
 import { type StageName, stageDirectory, usesRewardModel } from './stages.js'
@@ -86,7 +89,7 @@ export const stageDefaults = {
   preference: {},
 } as const satisfies Record<string, RawConfig>
 
-export interface StageModels {
+interface StageModels {
   /** The directory that the stage's model begins as. */
   readonly model: string
   /** Tokens that it takes. */
@@ -132,14 +135,14 @@ function sectionLayers(stage: StageName, { config, origins }: ResolvedConfig<Pip
   for (const [path, origin] of Object.entries(origins)) {
     if (!path.startsWith(`${stage}.`)) continue
     const [, ...keys] = path.split('.')
-    layers.set(origin, withValue(layers.get(origin) ?? {}, keys, valueAt(config[stage], keys.join('.'))))
+    layers.set(origin, withValue(layers.get(origin) ?? {}, keys.join('.'), at(config[stage], keys.join('.'))))
   }
   if (layers.size === 0) layers.set('config', {})
   // Paths are whole already. The directory says that what is missing is missing in a file.
   return [...layers].map(([origin, values]) => ({ origin: `${origin}: ${stage}`, values, directory: process.cwd() }))
 }
 
-export function trainingOf(stage: StageName, { algorithm }: PipelineConfig): TrainingName {
+function trainingOf(stage: StageName, { algorithm }: PipelineConfig): TrainingName {
   if (stage !== 'ppo') return stage
   return isPreferenceAlgorithm(algorithm) ? 'preference' : 'rl'
 }
@@ -162,7 +165,8 @@ function fixedOptions(
       algorithm: config.algorithm,
       ...(usesRewardModel(config) ? { rewards: rewardsFile(config) } : {}),
     }
-  return { model, output, ...(training === 'preference' ? { loss: config.algorithm } : {}) }
+  const named = training === 'preference' && !isDefinition(config.ppo.loss)
+  return { model, output, ...(named ? { loss: config.algorithm } : {}) }
 }
 
 /** Options of the pipeline as options of a training. */
@@ -183,7 +187,7 @@ function translated(
   const maxLength = given('maxLength') ? config.maxLength : Math.min(config.maxLength, context)
   values.maxLength = training === 'rl' ? promptLength(maxLength, section) : maxLength
   let options: RawConfig = training === 'rl' ? { exportEvery: config.saveInterval } : {}
-  for (const [name, path] of Object.entries(names)) options = withValue(options, path.split('.'), values[name])
+  for (const [name, path] of Object.entries(names)) options = withValue(options, path, values[name])
   return { options, names }
 }
 
@@ -218,11 +222,6 @@ function promptLength(maxLength: number, { maxNewTokens = stageDefaults.rl.maxNe
   return left
 }
 
-function withValue(options: RawConfig, [first, ...rest]: readonly string[], value: unknown): RawConfig {
-  const inner = rest.length === 0 ? value : withValue((options[first!] ?? {}) as RawConfig, rest, value)
-  return { ...options, [first!]: inner }
-}
-
 const isGiven = (origins: Readonly<Record<string, string>>, name: string): boolean =>
   Object.entries(origins).some(
     ([path, origin]) => origin !== 'default' && (path === name || path.startsWith(`${name}.`)),
@@ -233,11 +232,7 @@ function refuseTwice(stage: StageName, names: Names, { config, origins }: Resolv
   // These are of all stages, and a section may have its own.
   const problems = Object.entries(names)
     .filter(([name]) => !Object.hasOwn(shared, name))
-    .filter(([name, path]) => isGiven(origins, name) && valueAt(config[stage], path) !== undefined)
+    .filter(([name, path]) => isGiven(origins, name) && at(config[stage], path) !== undefined)
     .map(([name, path]) => `${stage}.${path}: ${name} sets the same option; give only one of them`)
   if (problems.length > 0) throw new InputError(problems.join('\n'))
-}
-
-function valueAt(options: RawConfig, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, key) => (value as RawConfig | undefined)?.[key], options)
 }

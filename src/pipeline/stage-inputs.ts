@@ -2,8 +2,9 @@
 import { resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
+import type { Definition } from '../maths/index.js'
 import { rewardFiles } from '../reward/index.js'
-import type { RawConfig, RlConfig } from '../train/index.js'
+import { definitionInputs, type RawConfig, type RlConfig } from '../train/index.js'
 import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
 import type { StageConfig } from './stage-configs.js'
 import type { StageInputs } from './stage-record.js'
@@ -16,7 +17,7 @@ const indifferent: readonly string[] = [
 /** Options that name files; their bytes are looked at instead. */
 const files: readonly string[] = ['model', 'adapter', 'reference', 'data', 'validationData', 'rewards']
 
-export interface InputSources {
+interface InputSources {
   readonly data: readonly DataReport[]
   readonly rewardModel: string | undefined
   readonly functions: Readonly<Record<string, ((...args: never[]) => unknown) | undefined>>
@@ -38,7 +39,10 @@ export async function knownInputs(
   { data, rewardModel, functions }: InputSources,
 ): Promise<Omit<StageInputs, 'models'>> {
   const { critic, ptx, ...rest } = config as typeof config & { critic?: RawConfig; ptx?: RawConfig }
-  const left = Object.entries(rest).filter(([key]) => !indifferent.includes(key) && !files.includes(key))
+  const definitions = await definitionFingerprints(config)
+  const left = Object.entries(rest)
+    .filter(([key]) => !indifferent.includes(key) && !files.includes(key))
+    .map(([key, value]) => [key, key in definitions ? (value as Definition).name : value] as const)
   const options = {
     training,
     ...Object.fromEntries(left),
@@ -49,11 +53,14 @@ export async function knownInputs(
   const paths = data.flatMap(report => report.files.map(({ path }) => resolve(path)))
   const sources = Object.entries(functions).filter(([, made]) => made !== undefined)
   const texts = Object.fromEntries(sources.map(([name, made]) => [name, textFingerprint(String(made))]))
+  const changeable = { ...texts, ...definitions }
   const ownRewards = training === 'rl' && rewardModel === undefined
   return {
     config: JSON.parse(JSON.stringify(options)),
     data: await Promise.all(paths.map(fileFingerprint)),
-    functions: ownRewards ? { ...texts, rewards: await rewardsFingerprint((config as RlConfig).rewards) } : texts,
+    functions: ownRewards
+      ? { ...changeable, rewards: await rewardsFingerprint((config as RlConfig).rewards) }
+      : changeable,
   }
 }
 
@@ -64,6 +71,16 @@ async function rewardsFingerprint(file: string): Promise<string> {
   for (const path of files) hashes.push(await fileFingerprint(path))
   for (const directory of models) hashes.push((await directoryFingerprint(directory)) ?? '')
   return textFingerprint(hashes.join('\n'))
+}
+
+/** Of losses, estimators and generators in files, by option: the file itself and what it imports by a path. */
+async function definitionFingerprints(config: object): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const [option, inputs] of Object.entries(await definitionInputs(config))) {
+    const hashes = await Promise.all(inputs.map(({ path }) => fileFingerprint(path)))
+    found[option] = textFingerprint(hashes.join('\n'))
+  }
+  return found
 }
 
 /** Of a data option, what is not a path: weights and names of columns. */

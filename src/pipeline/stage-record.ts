@@ -1,10 +1,10 @@
 /** Inputs and results of a stage: `stage.json` in its directory; a later call uses it to skip a finished stage. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { systemProblem, WhetstoneError } from '../errors/index.js'
 import { makeDirectory, writeFileAtomic } from '../files/index.js'
+import { configChanges, type Json } from '../run/index.js'
 
 const inputsSchema = z.object({
   /** Options that affect the trained weights, without files: their contents count, not their names. */
@@ -63,15 +63,5 @@ export interface InputChange {
 }
 
 export function changedInputs(before: Partial<StageInputs>, now: Partial<StageInputs>): InputChange[] {
-  return differences(before, JSON.parse(JSON.stringify(now)), '')
-}
-
-function differences(from: unknown, to: unknown, path: string): InputChange[] {
-  const isSection = (value: unknown): value is Record<string, unknown> =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (isSection(from) && isSection(to)) {
-    const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])]
-    return keys.flatMap(key => differences(from[key], to[key], path === '' ? key : `${path}.${key}`))
-  }
-  return isDeepStrictEqual(from, to) ? [] : [{ path, from, to }]
+  return configChanges(before as Json, now as Json).map(({ key, from, to }) => ({ path: key, from, to }))
 }

@@ -45,7 +45,7 @@ export interface StageResult {
   readonly best?: Best
 }
 
-export interface StageSurroundings {
+interface StageSurroundings {
   readonly pipeline: ResolvedConfig<PipelineConfig>
   readonly extensions: PipelineExtensions
   /** The model that SFT begins with. */

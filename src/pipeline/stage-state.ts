@@ -6,7 +6,7 @@ import { makeDirectory, recoverDirectory } from '../files/index.js'
 import { directoryFingerprint } from './fingerprints.js'
 import { changedInputs, type InputChange, readStageRecord, type StageInputs, type StageRecord } from './stage-record.js'
 
-export type StageState =
+type StageState =
   /** Nothing is there. */
   | { readonly kind: 'absent' }
   /** Done, with these inputs. */

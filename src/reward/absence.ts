@@ -2,7 +2,7 @@
 import type { SourceError } from './errors.js'
 import type { AwayEvent } from './source-queue.js'
 
-export interface AbsenceOptions {
+interface AbsenceOptions {
   readonly source: string
   /** Milliseconds it may be away; 0: it is not waited for. */
   readonly patienceMs: number

@@ -6,5 +6,5 @@
  */
 export * from './library.js'
 export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'
-export { locateRewardModels, type RewardFiles, rewardFiles } from './reward-files.js'
+export { locateRewardModels, rewardFiles } from './reward-files.js'
 export { rewardModelPlace } from './spec.js'

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { moduleFiles, readConfigFile } from '../files/index.js'
 import { type LocateOptions, locateModel } from '../source/index.js'
 
-export interface RewardFiles {
+interface RewardFiles {
   /** The file itself, the modules it names, and everything that they import by a path; absolute, in order. */
   readonly files: readonly string[]
   /** Directories of reward models. */

@@ -47,7 +47,7 @@ export interface QueueOptions extends QueueEvents {
   patienceMs: number
 }
 
-export interface SourceQueueOptions<Item> extends QueueOptions {
+interface SourceQueueOptions<Item> extends QueueOptions {
   /** What a call gets of an item. Default: the item itself. */
   copy?: (item: Item) => Item
 }

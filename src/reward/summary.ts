@@ -37,7 +37,7 @@ export function summarizeRewards(outcomes: readonly RewardOutcome[]): RewardSumm
   }
 }
 
-export function statistics(values: readonly number[]): Statistics | undefined {
+function statistics(values: readonly number[]): Statistics | undefined {
   if (values.length === 0) return undefined
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)

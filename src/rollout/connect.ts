@@ -30,7 +30,7 @@ export function connectSglang(options: Omit<RemoteOptions, 'model'>): Promise<Ge
   return RemoteGenerator.connect(sglangDialect, options)
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   readonly type: 'vllm' | 'sglang'
   readonly urls: readonly string[]
   readonly apiKey?: string | undefined

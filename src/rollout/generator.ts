@@ -79,7 +79,7 @@ export interface SampleLogprobs {
   processed?: Float32Array
 }
 
-export interface Timings {
+interface Timings {
   /** Milliseconds from the request to its first computation, its first token, its end. */
   startedMs: number
   firstTokenMs: number | undefined

@@ -6,7 +6,7 @@
  * const requests = prompts.map((promptIds, i) => ({ id: `${i}`, promptIds, n: 8, sampling: { seed: 1, maxNewTokens: 256 } }))
  * for await (const outcome of engine.generate(requests)) if (outcome.kind === 'completed') score(outcome)
  */
-export { connectSglang, connectVllm, type InspectOptions, inspectServers } from './connect.js'
+export { connectSglang, connectVllm, inspectServers } from './connect.js'
 export type {
   Failure,
   FailureReason,
@@ -19,7 +19,6 @@ export type {
   Rejection,
   Sample,
   SampleLogprobs,
-  Timings,
   TokenEvent,
   TopLogprobs,
   VersionSpan,

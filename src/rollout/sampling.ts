@@ -111,3 +111,9 @@ export function resolveSampling(
   if (cut !== undefined && !count(cut.limit, 1)) wrong('truncatePromptTokens', 'a limit of at least 1')
   return resolved
 }
+
+/** A prompt cut to `truncatePromptTokens`. */
+export function truncated(ids: Int32Array, cut: ResolvedSampling['truncatePromptTokens']): Int32Array {
+  if (!cut || ids.length <= cut.limit) return ids
+  return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
+}

@@ -8,7 +8,7 @@ import { isIP } from 'node:net'
 import { isApiKey } from '../http/index.js'
 import { ApiError } from './errors.js'
 
-export interface AccessOptions {
+interface AccessOptions {
   apiKey: string | undefined
   /** The server's host name, and those of proxies. */
   hosts: readonly string[]

@@ -6,7 +6,7 @@ import { ApiError, badRequest } from './errors.js'
 import type { BodyAccount } from './read-body.js'
 import { describeCost, megabytes, type RequestCost } from './request-cost.js'
 
-export interface AdmissionLimits {
+interface AdmissionLimits {
   /** Most concurrent requests. */
   maxRequests: number
   /** Most choices of all concurrent requests. */
@@ -20,7 +20,7 @@ export interface AdmissionLimits {
 }
 
 /** Limit of one request: prompts times `n`. */
-export const maxSamplesOfRequest = 4096
+const maxSamplesOfRequest = 4096
 
 /** Limits of the whole server, and how much is in use. */
 export class Admission {

@@ -6,7 +6,7 @@ import type { tokenizeFields } from './field-tables.js'
 import type { FieldsOf } from './request-shape.js'
 import { tooLong } from './run-request.js'
 
-export interface TextOptions {
+interface TextOptions {
   addSpecialTokens: boolean
   /** `cut`: the text may exceed the context, because it is truncated or only counted. It is still limited. */
   use: 'whole' | 'cut'
@@ -32,7 +32,7 @@ export async function encodeText(
 /** A template renders this many in a tenth of a second. */
 const mostMessages = 2048
 
-export type ConversationFields = Pick<
+type ConversationFields = Pick<
   FieldsOf<typeof tokenizeFields>,
   | 'messages'
   | 'tools'

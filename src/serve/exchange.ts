@@ -36,7 +36,7 @@ export function weightsOf({ name, sets }: Served, asked: string | undefined): We
   return found
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   stallMs: number
   ticket: Ticket
 }

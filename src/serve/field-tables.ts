@@ -22,8 +22,8 @@ const noStructure = 'output is not constrained to a structure'
 const noBeams = 'there is no beam search'
 const noCaches = 'prompts are not kept between requests'
 const noTransfer = 'keys and values are not moved between servers'
-const noReasoning = 'reasoning is not told apart from the answer; chat_template_kwargs reaches the template'
-const noMedia = 'about images, audio and video, which are refused by name where a message has them'
+const noReasoning = 'reasoning is not separated from the answer; use chat_template_kwargs for options of the template'
+const noMedia = 'about images, audio and video; a message that has any is refused'
 const isText = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'text'
 const given = (value: unknown): boolean => Array.isArray(value) && value.length > 0
@@ -55,19 +55,19 @@ const sampling = {
   thinking_token_budget: refused(noReasoning),
   watermarking: refused('there is no watermark', false),
   spaces_between_special_tokens: harmless('nothing is put between tokens, as with any fast tokenizer'),
-  stream_interval: harmless('how many tokens come in an event, not which'),
+  stream_interval: harmless('tokens per event; the tokens are the same'),
 } satisfies FieldTable
 
 /** Fields of both routes of OpenAI's API. */
 const common = {
   ...sampling,
-  model: honoured(string, 'another than the served one is a 404'),
+  model: honoured(string, 'any other name than the served one is answered with 404'),
   stream: honoured(flag),
-  stream_options: honoured(object, 'with stream alone'),
-  request_id: honoured(string, 'part of the answer’s id; also as the header X-Request-Id'),
+  stream_options: honoured(object, 'only with stream'),
+  request_id: honoured(string, 'part of the id of the answer; also as the header X-Request-Id'),
   return_token_ids: honoured(flag),
   return_tokens_as_token_ids: honoured(flag),
-  truncate_prompt_tokens: honoured(integer, '-1: what the context leaves beside max_tokens'),
+  truncate_prompt_tokens: honoured(integer, '-1: as many as the context has room for beside max_tokens'),
   truncation_side: honoured(side, 'default left: the end of the prompt is kept'),
   add_special_tokens: honoured(flag, 'default true for completions, false for chats'),
   response_format: refusedUnless(noStructure, '`{"type": "text"}`', isText),
@@ -97,8 +97,8 @@ const common = {
 export const completionFields = {
   ...common,
   prompt: honoured(prompt, 'text or token ids, one or several'),
-  max_tokens: honoured(integer, 'default 16; clamped to what the context leaves'),
-  logprobs: honoured(integer, 'up to 20; 0: the sampled tokens’ alone'),
+  max_tokens: honoured(integer, 'default 16; at most what the context has room for'),
+  logprobs: honoured(integer, 'up to 20; 0: only of the sampled tokens'),
   echo: honoured(flag, 'not while streaming'),
   best_of: refusedUnless('all choices are returned', 'the value of `n`', (value, { n }) => value === (n ?? 1)),
   suffix: refused('nothing is inserted before a suffix', ''),
@@ -108,13 +108,13 @@ export const completionFields = {
 export const chatFields = {
   ...common,
   messages: honoured(list, 'text, also in parts; other parts are refused by name'),
-  max_completion_tokens: honoured(integer, 'default: what the context leaves'),
-  max_tokens: honoured(integer, 'where max_completion_tokens is not given'),
+  max_completion_tokens: honoured(integer, 'default: what the context has room for'),
+  max_tokens: honoured(integer, 'used if max_completion_tokens is not given'),
   logprobs: honoured(flag),
-  top_logprobs: honoured(integer, 'up to 20; with logprobs alone'),
-  tools: honoured(objects, 'by a chat template that writes them; calls come as the text the model writes'),
-  documents: honoured(objects, 'by a chat template that writes them'),
-  tool_choice: refused('the model is not held to calling tools', 'auto', 'none'),
+  top_logprobs: honoured(integer, 'up to 20; only with logprobs'),
+  tools: honoured(objects, 'if the chat template uses them; calls come as text of the model'),
+  documents: honoured(objects, 'if the chat template uses them'),
+  tool_choice: refused('the model cannot be forced to call tools', 'auto', 'none'),
   parallel_tool_calls: refusedUnless(
     'the number of calls is not limited',
     '`true`; `false` without tools',
@@ -135,10 +135,10 @@ export const chatFields = {
   web_search_options: refused('nothing is searched'),
   moderation: refused('nothing is moderated'),
   return_prompt_text: refused('the prompt is given as ids, by return_token_ids', false),
-  prediction: harmless('it may make an answer faster, not another'),
+  prediction: harmless('it can only make an answer faster'),
   metadata: harmless('nothing is stored'),
   store: harmless('nothing is stored'),
-  service_tier: harmless('there is one'),
+  service_tier: harmless('there is one tier'),
   safety_identifier: harmless('names an end user'),
   prompt_cache_key: harmless(noCaches),
   prompt_cache_options: harmless(noCaches),
@@ -150,7 +150,7 @@ export const chatFields = {
 export const streamOptionsFields = {
   include_usage: honoured(flag),
   continuous_usage_stats: refused('usage comes once, at the end', false),
-  include_obfuscation: harmless('it pads events, whose length a network may show'),
+  include_obfuscation: harmless('padding that hides the length of events'),
 } satisfies FieldTable
 
 export const generateFields = {
@@ -167,8 +167,8 @@ export const generateFields = {
   kv_transfer_params: common.kv_transfer_params,
   ec_transfer_params: common.ec_transfer_params,
   reasoning_parser_kwargs: refused(noReasoning),
-  reasoning_ended: harmless('it says where structured output begins, which is refused'),
-  token_offsets: harmless('it is handed on by a renderer'),
+  reasoning_ended: harmless('only for structured output, which is refused'),
+  token_offsets: harmless('only for renderers of prompts'),
   cache_salt: common.cache_salt,
   priority: common.priority,
 } satisfies FieldTable
@@ -176,7 +176,7 @@ export const generateFields = {
 /** vLLM's `SamplingParams`, in `/inference/v1/generate`. */
 export const samplingParamsFields = {
   ...sampling,
-  max_tokens: honoured(integer, 'default: what the context leaves'),
+  max_tokens: honoured(integer, 'default: what the context has room for'),
   logprobs: honoured(integer, 'up to 20'),
   truncate_prompt_tokens: common.truncate_prompt_tokens,
   truncation_side: common.truncation_side,
@@ -187,9 +187,9 @@ export const samplingParamsFields = {
   trace_decode_token_ids: refused('tokens are sampled, not given'),
   extra_args: refused('there are no extensions', {}),
   detokenize: harmless('no text is returned'),
-  output_kind: harmless('stream says how tokens come'),
+  output_kind: harmless('stream decides how tokens are sent'),
   output_text_buffer_length: harmless('no text is returned'),
-  skip_clone: harmless('it is about the inside of vLLM'),
+  skip_clone: harmless('internal to vLLM'),
   skip_reading_prefix_cache: harmless(noCaches),
 } satisfies FieldTable
 

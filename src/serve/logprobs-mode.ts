@@ -8,7 +8,7 @@ export const logprobsModes = ['raw_logprobs', 'processed_logprobs'] as const
 export type LogprobsMode = (typeof logprobsModes)[number]
 
 /** A sampled token of an engine. `index`: its place in the response. */
-export interface SampledToken {
+interface SampledToken {
   index: number
   raw: number | undefined
   processed: number | undefined

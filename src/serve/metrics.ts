@@ -1,7 +1,7 @@
 /** `GET /metrics`: the engine's counters in Prometheus' text format. */
 import type { GeneratorCounts } from '../rollout/index.js'
 
-export interface ServerCounts {
+interface ServerCounts {
   /** By `path status`. */
   answered: ReadonlyMap<string, number>
   active: number

@@ -1,6 +1,6 @@
 /** An upper bound of a request's memory, computed before it runs. Pure. */
 
-export interface CostInput {
+interface CostInput {
   /** Tokens of each prompt after truncation. */
   promptLengths: readonly number[]
   /** Choices of each prompt. */

@@ -100,7 +100,7 @@ function checkChoice({ params }: SamplingRequest, { vocabSize, eosIds }: Limits)
     throw badRequest(`logit_bias forbids every token: of ${vocabSize} none is left to sample.`, 'logit_bias')
 }
 
-export interface Progress {
+interface Progress {
   onToken?: (prompt: number, event: TokenEvent) => void
   onSample: (prompt: number, sample: Sample) => void
 }

@@ -6,7 +6,7 @@ import type { samplingParamsFields } from './field-tables.js'
 import type { FieldsOf } from './request-shape.js'
 
 /** Fields of every route that generates. */
-export type SamplingFields = Omit<FieldsOf<typeof samplingParamsFields>, 'logprobs'>
+type SamplingFields = Omit<FieldsOf<typeof samplingParamsFields>, 'logprobs'>
 
 export interface SamplingRequest {
   params: Omit<SamplingParams, 'maxNewTokens' | 'seed'>
@@ -18,7 +18,7 @@ export interface SamplingRequest {
   promptLogprobs: number | undefined
 }
 
-export interface SamplingOptions {
+interface SamplingOptions {
   capabilities: GeneratorCapabilities
   maxLength: number
   /** Of a response; the prompt gets the rest of the context. */

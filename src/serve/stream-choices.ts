@@ -8,7 +8,7 @@ import { type JsonObject, RequestShape } from './request-shape.js'
 import { type Generation, runGeneration, usage } from './run-request.js'
 import type { SamplingRequest } from './sampling-fields.js'
 
-export interface StreamShape {
+interface StreamShape {
   head: object
   /** Events before the first token. */
   opening?: readonly object[]

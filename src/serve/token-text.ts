@@ -38,7 +38,7 @@ export interface TokenScore {
 }
 
 /** Scores of consecutive tokens, made on access. */
-export interface Scores {
+interface Scores {
   readonly length: number
   at(index: number): TokenScore
 }

@@ -14,7 +14,7 @@ import type { FoundLibtorch } from './find-libtorch.js'
 import { nvidiaFolders } from './libtorch.js'
 import { runProcess, tail } from './process.js'
 
-export interface CompileContext {
+interface CompileContext {
   root: string
   libtorch: FoundLibtorch
   compiler: Compiler

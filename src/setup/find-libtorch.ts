@@ -17,7 +17,7 @@ export interface FoundLibtorch extends Libtorch {
   why: string
 }
 
-export interface SearchContext {
+interface SearchContext {
   platform: Platform
   env: NodeJS.ProcessEnv
   report: Report

@@ -1,4 +1,3 @@
 /** Finding or fetching libtorch, and building the bridge to it. */
-export { type BridgeRecord, packageRoot, readBridgeRecord } from './bridge-record.js'
-export { SetupError } from './errors.js'
+export { packageRoot, readBridgeRecord } from './bridge-record.js'
 export { setup } from './setup.js'

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type LockHolder, tryLock } from '../files/index.js'
 import { SetupError } from './errors.js'
 
-export interface LockOptions {
+interface LockOptions {
   signal: AbortSignal
   /** Called once when another process holds it. */
   onWait: (holder: LockHolder) => void

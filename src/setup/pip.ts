@@ -18,7 +18,7 @@ export async function findPip(env: NodeJS.ProcessEnv, signal: AbortSignal): Prom
   return undefined
 }
 
-export interface PipDownload {
+interface PipDownload {
   pip: string[]
   requirements: string[]
   /** Whether the requirements' own requirements come along. */

@@ -16,7 +16,7 @@ export function supportedPlatform(platform: string, arch: string): Platform {
 }
 
 /** The driver decides whether to download CUDA: without a driver the CUDA libraries are 4 GB without use. */
-export function hasNvidiaDriver(env: NodeJS.ProcessEnv): boolean {
+function hasNvidiaDriver(env: NodeJS.ProcessEnv): boolean {
   const libraries = [
     '/usr/lib/x86_64-linux-gnu',
     '/usr/lib/aarch64-linux-gnu',

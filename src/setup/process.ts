@@ -9,7 +9,7 @@ export type ProcessResult =
       output: string
     }
 
-export interface ProcessOptions {
+interface ProcessOptions {
   env?: NodeJS.ProcessEnv
   cwd?: string
   stdin?: string

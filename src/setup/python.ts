@@ -12,7 +12,7 @@ if spec and spec.submodule_search_locations:
     print(json.dumps({'folder': folder, 'version': match and match.group(1)}))
 `
 
-export interface PythonTorch {
+interface PythonTorch {
   python: string
   folder: string
   version: string

@@ -5,7 +5,7 @@ import { findCompiler } from './compiler.js'
 import { findLibtorch } from './find-libtorch.js'
 import { supportedPlatform } from './platform.js'
 
-export interface SetupOptions {
+interface SetupOptions {
   /** The package's directory: `native/` is read there, `build/` written. */
   root: string
   env: NodeJS.ProcessEnv

@@ -3,7 +3,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { BrokenArchiveError, type Zip, type ZipEntry } from './zip.js'
 
-export interface UnpackOptions {
+interface UnpackOptions {
   zip: Zip
   into: string
   /** Where an entry goes, relative to `into`; undefined leaves it out. */

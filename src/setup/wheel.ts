@@ -1,7 +1,7 @@
 import { BrokenArchiveError, readWhole, type Zip } from './zip.js'
 
 /** What a wheel says about itself. */
-export interface WheelFacts {
+interface WheelFacts {
   /** SHA-256 in base64url by file name, from RECORD. */
   digests: Map<string, string>
   /** The `Requires-Dist` lines of METADATA, with their markers. */

@@ -7,7 +7,7 @@ const THREADS = 256
 /** Elements of `changed`. */
 export const COUNTERS = 1024
 
-export interface AdamwParameter {
+interface AdamwParameter {
   parameter: Tensor
   /** float32: what is really trained. */
   copy: Tensor

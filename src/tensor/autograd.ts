@@ -41,7 +41,7 @@ export function isGradEnabled(): boolean {
 }
 
 /** A tensor or a number, in eager code and while recording. */
-export type Given<K extends readonly InputKind[]> = {
+type Given<K extends readonly InputKind[]> = {
   [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? NumberLike : Tensor | NumberLike
 }
 
@@ -95,7 +95,7 @@ function checkInputs(kinds: readonly InputKind[], inputs: readonly unknown[]): v
 }
 
 /** What a hand-written forward returns: the function's results, and what its backward will need. */
-export interface Forward<R extends Tensor | readonly Tensor[]> {
+interface Forward<R extends Tensor | readonly Tensor[]> {
   outputs: R
   saved: readonly Tensor[]
 }

@@ -22,7 +22,7 @@ import { native } from './native.js'
 
 type OperatorValue = Ref | GeneratorRef | number | bigint | boolean | string | null | undefined
 /** One value, a list of them, or, as the last argument, values by their names in the schema. */
-export type OperatorArgument =
+type OperatorArgument =
   | OperatorValue
   | readonly OperatorValue[]
   | Readonly<Record<string, OperatorValue | readonly OperatorValue[]>>

@@ -366,7 +366,7 @@ export function mailbox(atLeast = 0): Float64Array {
   return box
 }
 
-export function arithmetic(what: string, a: NumberLike, b: NumberLike): Sym {
+function arithmetic(what: string, a: NumberLike, b: NumberLike): Sym {
   return new Sym((special(Code.Arith, [what, a, b], 1)[0] as Ref).ref)
 }
 

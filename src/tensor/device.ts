@@ -12,7 +12,7 @@ export interface CudaDevice {
   multiprocessors: number
 }
 
-export interface Backend {
+interface Backend {
   libtorchVersion: string
   operatorCount: number
   threads: number
@@ -102,7 +102,7 @@ const noCuda = { available: false, devices: [] } as const
 
 const deviceRange = (count: number): string => (count === 1 ? 'cuda:0 alone' : `cuda:0 to cuda:${count - 1}`)
 
-export interface MemoryUse {
+interface MemoryUse {
   /** Held now and at most since the last reset, by anything: tensors, saved activations, operators' temporaries. */
   bytes: number
   peakBytes: number

@@ -1,7 +1,7 @@
 import { ArgumentError } from './errors.js'
 
 /** Element types, by libtorch's own numbering. */
-export const dtypeCodes = {
+const dtypeCodes = {
   uint8: 0,
   int8: 1,
   int16: 2,

@@ -1,14 +1,12 @@
-export { checkpoint, customFunction, enableGrad, type Forward, type Given, isGradEnabled, noGrad } from './autograd.js'
+export { checkpoint, customFunction, enableGrad, isGradEnabled, noGrad } from './autograd.js'
 export { type NumberLike, Sym } from './call.js'
-export { callOperator, type OperatorArgument, operatorExists } from './call-operator.js'
+export { callOperator, operatorExists } from './call-operator.js'
 export {
-  type Backend,
   backend,
   type CudaDevice,
   cudaDevice,
   devicePattern,
   expectedDevice,
-  type MemoryUse,
   memoryUse,
   requireDevice,
   resolveDevice,
@@ -27,9 +25,7 @@ export {
   adamWRates,
   checkClipNorm,
   NonFiniteGradientError,
-  type Parameters,
   type StepOptions,
-  type Update,
 } from './optim.js'
 export { CapturedProgram, type InputKind, Program, record } from './program.js'
 export { manualSeed, RandomGenerator } from './random.js'

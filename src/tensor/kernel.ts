@@ -33,7 +33,7 @@ const letters = {
  * `struct alignas(64) TensorMap { unsigned long long opaque[16]; }`. It is a map of the tensor as it is when launched, views
  * and permutations included: the last dimension has stride 1, the other strides are multiples of 16 bytes.
  */
-export interface Tiles {
+interface Tiles {
   tiles: 'bfloat16' | 'float16'
   /**
    * How much of each dimension a copy moves, outermost first (the coordinates of the instruction come innermost first). The

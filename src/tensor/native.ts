@@ -5,7 +5,7 @@ import { provideWatchdog, type WatchdogNative } from '../watchdog/index.js'
 import { BridgeMissingError } from './errors.js'
 
 /** The addon's functions, as `native/*.cc` define them. A `ref` is a handle; the mailbox carries everything else. */
-export interface Native extends WatchdogNative {
+interface Native extends WatchdogNative {
   mailbox(atLeast: number, onMailbox?: (buffer: ArrayBuffer) => void): void
   bind(name: string, overload: string, names: string): number
   call(op: number): number

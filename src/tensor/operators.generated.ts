@@ -30,10 +30,7 @@ const op_remainder_Tensor = operator('remainder', 'Tensor', 'self,other')
 const op_remainder_Scalar = operator('remainder', 'Scalar', 'self,other')
 const op_pow_Tensor_Scalar = operator('pow', 'Tensor_Scalar', 'self,exponent')
 const op_pow_Tensor_Tensor = operator('pow', 'Tensor_Tensor', 'self,exponent')
-const op_rsub_Tensor = operator('rsub', 'Tensor', 'self,other,alpha')
-const op_rsub_Scalar = operator('rsub', 'Scalar', 'self,other,alpha')
 const op_neg = operator('neg', '', 'self')
-const op_neg_ = operator('neg_', '', 'self')
 const op_abs = operator('abs', '', 'self')
 const op_exp = operator('exp', '', 'self')
 const op_exp_ = operator('exp_', '', 'self')
@@ -54,32 +51,20 @@ const op_round = operator('round', '', 'self')
 const op_sign = operator('sign', '', 'self')
 const op_clamp = operator('clamp', '', 'self,min,max')
 const op_clamp_Tensor = operator('clamp', 'Tensor', 'self,min,max')
-const op_clamp_ = operator('clamp_', '', 'self,min,max')
 const op_maximum = operator('maximum', '', 'self,other')
 const op_minimum = operator('minimum', '', 'self,other')
-const op_addcmul = operator('addcmul', '', 'self,tensor1,tensor2,value')
-const op_addcdiv = operator('addcdiv', '', 'self,tensor1,tensor2,value')
 const op_addcmul_ = operator('addcmul_', '', 'self,tensor1,tensor2,value')
-const op_addcdiv_ = operator('addcdiv_', '', 'self,tensor1,tensor2,value')
-const op_lerp_Scalar = operator('lerp', 'Scalar', 'self,end,weight')
-const op_lerp_Tensor = operator('lerp', 'Tensor', 'self,end,weight')
-const op_lerp__Scalar = operator('lerp_', 'Scalar', 'self,end,weight')
-const op_lerp__Tensor = operator('lerp_', 'Tensor', 'self,end,weight')
 const op_nan_to_num = operator('nan_to_num', '', 'self,nan,posinf,neginf')
 const op_relu = operator('relu', '', 'self')
 const op_silu = operator('silu', '', 'self')
-const op_silu_ = operator('silu_', '', 'self')
 const op_silu_out = operator('silu', 'out', 'self,out')
 const op_gelu = operator('gelu', '', 'self,approximate')
-const op_softplus = operator('softplus', '', 'self,beta,threshold')
 const op_softmax_int = operator('softmax', 'int', 'self,dim,dtype')
 const op_log_softmax_int = operator('log_softmax', 'int', 'self,dim,dtype')
-const op_log_sigmoid = operator('log_sigmoid', '', 'self')
 const op_dropout = operator('dropout', '', 'input,p,train')
 const op_matmul = operator('matmul', '', 'self,other')
 const op_mm = operator('mm', '', 'self,mat2')
 const op_bmm = operator('bmm', '', 'self,mat2')
-const op_addmm = operator('addmm', '', 'self,mat1,mat2,beta,alpha')
 const op_addmm_ = operator('addmm_', '', 'self,mat1,mat2,beta,alpha')
 const op_baddbmm = operator('baddbmm', '', 'self,batch1,batch2,beta,alpha')
 const op_linear = operator('linear', '', 'input,weight,bias')
@@ -102,7 +87,6 @@ const op_argmax = operator('argmax', '', 'self,dim,keepdim')
 const op_argmin = operator('argmin', '', 'self,dim,keepdim')
 const op_logsumexp = operator('logsumexp', '', 'self,dim,keepdim')
 const op_cumsum = operator('cumsum', '', 'self,dim,dtype')
-const op_cumprod = operator('cumprod', '', 'self,dim,dtype')
 const op_prod = operator('prod', '', 'self,dtype')
 const op_prod_dim_int = operator('prod', 'dim_int', 'self,dim,keepdim,dtype')
 const op_linalg_vector_norm = operator('linalg_vector_norm', '', 'self,ord,dim,keepdim,dtype')
@@ -110,7 +94,6 @@ const op_any = operator('any', '', 'self')
 const op_any_dim = operator('any', 'dim', 'self,dim,keepdim')
 const op_all = operator('all', '', 'self')
 const op_all_dim = operator('all', 'dim', 'self,dim,keepdim')
-const op_count_nonzero = operator('count_nonzero', '', 'self,dim')
 const op_topk = operator('topk', '', 'self,k,dim,largest,sorted')
 const op_sort = operator('sort', '', 'self,dim,descending')
 const op_argsort = operator('argsort', '', 'self,dim,descending')
@@ -135,9 +118,6 @@ const op_isfinite = operator('isfinite', '', 'self')
 const op_where_self = operator('where', 'self', 'condition,self,other')
 const op_masked_fill_Scalar = operator('masked_fill', 'Scalar', 'self,mask,value')
 const op_masked_fill_Tensor = operator('masked_fill', 'Tensor', 'self,mask,value')
-const op_masked_fill__Scalar = operator('masked_fill_', 'Scalar', 'self,mask,value')
-const op_masked_fill__Tensor = operator('masked_fill_', 'Tensor', 'self,mask,value')
-const op_masked_select = operator('masked_select', '', 'self,mask')
 const op_allclose = operator('allclose', '', 'self,other,rtol,atol,equal_nan')
 const op_equal = operator('equal', '', 'self,other')
 const op_view = operator('view', '', 'self,size')
@@ -159,7 +139,6 @@ const op_contiguous = operator('contiguous', '', 'self,memory_format')
 const op_cat = operator('cat', '', 'tensors,dim')
 const op_stack = operator('stack', '', 'tensors,dim')
 const op_split_Tensor = operator('split', 'Tensor', 'self,split_size,dim')
-const op_split_with_sizes = operator('split_with_sizes', '', 'self,split_sizes,dim')
 const op_chunk = operator('chunk', '', 'self,chunks,dim')
 const op_unbind_int = operator('unbind', 'int', 'self,dim')
 const op_roll = operator('roll', '', 'self,shifts,dims')
@@ -174,21 +153,14 @@ const op_narrow = operator('narrow', '', 'self,dim,start,length')
 const op_index_select = operator('index_select', '', 'self,dim,index')
 const op_index_add_ = operator('index_add_', '', 'self,dim,index,source,alpha')
 const op_index_copy_ = operator('index_copy_', '', 'self,dim,index,source')
-const op_index_fill__int_Scalar = operator('index_fill_', 'int_Scalar', 'self,dim,index,value')
 const op_gather = operator('gather', '', 'self,dim,index,sparse_grad')
 const op_scatter_src = operator('scatter', 'src', 'self,dim,index,src')
 const op_scatter_value = operator('scatter', 'value', 'self,dim,index,value')
-const op_scatter__src = operator('scatter_', 'src', 'self,dim,index,src')
-const op_scatter__value = operator('scatter_', 'value', 'self,dim,index,value')
 const op_scatter_add_ = operator('scatter_add_', '', 'self,dim,index,src')
-const op_take_along_dim = operator('take_along_dim', '', 'self,indices,dim')
 const op_index_Tensor = operator('index', 'Tensor', 'self,indices')
 const op_index_put_ = operator('index_put_', '', 'self,indices,values,accumulate')
 const op_nonzero = operator('nonzero', '', 'self')
-const op_searchsorted_Tensor = operator('searchsorted', 'Tensor', 'sorted_sequence,self,out_int32,right,side,sorter')
-const op_bincount = operator('bincount', '', 'self,weights,minlength')
 const op_embedding = operator('embedding', '', 'weight,indices,padding_idx,scale_grad_by_freq,sparse')
-const op_embedding_dense_backward = operator('embedding_dense_backward', '', 'grad_output,indices,num_weights,padding_idx,scale_grad_by_freq')
 const op_empty_memory_format = operator('empty', 'memory_format', 'size,dtype,layout,device,pin_memory,memory_format')
 const op_empty_like = operator('empty_like', '', 'self,dtype,layout,device,pin_memory,memory_format')
 const op_zeros = operator('zeros', '', 'size,dtype,layout,device,pin_memory')
@@ -220,7 +192,6 @@ const op_detach = operator('detach', '', 'self')
 const op_copy_ = operator('copy_', '', 'self,src,non_blocking')
 const op_fill__Scalar = operator('fill_', 'Scalar', 'self,value')
 const op_fill__Tensor = operator('fill_', 'Tensor', 'self,value')
-const op_zero_ = operator('zero_', '', 'self')
 const op__to_copy = operator('_to_copy', '', 'self,dtype,layout,device,pin_memory,non_blocking,memory_format')
 const op_type_as = operator('type_as', '', 'self,other')
 const op_set_data = operator('set_data', '', 'self,new_data')
@@ -229,33 +200,19 @@ const op_layer_norm = operator('layer_norm', '', 'input,normalized_shape,weight,
 const op_rms_norm = operator('rms_norm', '', 'input,normalized_shape,weight,eps')
 const op_scaled_dot_product_attention = operator('scaled_dot_product_attention', '', 'query,key,value,attn_mask,dropout_p,is_causal,scale,enable_gqa')
 const op__flash_attention_forward = operator('_flash_attention_forward', '', 'query,key,value,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,is_causal,return_debug_mask,scale,window_size_left,window_size_right,seqused_k,alibi_slopes,block_table,num_splits')
-const op__flash_attention_backward = operator('_flash_attention_backward', '', 'grad_out,query,key,value,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,is_causal,rng_state,unused,scale,window_size_left,window_size_right')
-const op__scaled_dot_product_flash_attention_for_cpu = operator('_scaled_dot_product_flash_attention_for_cpu', '', 'query,key,value,dropout_p,is_causal,attn_mask,scale')
-const op__scaled_dot_product_flash_attention_for_cpu_backward = operator('_scaled_dot_product_flash_attention_for_cpu_backward', '', 'grad_out,query,key,value,out,logsumexp,dropout_p,is_causal,attn_mask,scale')
 const op_conv1d = operator('conv1d', '', 'input,weight,bias,stride,padding,dilation,groups')
 const op_conv2d = operator('conv2d', '', 'input,weight,bias,stride,padding,dilation,groups')
 const op_conv3d = operator('conv3d', '', 'input,weight,bias,stride,padding,dilation,groups')
 const op_cross_entropy_loss = operator('cross_entropy_loss', '', 'self,target,weight,reduction,ignore_index,label_smoothing')
-const op_nll_loss = operator('nll_loss', '', 'self,target,weight,reduction,ignore_index')
-const op_mse_loss = operator('mse_loss', '', 'self,target,reduction')
-const op_silu_backward = operator('silu_backward', '', 'grad_output,self')
 const op_silu_backward_grad_input = operator('silu_backward', 'grad_input', 'grad_output,self,grad_input')
 const op__softmax_backward_data = operator('_softmax_backward_data', '', 'grad_output,output,dim,input_dtype')
-const op__log_softmax_backward_data = operator('_log_softmax_backward_data', '', 'grad_output,output,dim,input_dtype')
 const op__foreach_mul__Scalar = operator('_foreach_mul_', 'Scalar', 'self,scalar')
 const op__foreach_mul__Tensor = operator('_foreach_mul_', 'Tensor', 'self,other')
 const op__foreach_add__List = operator('_foreach_add_', 'List', 'self,other,alpha')
 const op__foreach_add__Scalar = operator('_foreach_add_', 'Scalar', 'self,scalar')
 const op__foreach_norm_Scalar = operator('_foreach_norm', 'Scalar', 'self,ord,dtype')
 const op__foreach_copy_ = operator('_foreach_copy_', '', 'self,src,non_blocking')
-const op__foreach_zero_ = operator('_foreach_zero_', '', 'self')
-const op__foreach_sqrt = operator('_foreach_sqrt', '', 'self')
-const op__foreach_div__List = operator('_foreach_div_', 'List', 'self,other')
-const op__foreach_addcdiv__Scalar = operator('_foreach_addcdiv_', 'Scalar', 'self,tensor1,tensor2,value')
-const op__foreach_addcmul__Scalar = operator('_foreach_addcmul_', 'Scalar', 'self,tensor1,tensor2,value')
-const op__foreach_lerp__Scalar = operator('_foreach_lerp_', 'Scalar', 'self,tensors1,weight')
 const op__fused_adamw_ = operator('_fused_adamw_', '', 'self,grads,exp_avgs,exp_avg_sqs,max_exp_avg_sqs,state_steps,lr,beta1,beta2,weight_decay,eps,amsgrad,maximize,grad_scale,found_inf')
-const op__fused_sgd_ = operator('_fused_sgd_', '', 'self,grads,momentum_buffer_list,weight_decay,momentum,lr,dampening,nesterov,maximize,is_first_step,grad_scale,found_inf')
 
 /** The operators that have a tensor as their first argument. */
 export abstract class TensorOperators extends Ref {
@@ -375,9 +332,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
-   */
+  /** aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!) */
   mulOut(other: Tensor, options: { out: Tensor }): void {
     begin(op_mul_out)
     arg(this)
@@ -473,65 +428,28 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_pow_Tensor_Tensor) as Tensor
   }
 
-  /**
-   * aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
-   * aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
-   */
-  rsub(other: Tensor | NumberLike, options: { alpha?: NumberLike | undefined } = {}): Tensor {
-    if (isTensor(other)) {
-      begin(op_rsub_Tensor)
-      arg(this)
-      arg(other)
-      arg(options.alpha)
-      return toTensor(op_rsub_Tensor) as Tensor
-    }
-    begin(op_rsub_Scalar)
-    arg(this)
-    arg(other)
-    arg(options.alpha)
-    return toTensor(op_rsub_Scalar) as Tensor
-  }
-
-  /**
-   * aten::neg(Tensor self) -> Tensor
-   */
+  /** aten::neg(Tensor self) -> Tensor */
   neg(): Tensor {
     begin(op_neg)
     arg(this)
     return toTensor(op_neg) as Tensor
   }
 
-  /**
-   * aten::neg_(Tensor(a!) self) -> Tensor(a!)
-   */
-  neg_(): this {
-    begin(op_neg_)
-    arg(this)
-    toNothing(op_neg_)
-    return this
-  }
-
-  /**
-   * aten::abs(Tensor self) -> Tensor
-   */
+  /** aten::abs(Tensor self) -> Tensor */
   abs(): Tensor {
     begin(op_abs)
     arg(this)
     return toTensor(op_abs) as Tensor
   }
 
-  /**
-   * aten::exp(Tensor self) -> Tensor
-   */
+  /** aten::exp(Tensor self) -> Tensor */
   exp(): Tensor {
     begin(op_exp)
     arg(this)
     return toTensor(op_exp) as Tensor
   }
 
-  /**
-   * aten::exp_(Tensor(a!) self) -> Tensor(a!)
-   */
+  /** aten::exp_(Tensor(a!) self) -> Tensor(a!) */
   exp_(): this {
     begin(op_exp_)
     arg(this)
@@ -539,135 +457,105 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::log(Tensor self) -> Tensor
-   */
+  /** aten::log(Tensor self) -> Tensor */
   log(): Tensor {
     begin(op_log)
     arg(this)
     return toTensor(op_log) as Tensor
   }
 
-  /**
-   * aten::log1p(Tensor self) -> Tensor
-   */
+  /** aten::log1p(Tensor self) -> Tensor */
   log1p(): Tensor {
     begin(op_log1p)
     arg(this)
     return toTensor(op_log1p) as Tensor
   }
 
-  /**
-   * aten::expm1(Tensor self) -> Tensor
-   */
+  /** aten::expm1(Tensor self) -> Tensor */
   expm1(): Tensor {
     begin(op_expm1)
     arg(this)
     return toTensor(op_expm1) as Tensor
   }
 
-  /**
-   * aten::sqrt(Tensor self) -> Tensor
-   */
+  /** aten::sqrt(Tensor self) -> Tensor */
   sqrt(): Tensor {
     begin(op_sqrt)
     arg(this)
     return toTensor(op_sqrt) as Tensor
   }
 
-  /**
-   * aten::rsqrt(Tensor self) -> Tensor
-   */
+  /** aten::rsqrt(Tensor self) -> Tensor */
   rsqrt(): Tensor {
     begin(op_rsqrt)
     arg(this)
     return toTensor(op_rsqrt) as Tensor
   }
 
-  /**
-   * aten::reciprocal(Tensor self) -> Tensor
-   */
+  /** aten::reciprocal(Tensor self) -> Tensor */
   reciprocal(): Tensor {
     begin(op_reciprocal)
     arg(this)
     return toTensor(op_reciprocal) as Tensor
   }
 
-  /**
-   * aten::square(Tensor self) -> Tensor
-   */
+  /** aten::square(Tensor self) -> Tensor */
   square(): Tensor {
     begin(op_square)
     arg(this)
     return toTensor(op_square) as Tensor
   }
 
-  /**
-   * aten::sin(Tensor self) -> Tensor
-   */
+  /** aten::sin(Tensor self) -> Tensor */
   sin(): Tensor {
     begin(op_sin)
     arg(this)
     return toTensor(op_sin) as Tensor
   }
 
-  /**
-   * aten::cos(Tensor self) -> Tensor
-   */
+  /** aten::cos(Tensor self) -> Tensor */
   cos(): Tensor {
     begin(op_cos)
     arg(this)
     return toTensor(op_cos) as Tensor
   }
 
-  /**
-   * aten::tanh(Tensor self) -> Tensor
-   */
+  /** aten::tanh(Tensor self) -> Tensor */
   tanh(): Tensor {
     begin(op_tanh)
     arg(this)
     return toTensor(op_tanh) as Tensor
   }
 
-  /**
-   * aten::sigmoid(Tensor self) -> Tensor
-   */
+  /** aten::sigmoid(Tensor self) -> Tensor */
   sigmoid(): Tensor {
     begin(op_sigmoid)
     arg(this)
     return toTensor(op_sigmoid) as Tensor
   }
 
-  /**
-   * aten::erf(Tensor self) -> Tensor
-   */
+  /** aten::erf(Tensor self) -> Tensor */
   erf(): Tensor {
     begin(op_erf)
     arg(this)
     return toTensor(op_erf) as Tensor
   }
 
-  /**
-   * aten::floor(Tensor self) -> Tensor
-   */
+  /** aten::floor(Tensor self) -> Tensor */
   floor(): Tensor {
     begin(op_floor)
     arg(this)
     return toTensor(op_floor) as Tensor
   }
 
-  /**
-   * aten::round(Tensor self) -> Tensor
-   */
+  /** aten::round(Tensor self) -> Tensor */
   round(): Tensor {
     begin(op_round)
     arg(this)
     return toTensor(op_round) as Tensor
   }
 
-  /**
-   * aten::sign(Tensor self) -> Tensor
-   */
+  /** aten::sign(Tensor self) -> Tensor */
   sign(): Tensor {
     begin(op_sign)
     arg(this)
@@ -693,21 +581,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_clamp_Tensor) as Tensor
   }
 
-  /**
-   * aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)
-   */
-  clamp_(min?: NumberLike | undefined, max?: NumberLike | undefined): this {
-    begin(op_clamp_)
-    arg(this)
-    arg(min)
-    arg(max)
-    toNothing(op_clamp_)
-    return this
-  }
-
-  /**
-   * aten::maximum(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::maximum(Tensor self, Tensor other) -> Tensor */
   maximum(other: Tensor): Tensor {
     begin(op_maximum)
     arg(this)
@@ -715,9 +589,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_maximum) as Tensor
   }
 
-  /**
-   * aten::minimum(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::minimum(Tensor self, Tensor other) -> Tensor */
   minimum(other: Tensor): Tensor {
     begin(op_minimum)
     arg(this)
@@ -725,33 +597,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_minimum) as Tensor
   }
 
-  /**
-   * aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
-   */
-  addcmul(tensor1: Tensor, tensor2: Tensor, options: { value?: NumberLike | undefined } = {}): Tensor {
-    begin(op_addcmul)
-    arg(this)
-    arg(tensor1)
-    arg(tensor2)
-    arg(options.value)
-    return toTensor(op_addcmul) as Tensor
-  }
-
-  /**
-   * aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
-   */
-  addcdiv(tensor1: Tensor, tensor2: Tensor, options: { value?: NumberLike | undefined } = {}): Tensor {
-    begin(op_addcdiv)
-    arg(this)
-    arg(tensor1)
-    arg(tensor2)
-    arg(options.value)
-    return toTensor(op_addcdiv) as Tensor
-  }
-
-  /**
-   * aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)
-   */
+  /** aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!) */
   addcmul_(tensor1: Tensor, tensor2: Tensor, options: { value?: NumberLike | undefined } = {}): this {
     begin(op_addcmul_)
     arg(this)
@@ -762,62 +608,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)
-   */
-  addcdiv_(tensor1: Tensor, tensor2: Tensor, options: { value?: NumberLike | undefined } = {}): this {
-    begin(op_addcdiv_)
-    arg(this)
-    arg(tensor1)
-    arg(tensor2)
-    arg(options.value)
-    toNothing(op_addcdiv_)
-    return this
-  }
-
-  /**
-   * aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor
-   * aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor
-   */
-  lerp(end: Tensor, weight: NumberLike | Tensor): Tensor {
-    if (isTensor(end) && isNumber(weight)) {
-      begin(op_lerp_Scalar)
-      arg(this)
-      arg(end)
-      arg(weight)
-      return toTensor(op_lerp_Scalar) as Tensor
-    }
-    begin(op_lerp_Tensor)
-    arg(this)
-    arg(end)
-    arg(weight)
-    return toTensor(op_lerp_Tensor) as Tensor
-  }
-
-  /**
-   * aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)
-   * aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)
-   */
-  lerp_(end: Tensor, weight: NumberLike | Tensor): this {
-    if (isTensor(end) && isNumber(weight)) {
-      begin(op_lerp__Scalar)
-      arg(this)
-      arg(end)
-      arg(weight)
-      toNothing(op_lerp__Scalar)
-      return this
-    }
-    begin(op_lerp__Tensor)
-    arg(this)
-    arg(end)
-    arg(weight)
-    toNothing(op_lerp__Tensor)
-    return this
-  }
-
-  /**
-   * aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
-   */
+  /** aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor */
   nanToNum(nan?: NumberLike | undefined, posinf?: NumberLike | undefined, neginf?: NumberLike | undefined): Tensor {
     begin(op_nan_to_num)
     arg(this)
@@ -827,37 +618,21 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_nan_to_num) as Tensor
   }
 
-  /**
-   * aten::relu(Tensor self) -> Tensor
-   */
+  /** aten::relu(Tensor self) -> Tensor */
   relu(): Tensor {
     begin(op_relu)
     arg(this)
     return toTensor(op_relu) as Tensor
   }
 
-  /**
-   * aten::silu(Tensor self) -> Tensor
-   */
+  /** aten::silu(Tensor self) -> Tensor */
   silu(): Tensor {
     begin(op_silu)
     arg(this)
     return toTensor(op_silu) as Tensor
   }
 
-  /**
-   * aten::silu_(Tensor(a!) self) -> Tensor(a!)
-   */
-  silu_(): this {
-    begin(op_silu_)
-    arg(this)
-    toNothing(op_silu_)
-    return this
-  }
-
-  /**
-   * aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
-   */
+  /** aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) */
   siluOut(options: { out: Tensor }): void {
     begin(op_silu_out)
     arg(this)
@@ -866,9 +641,7 @@ export abstract class TensorOperators extends Ref {
     return
   }
 
-  /**
-   * aten::gelu(Tensor self, *, str approximate="none") -> Tensor
-   */
+  /** aten::gelu(Tensor self, *, str approximate="none") -> Tensor */
   gelu(options: { approximate?: string | undefined } = {}): Tensor {
     begin(op_gelu)
     arg(this)
@@ -876,20 +649,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_gelu) as Tensor
   }
 
-  /**
-   * aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
-   */
-  softplus(beta?: NumberLike | undefined, threshold?: NumberLike | undefined): Tensor {
-    begin(op_softplus)
-    arg(this)
-    arg(beta)
-    arg(threshold)
-    return toTensor(op_softplus) as Tensor
-  }
-
-  /**
-   * aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
-   */
+  /** aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
   softmax(dim: NumberLike, options: { dtype?: DType | undefined } = {}): Tensor {
     begin(op_softmax_int)
     arg(this)
@@ -898,9 +658,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_softmax_int) as Tensor
   }
 
-  /**
-   * aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
-   */
+  /** aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor */
   logSoftmax(dim: NumberLike, options: { dtype?: DType | undefined } = {}): Tensor {
     begin(op_log_softmax_int)
     arg(this)
@@ -909,18 +667,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_log_softmax_int) as Tensor
   }
 
-  /**
-   * aten::log_sigmoid(Tensor self) -> Tensor
-   */
-  logsigmoid(): Tensor {
-    begin(op_log_sigmoid)
-    arg(this)
-    return toTensor(op_log_sigmoid) as Tensor
-  }
-
-  /**
-   * aten::matmul(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::matmul(Tensor self, Tensor other) -> Tensor */
   matmul(other: Tensor): Tensor {
     begin(op_matmul)
     arg(this)
@@ -928,9 +675,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_matmul) as Tensor
   }
 
-  /**
-   * aten::mm(Tensor self, Tensor mat2) -> Tensor
-   */
+  /** aten::mm(Tensor self, Tensor mat2) -> Tensor */
   mm(mat2: Tensor): Tensor {
     begin(op_mm)
     arg(this)
@@ -938,9 +683,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_mm) as Tensor
   }
 
-  /**
-   * aten::bmm(Tensor self, Tensor mat2) -> Tensor
-   */
+  /** aten::bmm(Tensor self, Tensor mat2) -> Tensor */
   bmm(mat2: Tensor): Tensor {
     begin(op_bmm)
     arg(this)
@@ -948,22 +691,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_bmm) as Tensor
   }
 
-  /**
-   * aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
-   */
-  addmm(mat1: Tensor, mat2: Tensor, options: { beta?: NumberLike | undefined; alpha?: NumberLike | undefined } = {}): Tensor {
-    begin(op_addmm)
-    arg(this)
-    arg(mat1)
-    arg(mat2)
-    arg(options.beta)
-    arg(options.alpha)
-    return toTensor(op_addmm) as Tensor
-  }
-
-  /**
-   * aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)
-   */
+  /** aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!) */
   addmm_(mat1: Tensor, mat2: Tensor, options: { beta?: NumberLike | undefined; alpha?: NumberLike | undefined } = {}): this {
     begin(op_addmm_)
     arg(this)
@@ -975,9 +703,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
-   */
+  /** aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor */
   baddbmm(batch1: Tensor, batch2: Tensor, options: { beta?: NumberLike | undefined; alpha?: NumberLike | undefined } = {}): Tensor {
     begin(op_baddbmm)
     arg(this)
@@ -1098,9 +824,7 @@ export abstract class TensorOperators extends Ref {
     return toSeveral(op_min_dim, 2) as [Tensor, Tensor]
   }
 
-  /**
-   * aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor
-   */
+  /** aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
   amax(dim?: readonly NumberLike[] | NumberLike | undefined, options: { keepdim?: boolean | undefined } = {}): Tensor {
     begin(op_amax)
     arg(this)
@@ -1109,9 +833,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_amax) as Tensor
   }
 
-  /**
-   * aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor
-   */
+  /** aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor */
   amin(dim?: readonly NumberLike[] | NumberLike | undefined, options: { keepdim?: boolean | undefined } = {}): Tensor {
     begin(op_amin)
     arg(this)
@@ -1120,9 +842,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_amin) as Tensor
   }
 
-  /**
-   * aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
-   */
+  /** aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
   argmax(dim?: NumberLike | undefined, options: { keepdim?: boolean | undefined } = {}): Tensor {
     begin(op_argmax)
     arg(this)
@@ -1131,9 +851,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_argmax) as Tensor
   }
 
-  /**
-   * aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
-   */
+  /** aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor */
   argmin(dim?: NumberLike | undefined, options: { keepdim?: boolean | undefined } = {}): Tensor {
     begin(op_argmin)
     arg(this)
@@ -1142,9 +860,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_argmin) as Tensor
   }
 
-  /**
-   * aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
-   */
+  /** aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor */
   logsumexp(dim: readonly NumberLike[] | NumberLike, options: { keepdim?: boolean | undefined } = {}): Tensor {
     begin(op_logsumexp)
     arg(this)
@@ -1153,26 +869,13 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_logsumexp) as Tensor
   }
 
-  /**
-   * aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
-   */
+  /** aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor */
   cumsum(dim: NumberLike, options: { dtype?: DType | undefined } = {}): Tensor {
     begin(op_cumsum)
     arg(this)
     arg(dim)
     argDtype(options.dtype)
     return toTensor(op_cumsum) as Tensor
-  }
-
-  /**
-   * aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
-   */
-  cumprod(dim: NumberLike, options: { dtype?: DType | undefined } = {}): Tensor {
-    begin(op_cumprod)
-    arg(this)
-    arg(dim)
-    argDtype(options.dtype)
-    return toTensor(op_cumprod) as Tensor
   }
 
   /**
@@ -1194,9 +897,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_prod_dim_int) as Tensor
   }
 
-  /**
-   * aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
-   */
+  /** aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor */
   norm(ord?: NumberLike | undefined, dim?: readonly NumberLike[] | NumberLike | undefined, options: { keepdim?: boolean | undefined; dtype?: DType | undefined } = {}): Tensor {
     begin(op_linalg_vector_norm)
     arg(this)
@@ -1241,19 +942,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_all_dim) as Tensor
   }
 
-  /**
-   * aten::count_nonzero(Tensor self, int? dim=None) -> Tensor
-   */
-  countNonzero(dim?: NumberLike | undefined): Tensor {
-    begin(op_count_nonzero)
-    arg(this)
-    arg(dim)
-    return toTensor(op_count_nonzero) as Tensor
-  }
-
-  /**
-   * aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
-   */
+  /** aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) */
   topk(k: NumberLike, dim?: NumberLike | undefined, options: { largest?: boolean | undefined; sorted?: boolean | undefined } = {}): [Tensor, Tensor] {
     begin(op_topk)
     arg(this)
@@ -1264,9 +953,7 @@ export abstract class TensorOperators extends Ref {
     return toSeveral(op_topk, 2) as [Tensor, Tensor]
   }
 
-  /**
-   * aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
-   */
+  /** aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) */
   sort(dim?: NumberLike | undefined, options: { descending?: boolean | undefined } = {}): [Tensor, Tensor] {
     begin(op_sort)
     arg(this)
@@ -1275,9 +962,7 @@ export abstract class TensorOperators extends Ref {
     return toSeveral(op_sort, 2) as [Tensor, Tensor]
   }
 
-  /**
-   * aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor
-   */
+  /** aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor */
   argsort(dim?: NumberLike | undefined, options: { descending?: boolean | undefined } = {}): Tensor {
     begin(op_argsort)
     arg(this)
@@ -1388,9 +1073,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_ge_Scalar) as Tensor
   }
 
-  /**
-   * aten::logical_and(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::logical_and(Tensor self, Tensor other) -> Tensor */
   logicalAnd(other: Tensor): Tensor {
     begin(op_logical_and)
     arg(this)
@@ -1398,9 +1081,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_logical_and) as Tensor
   }
 
-  /**
-   * aten::logical_or(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::logical_or(Tensor self, Tensor other) -> Tensor */
   logicalOr(other: Tensor): Tensor {
     begin(op_logical_or)
     arg(this)
@@ -1408,36 +1089,28 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_logical_or) as Tensor
   }
 
-  /**
-   * aten::logical_not(Tensor self) -> Tensor
-   */
+  /** aten::logical_not(Tensor self) -> Tensor */
   logicalNot(): Tensor {
     begin(op_logical_not)
     arg(this)
     return toTensor(op_logical_not) as Tensor
   }
 
-  /**
-   * aten::isnan(Tensor self) -> Tensor
-   */
+  /** aten::isnan(Tensor self) -> Tensor */
   isnan(): Tensor {
     begin(op_isnan)
     arg(this)
     return toTensor(op_isnan) as Tensor
   }
 
-  /**
-   * aten::isinf(Tensor self) -> Tensor
-   */
+  /** aten::isinf(Tensor self) -> Tensor */
   isinf(): Tensor {
     begin(op_isinf)
     arg(this)
     return toTensor(op_isinf) as Tensor
   }
 
-  /**
-   * aten::isfinite(Tensor self) -> Tensor
-   */
+  /** aten::isfinite(Tensor self) -> Tensor */
   isfinite(): Tensor {
     begin(op_isfinite)
     arg(this)
@@ -1463,40 +1136,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_masked_fill_Tensor) as Tensor
   }
 
-  /**
-   * aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)
-   * aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)
-   */
-  maskedFill_(mask: Tensor, value: NumberLike | Tensor): this {
-    if (isTensor(mask) && isNumber(value)) {
-      begin(op_masked_fill__Scalar)
-      arg(this)
-      arg(mask)
-      arg(value)
-      toNothing(op_masked_fill__Scalar)
-      return this
-    }
-    begin(op_masked_fill__Tensor)
-    arg(this)
-    arg(mask)
-    arg(value)
-    toNothing(op_masked_fill__Tensor)
-    return this
-  }
-
-  /**
-   * aten::masked_select(Tensor self, Tensor mask) -> Tensor
-   */
-  maskedSelect(mask: Tensor): Tensor {
-    begin(op_masked_select)
-    arg(this)
-    arg(mask)
-    return toTensor(op_masked_select) as Tensor
-  }
-
-  /**
-   * aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool
-   */
+  /** aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool */
   allclose(other: Tensor, rtol?: NumberLike | undefined, atol?: NumberLike | undefined, options: { equalNan?: boolean | undefined } = {}): boolean {
     begin(op_allclose)
     arg(this)
@@ -1507,9 +1147,7 @@ export abstract class TensorOperators extends Ref {
     return toScalar(op_allclose) as boolean
   }
 
-  /**
-   * aten::equal(Tensor self, Tensor other) -> bool
-   */
+  /** aten::equal(Tensor self, Tensor other) -> bool */
   equal(other: Tensor): boolean {
     begin(op_equal)
     arg(this)
@@ -1517,9 +1155,7 @@ export abstract class TensorOperators extends Ref {
     return toScalar(op_equal) as boolean
   }
 
-  /**
-   * aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)
-   */
+  /** aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a) */
   view(size: readonly NumberLike[]): Tensor {
     begin(op_view)
     arg(this)
@@ -1527,9 +1163,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_view) as Tensor
   }
 
-  /**
-   * aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)
-   */
+  /** aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a) */
   viewDtype(options: { dtype: DType }): Tensor {
     begin(op_view_dtype)
     arg(this)
@@ -1537,9 +1171,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_view_dtype) as Tensor
   }
 
-  /**
-   * aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)
-   */
+  /** aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a) */
   reshape(shape: readonly NumberLike[]): Tensor {
     begin(op_reshape)
     arg(this)
@@ -1547,9 +1179,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_reshape) as Tensor
   }
 
-  /**
-   * aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
-   */
+  /** aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a) */
   flatten(startDim?: NumberLike | undefined, endDim?: NumberLike | undefined): Tensor {
     begin(op_flatten_using_ints)
     arg(this)
@@ -1558,9 +1188,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_flatten_using_ints) as Tensor
   }
 
-  /**
-   * aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)
-   */
+  /** aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a) */
   unflatten(dim: NumberLike, sizes: readonly NumberLike[]): Tensor {
     begin(op_unflatten_int)
     arg(this)
@@ -1585,9 +1213,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_squeeze_dim) as Tensor
   }
 
-  /**
-   * aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)
-   */
+  /** aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a) */
   unsqueeze(dim: NumberLike): Tensor {
     begin(op_unsqueeze)
     arg(this)
@@ -1595,9 +1221,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_unsqueeze) as Tensor
   }
 
-  /**
-   * aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)
-   */
+  /** aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) */
   transpose(dim0: NumberLike, dim1: NumberLike): Tensor {
     begin(op_transpose_int)
     arg(this)
@@ -1606,18 +1230,14 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_transpose_int) as Tensor
   }
 
-  /**
-   * aten::t(Tensor(a) self) -> Tensor(a)
-   */
+  /** aten::t(Tensor(a) self) -> Tensor(a) */
   t(): Tensor {
     begin(op_t)
     arg(this)
     return toTensor(op_t) as Tensor
   }
 
-  /**
-   * aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)
-   */
+  /** aten::permute(Tensor(a) self, int[] dims) -> Tensor(a) */
   permute(dims: readonly NumberLike[]): Tensor {
     begin(op_permute)
     arg(this)
@@ -1625,9 +1245,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_permute) as Tensor
   }
 
-  /**
-   * aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)
-   */
+  /** aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a) */
   expand(size: readonly NumberLike[], options: { implicit?: boolean | undefined } = {}): Tensor {
     begin(op_expand)
     arg(this)
@@ -1636,9 +1254,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_expand) as Tensor
   }
 
-  /**
-   * aten::repeat(Tensor self, SymInt[] repeats) -> Tensor
-   */
+  /** aten::repeat(Tensor self, SymInt[] repeats) -> Tensor */
   repeat(repeats: readonly NumberLike[]): Tensor {
     begin(op_repeat)
     arg(this)
@@ -1667,9 +1283,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_repeat_interleave_self_Tensor) as Tensor
   }
 
-  /**
-   * aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)
-   */
+  /** aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a) */
   contiguous(): Tensor {
     begin(op_contiguous)
     arg(this)
@@ -1677,9 +1291,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_contiguous) as Tensor
   }
 
-  /**
-   * aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]
-   */
+  /** aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[] */
   split(splitSize: NumberLike, dim?: NumberLike | undefined): Tensor[] {
     begin(op_split_Tensor)
     arg(this)
@@ -1688,20 +1300,7 @@ export abstract class TensorOperators extends Ref {
     return toList(op_split_Tensor) as Tensor[]
   }
 
-  /**
-   * aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]
-   */
-  splitWithSizes(splitSizes: readonly NumberLike[], dim?: NumberLike | undefined): Tensor[] {
-    begin(op_split_with_sizes)
-    arg(this)
-    arg(splitSizes)
-    arg(dim)
-    return toList(op_split_with_sizes) as Tensor[]
-  }
-
-  /**
-   * aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]
-   */
+  /** aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[] */
   chunk(chunks: NumberLike, dim?: NumberLike | undefined): Tensor[] {
     begin(op_chunk)
     arg(this)
@@ -1710,9 +1309,7 @@ export abstract class TensorOperators extends Ref {
     return toList(op_chunk) as Tensor[]
   }
 
-  /**
-   * aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]
-   */
+  /** aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[] */
   unbind(dim?: NumberLike | undefined): Tensor[] {
     begin(op_unbind_int)
     arg(this)
@@ -1720,9 +1317,7 @@ export abstract class TensorOperators extends Ref {
     return toList(op_unbind_int) as Tensor[]
   }
 
-  /**
-   * aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor
-   */
+  /** aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor */
   roll(shifts: readonly NumberLike[] | NumberLike, dims?: readonly NumberLike[] | NumberLike | undefined): Tensor {
     begin(op_roll)
     arg(this)
@@ -1731,9 +1326,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_roll) as Tensor
   }
 
-  /**
-   * aten::flip(Tensor self, int[] dims) -> Tensor
-   */
+  /** aten::flip(Tensor self, int[] dims) -> Tensor */
   flip(dims: readonly NumberLike[]): Tensor {
     begin(op_flip)
     arg(this)
@@ -1741,9 +1334,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_flip) as Tensor
   }
 
-  /**
-   * aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor
-   */
+  /** aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor */
   pad(pad: readonly NumberLike[], value?: NumberLike | undefined): Tensor {
     begin(op_constant_pad_nd)
     arg(this)
@@ -1752,9 +1343,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_constant_pad_nd) as Tensor
   }
 
-  /**
-   * aten::tril(Tensor self, SymInt diagonal=0) -> Tensor
-   */
+  /** aten::tril(Tensor self, SymInt diagonal=0) -> Tensor */
   tril(diagonal?: NumberLike | undefined): Tensor {
     begin(op_tril)
     arg(this)
@@ -1762,9 +1351,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_tril) as Tensor
   }
 
-  /**
-   * aten::triu(Tensor self, SymInt diagonal=0) -> Tensor
-   */
+  /** aten::triu(Tensor self, SymInt diagonal=0) -> Tensor */
   triu(diagonal?: NumberLike | undefined): Tensor {
     begin(op_triu)
     arg(this)
@@ -1772,9 +1359,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_triu) as Tensor
   }
 
-  /**
-   * aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)
-   */
+  /** aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) */
   diagonal(offset?: NumberLike | undefined, dim1?: NumberLike | undefined, dim2?: NumberLike | undefined): Tensor {
     begin(op_diagonal)
     arg(this)
@@ -1784,9 +1369,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_diagonal) as Tensor
   }
 
-  /**
-   * aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)
-   */
+  /** aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a) */
   select(dim: NumberLike, index: NumberLike): Tensor {
     begin(op_select_int)
     arg(this)
@@ -1795,9 +1378,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_select_int) as Tensor
   }
 
-  /**
-   * aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)
-   */
+  /** aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a) */
   slice(dim?: NumberLike | undefined, start?: NumberLike | undefined, end?: NumberLike | undefined, step?: NumberLike | undefined): Tensor {
     begin(op_slice_Tensor)
     arg(this)
@@ -1808,9 +1389,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_slice_Tensor) as Tensor
   }
 
-  /**
-   * aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)
-   */
+  /** aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a) */
   narrow(dim: NumberLike, start: NumberLike, length: NumberLike): Tensor {
     begin(op_narrow)
     arg(this)
@@ -1820,9 +1399,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_narrow) as Tensor
   }
 
-  /**
-   * aten::index_select(Tensor self, int dim, Tensor index) -> Tensor
-   */
+  /** aten::index_select(Tensor self, int dim, Tensor index) -> Tensor */
   indexSelect(dim: NumberLike, index: Tensor): Tensor {
     begin(op_index_select)
     arg(this)
@@ -1831,9 +1408,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_index_select) as Tensor
   }
 
-  /**
-   * aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)
-   */
+  /** aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!) */
   indexAdd_(dim: NumberLike, index: Tensor, source: Tensor, options: { alpha?: NumberLike | undefined } = {}): this {
     begin(op_index_add_)
     arg(this)
@@ -1845,9 +1420,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!)
-   */
+  /** aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!) */
   indexCopy_(dim: NumberLike, index: Tensor, source: Tensor): this {
     begin(op_index_copy_)
     arg(this)
@@ -1858,22 +1431,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)
-   */
-  indexFill_(dim: NumberLike, index: Tensor, value: NumberLike): this {
-    begin(op_index_fill__int_Scalar)
-    arg(this)
-    arg(dim)
-    arg(index)
-    arg(value)
-    toNothing(op_index_fill__int_Scalar)
-    return this
-  }
-
-  /**
-   * aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
-   */
+  /** aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor */
   gather(dim: NumberLike, index: Tensor, options: { sparseGrad?: boolean | undefined } = {}): Tensor {
     begin(op_gather)
     arg(this)
@@ -1904,32 +1462,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_scatter_value) as Tensor
   }
 
-  /**
-   * aten::scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)
-   * aten::scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)
-   */
-  scatter_(dim: NumberLike, index: Tensor, src: Tensor | NumberLike): this {
-    if (isNumber(dim) && isTensor(index) && isTensor(src)) {
-      begin(op_scatter__src)
-      arg(this)
-      arg(dim)
-      arg(index)
-      arg(src)
-      toNothing(op_scatter__src)
-      return this
-    }
-    begin(op_scatter__value)
-    arg(this)
-    arg(dim)
-    arg(index)
-    arg(src)
-    toNothing(op_scatter__value)
-    return this
-  }
-
-  /**
-   * aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)
-   */
+  /** aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!) */
   scatterAdd_(dim: NumberLike, index: Tensor, src: Tensor): this {
     begin(op_scatter_add_)
     arg(this)
@@ -1940,20 +1473,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor
-   */
-  takeAlongDim(indices: Tensor, dim?: NumberLike | undefined): Tensor {
-    begin(op_take_along_dim)
-    arg(this)
-    arg(indices)
-    arg(dim)
-    return toTensor(op_take_along_dim) as Tensor
-  }
-
-  /**
-   * aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
-   */
+  /** aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor */
   indexTensor(indices: readonly (Tensor | null)[]): Tensor {
     begin(op_index_Tensor)
     arg(this)
@@ -1961,9 +1481,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_index_Tensor) as Tensor
   }
 
-  /**
-   * aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)
-   */
+  /** aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!) */
   indexPut_(indices: readonly (Tensor | null)[], values: Tensor, options: { accumulate?: boolean | undefined } = {}): this {
     begin(op_index_put_)
     arg(this)
@@ -1974,29 +1492,14 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::nonzero(Tensor self) -> Tensor
-   */
+  /** aten::nonzero(Tensor self) -> Tensor */
   nonzero(): Tensor {
     begin(op_nonzero)
     arg(this)
     return toTensor(op_nonzero) as Tensor
   }
 
-  /**
-   * aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor
-   */
-  bincount(weights?: Tensor | null | undefined, minlength?: NumberLike | undefined): Tensor {
-    begin(op_bincount)
-    arg(this)
-    arg(weights)
-    arg(minlength)
-    return toTensor(op_bincount) as Tensor
-  }
-
-  /**
-   * aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
   emptyLike(options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_empty_like)
     arg(this)
@@ -2008,9 +1511,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_empty_like) as Tensor
   }
 
-  /**
-   * aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
   zerosLike(options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_zeros_like)
     arg(this)
@@ -2022,9 +1523,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_zeros_like) as Tensor
   }
 
-  /**
-   * aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
   onesLike(options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_ones_like)
     arg(this)
@@ -2036,9 +1535,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_ones_like) as Tensor
   }
 
-  /**
-   * aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
-   */
+  /** aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
   newZeros(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_new_zeros)
     arg(this)
@@ -2050,9 +1547,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_new_zeros) as Tensor
   }
 
-  /**
-   * aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
-   */
+  /** aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
   newEmpty(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_new_empty)
     arg(this)
@@ -2064,9 +1559,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_new_empty) as Tensor
   }
 
-  /**
-   * aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
   fullLike(fillValue: NumberLike, options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
     begin(op_full_like)
     arg(this)
@@ -2079,9 +1572,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_full_like) as Tensor
   }
 
-  /**
-   * aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
-   */
+  /** aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor */
   multinomial(numSamples: NumberLike, options: { replacement?: boolean | undefined; generator?: RandomGenerator | undefined } = {}): Tensor {
     begin(op_multinomial)
     arg(this)
@@ -2109,9 +1600,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_bernoulli_p) as Tensor
   }
 
-  /**
-   * aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)
-   */
+  /** aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!) */
   uniform_(from?: NumberLike | undefined, to?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_uniform_)
     arg(this)
@@ -2122,9 +1611,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)
-   */
+  /** aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!) */
   normal_(mean?: NumberLike | undefined, std?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_normal_)
     arg(this)
@@ -2135,9 +1622,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)
-   */
+  /** aten::exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!) */
   exponential_(lambd?: NumberLike | undefined, options: { generator?: RandomGenerator | undefined } = {}): this {
     begin(op_exponential_)
     arg(this)
@@ -2147,9 +1632,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor */
   clone(): Tensor {
     begin(op_clone)
     arg(this)
@@ -2157,18 +1640,14 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_clone) as Tensor
   }
 
-  /**
-   * aten::detach(Tensor(a) self) -> Tensor(a)
-   */
+  /** aten::detach(Tensor(a) self) -> Tensor(a) */
   detach(): Tensor {
     begin(op_detach)
     arg(this)
     return toTensor(op_detach) as Tensor
   }
 
-  /**
-   * aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)
-   */
+  /** aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!) */
   copy_(src: Tensor, options: { nonBlocking?: boolean | undefined } = {}): this {
     begin(op_copy_)
     arg(this)
@@ -2197,19 +1676,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::zero_(Tensor(a!) self) -> Tensor(a!)
-   */
-  zero_(): this {
-    begin(op_zero_)
-    arg(this)
-    toNothing(op_zero_)
-    return this
-  }
-
-  /**
-   * aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor
-   */
+  /** aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor */
   toCopy(options: { dtype?: DType | undefined; device?: Device | undefined; nonBlocking?: boolean | undefined } = {}): Tensor {
     begin(op__to_copy)
     arg(this)
@@ -2222,9 +1689,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op__to_copy) as Tensor
   }
 
-  /**
-   * aten::type_as(Tensor self, Tensor other) -> Tensor
-   */
+  /** aten::type_as(Tensor self, Tensor other) -> Tensor */
   typeAs(other: Tensor): Tensor {
     begin(op_type_as)
     arg(this)
@@ -2232,9 +1697,7 @@ export abstract class TensorOperators extends Ref {
     return toTensor(op_type_as) as Tensor
   }
 
-  /**
-   * aten::set_data(Tensor(a!) self, Tensor new_data) -> ()
-   */
+  /** aten::set_data(Tensor(a!) self, Tensor new_data) -> () */
   setData(newData: Tensor): void {
     begin(op_set_data)
     arg(this)
@@ -2243,9 +1706,7 @@ export abstract class TensorOperators extends Ref {
     return
   }
 
-  /**
-   * aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)
-   */
+  /** aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!) */
   resize_(size: readonly NumberLike[]): this {
     begin(op_resize_)
     arg(this)
@@ -2255,9 +1716,7 @@ export abstract class TensorOperators extends Ref {
     return this
   }
 
-  /**
-   * aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor
-   */
+  /** aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor */
   crossEntropyLoss(target: Tensor, weight?: Tensor | null | undefined, reduction?: NumberLike | undefined, ignoreIndex?: NumberLike | undefined, labelSmoothing?: NumberLike | undefined): Tensor {
     begin(op_cross_entropy_loss)
     arg(this)
@@ -2268,35 +1727,9 @@ export abstract class TensorOperators extends Ref {
     arg(labelSmoothing)
     return toTensor(op_cross_entropy_loss) as Tensor
   }
-
-  /**
-   * aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor
-   */
-  nllLoss(target: Tensor, weight?: Tensor | null | undefined, reduction?: NumberLike | undefined, ignoreIndex?: NumberLike | undefined): Tensor {
-    begin(op_nll_loss)
-    arg(this)
-    arg(target)
-    arg(weight)
-    arg(reduction)
-    arg(ignoreIndex)
-    return toTensor(op_nll_loss) as Tensor
-  }
-
-  /**
-   * aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
-   */
-  mseLoss(target: Tensor, reduction?: NumberLike | undefined): Tensor {
-    begin(op_mse_loss)
-    arg(this)
-    arg(target)
-    arg(reduction)
-    return toTensor(op_mse_loss) as Tensor
-  }
 }
 
-/**
- * aten::dropout(Tensor input, float p, bool train) -> Tensor
- */
+/** aten::dropout(Tensor input, float p, bool train) -> Tensor */
 export function dropout(input: Tensor, p: NumberLike, options: { train: boolean }): Tensor {
   begin(op_dropout)
   arg(input)
@@ -2305,9 +1738,7 @@ export function dropout(input: Tensor, p: NumberLike, options: { train: boolean 
   return toTensor(op_dropout) as Tensor
 }
 
-/**
- * aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
- */
+/** aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor */
 export function linear(input: Tensor, weight: Tensor, bias?: Tensor | null | undefined): Tensor {
   begin(op_linear)
   arg(input)
@@ -2316,9 +1747,7 @@ export function linear(input: Tensor, weight: Tensor, bias?: Tensor | null | und
   return toTensor(op_linear) as Tensor
 }
 
-/**
- * aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
- */
+/** aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor */
 export function einsum(equation: string, tensors: readonly Tensor[], options: { path?: readonly NumberLike[] | undefined } = {}): Tensor {
   begin(op_einsum)
   arg(equation)
@@ -2327,9 +1756,7 @@ export function einsum(equation: string, tensors: readonly Tensor[], options: { 
   return toTensor(op_einsum) as Tensor
 }
 
-/**
- * aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor
- */
+/** aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor */
 export function where(condition: Tensor, self: Tensor, other: Tensor): Tensor {
   begin(op_where_self)
   arg(condition)
@@ -2338,9 +1765,7 @@ export function where(condition: Tensor, self: Tensor, other: Tensor): Tensor {
   return toTensor(op_where_self) as Tensor
 }
 
-/**
- * aten::cat(Tensor[] tensors, int dim=0) -> Tensor
- */
+/** aten::cat(Tensor[] tensors, int dim=0) -> Tensor */
 export function cat(tensors: readonly Tensor[], dim?: NumberLike | undefined): Tensor {
   begin(op_cat)
   arg(tensors)
@@ -2348,9 +1773,7 @@ export function cat(tensors: readonly Tensor[], dim?: NumberLike | undefined): T
   return toTensor(op_cat) as Tensor
 }
 
-/**
- * aten::stack(Tensor[] tensors, int dim=0) -> Tensor
- */
+/** aten::stack(Tensor[] tensors, int dim=0) -> Tensor */
 export function stack(tensors: readonly Tensor[], dim?: NumberLike | undefined): Tensor {
   begin(op_stack)
   arg(tensors)
@@ -2358,23 +1781,7 @@ export function stack(tensors: readonly Tensor[], dim?: NumberLike | undefined):
   return toTensor(op_stack) as Tensor
 }
 
-/**
- * aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
- */
-export function searchsorted(sortedSequence: Tensor, self: Tensor, options: { outInt32?: boolean | undefined; right?: boolean | undefined; side?: string | undefined; sorter?: Tensor | null | undefined } = {}): Tensor {
-  begin(op_searchsorted_Tensor)
-  arg(sortedSequence)
-  arg(self)
-  arg(options.outInt32)
-  arg(options.right)
-  arg(options.side)
-  arg(options.sorter)
-  return toTensor(op_searchsorted_Tensor) as Tensor
-}
-
-/**
- * aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
- */
+/** aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor */
 export function embedding(weight: Tensor, indices: Tensor, paddingIdx?: NumberLike | undefined, options: { scaleGradByFreq?: boolean | undefined; sparse?: boolean | undefined } = {}): Tensor {
   begin(op_embedding)
   arg(weight)
@@ -2385,22 +1792,7 @@ export function embedding(weight: Tensor, indices: Tensor, paddingIdx?: NumberLi
   return toTensor(op_embedding) as Tensor
 }
 
-/**
- * aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor
- */
-export function embeddingDenseBackward(gradOutput: Tensor, indices: Tensor, numWeights: NumberLike, paddingIdx: NumberLike, options: { scaleGradByFreq: boolean }): Tensor {
-  begin(op_embedding_dense_backward)
-  arg(gradOutput)
-  arg(indices)
-  arg(numWeights)
-  arg(paddingIdx)
-  arg(options.scaleGradByFreq)
-  return toTensor(op_embedding_dense_backward) as Tensor
-}
-
-/**
- * aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
- */
+/** aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
 export function empty(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_empty_memory_format)
   arg(size)
@@ -2412,9 +1804,7 @@ export function empty(size: readonly NumberLike[], options: { dtype?: DType | un
   return toTensor(op_empty_memory_format) as Tensor
 }
 
-/**
- * aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
- */
+/** aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 export function zeros(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_zeros)
   arg(size)
@@ -2425,9 +1815,7 @@ export function zeros(size: readonly NumberLike[], options: { dtype?: DType | un
   return toTensor(op_zeros) as Tensor
 }
 
-/**
- * aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
- */
+/** aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 export function ones(size: readonly NumberLike[], options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_ones)
   arg(size)
@@ -2438,9 +1826,7 @@ export function ones(size: readonly NumberLike[], options: { dtype?: DType | und
   return toTensor(op_ones) as Tensor
 }
 
-/**
- * aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
- */
+/** aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 export function full(size: readonly NumberLike[], fillValue: NumberLike, options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_full)
   arg(size)
@@ -2452,9 +1838,7 @@ export function full(size: readonly NumberLike[], fillValue: NumberLike, options
   return toTensor(op_full) as Tensor
 }
 
-/**
- * aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
- */
+/** aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 export function arange(start: NumberLike, end: NumberLike, step?: NumberLike | undefined, options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_arange_start_step)
   arg(start)
@@ -2567,9 +1951,7 @@ export function randperm(n: NumberLike, options: { dtype?: DType | undefined; de
   return toTensor(op_randperm_generator) as Tensor
 }
 
-/**
- * aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
- */
+/** aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor */
 export function eye(n: NumberLike, options: { dtype?: DType | undefined; device?: Device | undefined } = {}): Tensor {
   begin(op_eye)
   arg(n)
@@ -2580,9 +1962,7 @@ export function eye(n: NumberLike, options: { dtype?: DType | undefined; device?
   return toTensor(op_eye) as Tensor
 }
 
-/**
- * aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor
- */
+/** aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor */
 export function layerNorm(input: Tensor, normalizedShape: readonly NumberLike[], weight?: Tensor | null | undefined, bias?: Tensor | null | undefined, eps?: NumberLike | undefined, options: { cudnnEnable?: boolean | undefined } = {}): Tensor {
   begin(op_layer_norm)
   arg(input)
@@ -2594,9 +1974,7 @@ export function layerNorm(input: Tensor, normalizedShape: readonly NumberLike[],
   return toTensor(op_layer_norm) as Tensor
 }
 
-/**
- * aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
- */
+/** aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor */
 export function rmsNorm(input: Tensor, normalizedShape: readonly NumberLike[], weight?: Tensor | null | undefined, eps?: NumberLike | undefined): Tensor {
   begin(op_rms_norm)
   arg(input)
@@ -2606,9 +1984,7 @@ export function rmsNorm(input: Tensor, normalizedShape: readonly NumberLike[], w
   return toTensor(op_rms_norm) as Tensor
 }
 
-/**
- * aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
- */
+/** aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor */
 export function scaledDotProductAttention(query: Tensor, key: Tensor, value: Tensor, attnMask?: Tensor | null | undefined, dropoutP?: NumberLike | undefined, options: { isCausal?: boolean | undefined; scale?: NumberLike | undefined; enableGqa?: boolean | undefined } = {}): Tensor {
   begin(op_scaled_dot_product_attention)
   arg(query)
@@ -2622,9 +1998,7 @@ export function scaledDotProductAttention(query: Tensor, key: Tensor, value: Ten
   return toTensor(op_scaled_dot_product_attention) as Tensor
 }
 
-/**
- * aten::_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, bool return_debug_mask, *, float? scale=None, SymInt? window_size_left=None, SymInt? window_size_right=None, Tensor? seqused_k=None, Tensor? alibi_slopes=None, Tensor? block_table=None, int? num_splits=None) -> (Tensor output, Tensor softmax_logsumexp, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)
- */
+/** aten::_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, bool return_debug_mask, *, float? scale=None, SymInt? window_size_left=None, SymInt? window_size_right=None, Tensor? seqused_k=None, Tensor? alibi_slopes=None, Tensor? block_table=None, int? num_splits=None) -> (Tensor output, Tensor softmax_logsumexp, Tensor rng_state, Tensor unused, Tensor debug_attn_mask) */
 export function flashAttentionForward(query: Tensor, key: Tensor, value: Tensor, cumSeqQ: Tensor | null, cumSeqK: Tensor | null, maxQ: NumberLike, maxK: NumberLike, dropoutP: NumberLike, options: { isCausal: boolean; returnDebugMask: boolean; scale?: NumberLike | undefined; windowSizeLeft?: NumberLike | undefined; windowSizeRight?: NumberLike | undefined; sequsedK?: Tensor | null | undefined; alibiSlopes?: Tensor | null | undefined; blockTable?: Tensor | null | undefined; numSplits?: NumberLike | undefined }): [Tensor, Tensor, Tensor, Tensor, Tensor] {
   begin(op__flash_attention_forward)
   arg(query)
@@ -2647,67 +2021,7 @@ export function flashAttentionForward(query: Tensor, key: Tensor, value: Tensor,
   return toSeveral(op__flash_attention_forward, 5) as [Tensor, Tensor, Tensor, Tensor, Tensor]
 }
 
-/**
- * aten::_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor rng_state, Tensor unused, *, float? scale=None, SymInt? window_size_left=None, SymInt? window_size_right=None) -> (Tensor, Tensor, Tensor)
- */
-export function flashAttentionBackward(gradOut: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, cumSeqQ: Tensor, cumSeqK: Tensor, maxQ: NumberLike, maxK: NumberLike, dropoutP: NumberLike, options: { isCausal: boolean; rngState: Tensor; unused: Tensor; scale?: NumberLike | undefined; windowSizeLeft?: NumberLike | undefined; windowSizeRight?: NumberLike | undefined }): [Tensor, Tensor, Tensor] {
-  begin(op__flash_attention_backward)
-  arg(gradOut)
-  arg(query)
-  arg(key)
-  arg(value)
-  arg(out)
-  arg(logsumexp)
-  arg(cumSeqQ)
-  arg(cumSeqK)
-  arg(maxQ)
-  arg(maxK)
-  arg(dropoutP)
-  arg(options.isCausal)
-  arg(options.rngState)
-  arg(options.unused)
-  arg(options.scale)
-  arg(options.windowSizeLeft)
-  arg(options.windowSizeRight)
-  return toSeveral(op__flash_attention_backward, 3) as [Tensor, Tensor, Tensor]
-}
-
-/**
- * aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)
- */
-export function scaledDotProductFlashAttentionCpu(query: Tensor, key: Tensor, value: Tensor, dropoutP?: NumberLike | undefined, options: { isCausal?: boolean | undefined; attnMask?: Tensor | null | undefined; scale?: NumberLike | undefined } = {}): [Tensor, Tensor] {
-  begin(op__scaled_dot_product_flash_attention_for_cpu)
-  arg(query)
-  arg(key)
-  arg(value)
-  arg(dropoutP)
-  arg(options.isCausal)
-  arg(options.attnMask)
-  arg(options.scale)
-  return toSeveral(op__scaled_dot_product_flash_attention_for_cpu, 2) as [Tensor, Tensor]
-}
-
-/**
- * aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)
- */
-export function scaledDotProductFlashAttentionCpuBackward(gradOut: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, dropoutP: NumberLike, options: { isCausal: boolean; attnMask?: Tensor | null | undefined; scale?: NumberLike | undefined }): [Tensor, Tensor, Tensor] {
-  begin(op__scaled_dot_product_flash_attention_for_cpu_backward)
-  arg(gradOut)
-  arg(query)
-  arg(key)
-  arg(value)
-  arg(out)
-  arg(logsumexp)
-  arg(dropoutP)
-  arg(options.isCausal)
-  arg(options.attnMask)
-  arg(options.scale)
-  return toSeveral(op__scaled_dot_product_flash_attention_for_cpu_backward, 3) as [Tensor, Tensor, Tensor]
-}
-
-/**
- * aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor
- */
+/** aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor */
 export function conv1d(input: Tensor, weight: Tensor, bias?: Tensor | null | undefined, stride?: readonly NumberLike[] | NumberLike | undefined, padding?: readonly NumberLike[] | NumberLike | undefined, dilation?: readonly NumberLike[] | NumberLike | undefined, groups?: NumberLike | undefined): Tensor {
   begin(op_conv1d)
   arg(input)
@@ -2720,9 +2034,7 @@ export function conv1d(input: Tensor, weight: Tensor, bias?: Tensor | null | und
   return toTensor(op_conv1d) as Tensor
 }
 
-/**
- * aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor
- */
+/** aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor */
 export function conv2d(input: Tensor, weight: Tensor, bias?: Tensor | null | undefined, stride?: readonly NumberLike[] | NumberLike | undefined, padding?: readonly NumberLike[] | NumberLike | undefined, dilation?: readonly NumberLike[] | NumberLike | undefined, groups?: NumberLike | undefined): Tensor {
   begin(op_conv2d)
   arg(input)
@@ -2735,9 +2047,7 @@ export function conv2d(input: Tensor, weight: Tensor, bias?: Tensor | null | und
   return toTensor(op_conv2d) as Tensor
 }
 
-/**
- * aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor
- */
+/** aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor */
 export function conv3d(input: Tensor, weight: Tensor, bias?: Tensor | null | undefined, stride?: readonly NumberLike[] | NumberLike | undefined, padding?: readonly NumberLike[] | NumberLike | undefined, dilation?: readonly NumberLike[] | NumberLike | undefined, groups?: NumberLike | undefined): Tensor {
   begin(op_conv3d)
   arg(input)
@@ -2750,19 +2060,7 @@ export function conv3d(input: Tensor, weight: Tensor, bias?: Tensor | null | und
   return toTensor(op_conv3d) as Tensor
 }
 
-/**
- * aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor
- */
-export function siluBackward(gradOutput: Tensor, self: Tensor): Tensor {
-  begin(op_silu_backward)
-  arg(gradOutput)
-  arg(self)
-  return toTensor(op_silu_backward) as Tensor
-}
-
-/**
- * aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)
- */
+/** aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!) */
 export function siluBackwardOut(gradOutput: Tensor, self: Tensor, options: { gradInput: Tensor }): void {
   begin(op_silu_backward_grad_input)
   arg(gradOutput)
@@ -2772,9 +2070,7 @@ export function siluBackwardOut(gradOutput: Tensor, self: Tensor, options: { gra
   return
 }
 
-/**
- * aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor
- */
+/** aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor */
 export function softmaxBackward(gradOutput: Tensor, output: Tensor, dim: NumberLike, options: { inputDtype: DType }): Tensor {
   begin(op__softmax_backward_data)
   arg(gradOutput)
@@ -2782,18 +2078,6 @@ export function softmaxBackward(gradOutput: Tensor, output: Tensor, dim: NumberL
   arg(dim)
   argDtype(options.inputDtype)
   return toTensor(op__softmax_backward_data) as Tensor
-}
-
-/**
- * aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor
- */
-export function logSoftmaxBackward(gradOutput: Tensor, output: Tensor, dim: NumberLike, options: { inputDtype: DType }): Tensor {
-  begin(op__log_softmax_backward_data)
-  arg(gradOutput)
-  arg(output)
-  arg(dim)
-  argDtype(options.inputDtype)
-  return toTensor(op__log_softmax_backward_data) as Tensor
 }
 
 /**
@@ -2835,9 +2119,7 @@ export function foreachAdd_(self: readonly Tensor[], other: readonly Tensor[] | 
   return
 }
 
-/**
- * aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]
- */
+/** aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[] */
 export function foreachNorm(self: readonly Tensor[], ord?: NumberLike | undefined, options: { dtype?: DType | undefined } = {}): Tensor[] {
   begin(op__foreach_norm_Scalar)
   arg(self)
@@ -2846,9 +2128,7 @@ export function foreachNorm(self: readonly Tensor[], ord?: NumberLike | undefine
   return toList(op__foreach_norm_Scalar) as Tensor[]
 }
 
-/**
- * aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()
- */
+/** aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> () */
 export function foreachCopy_(self: readonly Tensor[], src: readonly Tensor[], options: { nonBlocking?: boolean | undefined } = {}): void {
   begin(op__foreach_copy_)
   arg(self)
@@ -2858,77 +2138,7 @@ export function foreachCopy_(self: readonly Tensor[], src: readonly Tensor[], op
   return
 }
 
-/**
- * aten::_foreach_zero_(Tensor(a!)[] self) -> ()
- */
-export function foreachZero_(self: readonly Tensor[]): void {
-  begin(op__foreach_zero_)
-  arg(self)
-  toNothing(op__foreach_zero_)
-  return
-}
-
-/**
- * aten::_foreach_sqrt(Tensor[] self) -> Tensor[]
- */
-export function foreachSqrt(self: readonly Tensor[]): Tensor[] {
-  begin(op__foreach_sqrt)
-  arg(self)
-  return toList(op__foreach_sqrt) as Tensor[]
-}
-
-/**
- * aten::_foreach_div_.List(Tensor(a!)[] self, Tensor[] other) -> ()
- */
-export function foreachDiv_(self: readonly Tensor[], other: readonly Tensor[]): void {
-  begin(op__foreach_div__List)
-  arg(self)
-  arg(other)
-  toNothing(op__foreach_div__List)
-  return
-}
-
-/**
- * aten::_foreach_addcdiv_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()
- */
-export function foreachAddcdiv_(self: readonly Tensor[], tensor1: readonly Tensor[], tensor2: readonly Tensor[], value?: NumberLike | undefined): void {
-  begin(op__foreach_addcdiv__Scalar)
-  arg(self)
-  arg(tensor1)
-  arg(tensor2)
-  arg(value)
-  toNothing(op__foreach_addcdiv__Scalar)
-  return
-}
-
-/**
- * aten::_foreach_addcmul_.Scalar(Tensor(a!)[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()
- */
-export function foreachAddcmul_(self: readonly Tensor[], tensor1: readonly Tensor[], tensor2: readonly Tensor[], value?: NumberLike | undefined): void {
-  begin(op__foreach_addcmul__Scalar)
-  arg(self)
-  arg(tensor1)
-  arg(tensor2)
-  arg(value)
-  toNothing(op__foreach_addcmul__Scalar)
-  return
-}
-
-/**
- * aten::_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()
- */
-export function foreachLerp_(self: readonly Tensor[], tensors1: readonly Tensor[], weight: NumberLike): void {
-  begin(op__foreach_lerp__Scalar)
-  arg(self)
-  arg(tensors1)
-  arg(weight)
-  toNothing(op__foreach_lerp__Scalar)
-  return
-}
-
-/**
- * aten::_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()
- */
+/** aten::_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> () */
 export function fusedAdamw_(self: readonly Tensor[], grads: readonly Tensor[], expAvgs: readonly Tensor[], expAvgSqs: readonly Tensor[], maxExpAvgSqs: readonly Tensor[], stateSteps: readonly Tensor[], options: { lr: NumberLike; beta1: NumberLike; beta2: NumberLike; weightDecay: NumberLike; eps: NumberLike; amsgrad: boolean; maximize: boolean; gradScale?: Tensor | null | undefined; foundInf?: Tensor | null | undefined }): void {
   begin(op__fused_adamw_)
   arg(self)
@@ -2947,26 +2157,5 @@ export function fusedAdamw_(self: readonly Tensor[], grads: readonly Tensor[], e
   arg(options.gradScale)
   arg(options.foundInf)
   toNothing(op__fused_adamw_)
-  return
-}
-
-/**
- * aten::_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()
- */
-export function fusedSgd_(self: readonly Tensor[], grads: readonly Tensor[], momentumBufferList: readonly Tensor[], options: { weightDecay: NumberLike; momentum: NumberLike; lr: NumberLike; dampening: NumberLike; nesterov: boolean; maximize: boolean; isFirstStep: boolean; gradScale?: Tensor | null | undefined; foundInf?: Tensor | null | undefined }): void {
-  begin(op__fused_sgd_)
-  arg(self)
-  arg(grads)
-  arg(momentumBufferList)
-  arg(options.weightDecay)
-  arg(options.momentum)
-  arg(options.lr)
-  arg(options.dampening)
-  arg(options.nesterov)
-  arg(options.maximize)
-  arg(options.isFirstStep)
-  arg(options.gradScale)
-  arg(options.foundInf)
-  toNothing(op__fused_sgd_)
   return
 }

@@ -22,7 +22,7 @@ import { scope, unscoped } from './scope.js'
 import type { Tensor } from './tensor.js'
 
 /** Parameters by name; the names are those of the saved state and of error messages. */
-export type Parameters = ReadonlyMap<string, Tensor>
+type Parameters = ReadonlyMap<string, Tensor>
 
 /** The norm of a gradient is not finite, so the gradient is not, or it is too large for its square. No weight was changed. */
 export class NonFiniteGradientError extends TensorError {
@@ -35,7 +35,7 @@ export class NonFiniteGradientError extends TensorError {
   }
 }
 
-export interface Update {
+interface Update {
   /** The global norm of the gradients, before clipping. */
   norm: number
   /** What the gradients were multiplied with; 1 when they were not clipped. */
@@ -107,7 +107,7 @@ interface Slot {
 }
 
 /** Parameters that share options. */
-export interface ParameterGroup extends AdamWOptions {
+interface ParameterGroup extends AdamWOptions {
   parameters: Parameters
   /** float32 copies of 16-bit parameters to start from, by name; the optimiser's from then on. Default: made here. */
   masters?: Parameters

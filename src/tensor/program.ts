@@ -18,17 +18,13 @@ export type Recorded<K extends readonly InputKind[]> = {
   [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? Sym : Tensor | Sym
 }
 /** What `run` takes for them. */
-export type Inputs<K extends readonly InputKind[]> = {
+type Inputs<K extends readonly InputKind[]> = {
   [I in keyof K]: K[I] extends 'tensor' ? Tensor : K[I] extends 'number' ? number : Tensor | number
 }
 /** A function records one tensor, several, or none (it then works by in-place operators and `backward`). */
-export type Outputs = Tensor | readonly Tensor[] | undefined
+type Outputs = Tensor | readonly Tensor[] | undefined
 /** What comes back of a run: as many tensors as the function returned. */
-export type Results<R> = R extends Tensor
-  ? Tensor
-  : R extends readonly Tensor[]
-    ? { [I in keyof R]: Tensor }
-    : undefined
+type Results<R> = R extends Tensor ? Tensor : R extends readonly Tensor[] ? { [I in keyof R]: Tensor } : undefined
 
 /** Programs under way on the thread of their own. */
 let started = 0

@@ -5,7 +5,7 @@ import { PairHeap } from './pair-heap.js'
  * vocabulary size. A generator, so that its caller decides how long it may hold the thread.
  */
 
-export interface BpeOptions {
+interface BpeOptions {
   /** How many tokens to end with: the alphabet and one per merge. */
   readonly vocabSize: number
   /** A pair seen fewer times than this is not merged. */

@@ -37,7 +37,7 @@ export function isByteLevel(decoder: unknown): boolean {
 }
 
 /** Text, or bytes that are not whole characters. */
-export type Piece = string | Uint8Array
+type Piece = string | Uint8Array
 
 export class ByteLevelTokens {
   private readonly all = new Map<number, Piece>()

@@ -1,14 +1,14 @@
 /* What a tokenizer made here looks like on disk, apart from what it learned. */
 
-export const PAD_TOKEN = '<|endoftext|>'
-export const START_TOKEN = '<|im_start|>'
+const PAD_TOKEN = '<|endoftext|>'
+const START_TOKEN = '<|im_start|>'
 export const END_TOKEN = '<|im_end|>'
 
 /** In the order of their ids, from zero. */
 export const CHAT_TOKENS = [PAD_TOKEN, START_TOKEN, END_TOKEN] as const
 
 /** Where text is cut before merging; Qwen2's pattern. Digits stand alone, which helps small models count. */
-export const SPLIT_PATTERN =
+const SPLIT_PATTERN =
   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 /**

@@ -24,7 +24,7 @@ export function encodeTurns(turns: TextPrompt, tokenizer: Tokenizer): Promise<In
     : tokenizer.encodeChat(turns, { addGenerationPrompt: true })
 }
 
-export interface FitOptions {
+interface FitOptions {
   readonly tokenizer: Tokenizer
   /** Tokens it may have. */
   readonly limit: number
@@ -33,7 +33,7 @@ export interface FitOptions {
 }
 
 /** The ids, and how many tokens of the whole prompt are not among them; `too-long` has them all, and more than the limit. */
-export type FittedPrompt =
+type FittedPrompt =
   | { readonly kind: 'fits'; readonly ids: Int32Array; readonly cut: number }
   | { readonly kind: 'too-long'; readonly ids: Int32Array }
 

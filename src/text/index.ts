@@ -15,35 +15,17 @@ export { type ChatOptions, ChatTemplate, type TextSpan } from './chat-template.j
 export { embeddingRows } from './embedding-rows.js'
 export { ChatTemplateError, TokenizerError } from './errors.js'
 export { tokenizerFingerprint } from './fingerprint.js'
-export {
-  encodeTurns,
-  type FitOptions,
-  type FittedPrompt,
-  fitPrompt,
-  promptTurns,
-  type TextPrompt,
-} from './fit-prompt.js'
+export { encodeTurns, fitPrompt, promptTurns, type TextPrompt } from './fit-prompt.js'
 export { chatTemplateWords, templateUse } from './given-template.js'
 export { spacelessCharacter } from './scripts.js'
 export { type TokenIds, tokenIds } from './token-ids.js'
-export { type ReaderOptions, type TokenReader, tokenReader } from './token-reader.js'
+export { type TokenReader, tokenReader } from './token-reader.js'
 export {
-  type ConversationOptions,
   type DecodeOptions,
-  type EncodedAnswer,
-  type EncodedConversation,
   type EncodeOptions,
   type EncodeUpToOptions,
   type LoadTokenizerOptions,
-  type TemplateOptions,
   Tokenizer,
-  type TurnEnd,
 } from './tokenizer.js'
-export {
-  MIN_VOCAB_SIZE,
-  type TrainedTokenizer,
-  type TrainProgress,
-  type TrainTokenizerOptions,
-  trainTokenizer,
-} from './train.js'
+export { MIN_VOCAB_SIZE, type TrainProgress, type TrainTokenizerOptions, trainTokenizer } from './train.js'
 export { readVocabulary, type Vocabulary, type VocabularyToken } from './vocabulary.js'

@@ -5,7 +5,7 @@
 import type { ChatContentPart, ChatMessage } from './chat-messages.js'
 import { ChatTemplateError } from './errors.js'
 
-export interface PartOptions {
+interface PartOptions {
   /** Types of parts besides text that may stand in a message. */
   mediaTypes: readonly string[]
   /** Whether the template goes through a list of parts itself. Asked only where there is one. */

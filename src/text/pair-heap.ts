@@ -1,5 +1,5 @@
 /** A pair of adjacent symbols waiting to be merged, with the count it had when it was put in. */
-export interface PairEntry {
+interface PairEntry {
   readonly key: number
   readonly count: number
 }

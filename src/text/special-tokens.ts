@@ -16,7 +16,7 @@ export interface AddedTokenSpec {
 }
 
 /** What the files of a directory say about special tokens, before ids are looked up. */
-export interface SpecialTokens {
+interface SpecialTokens {
   /** By attribute, `bos_token` and so on, including a model's own such as `image_token`: a template's variables. */
   readonly named: ReadonlyMap<string, string>
   /** Special tokens without a name. */

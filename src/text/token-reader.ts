@@ -7,7 +7,7 @@ export interface TokenReader {
   read(ids: ArrayLike<number>, options: { last: boolean }): string | Promise<string>
 }
 
-export interface ReaderOptions {
+interface ReaderOptions {
   skipSpecialTokens: boolean
   /** Tokens before the first that is read. */
   before: Int32Array

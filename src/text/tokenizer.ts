@@ -35,23 +35,23 @@ export interface LoadTokenizerOptions {
   readonly chatTemplate?: string | undefined
 }
 
-export interface ConversationOptions extends Omit<ChatOptions, 'addGenerationPrompt' | 'continueFinalMessage'> {
+interface ConversationOptions extends Omit<ChatOptions, 'addGenerationPrompt' | 'continueFinalMessage'> {
   /** Name of the template, for directories with several. */
   readonly template?: string
 }
 
-export interface TemplateOptions extends ChatOptions {
+interface TemplateOptions extends ChatOptions {
   /** Name of the template, for directories with several. */
   readonly template?: string
 }
 
-export interface EncodedConversation {
+interface EncodedConversation {
   readonly ids: TokenIds
   /** One where the assistant wrote the token (its content and the end of its turn), zero elsewhere. */
   readonly assistantMask: Uint8Array
 }
 
-export interface EncodedAnswer {
+interface EncodedAnswer {
   /** Up to where the assistant begins. */
   readonly prompt: TokenIds
   /** What it says, with the end of its turn. */
@@ -61,7 +61,7 @@ export interface EncodedAnswer {
 }
 
 /** How a chat template ends a turn. */
-export interface TurnEnd {
+interface TurnEnd {
   /** The special token that ends it. */
   readonly id: number
   /** What follows that token, such as a newline. */

@@ -25,7 +25,7 @@ export type TrainProgress =
   | { readonly stage: 'reading'; readonly file: string; readonly characters: number }
   | { readonly stage: 'merging'; readonly vocabSize: number; readonly of: number }
 
-export interface TrainedTokenizer {
+interface TrainedTokenizer {
   readonly dir: string
   /** Smaller than asked for when the text ran out of pairs to merge. */
   readonly vocabSize: number

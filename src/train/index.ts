@@ -1,7 +1,7 @@
 /** The trainings: SFT, reward models, preferences (DPO, IPO, KTO) and RL, each with its config, its checks and its job. */
 
-export { plainReport, type Report, reportFor, silentReport } from '../progress/index.js'
-export { checkGenerator, type WeightsForServers } from './checks/check-generator.js'
+export { type Report, reportFor, silentReport } from '../progress/index.js'
+export { checkGenerator } from './checks/check-generator.js'
 export {
   type CheckedData,
   type CheckedModel,
@@ -11,17 +11,17 @@ export {
   checkModels,
 } from './checks/check-plan.js'
 export { deviceMemory, MachineError, requireMachine } from './checks/machine.js'
-export { estimateModel, type ModelMemory, type PlannedModel } from './checks/memory-estimate.js'
+export { estimateModel, type ModelMemory } from './checks/memory-estimate.js'
 export { type PlannedData, type PlannedUse, planRows, type TrainingPlan } from './checks/plan.js'
-export { optimizerSchema, type StepRates, stepRates } from './config/common.js'
-export { loadDefinition, loadDefinitions } from './config/definitions.js'
+export { checkDefinitions, definitionInputs, loadDefinition, loadDefinitions } from './config/definitions.js'
 export { describeDefinition } from './config/describe-definition.js'
 export { type GeneratorConfig, generatorOptionProblems, generatorSchema } from './config/generator.js'
 export { experienceIdle, type IdleRule, idleOptions } from './config/idle-options.js'
 export { type GivenLogger, loggersOption, recordedLoggers } from './config/loggers.js'
-export { type ConfigOption, configJsonSchema, configOptions, optionTable } from './config/option-table.js'
+export { configJsonSchema, configOptions, optionTable } from './config/option-table.js'
 export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
 export {
+  at,
   type ConfigLayer,
   fileLayer,
   type RawConfig,
@@ -29,6 +29,7 @@ export {
   resolveConfig,
   settingsLayer,
   withOrigin,
+  withValue,
 } from './config/resolve.js'
 export { rewardLoading, rewardRunShape } from './config/rewards.js'
 export type {
@@ -43,29 +44,25 @@ export type {
 export { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 export { runPreference } from './preference/job.js'
 export { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
-export { runRewardModel } from './reward-model/job.js'
 export * from './rl/index.js'
 export { defineGenerator, type GeneratorContext, type GeneratorDefinition } from './run/define-generator.js'
 export { TrainingError } from './run/errors.js'
 export type { TrainingEvent } from './run/events.js'
-export { type ExportRunOptions, exportRun } from './run/export-run.js'
+export { exportRun } from './run/export-run.js'
 export type { Best, CheckedTraining, JobOptions, JobResult, LiveParts } from './run/job.js'
-export { type LoadContext, loadFrozen, type ModelSettings } from './run/load-model.js'
-export { generators, type OpenedGenerator, type OpenGeneratorOptions, openGenerator } from './run/open-generator.js'
-export { type MetricSummary, type ProgressOptions, type TrainProgress, trainProgress } from './run/progress.js'
+export { loadFrozen } from './run/load-model.js'
+export { openGenerator } from './run/open-generator.js'
 export { runVersions } from './run/run-setup.js'
-export { type SftConfig, sftSchema } from './sft/config.js'
+export { sftSchema } from './sft/config.js'
 export { runSft } from './sft/job.js'
 export { evaluateSft } from './sft/loop.js'
-export { supervisedPaths, supervisedWords } from './supervised/config.js'
+export { supervisedPaths } from './supervised/config.js'
 export { rewardModelIdle, supervisedIdle } from './supervised/idle-options.js'
-export { type PreparedTraining, prepareSupervised } from './supervised/job.js'
-export { type ReplayMismatch, replaySupervised, type SupervisedReplay } from './supervised/replay.js'
+export { replaySupervised } from './supervised/replay.js'
 export {
   type ResolvedTraining,
   type Training,
   type TrainingConfig,
-  type TrainingConfigs,
   type TrainingInputs,
   type TrainingName,
   trainings,

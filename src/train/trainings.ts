@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { planRows, type TrainingPlan } from './checks/plan.js'
 import type { IdleRule } from './config/idle-options.js'
 import { preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
-import { type ConfigLayer, type ResolvedConfig, type ResolveOptions, resolveConfig } from './config/resolve.js'
+import { at, type ConfigLayer, type ResolvedConfig, type ResolveOptions, resolveConfig } from './config/resolve.js'
 import type { PreferenceInput, RewardModelInput, RlInput, SftInput } from './options.generated.js'
 import { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 import { preferenceKind, runPreference } from './preference/job.js'
@@ -126,17 +126,13 @@ const rl: Training<RlConfig> = {
     const { preset, ...resolved } = resolveRlConfig(layers)
     const origin = `preset ${preset}`
     const set = Object.keys(resolved.origins).filter(path => resolved.origins[path] === origin)
-    const values = set.map(path => `${path} ${JSON.stringify(valueAt(resolved.config, path))}`)
+    const values = set.map(path => `${path} ${JSON.stringify(at(resolved.config, path))}`)
     return { ...resolved, notes: [`${preset} sets ${values.join(', ').replaceAll('"', '')}`] }
   },
   idle: rlIdle,
   plan: planRl,
   run: runRl,
   next: useModel,
-}
-
-function valueAt(config: object, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], config)
 }
 
 /** By name. */

@@ -30,7 +30,7 @@ describeRealEngine({
       const generator = await suite.open(suite.a)
       const version = generator.policyVersion + 1
       await generator.updateWeights({ version, directory: suite.b.directory, proof: await suite.b.proof() })
-      const { weight_version: name } = (await getJson(`${suite.url}/model_info`)) as { weight_version: string }
+      const { weight_version: name } = (await getJson(`${suite.engine.url}/model_info`)) as { weight_version: string }
       expect(name).toMatch(new RegExp(`^${version}-`))
       const [sample] = await samples(generator, [request('version')])
       expect(sample!.versions).toEqual([{ version, start: 0, end: 24 }])

@@ -5,7 +5,7 @@ import { main } from '../../src/cli/main.js'
 import { capturedOutput } from '../support/cli.js'
 import { expectClose } from '../support/close.js'
 import { temporaryDirectory } from '../support/files.js'
-import { golden } from '../support/golden-experience.js'
+import { golden } from '../support/golden-maths.js'
 
 let folder = ''
 beforeEach(() => {
@@ -64,10 +64,10 @@ describe('recorded numbers, by the command', () => {
 })
 
 describe('what the command does', () => {
-  it('keeps the order of lines, also where prompts are mixed; group is another name of prompt_id', async () => {
+  it('keeps the order of lines, also where prompts are mixed, in both spellings of prompt_id', async () => {
     const rows = [
       { prompt_id: 'b', reward: 3, logprobs: [-1] },
-      { group: 7, reward: 0, logprobs: [-1, -1] },
+      { promptId: 7, reward: 0, logprobs: [-1, -1] },
       { prompt_id: 'b', reward: 1, logprobs: [-1, -1, -1] },
       { prompt_id: 7, reward: 4, logprobs: [-1] },
     ]
@@ -140,6 +140,12 @@ describe('bad lines are named before anything is written', () => {
       [{ ...pair[0], prompt_id: [1] }],
       ['rloo'],
       'line 1: prompt_id: expected a string or a number',
+    ],
+    [
+      'another name of the prompt',
+      [{ group: 'a', reward: 1, logprobs: [-1] }],
+      ['rloo'],
+      'line 1: there is no field "group"; did you mean prompt_id?',
     ],
     [
       'camelCase',

@@ -13,8 +13,8 @@ import {
 import { groupEstimators } from '../support/rollouts.js'
 
 const pair: RolloutSample[] = [
-  { group: 'a', reward: 1, length: 2 },
-  { group: 'a', reward: 0, length: 3 },
+  { promptId: 'a', reward: 1, length: 2 },
+  { promptId: 'a', reward: 0, length: 3 },
 ]
 const derive = (samples: readonly RolloutSample[], options: AdvantageOptions) => deriveAdvantages({ samples, options })
 
@@ -31,34 +31,34 @@ describe('a rollout that cannot be used is refused, and the sample named', () =>
       gae,
       'sample 0: values: expected 2 numbers, one per token, got 1',
     ],
-    ['no group', [{ reward: 1, length: 1 }], rloo, 'sample 0: group: missing; rloo compares the samples of a group'],
+    ['no group', [{ reward: 1, length: 1 }], rloo, 'sample 0: promptId: missing; rloo compares the samples of a group'],
     [
       'a group of one',
-      [...pair, { group: 'b', reward: 1, length: 1 }],
+      [...pair, { promptId: 'b', reward: 1, length: 1 }],
       rloo,
-      'sample 2: group: "b" has 1 sample; rloo needs at least 2',
+      'sample 2: promptId: "b" has 1 sample; rloo needs at least 2',
     ],
     [
       'groups of unequal size',
       [
         ...pair,
-        ...pair.map(sample => ({ ...sample, group: 'b' })),
-        ...[1, 2, 3].map(reward => ({ group: 7, reward, length: 1 })),
+        ...pair.map(sample => ({ ...sample, promptId: 'b' })),
+        ...[1, 2, 3].map(reward => ({ promptId: 7, reward, length: 1 })),
       ],
       rloo,
-      'sample 4: group: 7 has 3 samples, expected 2 as in the other groups; complete the group, or remove all its samples',
+      'sample 4: promptId: 7 has 3 samples, expected 2 as in the other groups; complete the group, or remove all its samples',
     ],
     [
       'a group that is smaller than the only other',
-      [...pair, ...[1, 2, 3].map(reward => ({ group: 7, reward, length: 1 }))],
+      [...pair, ...[1, 2, 3].map(reward => ({ promptId: 7, reward, length: 1 }))],
       rloo,
-      'sample 0: group: "a" has 2 samples, expected 3 as in the other groups',
+      'sample 0: promptId: "a" has 2 samples, expected 3 as in the other groups',
     ],
     [
       'a group that is short everywhere',
       pair,
       { ...rloo, nSamplesPerPrompt: 4 },
-      'group: "a" has 2 samples, expected 4 as nSamplesPerPrompt says',
+      'promptId: "a" has 2 samples, expected 4 as nSamplesPerPrompt says',
     ],
     [
       'a coefficient without a reference',
@@ -225,7 +225,7 @@ describe('the steps', () => {
   })
 
   it('the overlong penalty comes before the comparison, so that it decides between equal rewards', () => {
-    const samples = [2, 8].map(length => ({ group: 0, reward: 1, length }))
+    const samples = [2, 8].map(length => ({ promptId: 0, reward: 1, length }))
     const options = { advantageEstimator: 'cpgd', overlongBuffer: true, overlongBufferLen: 4, maxNewTokens: 8 } as const
     const { samples: derived, info } = derive(samples, options)
     expect(derived.map(({ overlongPenalty }) => overlongPenalty)).toEqual([0, -1])
@@ -238,7 +238,7 @@ describe('the steps', () => {
   it('cpgd gives every sample of a group its own advantage, by its own reward', () => {
     const rewards = [1, 0, 0.25]
     const { samples } = derive(
-      rewards.map(reward => ({ group: 0, reward, length: 2 })),
+      rewards.map(reward => ({ promptId: 0, reward, length: 2 })),
       { advantageEstimator: 'cpgd' },
     )
     expect(new Set(samples.map(({ advantages }) => advantages[0])).size).toBe(3)
@@ -246,7 +246,7 @@ describe('the steps', () => {
   })
 
   it('running moments are updated once with all shaped rewards, and an evaluation that drops them changes nothing', () => {
-    const samples = [3, 1, 2, 2].map((reward, i) => ({ group: i >> 1, reward, length: 1 }))
+    const samples = [3, 1, 2, 2].map((reward, i) => ({ promptId: i >> 1, reward, length: 1 }))
     const options = { advantageEstimator: 'reinforce', rewardRunningNorm: true } as const
     const first = deriveAdvantages({ samples, options })
     expect(first.runningMoments).toMatchObject({ mean: 2, var: 0.5, count: 4 })
@@ -288,7 +288,7 @@ describe('the steps', () => {
   })
 
   it('what is logged', () => {
-    const samples = [1, 0, 1, 1].map((reward, i) => ({ group: i >> 1, reward, length: i + 1 }))
+    const samples = [1, 0, 1, 1].map((reward, i) => ({ promptId: i >> 1, reward, length: i + 1 }))
     const { info } = derive(samples, { advantageEstimator: 'dr_grpo' })
     expect(info).toMatchObject({
       samples: 4,

@@ -13,7 +13,7 @@ import {
   updateRunningMoments,
 } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
-import { golden } from '../support/golden-experience.js'
+import { golden } from '../support/golden-maths.js'
 
 describe('recorded numbers to 1e-9', () => {
   const cases = golden.estimators.map((entry, i) => ({ ...entry, name: `${entry.estimator} ${i % 3}` }))
@@ -21,7 +21,7 @@ describe('recorded numbers to 1e-9', () => {
   it.each(cases)('$name: token rewards, advantages and returns', ({ estimator, options, ...recorded }) => {
     const { samples } = deriveAdvantages({
       samples: recorded.rewards.map((reward, i) => ({
-        group: Math.floor(i / options.nSamplesPerPrompt),
+        promptId: Math.floor(i / options.nSamplesPerPrompt),
         reward,
         length: recorded.logprobs[i]!.length,
         logprobs: recorded.logprobs[i],
@@ -106,7 +106,7 @@ describe('numbers by hand', () => {
     near(shapeGroup([1, 0, 0.5, 0.5], { estimator, groupNormEps: 1e-4 }), [1.224445, -1.224445, 0, 0])
     near(shapeGroup([1e-4, 0], { estimator, groupNormEps: 1e-4 }), [0.292893, -0.292893])
     near(shapeGroup([3, 3], { estimator, groupNormEps: 1e-4 }), [0, 0])
-    const samples = [1, 0].map(reward => ({ group: 'a', reward, length: 1 }))
+    const samples = [1, 0].map(reward => ({ promptId: 'a', reward, length: 1 }))
     const { samples: derived } = deriveAdvantages({
       samples,
       options: { advantageEstimator: estimator, groupNormEps: 0.5 },

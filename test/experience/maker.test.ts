@@ -1,25 +1,22 @@
+/** The maker from prompts to experiences: every field, the same whatever the batches, states and failures. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import {
-  type Experience,
-  ExperienceConfigError,
-  FastExperienceMaker,
-  type FastExperienceMakerOptions,
-  type MakeOptions,
-} from '../../src/experience/index.js'
+import type { Experience, FastExperienceMakerOptions, MakeOptions } from '../../src/experience/index.js'
 import { deriveAdvantages } from '../../src/maths/index.js'
-import { batchReward, sampleReward } from '../../src/reward/index.js'
+import { sampleReward } from '../../src/reward/index.js'
 import { promptIds, promptLength, responseIds, trainedCount } from '../../src/sequence/index.js'
-import { engineOver, lengthReward, makeMaker, makeModel, prompts } from '../support/experience.js'
-import { llamaStyle, tokenizer } from '../support/tokenizers.js'
+import { asked, engineOver, makeMaker, makeModel, prompts, shown } from '../support/experience.js'
+import { tokenizer } from '../support/tokenizers.js'
 
-/** Everything but times, as text: equal for equal bits. */
-const shown = (experiences: readonly Experience[]): string =>
-  JSON.stringify(experiences, (_, value) => (ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value))
-
-/** A text as a user's turn. */
-const asked = (content: string): Promise<Int32Array> =>
-  tokenizer.encodeChat([{ role: 'user', content }], { addGenerationPrompt: true })
+const numbers = (text: string): number[] => {
+  const found: number[] = []
+  JSON.parse(text, (_, value) => (typeof value === 'number' ? found.push(value) : value))
+  return found
+}
+const near = (expected: readonly number[]) => (found: readonly number[]) =>
+  found.length === expected.length && found.every((value, i) => Math.abs(value - expected[i]!) < 1e-4)
+const close = (a: ArrayLike<number>, b: ArrayLike<number>, tolerance = 1e-4): boolean =>
+  a.length === b.length && Array.from(a).every((value, i) => Math.abs(value - b[i]!) < tolerance)
 
 describe('end to end', () => {
   test('every field of an experience, and what the batch says of itself', async () => {
@@ -80,7 +77,11 @@ describe('end to end', () => {
       expect(one.lossMask.every(kept => kept === 1)).toBe(true)
     }
     const derived = deriveAdvantages({
-      samples: experiences.map(one => ({ ...one, group: one.sequence.promptId, length: trainedCount(one.sequence) })),
+      samples: experiences.map(one => ({
+        ...one,
+        promptId: one.sequence.promptId,
+        length: trainedCount(one.sequence),
+      })),
       options: { advantageEstimator: 'gae', klCoef: 0.01 },
     })
     for (const [i, one] of experiences.entries()) expect(one.advantages).toEqual(derived.samples[i]!.advantages)
@@ -214,217 +215,6 @@ test('what was sampled is what is trained: ids, lengths and ends are the engineâ
   }
 })
 
-describe('prompts', () => {
-  test('texts, conversations and ids; special tokens are never added twice', async () => {
-    const maker = await makeMaker()
-    const messages = [{ role: 'user', content: 'Hello' }]
-    const ids = Int32Array.of(5, 6, 7)
-    const { experiences } = await maker.makeExperienceList(['Hello', messages, ids])
-    expect(promptIds(experiences[0]!.sequence)).toEqual(await asked('Hello'))
-    expect(promptIds(experiences[1]!.sequence)).toEqual(promptIds(experiences[0]!.sequence))
-    expect(promptIds(experiences[2]!.sequence)).toEqual(ids)
-  })
-
-  test('a template that writes a bos gets one bos, as a text whose tokenizer adds one does', async () => {
-    const llama = await llamaStyle()
-    const actor = await makeModel('language')
-    const maker = await makeMaker({ actor, tokenizer: llama, chatTemplate: 'none' })
-    const messages = [{ role: 'user', content: 'Hello' }]
-    const rendered = llama.renderChat(messages, { addGenerationPrompt: true })
-    const { experiences } = await maker.makeExperienceList(['Hello', messages, rendered])
-    for (const { sequence } of experiences) {
-      const asked = promptIds(sequence)
-      expect(asked[0]).toBe(llama.bosId)
-      expect(asked.filter(id => id === llama.bosId)).toHaveLength(1)
-    }
-    expect(promptIds(experiences[2]!.sequence)).toEqual(promptIds(experiences[1]!.sequence))
-  })
-
-  test.each([
-    ['left', [3, 4, 5]],
-    ['right', [1, 2, 3]],
-  ] as const)('promptMaxLen cuts on the %s', async (promptTruncation, expected) => {
-    const maker = await makeMaker({ promptMaxLen: 3, promptTruncation })
-    const { experiences } = await maker.makeExperienceList([Int32Array.of(1, 2, 3, 4, 5)])
-    expect([...promptIds(experiences[0]!.sequence)]).toEqual(expected)
-  })
-
-  test('promptMaxLen rejects that prompt alone, as an outcome', async () => {
-    const maker = await makeMaker({ promptMaxLen: 3, promptTruncation: 'reject' })
-    const { experiences, dropped, info } = await maker.makeExperienceList([Int32Array.of(1, 2, 3, 4), Int32Array.of(1)])
-    expect(experiences.map(({ sequence }) => sequence.promptId)).toEqual(['0.1'])
-    expect(dropped).toMatchObject([{ promptId: '0.0', stage: 'generation', reason: 'prompt-too-long' }])
-    expect(info.drops).toEqual({ 'generation: prompt-too-long': 1 })
-    expect(info.missingGroups).toBe(1)
-  })
-
-  test('a prompt that comes again in a later call is sampled anew; ids of its own make it the same', async () => {
-    const maker = await makeMaker()
-    const call = async (promptId?: string) => {
-      const { experiences } = await maker.makeExperienceList([{ prompt: prompts[3]!, promptId }])
-      return responseIds(experiences[0]!.sequence)
-    }
-    expect(await call()).not.toEqual(await call())
-    expect(await call('row 7')).toEqual(await call('row 7'))
-  })
-
-  test('lists beside the prompts, twice the same id and media are refused', async () => {
-    const maker = await makeMaker()
-    await expect(maker.makeExperienceList(prompts, { labels: ['a'] } as MakeOptions)).rejects.toThrow(
-      'there is no option "labels"',
-    )
-    const row = { prompt: 'a', promptId: 'x' }
-    await expect(maker.makeExperienceList([row, row])).rejects.toThrow('two prompts have the id "x"')
-    const images = [{ mimeType: 'image/png', bytes: new Uint8Array(1) }]
-    await expect(maker.makeExperienceList([{ ...row, images }])).rejects.toThrow('vision-language model')
-  })
-})
-
-describe('groups', () => {
-  test('a sample whose reward fails is replaced by the next index, never by a smaller group', async () => {
-    const reward = sampleReward(({ sample }) => (sample === 1 ? Number.NaN : sample), { name: 'picky' })
-    const maker = await makeMaker({ sources: [reward], nSamplesPerPrompt: 3, advantageEstimator: 'rloo' })
-    const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    expect(experiences.map(({ sample }) => sample)).toEqual(prompts.flatMap(() => [0, 2, 3]))
-    expect(dropped).toHaveLength(4)
-    expect(info.drops).toEqual({ 'reward: non-finite': 4 })
-    for (let i = 0; i < 4; i++) {
-      const sum = experiences.slice(3 * i, 3 * i + 3).reduce((total, { shapedReward }) => total + shapedReward, 0)
-      expect(sum).toBeCloseTo(0, 9)
-    }
-  })
-
-  test('a group that cannot be completed is dropped whole, and said so', async () => {
-    const reward = sampleReward(
-      ({ promptId, sample }) => {
-        if (promptId === '0.2' && sample > 0) throw new Error('no')
-        return sample
-      },
-      { name: 'broken' },
-    )
-    const maker = await makeMaker({ sources: [reward], nSamplesPerPrompt: 2, advantageEstimator: 'rloo' })
-    const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    expect(new Set(experiences.map(({ sequence }) => sequence.promptId))).toEqual(new Set(['0.0', '0.1', '0.3']))
-    expect(info.missingGroups).toBe(1)
-    expect(dropped.filter(({ stage }) => stage === 'group')).toMatchObject([
-      { promptId: '0.2', sample: 0, reason: 'group-incomplete' },
-    ])
-  })
-
-  test('dynamic sampling: degenerate groups are replaced, all samples are distinct, nothing dropped comes back', async () => {
-    // Prompts 0 and 2 are equal in the first round.
-    const reward = sampleReward(
-      ({ promptId, sample }) => (sample < 2 && (promptId === '0.0' || promptId === '0.2') ? 1 : sample % 2),
-      { name: 'pairs' },
-    )
-    const maker = await makeMaker({
-      sources: [reward],
-      nSamplesPerPrompt: 2,
-      advantageEstimator: 'group_norm',
-      dynamicSampling: true,
-    })
-    const { experiences, dropped, info } = await maker.makeExperienceList(prompts)
-    const names = experiences.map(({ sequence: { promptId }, sample }) => `${promptId}/${sample}`)
-    expect(names).toEqual(['0.1/0', '0.1/1', '0.3/0', '0.3/1', '0.0/2', '0.0/3', '0.2/2', '0.2/3'])
-    expect(new Set(names).size).toBe(8)
-    expect(info).toMatchObject({ rounds: 2, missingGroups: 0, drops: { 'zero-variance': 4 } })
-    for (const { promptId, sample } of dropped) expect(names).not.toContain(`${promptId}/${sample}`)
-  })
-
-  test('dynamic sampling takes fresh prompts from their source, exactly as many as are missing', async () => {
-    const reward = sampleReward(({ row, sample }) => (row.equal ? 1 : sample), { name: 'pairs' })
-    let taken = 0
-    function* more() {
-      for (let i = 0; i < 10; i++) {
-        taken++
-        yield { prompt: `fresh ${i}`, promptId: `fresh ${i}`, row: { equal: i === 0 } }
-      }
-    }
-    const maker = await makeMaker({
-      sources: [reward],
-      nSamplesPerPrompt: 2,
-      advantageEstimator: 'group_norm',
-      dynamicSampling: true,
-    })
-    const asked = prompts.map((prompt, i) => ({ prompt, row: { equal: i % 2 === 0 } }))
-    const { experiences, info } = await maker.makeExperienceList(asked, { morePrompts: more() })
-    expect([...new Set(experiences.map(({ sequence }) => sequence.promptId))]).toEqual([
-      '0.1',
-      '0.3',
-      'fresh 1',
-      'fresh 2',
-    ])
-    expect(taken).toBe(3)
-    expect(info.rounds).toBe(3)
-  })
-
-  test('maxResampleRounds ends it; what is missing is said', async () => {
-    const maker = await makeMaker({
-      sources: [sampleReward(() => 1, { name: 'always' })],
-      nSamplesPerPrompt: 2,
-      advantageEstimator: 'group_norm',
-      dynamicSampling: true,
-      maxResampleRounds: 2,
-    })
-    const { experiences, info } = await maker.makeExperienceList(prompts)
-    expect(experiences).toEqual([])
-    expect(info).toMatchObject({ rounds: 3, missingGroups: 4, drops: { 'zero-variance': 24 } })
-  })
-
-  test('the order in which responses and rewards arrive changes nothing', async () => {
-    const run = async (delays: number[]): Promise<string> => {
-      const actor = await makeModel('language')
-      let call = 0
-      const reward = batchReward(
-        async inputs => {
-          await new Promise(resolve => setTimeout(resolve, delays[call++ % delays.length]))
-          return inputs.map(({ response }) => response.length)
-        },
-        { name: 'late', batchSize: 2, concurrency: 4 },
-      )
-      const maker = await makeMaker({
-        actor,
-        sources: [reward],
-        nSamplesPerPrompt: 4,
-        advantageEstimator: 'group_norm',
-      })
-      return shown((await maker.makeExperienceList(prompts)).experiences)
-    }
-    expect(await run([0, 20, 3])).toBe(await run([15, 0]))
-  })
-})
-
-test('a reward model gives the same bits whatever order samples arrive in', async () => {
-  const run = async (delay: (call: number) => number): Promise<string> => {
-    const actor = await makeModel('language')
-    let call = 0
-    // Texts are read at different speeds, so that samples come to the rewards in another order.
-    const slow = new Proxy(tokenizer, {
-      get(target, name) {
-        if (name === 'byteLevel') return undefined
-        const value = Reflect.get(target, name, target)
-        if (name !== 'decode') return typeof value === 'function' ? value.bind(target) : value
-        return async (...args: Parameters<typeof tokenizer.decode>) => {
-          await new Promise(resolve => setTimeout(resolve, delay(call++)))
-          return target.decode(...args)
-        }
-      },
-    })
-    const rewardModel = { model: await makeModel('reward', { seed: 2 }), tokenizer: slow, batchSize: 5 }
-    const maker = await makeMaker({
-      actor,
-      tokenizer: slow,
-      rewardModel,
-      nSamplesPerPrompt: 4,
-      advantageEstimator: 'rloo',
-    })
-    return shown((await maker.makeExperienceList(prompts)).experiences)
-  }
-  const first = await run(() => 0)
-  expect(await run(call => (call * 7) % 23)).toBe(first)
-  expect(await run(call => 20 - (call % 20))).toBe(first)
-})
-
 describe('state', () => {
   test('running moments and the KL coefficient go on from where they were; an evaluation leaves them alone', async () => {
     const options = {
@@ -470,84 +260,6 @@ describe('cancelling and failing', () => {
     await expect(maker.makeExperienceList(prompts)).rejects.toThrow(/broken/)
   })
 })
-
-describe('the config is checked before anything runs', () => {
-  const compared = { advantageEstimator: 'rloo', nSamplesPerPrompt: 2 } as const
-  test.each([
-    [{ advantageEstimator: 'gae' }, /gae needs a critic/],
-    [{ advantageEstimator: 'rloo', nSamplesPerPrompt: 1 }, /needs at least 2/],
-    [{ reward_clip: 3 }, /no option "reward_clip"; did you mean rewardClip\?/],
-    [{ rewardClp: 3 }, /did you mean rewardClip/],
-    [{ init_kl_coef: 0.1 }, /klController/],
-    [{ initial_model: {} }, /there is no option "initial_model"; use initialModel/],
-    [{ remote_rm_url: 'http://rm' }, /use remoteRmUrl/],
-    [{ strategy: {} }, /use the options of the maker, with a generator instead of an engine/],
-    [{ max_tokens: 5 }, /use maxNewTokens/],
-    [{ temperature: 'hot' }, /temperature: expected number/],
-    [{ temperature: -1 }, /temperature/],
-    [{ ...compared, temperature: 0 }, /temperature: with 0 all samples of a prompt are equal, and rloo compares them/],
-    [{ ...compared, topK: 1, useFire: true }, /topK: with 1 all samples of a prompt are equal/],
-    [{ dynamicSampling: true }, /dynamicSampling: .* set nSamplesPerPrompt to 2 or more/],
-    [{ dynamicSampling: true, nSamplesPerPrompt: 2, temperature: 0 }, /temperature: .* dynamicSampling compares them/],
-    [{ minNewTokens: 20 }, /minNewTokens: 20 is more than maxNewTokens \(12\)/],
-    [
-      { sources: [lengthReward, sampleReward(() => 1, { name: 'other' })] },
-      /need weights, a rewardRecipe, or a rewardFn/,
-    ],
-    [{ sources: [lengthReward, sampleReward(() => 1, { name: 'length' })] }, /two reward sources are called "length"/],
-    [{ rewardRecipe: { a: [['function', 'lenth', 1]] } }, /did you mean length/],
-    [{ initialModel: 'adapter-off' }, /reference: adapter-off needs an actor with an adapter/],
-    [{ klController: { kind: 'fixed', coef: 0.1 } }, /needs a reference/],
-    [{ promptMaxLen: 128 }, /leaves no room for a response/],
-    [{ processor: {} }, /there is no option "processor"/],
-    [{ overlongBuffer: true, overlongBufferLen: 13 }, /overlongBufferLen/],
-  ] as [object, RegExp][])('%j', async (options, message) => {
-    await expect(
-      makeMaker({ sources: [lengthReward], ...options } as Partial<FastExperienceMakerOptions>),
-    ).rejects.toThrow(message)
-  })
-
-  test('samples that are all the same: for an evaluation, with FIRE, or where none are compared', async () => {
-    const maker = await makeMaker(compared)
-    await expect(maker.makeExperienceList(prompts, { temperature: 0 })).rejects.toThrow('temperature: with 0')
-    const { groups } = await maker.generateSamples(prompts, { temperature: 0, purpose: 'evaluation' })
-    expect(groups.length).toBe(prompts.length)
-    await makeMaker({ ...compared, temperature: 0, useFire: true })
-    await makeMaker({ temperature: 0, advantageEstimator: 'reinforce' })
-  })
-
-  test('several problems at once, each in a line', async () => {
-    const actor = await makeModel('language')
-    const make = () =>
-      new FastExperienceMaker({
-        actor,
-        tokenizer,
-        generator: engineOver(actor),
-        sources: [lengthReward],
-        overlong_buffer: true,
-        topp: 1,
-      } as unknown as FastExperienceMakerOptions)
-    expect(make).toThrow(ExperienceConfigError)
-    expect(make).toThrow(/overlongBuffer\?\n.*topP\?/s)
-  })
-
-  test('a label without a recipe is an error before anything is generated', async () => {
-    const maker = await makeMaker({ rewardRecipe: { a: [['function', 'length', 1]] }, sources: [lengthReward] })
-    await expect(maker.makeExperienceList([{ prompt: 'x', label: 'b' }])).rejects.toThrow(
-      'no reward recipe for the label "b"',
-    )
-  })
-})
-
-const numbers = (text: string): number[] => {
-  const found: number[] = []
-  JSON.parse(text, (_, value) => (typeof value === 'number' ? found.push(value) : value))
-  return found
-}
-const near = (expected: readonly number[]) => (found: readonly number[]) =>
-  found.length === expected.length && found.every((value, i) => Math.abs(value - expected[i]!) < 1e-4)
-const close = (a: ArrayLike<number>, b: ArrayLike<number>, tolerance = 1e-4): boolean =>
-  a.length === b.length && Array.from(a).every((value, i) => Math.abs(value - b[i]!) < tolerance)
 
 test('rollouts that run at once, as an evaluation beside the next one, ask under names of their own', async () => {
   const actor = await makeModel('language')

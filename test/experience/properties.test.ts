@@ -166,8 +166,8 @@ describe('a rollout of ragged lengths', () => {
       fc.property(rollouts, options, (samples, given) => {
         const alone = { ...given, rewardRunningNorm: false, advantagesNorm: false }
         const whole = deriveAdvantages({ samples, options: alone })
-        for (const group of new Set(samples.map(sample => sample.group))) {
-          const places = Array.from(samples.keys()).filter(place => samples[place]!.group === group)
+        for (const promptId of new Set(samples.map(sample => sample.promptId))) {
+          const places = Array.from(samples.keys()).filter(place => samples[place]!.promptId === promptId)
           const part = deriveAdvantages({ samples: places.map(place => samples[place]!), options: alone })
           for (const [i, place] of places.entries())
             expect(part.samples[i]!.advantages).toEqual(whole.samples[place]!.advantages)
@@ -258,7 +258,7 @@ describe('failures that have to do with the reward', () => {
           const lost = ({ reward, luck }: { reward: number; luck: number }) => luck < 0.2 + 0.6 * reward
           const samples: RolloutSample[] = []
           let dropped = 0
-          for (const [group, results] of prompts.entries()) {
+          for (const [promptId, results] of prompts.entries()) {
             const members: GroupMember[] = []
             let step = completeGroup({ members, nSamplesPerPrompt: 4, maxSamples: 8 })
             while (step.kind === 'sample') {
@@ -269,7 +269,7 @@ describe('failures that have to do with the reward', () => {
             if (step.kind === 'drop') dropped++
             else
               for (const index of step.sampleIndices)
-                samples.push({ group, reward: results[index]!.reward, length: 1 + index })
+                samples.push({ promptId, reward: results[index]!.reward, length: 1 + index })
           }
           const { samples: derived } = deriveAdvantages({
             samples,

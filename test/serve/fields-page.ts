@@ -36,9 +36,13 @@ const sections: readonly (readonly [title: string, table: FieldTable])[] = [
 
 const intro = `# Fields of requests
 
-Every field of the request types that OpenAI and vLLM publish is one of three: *honoured*; *refused* with a 400 that names it, because it would
-change the answer in a way this server cannot (values that ask for what happens anyway pass); *harmless*, because the answer is the same whatever it
-says. Any other field is refused as unknown. A field that is \`null\` is one that was not given. Made from \`src/serve/field-tables.ts\`.
+OpenAI and vLLM publish the fields of their requests. The server treats each of them in one of three ways:
+
+- *honoured*: the field has its effect
+- *refused*: the field would change the answer in a way that this server cannot. The answer is a 400 that names the field. Values without an effect pass.
+- *harmless*: the field is ignored; it never changes the answer
+
+Any other field is refused as unknown. A field that is \`null\` counts as not given. This page is made from \`src/serve/field-tables.ts\`.
 `
 
 export function fieldsPage(): string {

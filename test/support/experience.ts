@@ -1,5 +1,5 @@
 /** A small world for experiences: random models that share the fixtures' tokenizer, and an engine over the actor. */
-import { FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
+import { type Experience, FastExperienceMaker, type FastExperienceMakerOptions } from '../../src/experience/index.js'
 import type { LocalModel, Role } from '../../src/model/index.js'
 import { sampleReward } from '../../src/reward/index.js'
 import { LocalEngine, type LocalEngineOptions } from '../../src/rollout/index.js'
@@ -47,3 +47,11 @@ export async function makeMaker(options: Given = {}): Promise<FastExperienceMake
 }
 
 export const prompts = ['Hello there', 'What is two and two?', 'A', 'The quick brown fox jumps']
+
+/** Everything but times, as text: equal for equal bits. */
+export const shown = (experiences: readonly Experience[]): string =>
+  JSON.stringify(experiences, (_, value) => (ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value))
+
+/** A text as a user's turn. */
+export const asked = (content: string): Promise<Int32Array> =>
+  tokenizer.encodeChat([{ role: 'user', content }], { addGenerationPrompt: true })

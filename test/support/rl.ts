@@ -50,6 +50,19 @@ export function quickly(options: Readonly<Record<string, unknown>>): Readonly<Re
   }
 }
 
+/** The same over a tiny model of random weights and a file of prompts. */
+export async function smallRun(
+  { seed, prompts, ...shape }: { seed: number; prompts: number } & TinyShape,
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<Readonly<Record<string, unknown>>> {
+  return quickly({
+    model: await modelDirectory(seed, shape),
+    data: promptFile(prompts),
+    rewards: letterReward,
+    ...options,
+  })
+}
+
 /** Says nothing; `onStage` hears what a run is about to do: `generating`, `updating`, `saving`. */
 const silentReport = (onStage: (stage: string) => void): Report => ({
   line() {},

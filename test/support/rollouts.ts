@@ -13,11 +13,11 @@ const logprob = multiples(1 / 64, { min: -4, max: 0 })
 const value = multiples(1 / 64, { min: -2, max: 2 })
 
 /** A response of its own length, with everything any estimator reads. */
-function sample(group: number): fc.Arbitrary<RolloutSample> {
+function sample(promptId: number): fc.Arbitrary<RolloutSample> {
   return fc.integer({ min: 1, max: 9 }).chain(length => {
     const tokens = (numbers: fc.Arbitrary<number>) => fc.array(numbers, { minLength: length, maxLength: length })
     return fc.record({
-      group: fc.constant(group),
+      promptId: fc.constant(promptId),
       reward: rewards,
       length: fc.constant(length),
       logprobs: tokens(logprob),

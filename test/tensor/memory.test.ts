@@ -12,8 +12,6 @@ import {
   threads,
   zeros,
 } from '../../src/tensor/index.js'
-import { runChild } from '../support/child.js'
-import { compiledRoom } from '../support/compiled.js'
 
 threads(1)
 const live = () => memoryUse().liveTensors
@@ -196,14 +194,4 @@ test('two thousand training steps: tensors and bytes exact, resident memory flat
   expect(last.bytes).toBe(first.bytes)
   expect(last.loss).toBeLessThan(first.loss)
   expect(last.resident - middle.resident).toBeLessThan(24 << 20)
-})
-
-test('the garbage collector finds forgotten tensors, programs, functions and generators, and is told of their bytes', async () => {
-  const { code, output } = await runChild(
-    new URL('./children/collect.mjs', import.meta.url),
-    [compiledRoom('tensor')],
-    { flags: ['--expose-gc'] },
-  )
-  expect(output).toBe('')
-  expect(code).toBe(0)
 })

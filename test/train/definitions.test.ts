@@ -25,7 +25,7 @@ import {
   trainings,
 } from '../../src/train/index.js'
 import { fresh, written } from '../support/files.js'
-import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../support/rl.js'
+import { finalWeights, modelDirectory, smallRun, start } from '../support/rl.js'
 
 describe('ours keep to what is asked of others', () => {
   const ours = Object.values(losses).filter(one => 'defines' in one) as LossDefinition[]
@@ -220,7 +220,7 @@ export default defineAlgorithm({
 describe('a run with files of a user', async () => {
   const folder = join(written('x', ''), '..')
   const at = (name: string): string => join(folder, name)
-  const base = quickly({ model: await modelDirectory(1), data: promptFile(6), rewards: letterReward })
+  const base = await smallRun({ seed: 1, prompts: 6 })
   const { nSamplesPerPrompt: _, ...rest } = base
   const mine = { ...rest, algorithm: at('mine.ts'), generator: { type: at('few.ts'), options: { samples: 3 } } }
   const output = fresh('own')
@@ -278,6 +278,23 @@ describe('a run with files of a user', async () => {
     await start({ ...mine, output: stopped, iterations: 3 }, { resume: true })
     expect(finalWeights(stopped).equals(finalWeights(whole))).toBe(true)
     expect(await replayRl(stopped)).toMatchObject({ iterations: 3, mismatches: [], notCompared: [] })
+  })
+
+  test('a replay says which iterations another version of a file made', async () => {
+    const changed = fresh('changed')
+    await start({ ...mine, output: changed, iterations: 3 }, { stopAt: 'saving' })
+    writeFileSync(at('median.ts'), estimatorFile.replace('factor * (', '2 * factor * ('))
+    await start({ ...mine, output: changed, iterations: 3 }, { resume: true, allowChange: ['advantageEstimator'] })
+    const replayed = await replayRl(changed)
+    expect(replayed).toMatchObject({ iterations: 3, mismatches: [] })
+    const said = /^iterations? 0( to \d)?: advantages not compared, made with another version of .*median\.ts$/
+    expect(replayed.notCompared).toEqual([expect.stringMatching(said)])
+    // With the first version, its iterations are compared, and the others are not.
+    writeFileSync(at('median.ts'), estimatorFile)
+    expect((await replayRl(changed)).notCompared).toEqual([expect.stringMatching(/2: advantages not compared/)])
+    writeFileSync(at('median.ts'), `${estimatorFile}// a third version\n`)
+    expect((await replayRl(changed)).notCompared).toEqual([expect.stringMatching(/^iterations 0 to 2: advantages/)])
+    writeFileSync(at('median.ts'), estimatorFile)
   })
 
   test.each<[string, Record<string, unknown>, RegExp]>([

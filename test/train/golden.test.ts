@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type LossEntry, type LossName, losses } from '../../src/maths/index.js'
 import { expectClose } from '../support/close.js'
-import { goldenCases, goldenZ0 } from '../support/golden-losses.js'
+import { goldenCases, goldenZ0 } from '../support/golden-maths.js'
 
 it.each(goldenCases.map((golden, i) => ({ ...golden, i })))(
   'case $i, $name: value and gradients to 1e-9',

@@ -40,7 +40,7 @@ it.each(recorded.advantages.map((one, i) => ({ ...one, i })))('$estimator, case 
   const [logprobs, refLogprobs, values] = [one.logprobs, one.refLogprobs, one.values].map(rows => trained(one, rows))
   const { samples, info } = deriveAdvantages({
     samples: one.rewards.map((reward, i) => ({
-      group: Math.floor(i / 4),
+      promptId: Math.floor(i / 4),
       reward,
       length: logprobs![i]!.length,
       ...{ logprobs: logprobs![i], refLogprobs: refLogprobs![i], values: values![i] },

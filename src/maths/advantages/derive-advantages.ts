@@ -25,7 +25,7 @@ import {
 import { tokenRewards } from './token-rewards.js'
 
 /** Default KL coefficient if samples have reference log-probabilities. */
-export const defaultKlCoef = 0.01
+const defaultKlCoef = 0.01
 
 /** What became of one sample. Arrays have one number per response token. */
 export interface DerivedSample {
@@ -82,8 +82,8 @@ export interface DerivedRollout {
  * @example
  * const { samples, info } = deriveAdvantages({
  *   samples: [
- *     { group: 'a', reward: 1, length: 2 },
- *     { group: 'a', reward: 0, length: 3 },
+ *     { promptId: 'a', reward: 1, length: 2 },
+ *     { promptId: 'a', reward: 0, length: 3 },
  *   ],
  *   options: { advantageEstimator: 'rloo', klCoef: 0 },
  * })

@@ -19,7 +19,7 @@ export const estimators = {
   cpgd,
 } as const satisfies Record<string, EstimatorDefinition>
 
-export type EstimatorName = keyof typeof estimators
+type EstimatorName = keyof typeof estimators
 /** The name of one of ours, or a definition. */
 export type AdvantageEstimator = EstimatorName | EstimatorDefinition
 

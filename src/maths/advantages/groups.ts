@@ -1,22 +1,20 @@
-/** What tells one prompt's samples from another's: any key, equal for samples of the same prompt. */
-export type GroupKey = string | number
-
+/** The samples of one prompt. */
 export interface Group {
-  readonly key: GroupKey
+  readonly promptId: string | number
   /** Where its samples stand in the rollout, in that order. */
   readonly places: readonly number[]
 }
 
-/** The groups of a rollout, in the order their first samples come; samples without a key are in none. */
-export function groupsOf(samples: readonly { readonly group?: GroupKey | undefined }[]): Group[] {
-  const groups = new Map<GroupKey, number[]>()
-  for (const [place, { group: key }] of samples.entries()) {
-    if (key === undefined) continue
-    const places = groups.get(key)
+/** The groups of a rollout, in the order their first samples come; samples without a promptId are in none. */
+export function groupsOf(samples: readonly { readonly promptId?: Group['promptId'] | undefined }[]): Group[] {
+  const groups = new Map<Group['promptId'], number[]>()
+  for (const [place, { promptId }] of samples.entries()) {
+    if (promptId === undefined) continue
+    const places = groups.get(promptId)
     if (places) places.push(place)
-    else groups.set(key, [place])
+    else groups.set(promptId, [place])
   }
-  return Array.from(groups, ([key, places]) => ({ key, places }))
+  return Array.from(groups, ([promptId, places]) => ({ promptId, places }))
 }
 
 /** The most frequent group size; of equally frequent ones the largest, because a group can only lose members. */

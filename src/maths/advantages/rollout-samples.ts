@@ -1,12 +1,12 @@
 import { type ErrorCode, WhetstoneError } from '../../errors/index.js'
 import type { ResolvedAdvantageOptions } from './advantage-options.js'
 import { comparesSamples, estimatorOf } from './estimators.js'
-import { type GroupKey, groupsOf, usualGroupSize } from './groups.js'
+import { type Group, groupsOf, usualGroupSize } from './groups.js'
 
 /** What the steps from reward to advantage read of a sample. Arrays have one number per sampled response token. */
 export interface RolloutSample {
   /** The prompt it answers; group estimators compare the samples of one. */
-  readonly group?: GroupKey | undefined
+  readonly promptId?: Group['promptId'] | undefined
   /** The raw reward. */
   readonly reward: number
   /** Tokens that were sampled, the end of sequence included. */
@@ -49,7 +49,7 @@ export function rolloutProblems(samples: readonly RolloutSample[], options: Reso
 }
 
 /** Why a field cannot be left out; undefined where it can. */
-type Needs = Partial<Record<'logprobs' | 'refLogprobs' | 'values' | 'group', string>>
+type Needs = Partial<Record<'logprobs' | 'refLogprobs' | 'values' | 'promptId', string>>
 
 function needsOf(samples: readonly RolloutSample[], options: ResolvedAdvantageOptions): Needs {
   const { klCoef, useKlLoss } = options
@@ -60,7 +60,7 @@ function needsOf(samples: readonly RolloutSample[], options: ResolvedAdvantageOp
     needs.refLogprobs = 'other samples have them'
   } else if (klCoef && !useKlLoss) needs.refLogprobs = `klCoef ${klCoef} needs them; with klCoef 0 there is no KL`
   if (values === 'needed') needs.values = `${name} needs the values of a critic`
-  if (compares === 'samples of a prompt') needs.group = `${name} compares the samples of a group`
+  if (compares === 'samples of a prompt') needs.promptId = `${name} compares the samples of a group`
   return needs
 }
 
@@ -72,7 +72,7 @@ function sampleProblems(sample: RolloutSample, place: number, needs: Needs): Sam
   if (!Number.isFinite(sample.reward)) add('reward', `expected a finite number, got ${sample.reward}`)
   if (!Number.isSafeInteger(sample.length) || sample.length < 1)
     add('length', `expected at least one token, got ${sample.length}`)
-  if (sample.group === undefined && needs.group) add('group', `missing; ${needs.group}`)
+  if (sample.promptId === undefined && needs.promptId) add('promptId', `missing; ${needs.promptId}`)
   for (const field of tokenFields) {
     const values = sample[field]
     if (!values) {
@@ -100,14 +100,14 @@ function groupProblems(samples: readonly RolloutSample[], options: ResolvedAdvan
   const groups = groupsOf(samples)
   const size = nSamplesPerPrompt ?? usualGroupSize(groups)
   const problems: SampleProblem[] = []
-  for (const { key, places } of groups) {
-    const one = `${JSON.stringify(key)} has ${places.length === 1 ? '1 sample' : `${places.length} samples`}`
+  for (const { promptId, places } of groups) {
+    const one = `${JSON.stringify(promptId)} has ${places.length === 1 ? '1 sample' : `${places.length} samples`}`
     if (places.length < 2)
-      problems.push({ sample: places[0]!, field: 'group', message: `${one}; ${estimator} needs at least 2` })
+      problems.push({ sample: places[0]!, field: 'promptId', message: `${one}; ${estimator} needs at least 2` })
     else if (places.length !== size)
       problems.push({
         sample: places[0]!,
-        field: 'group',
+        field: 'promptId',
         message: `${one}, expected ${size} as ${nSamplesPerPrompt === undefined ? 'in the other groups' : 'nSamplesPerPrompt says'}; complete the group, or remove all its samples`,
       })
   }

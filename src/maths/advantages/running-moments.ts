@@ -36,7 +36,7 @@ export function updateRunningMoments(moments: RunningMoments, rewards: ArrayLike
 }
 
 /** The same from moments that several workers took and merged. */
-export function addToRunningMoments(moments: RunningMoments, batch: Moments): RunningMoments {
+function addToRunningMoments(moments: RunningMoments, batch: Moments): RunningMoments {
   if (batch.count === 0) return moments
   const { count, mean, m2 } = mergeMoments(
     { count: moments.count, mean: moments.mean, m2: moments.var * moments.count },

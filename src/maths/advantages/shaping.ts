@@ -2,14 +2,14 @@ import type { EstimatorDefinition } from './define-estimator.js'
 import { type AdvantageEstimator, estimatorOf, estimatorOptionsOf } from './estimators.js'
 
 /** An estimator, with the options of its own. */
-export interface GroupShaping {
+interface GroupShaping {
   readonly estimator: AdvantageEstimator
   readonly estimatorOptions?: Readonly<Record<string, unknown>> | undefined
   /** Of group_norm, grpo and cpgd: added to the standard deviation that rewards are divided by. Default 1e-9. */
   readonly groupNormEps?: number | undefined
 }
 
-export interface OverlongOptions {
+interface OverlongOptions {
   readonly maxNewTokens: number
   readonly overlongBufferLen: number
   readonly overlongBufferPenaltyFactor: number

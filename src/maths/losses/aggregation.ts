@@ -8,7 +8,7 @@ export const aggregations = [
   'seq-mean-token-sum',
   'seq-mean-token-sum-norm',
 ] as const
-export type Aggregation = (typeof aggregations)[number]
+type Aggregation = (typeof aggregations)[number]
 
 /**
  * Denominators of means: counts of the *whole* batch of an optimiser step, over all micro-batches and ranks. A loss takes any

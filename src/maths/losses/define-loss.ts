@@ -19,6 +19,8 @@ interface Call<Sample, Totals, Options> {
 interface LossDefinitionBase<Kind extends string, Options extends z.ZodObject> extends Definition<'loss'> {
   readonly kind: Kind
   readonly options: Options
+  /** Of one token, pair or response, for the docs. */
+  readonly formula?: string | undefined
   /** All options of `compute`: its own, and those that losses of its kind share. */
   readonly schema: z.ZodObject
   /** `ratio`: the ratio to the old policy is a constant of the formula, so that the gradient is not the slope of the value. */

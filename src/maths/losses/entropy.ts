@@ -10,14 +10,14 @@ import {
 import { checkTokenInputs, type Named } from './inputs.js'
 
 export const entropyLossSchema = z.strictObject(aggregationShape).superRefine(refineAggregation)
-export type EntropyLossOptions = z.input<typeof entropyLossSchema>
+type EntropyLossOptions = z.input<typeof entropyLossSchema>
 
-export interface EntropySample extends Named {
+interface EntropySample extends Named {
   /** Of the distributions of the policy being trained. */
   readonly entropies: ArrayLike<number>
 }
 
-export interface EntropyLossResult {
+interface EntropyLossResult {
   readonly value: number
   readonly gradients: readonly { readonly entropies: Float64Array }[]
   readonly statistics: { readonly tokens: number }

@@ -16,15 +16,15 @@ export const klLossSchema = z
     ...aggregationShape,
   })
   .superRefine(refineAggregation)
-export type KlLossOptions = z.input<typeof klLossSchema>
+type KlLossOptions = z.input<typeof klLossSchema>
 
-export interface KlSample extends Named {
+interface KlSample extends Named {
   /** Of the policy being trained, and of the reference. */
   readonly logprobs: ArrayLike<number>
   readonly refLogprobs: ArrayLike<number>
 }
 
-export interface KlLossResult {
+interface KlLossResult {
   readonly value: number
   readonly gradients: readonly { readonly logprobs: Float64Array }[]
   readonly statistics: { readonly tokens: number }

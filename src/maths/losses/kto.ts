@@ -4,7 +4,7 @@ import { checkNumberGradient, checkNumberInputs, checkTotal, type Named } from '
 import { mergeStatistics, share } from './statistics.js'
 
 /** Log-probabilities of a whole response, summed over its tokens. */
-export interface ResponseLogprobs extends Named {
+interface ResponseLogprobs extends Named {
   readonly policy: number
   readonly ref: number
 }

@@ -13,7 +13,7 @@ import type { CommonPolicyOptions } from './policy-options.js'
 
 export const policyLosses = { ppo, gspo, gmpo, cispo, cpg } as const satisfies Record<string, PolicyLossDefinition>
 
-export type PolicyLossName = keyof typeof policyLosses
+type PolicyLossName = keyof typeof policyLosses
 export const policyLossNames = Object.keys(policyLosses) as [PolicyLossName, ...PolicyLossName[]]
 
 export function policyLossOf(loss: PolicyLossName | PolicyLossDefinition): PolicyLossDefinition {

@@ -9,7 +9,7 @@ import type { PairTotals } from './reward-model.js'
 
 export const preferenceLosses = { dpo, cdpo, ipo } as const satisfies Record<string, PreferenceLossDefinition>
 
-export type PreferenceLossName = keyof typeof preferenceLosses
+type PreferenceLossName = keyof typeof preferenceLosses
 
 /** As a user writes them; `loss` says which, by its name or as a definition. */
 export type PreferenceLossOptions =

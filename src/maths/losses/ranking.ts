@@ -13,6 +13,8 @@ export const ranking = defineLoss({
   kind: 'reward-model',
   name: 'reward-model',
   description: 'pairwise ranking by scores',
+  formula:
+    'mean of −log sigmoid(chosen − rejected − margin) + centerCoef (chosen + rejected)²; a pair may have its own margin',
   options: z.object({
     margin: z.number().min(0).default(0).describe('wanted difference between the scores of a pair'),
     rankingWeight: z.number().min(0).default(1).describe('weight of the ranking term, which uses the margin'),

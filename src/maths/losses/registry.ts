@@ -18,6 +18,8 @@ export type LossKind = LossDefinition['kind'] | 'kl' | 'entropy' | 'value' | 'sf
 export interface LossEntry {
   readonly kind: LossKind
   readonly description: string
+  /** Of one token, pair or response, for the docs. */
+  readonly formula?: string | undefined
   /** Of the options of `compute`. */
   readonly schema: z.ZodObject
   /**
@@ -41,10 +43,19 @@ const heldConstant = 'nothing'
  */
 export const losses = {
   ...policyLosses,
-  kl: { kind: 'kl', description: 'KL to the reference', heldConstant, schema: klLossSchema, compute: klLoss },
+  kl: {
+    kind: 'kl',
+    description: 'KL to the reference',
+    formula:
+      'the aggregate of k1 = d, k2 = d²/2 or k3 = exp(−d) − 1 + d, with d = lp − ref; the gradient goes through lp',
+    heldConstant,
+    schema: klLossSchema,
+    compute: klLoss,
+  },
   entropy: {
     kind: 'entropy',
     description: 'minus the entropy',
+    formula: 'minus the aggregate of the entropies',
     heldConstant,
     schema: entropyLossSchema,
     compute: entropyLoss,
@@ -52,6 +63,8 @@ export const losses = {
   value: {
     kind: 'value',
     description: 'clipped squared error of the values of a critic',
+    formula:
+      'half the aggregate of max((v − R)², (v_old + clip(v − v_old, ±valueClip) − R)²); the plain square for `valueClip: null`',
     heldConstant,
     schema: valueLossSchema,
     compute: valueLoss,
@@ -59,7 +72,14 @@ export const losses = {
   'reward-model': ranking,
   ...preferenceLosses,
   kto,
-  sft: { kind: 'sft', description: 'supervised fine-tuning', heldConstant, schema: sftLossSchema, compute: sftLoss },
+  sft: {
+    kind: 'sft',
+    description: 'supervised fine-tuning',
+    formula: 'mean negative log-probability over the trained tokens',
+    heldConstant,
+    schema: sftLossSchema,
+    compute: sftLoss,
+  },
   objective: {
     kind: 'objective',
     description: 'the whole loss of an update: a policy loss with its options, KL, entropy and supervised mix-in',

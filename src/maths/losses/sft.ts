@@ -4,19 +4,19 @@ import { checkTokenInputs, checkTotal, type Named } from './inputs.js'
 
 /** Supervised fine-tuning has nothing to choose: which tokens are trained is in the sequences. */
 export const sftLossSchema = z.strictObject({})
-export type SftLossOptions = z.input<typeof sftLossSchema>
+type SftLossOptions = z.input<typeof sftLossSchema>
 
-export interface SftSample extends Named {
+interface SftSample extends Named {
   /** Of the trained tokens: those of the assistant, usually. */
   readonly logprobs: ArrayLike<number>
 }
 
 /** Trained tokens of the whole batch. */
-export interface SftTotals {
+interface SftTotals {
   readonly tokens: number
 }
 
-export interface SftLossResult {
+interface SftLossResult {
   readonly value: number
   readonly gradients: readonly { readonly logprobs: Float64Array }[]
   readonly statistics: { readonly tokens: number }

@@ -22,9 +22,9 @@ export const valueLossSchema = z
     ...aggregationShape,
   })
   .superRefine(refineAggregation)
-export type ValueLossOptions = z.input<typeof valueLossSchema>
+type ValueLossOptions = z.input<typeof valueLossSchema>
 
-export interface ValueSample extends Named {
+interface ValueSample extends Named {
   /** Of the critic being trained. */
   readonly values: ArrayLike<number>
   /** When the rollout was scored; needed with `valueClip`. */

@@ -11,7 +11,7 @@ import { defaultLimits, type RewardSource } from '../source.js'
 import type { FileDescription, SourceDescription } from './messages.js'
 import { type ProcessCall, type ProcessOptions, RewardProcess } from './reward-process.js'
 
-export interface RewardFileOptions {
+interface RewardFileOptions {
   /** Directory of the policy's tokenizer. */
   readonly tokenizer?: string | undefined
   /** How many processes. Default 1. */

@@ -8,7 +8,7 @@ import type { RewardAnswer } from '../source.js'
 /** What is sent of a sample to vLLM and SGLang: its text with special tokens, its ids, or its conversation. */
 export type SentAs = 'text' | 'ids' | 'messages'
 
-export interface AskOptions {
+interface AskOptions {
   readonly model: string | undefined
   readonly send: SentAs
   readonly labelTokenIds: readonly number[] | undefined

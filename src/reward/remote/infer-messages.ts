@@ -40,7 +40,7 @@ export function signatureFrom(metadata: ModelMetadata | undefined): Signature {
   return { inputs: metadata.inputs.map(({ name, shape }) => ({ name, rank: shape.length })), output }
 }
 
-export interface InferOptions {
+interface InferOptions {
   readonly model: string
   readonly version: string
   readonly id: string

@@ -142,7 +142,7 @@ export interface InferResponse {
   raw_output_contents: Uint8Array[]
 }
 
-export interface TensorMetadata {
+interface TensorMetadata {
   name: string
   datatype: string
   shape: string[]

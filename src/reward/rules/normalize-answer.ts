@@ -66,7 +66,7 @@ function rational(text: string): Rational | undefined {
 const mixedNumber = /(\d) +(\d+\/\d+)/g
 
 /** The MATH dataset's normalisation: LaTeX that is written in several ways, in one. */
-export function latexForm(answer: string): string {
+function latexForm(answer: string): string {
   let text = answer.trim()
   text = /^\\text\{(.+)\}$/.exec(text)?.[1]?.trim() ?? text
   text = text
@@ -100,7 +100,7 @@ const units =
   /\b(?:degrees?|centimet(?:er|re)s?|cm|met(?:er|re)s?|kilomet(?:er|re)s?|km|miles?|seconds?|minutes?|hours?|days?|weeks?|months?|years?|foot|feet|inch(?:es)?|yards?|dollars?|cents?|percent|units?|square|cubic|points?|grams?|kg|lit(?:er|re)s?)\b(?:\s*\^\s*\{?\d+\}?)?/gi
 
 /** The looser normalisation: LaTeX to plain text, units and currency away, numbers in one form. */
-export function plainForm(answer: string): string {
+function plainForm(answer: string): string {
   let text = answer.trim()
   text = /^\\text\{(.+)\}$/.exec(text)?.[1] ?? text
   text = text

@@ -9,7 +9,7 @@ export const blocksFor = (tokens: number): number => Math.ceil(tokens / blockSiz
 export const blocksOfSequence = (maxLength: number): number => blocksFor(maxLength) + 1
 
 /** Tokens in blocks. */
-export interface BlockHolder {
+interface BlockHolder {
   blocks: number[]
   /** How many of them are computed. */
   computed: number

@@ -48,7 +48,7 @@ export const cpuOps = {
 }
 
 /** `SamplingRows` of a step, on the device. */
-export interface CpuSamplingRows {
+interface CpuSamplingRows {
   settings: Tensor
   streams: Tensor
   targetIds: Tensor

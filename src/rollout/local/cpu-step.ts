@@ -15,7 +15,7 @@ import { KvCache } from './kv-cache.js'
 import { Programs, type StepBatch, type StepDevice, type StepProgram, type StepResult } from './step.js'
 import type { StepDeviceOptions } from './step-device.js'
 
-export interface CpuStepOptions extends StepDeviceOptions {
+interface CpuStepOptions extends StepDeviceOptions {
   dtype: DType
 }
 

@@ -53,7 +53,7 @@ import {
 } from './step.js'
 import { type StepGraph, StepGraphs } from './step-graphs.js'
 
-export interface CudaStepOptions {
+interface CudaStepOptions {
   device: Device
   dtype: HalfDType
   /** Most concurrent sequences and most tokens of one: the cache is not larger than they can fill. */

@@ -1,7 +1,7 @@
 /** Checks a request, truncates its prompt, and makes its samples or refuses it. */
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerationRequest, Rejection } from '../generator.js'
-import { resolveSampling } from '../sampling.js'
+import { resolveSampling, truncated } from '../sampling.js'
 import { TextStream } from '../text-stream.js'
 import { blocksFor } from './blocks.js'
 import { type Listener, RequestState, SequenceState } from './request-state.js'
@@ -45,11 +45,6 @@ export function admit(request: GenerationRequest, listener: Listener, limits: Li
     requestState.samples.push(sample)
   }
   return requestState
-}
-
-function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {
-  if (!cut || ids.length <= cut.limit) return ids
-  return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
 }
 
 function refuse(

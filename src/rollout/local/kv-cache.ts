@@ -5,7 +5,7 @@ import { blockSize } from './blocks.js'
 import { kvBlocks } from './kv-budget.js'
 import type { StepBatch, StepProgram } from './step.js'
 
-export interface KvCacheOptions {
+interface KvCacheOptions {
   device: Device
   dtype: DType
   /** Most concurrent sequences and most tokens of one: the cache is not larger than they can fill. */

@@ -3,7 +3,7 @@ import type { SequenceState } from './request-state.js'
 import type { Plan } from './scheduler.js'
 import type { StepBatch } from './step.js'
 
-export interface MultiStepPlan {
+interface MultiStepPlan {
   steps: number
   /** Most tokens of each sample. */
   budgets: Int32Array

@@ -4,7 +4,7 @@
  */
 import type { StepBatch } from './step.js'
 
-export interface PrefillRows {
+interface PrefillRows {
   ids: Int32Array
   ropePositions: Int32Array
   slotMapping: Int32Array

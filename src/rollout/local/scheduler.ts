@@ -23,7 +23,7 @@ const maxPassed = 64
 const maxPassedOver = 16
 
 /** Rows of one step: the tokens `start..start + count` of `of`. */
-export interface ScheduledTokens<S extends CachedSequence> {
+interface ScheduledTokens<S extends CachedSequence> {
   of: S | Prefix
   start: number
   count: number

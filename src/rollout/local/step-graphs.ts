@@ -22,7 +22,7 @@ export interface StepGraph {
   record(memory: GraphMemory): void
 }
 
-export interface GraphMemory {
+interface GraphMemory {
   /** A part of the graph's input. */
   part(part: Part): Tensor
   /** The input from here to its end. */

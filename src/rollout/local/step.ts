@@ -86,7 +86,7 @@ export interface StepDevice {
 }
 
 /** Batches are padded to a multiple of this: the CPU's matrix product takes four rows at a time. */
-export const rowMultiple = 4
+const rowMultiple = 4
 export const padded = (rows: number): number => Math.ceil(rows / rowMultiple) * rowMultiple
 
 export type StepProgram = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>

@@ -152,7 +152,7 @@ export interface Dialect {
   wake(server: ServerConnection): Promise<void>
 }
 
-export interface ServerCall {
+interface ServerCall {
   /** Names the call in errors: `pausing`, `loading the weights in /ckpt/7`. */
   readonly step: string
   readonly method?: 'GET' | 'POST'

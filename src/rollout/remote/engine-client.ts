@@ -7,7 +7,7 @@ import { redactor, type ServerUrl, shownUrl } from '../../http/index.js'
 import type { ServerConnection } from './dialect.js'
 import { ProtocolError, TransportError } from './errors.js'
 
-export interface EngineClientOptions {
+interface EngineClientOptions {
   readonly address: ServerUrl
   readonly apiKey: string | undefined
   /** Concurrent generations; control calls are not counted. */
@@ -37,7 +37,7 @@ export interface Exchange {
   cancel(): void
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: string

@@ -20,7 +20,7 @@ const roundingErrors: Readonly<Record<string, number>> = {
 const eightBitError = 2 ** -4
 
 /** Servers in float32 differ by about 1e-5. A difference above this limit is not rounding. */
-export const float32Limit = 1e-3
+const float32Limit = 1e-3
 /** A real model of 30 layers differs by 4 (bfloat16) to 5 (float16) roundings between two implementations. */
 const roundings = 8
 /** A server whose own noise is larger may differ by more, up to this many. More noise is a fault of the server. */
@@ -41,7 +41,7 @@ export function explainedByNoise(noise: number, logprobs: Float32Array): number 
 }
 
 /** The mean absolute difference of rows of the same length. */
-export function meanDifference(a: Float32Array, b: Float32Array): number {
+function meanDifference(a: Float32Array, b: Float32Array): number {
   return a.reduce((sum, value, i) => sum + Math.abs(value - b[i]!), 0) / Math.max(1, a.length)
 }
 

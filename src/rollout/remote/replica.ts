@@ -19,7 +19,7 @@ const quietDeadlineMs = 2000
 const abortPatienceMs = 2000
 const abortAgainMs = 100
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly dialect: Dialect
   readonly maxInFlight: number
   readonly onEvent: (event: EngineEvent) => void

@@ -2,7 +2,7 @@
 import type { Tokenizer } from '../../text/index.js'
 import type { GenerateOptions, GenerationRequest, Outcome, Rejection } from '../generator.js'
 import { type LogprobMeaning, logprobsUnder } from '../logprob-meaning.js'
-import { type ResolvedSampling, resolveSampling, type StructuredKind } from '../sampling.js'
+import { type ResolvedSampling, resolveSampling, type StructuredKind, truncated } from '../sampling.js'
 import { checkHot } from './hot-first-token.js'
 
 /** What all servers support. */
@@ -88,11 +88,6 @@ function checkSampling(sampling: ResolvedSampling, limits: RemoteLimits): void {
   if (sampling.temperature > limits.maxTemperature)
     throw new RangeError(`temperature: the server takes at most ${limits.maxTemperature}, got ${sampling.temperature}`)
   checkHot(sampling, limits)
-}
-
-function truncated(ids: Int32Array, cut: { limit: number; side: 'left' | 'right' } | undefined): Int32Array {
-  if (!cut || ids.length <= cut.limit) return ids
-  return cut.side === 'right' ? ids.slice(0, cut.limit) : ids.slice(-cut.limit)
 }
 
 /** Checks the prompt before it is sent: an id outside the vocabulary ends some servers, with all their requests. */

@@ -23,7 +23,7 @@ export type AttemptEnd =
   /** Tokens of a stream from before the failure are in the record. */
   | { readonly kind: 'failed'; readonly error: TransportError | ProtocolError }
 
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly dialect: Dialect
   readonly vocabSize: number
   readonly timeoutMs: number
@@ -172,7 +172,7 @@ export class RunningAttempt {
   }
 }
 
-export type Move =
+type Move =
   | { kind: 'finish'; reason: Sample['finishReason']; stop: string | number | undefined }
   | { kind: 'fail'; reason: Exclude<Failure['reason'], 'non-finite'>; message: string }
   | { kind: 'reject'; message: string }

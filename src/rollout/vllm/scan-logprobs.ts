@@ -8,7 +8,7 @@ const entryStart = '{"token_id":'
 const value = ',"logprob":'
 const alternatives = ',"top_logprobs":['
 
-export interface ScannedAnswer {
+interface ScannedAnswer {
   /** The answer, with an empty list instead of the scanned one. */
   readonly body: unknown
   readonly ids: readonly number[]

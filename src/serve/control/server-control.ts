@@ -11,9 +11,9 @@ import type { WeightsRoot } from './weights-root.js'
 
 /** Requests in flight: `abort` ends them with their tokens so far, `wait` waits for them, `keep` makes them wait. */
 export const pauseModes = ['abort', 'wait', 'keep'] as const
-export type PauseMode = (typeof pauseModes)[number]
+type PauseMode = (typeof pauseModes)[number]
 
-export interface ServerControlOptions {
+interface ServerControlOptions {
   engine: Generator
   weights: ReplaceableWeights
   /** Undefined: no weights are read from disk. */

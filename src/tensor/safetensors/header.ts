@@ -18,7 +18,7 @@ export interface TensorInfo {
   readonly bytes: number
 }
 
-export interface TensorEntry extends TensorInfo {
+interface TensorEntry extends TensorInfo {
   /** Where its bytes begin, counted from the start of the data. */
   readonly start: number
 }
@@ -174,7 +174,7 @@ function requireTiling(
 }
 
 /** The bytes before the data, and the order in which the tensors' bytes must follow. */
-export interface Layout<T> {
+interface Layout<T> {
   readonly head: Uint8Array
   readonly order: readonly { readonly name: string; readonly tensor: T; readonly bytes: number }[]
   readonly dataBytes: number

@@ -5,7 +5,7 @@ import type { Tensor } from '../tensor.js'
 import { indexName, singleName } from './checkpoint.js'
 import { entriesOf, type NamedTensors, type WriteOptions, writeSafetensors } from './write-file.js'
 
-export interface WriteCheckpointOptions extends WriteOptions {
+interface WriteCheckpointOptions extends WriteOptions {
   /** A shard is closed before it would grow past this; a single larger tensor gets a shard of its own. Default 5 GB. */
   readonly maxShardBytes?: number
 }

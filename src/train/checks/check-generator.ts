@@ -5,7 +5,7 @@ import { EngineError, inspectServers, keepsTiedHead, tiedHeadError } from '../..
 import type { GeneratorConfig } from '../config/generator.js'
 
 /** What a run will give its servers after every iteration. */
-export interface WeightsForServers {
+interface WeightsForServers {
   /** `adapter`: over the servers' own weights. */
   readonly as: 'checkpoint' | 'adapter'
   /** Of the model's config. */

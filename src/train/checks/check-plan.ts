@@ -249,7 +249,7 @@ export interface CheckedData extends DataReport {
   readonly tooLong?: TooLong
 }
 
-export interface CheckDataOptions {
+interface CheckDataOptions {
   readonly tokenizer: Tokenizer
   /** Tokens that the model takes: every row is then encoded, to count those that are too long. */
   readonly context?: number

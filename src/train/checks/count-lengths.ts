@@ -11,7 +11,7 @@ export interface TooLong extends PromptCounts {
   readonly limit: number
 }
 
-export interface CountOptions {
+interface CountOptions {
   readonly tokenizer: Tokenizer
   /** Tokens that an example may have, or a prompt where prompts are answered. */
   readonly limit: number

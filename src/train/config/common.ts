@@ -7,7 +7,7 @@ import { loggersOption } from './loggers.js'
 export const path = z.string().min(1)
 
 /** The optimiser of one model; a critic has its own. */
-export const optimizerShape = {
+const optimizerShape = {
   lr: z.number().positive().describe('peak learning rate'),
   schedule: z
     .enum(['constant', 'linear', 'cosine'])
@@ -47,7 +47,7 @@ export const optimizerSchema = (lr: number) =>
     .prefault({})
 export type OptimizerConfig = z.output<ReturnType<typeof optimizerSchema>>
 
-export const loraSchema = z.strictObject({
+const loraSchema = z.strictObject({
   rank: z.int().min(1).default(16).describe('LoRA rank: the inner dimension of both adapter matrices'),
   alpha: z.number().positive().default(32).describe('the adapter scale is alpha / rank'),
   dropout: z.number().min(0).lt(1).default(0).describe('dropout of the adapter input during training'),

@@ -20,21 +20,10 @@ import { isLoggerDefinition, RunError, type RunInputs } from '../../run/index.js
 import { isAlgorithm } from '../rl/algorithms.js'
 import { defaultExport, kindOf } from './load-module.js'
 import { loadLoggers } from './loggers.js'
-import type { ConfigLayer, RawConfig } from './resolve.js'
+import { at, type ConfigLayer, type RawConfig, withValue } from './resolve.js'
 
 /** Options that take the name of one of ours, or a definition. */
 const options = ['algorithm', 'loss', 'advantageEstimator', 'generator.type'] as const
-
-/** A value by its dotted path. */
-const at = (config: unknown, path: string): unknown =>
-  path.split('.').reduce<unknown>((value, key) => (value as RawConfig | undefined)?.[key], config)
-
-/** The same config with another value there. */
-function placed(config: RawConfig, path: string, value: unknown): RawConfig {
-  const [key, ...rest] = path.split('.')
-  const inner = rest.length === 0 ? value : placed(config[key!] as RawConfig, rest.join('.'), value)
-  return { ...config, [key!]: inner }
-}
 
 /**
  * A definition from a file: the default export of a TypeScript or JavaScript module. A module runs with all that this process may
@@ -55,31 +44,40 @@ export async function loadDefinition(file: string): Promise<Definition> {
 }
 
 /** Options with their definitions in place of paths, which are relative to a directory. */
-async function withDefinitions(values: RawConfig, directory: string): Promise<RawConfig> {
+async function withDefinitions(
+  values: RawConfig,
+  directory: string,
+  paths: readonly string[] = options,
+): Promise<RawConfig> {
   let loaded = values
-  for (const option of options) {
+  for (const option of paths) {
     const path = at(values, option)
     if (!isDefinitionPath(path)) continue
     const definition = await loadDefinition(resolve(directory, path)).catch((error: unknown) => {
       if (!(error instanceof WhetstoneError)) throw error
       throw new InputError(`${option}: ${error.message}`, { cause: error })
     })
-    loaded = placed(loaded, option, definition)
+    loaded = withValue(loaded, option, definition)
   }
   return 'loggers' in loaded ? { ...loaded, loggers: await loadLoggers(loaded.loggers, directory) } : loaded
 }
 
 /**
- * The layers of a config with every definition loaded that one of them names by its file.
+ * The layers of a config with every definition loaded that one of them names by its file. `sections`: where the options of trainings
+ * are, if not at the top.
  *
  * @example
  * const layers = await loadDefinitions([fileLayer('rl.yaml', { loss: './my-loss.ts' })])
  */
-export async function loadDefinitions(layers: readonly ConfigLayer[]): Promise<ConfigLayer[]> {
+export async function loadDefinitions(
+  layers: readonly ConfigLayer[],
+  sections?: readonly string[],
+): Promise<ConfigLayer[]> {
+  const paths = sections?.flatMap(section => options.map(option => `${section}.${option}`))
   const loaded: ConfigLayer[] = []
   for (const layer of layers) {
     const { values, directory = process.cwd(), origin } = layer
-    const found = withDefinitions(values, directory).catch((error: unknown) => {
+    const found = withDefinitions(values, directory, paths).catch((error: unknown) => {
       if (!(error instanceof InputError)) throw error
       throw new InputError(`${origin}: ${error.message}`, { cause: error })
     })
@@ -89,20 +87,18 @@ export async function loadDefinitions(layers: readonly ConfigLayer[]): Promise<C
 }
 
 /** The definitions of a user that a config holds, by option; a preset's are among them. */
-export function definitionsOf(config: object): Record<string, Definition> {
+function definitionsOf(config: object): Record<string, Definition> {
   const found = options.map(option => [option, at(config, option)] as const)
   return Object.fromEntries(found.filter((one): one is [(typeof options)[number], Definition] => isDefinition(one[1])))
 }
 
 /** Tries the losses and estimators of a user on random batches, with the options that they will have. */
-export function checkDefinitions(config: {
-  readonly lossOptions?: Readonly<Record<string, unknown>> | undefined
-  readonly estimatorOptions?: Readonly<Record<string, unknown>> | undefined
-}): void {
+export function checkDefinitions(config: object): void {
+  const { lossOptions, estimatorOptions } = config as Readonly<Record<string, RawConfig | undefined>>
   for (const [option, definition] of Object.entries(definitionsOf(config)))
     try {
-      if (isEstimator(definition)) checkEstimator(definition, ownOptions(definition, config, config.estimatorOptions))
-      else if (isAnyLoss(definition)) checkLoss(definition, ownOptions(definition, config, config.lossOptions))
+      if (isEstimator(definition)) checkEstimator(definition, ownOptions(definition, config, estimatorOptions))
+      else if (isAnyLoss(definition)) checkLoss(definition, ownOptions(definition, config, lossOptions))
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       throw new InputError(`${option}: ${error.message}`, { cause: error })
@@ -130,40 +126,53 @@ export async function definitionInputs(config: object): Promise<Record<string, {
   return inputs
 }
 
+/** The config of a run with its definitions. */
+interface RestoredConfig {
+  readonly config: RawConfig
+  /** Files of needed definitions whose version of that time is not there any more. */
+  readonly otherVersions: readonly string[]
+}
+
 /**
- * The config of a run as it was recorded, with its definitions loaded again. A file that is not what it was is refused; a definition
- * that was given in code has to be given again.
+ * The config of a run as it was recorded, with its definitions loaded again. A file that is not what it was is refused, unless a
+ * resume of the run changed it; a definition that was given in code has to be given again.
  */
 export async function restoredConfig(
   config: RawConfig,
   context: {
     readonly inputs?: RunInputs | undefined
+    /** What resumes changed: keys of the config, and files such as `loss my-loss.ts`. */
+    readonly changed?: readonly string[]
     readonly given?: readonly Definition[]
     /** Options without whose definitions nothing can be derived again; others of them become their defaults. */
     readonly needed: readonly (typeof options)[number][]
   },
-): Promise<RawConfig> {
-  const { inputs = {}, given = [], needed } = context
+): Promise<RestoredConfig> {
+  const { inputs = {}, changed = [], given = [], needed } = context
+  const otherVersions: string[] = []
   // What was logged where changes no batch.
   let restored: RawConfig = { ...config, loggers: [] }
   for (const option of options) {
     const recorded = at(config, option)
     if (isDefinitionPath(recorded)) {
       const loaded = await loadDefinition(recorded)
-      for (const { name, path } of (await definitionInputs(placed({ generator: {} }, option, loaded)))[option] ?? [])
-        if (inputs[option]?.[name] !== undefined && inputs[option][name] !== (await fileSha256(path)))
-          throw new RunError(`${option}: ${path} has changed since the run started`, {
-            remedy: 'Restore the file as it was.',
-          })
-      restored = placed(restored, option, loaded)
+      for (const { name, path } of (await definitionInputs(withValue({}, option, loaded)))[option] ?? [])
+        if (inputs[option]?.[name] !== undefined && inputs[option][name] !== (await fileSha256(path))) {
+          if (!changed.includes(`${option} ${name}`))
+            throw new RunError(`${option}: ${path} has changed since the run started`, {
+              remedy: 'Restore the file as it was.',
+            })
+          if (needed.includes(option)) otherVersions.push(path)
+        }
+      restored = withValue(restored, option, loaded)
     } else if (typeof recorded === 'object' && recorded !== null) {
       const same = given.find(one => JSON.stringify(one) === JSON.stringify(recorded))
       if (!same && needed.includes(option))
         throw new RunError(`${option}: ${(recorded as { name: string }).name} was given in code`, {
           remedy: 'Replay the run from the program that has it: replayRl(directory, { definitions }).',
         })
-      restored = placed(restored, option, same)
+      restored = withValue(restored, option, same)
     }
   }
-  return restored
+  return { config: restored, otherVersions }
 }

@@ -13,7 +13,8 @@ export function describeDefinition(definition: Definition): string {
   const { defines, name, description, options } = definition
   const kind = 'kind' in definition ? `${definition.kind} ` : ''
   const table = Object.keys(options.shape).length === 0 ? [] : ['', optionTable(options)]
-  return [`${kind}${defines} ${name}: ${description}`, ...traitsOf(definition), ...table].join('\n')
+  const formula = 'formula' in definition ? [`formula: ${definition.formula}`] : []
+  return [`${kind}${defines} ${name}: ${description}`, ...formula, ...traitsOf(definition), ...table].join('\n')
 }
 
 function traitsOf(definition: Definition): string[] {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { bare } from './resolve.js'
 
-export interface ConfigOption {
+interface ConfigOption {
   /** By dotted path. */
   readonly name: string
   /** As it would be written; undefined where there is none. */
@@ -44,11 +44,16 @@ export function optionTable(schema: z.ZodObject): string {
     initial === undefined ? (required ? 'required' : '') : `\`${initial}\``,
     description.replaceAll('|', '\\|'),
   ])
-  const table = [['option', 'default', ''], ...rows]
-  const widths = table[0]!.map((_, i) => Math.max(...table.map(row => row[i]!.length)))
+  return markdownTable(['option', 'default', ''], rows)
+}
+
+/** Cells as a table with aligned columns. */
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((cell, i) => Math.max(cell.length, ...rows.map(row => row[i]!.length)))
   const line = (cells: readonly string[], fill: string): string =>
     `| ${cells.map((cell, i) => cell.padEnd(widths[i]!, fill)).join(' | ')} |`
-  return [line(table[0]!, ' '), line(['', '', ''], '-'), ...table.slice(1).map(row => line(row, ' '))].join('\n')
+  const under = head.map(() => '')
+  return [line(head, ' '), line(under, '-'), ...rows.map(row => line(row, ' '))].join('\n')
 }
 
 /** As a JSON Schema of what a person writes, for editors that complete and check it. */

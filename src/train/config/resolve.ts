@@ -52,19 +52,19 @@ export function resolveConfig<S extends z.ZodObject>(
   const origins: Record<string, string> = Object.create(null)
   let merged: Record<string, unknown> = {}
   for (const { origin, values, directory = process.cwd() } of layers) {
-    const placed = withPaths(values, directory, options)
-    for (const path of leaves(placed)) {
+    const given = withPaths(values, directory, options)
+    for (const path of leaves(given)) {
       // An empty section does not change an existing one.
-      if (isSection(at(placed, path)) && isSection(at(merged, path))) continue
+      if (isSection(at(given, path)) && isSection(at(merged, path))) continue
       // A section that replaces a value, or a value that replaces a section, brings its origin.
       for (const known of Object.keys(origins)) if (known.startsWith(`${path}.`)) delete origins[known]
       origins[path] = origin
       const replaced = alternativeTo(path)
-      if (replaced === undefined || at(placed, replaced) !== undefined) continue
+      if (replaced === undefined || at(given, replaced) !== undefined) continue
       merged = without(merged, replaced.split('.'))
       delete origins[replaced]
     }
-    merged = merge(merged, placed)
+    merged = merge(merged, given)
   }
   const result = schema.safeParse(merged)
   if (!result.success) {
@@ -186,8 +186,16 @@ function without(config: RawConfig, [key, ...rest]: readonly string[]): Record<s
   return isSection(value) ? { ...config, [key!]: without(value, rest) } : { ...config }
 }
 
-function at(config: RawConfig, path: string): unknown {
+/** A value by its dotted path. */
+export function at(config: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => (isSection(value) ? value[key] : undefined), config)
+}
+
+/** The same config with another value there. */
+export function withValue(config: RawConfig, path: string, value: unknown): RawConfig {
+  const [key, ...rest] = path.split('.')
+  const inner = rest.length === 0 ? value : withValue((config[key!] ?? {}) as RawConfig, rest.join('.'), value)
+  return { ...config, [key!]: inner }
 }
 
 /** Dotted paths of everything that is not a section. */

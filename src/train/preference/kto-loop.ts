@@ -14,7 +14,7 @@ import { type BatchLoss, evaluateLoss, supervisedLoop } from '../supervised/loop
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { mismatchedResponses } from './responses.js'
 
-export interface KtoLoopOptions {
+interface KtoLoopOptions {
   readonly model: TokenModel<'language'>
   /** Of every row, and of every prompt with the response of another that a batch will have. */
   readonly reference: ReferenceLogprobs
@@ -54,7 +54,7 @@ function batchLoss(options: Omit<KtoLoopOptions, 'training' | 'validation'>) {
 }
 
 /** Loss and margin on held-out responses, each part of them with a point of reference of its own. */
-export async function evaluateKto(
+async function evaluateKto(
   options: Omit<KtoLoopOptions, 'training' | 'validation'> & {
     validation: ExampleSet<LabelledExample>
     onRows?: RowsDone

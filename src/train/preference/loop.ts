@@ -12,7 +12,7 @@ import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../su
 import { type ReferenceLogprobs, sumLogprobs } from './reference-logprobs.js'
 import { pairResponses } from './responses.js'
 
-export interface PreferenceLoopOptions {
+interface PreferenceLoopOptions {
   readonly model: TokenModel<'language'>
   /** Of every row of training and validation. */
   readonly reference: ReferenceLogprobs
@@ -71,7 +71,7 @@ const merged = (seen: readonly Seen[]): PreferenceStatistics =>
   mergePreferenceStatistics(seen.map(({ statistics }) => statistics))
 
 /** Loss, accuracy and margin of the implicit rewards on held-out pairs. */
-export async function evaluatePreferences(
+async function evaluatePreferences(
   options: Omit<PreferenceLoopOptions, 'training' | 'validation'> & {
     validation: ExampleSet<PreferenceExample>
     onRows?: RowsDone

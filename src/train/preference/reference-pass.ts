@@ -19,7 +19,7 @@ import { ReferenceLogprobs, type Response } from './reference-logprobs.js'
 /** Responses of a call; the model splits them further by its memory. */
 const responsesOfCall = 256
 
-export interface ReferencePassOptions<K extends SupervisedKind> {
+interface ReferencePassOptions<K extends SupervisedKind> {
   readonly config: PreferenceConfig
   /** Of the run. */
   readonly directory: string

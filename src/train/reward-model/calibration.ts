@@ -1,5 +1,5 @@
 /** How much higher the chosen answer of a pair was scored. */
-export type ScoreDifference = number
+type ScoreDifference = number
 
 /**
  * The expected calibration error of the probabilities that a reward model's scores stand for: sigmoid of the difference is how

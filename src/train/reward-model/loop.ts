@@ -5,7 +5,7 @@ import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, evaluateLoss, pairOutputs, supervisedLoop } from '../supervised/loop.js'
 import { calibrationError } from './calibration.js'
 
-export interface RewardModelLoopOptions {
+interface RewardModelLoopOptions {
   readonly model: TokenModel<'reward'>
   readonly training: EpochTraining<PreferenceExample>
   readonly validation: ExampleSet<PreferenceExample> | undefined

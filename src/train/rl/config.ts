@@ -64,7 +64,7 @@ const evaluationSchema = z.strictObject({
   maxPrompts: z.int().min(1).default(256).describe('most held-out prompts to use: the first ones'),
 })
 
-export const rlShape = {
+const rlShape = {
   algorithm: definitionOption(algorithmNames, { what: 'an algorithm', accepts: isAlgorithm })
     .default('grpo')
     .describe(

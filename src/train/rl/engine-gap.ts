@@ -6,13 +6,13 @@ import { trainedCount } from '../../sequence/index.js'
 import type { RlConfig } from './config.js'
 import { comparableLogprobs } from './engine-logprobs.js'
 
-export interface EngineGap {
+interface EngineGap {
   readonly mean: number
   readonly max: number
   readonly tokens: number
 }
 
-export interface GapInputs {
+interface GapInputs {
   readonly experiences: readonly Experience[]
   /** The trainer's, of the policy that sampled; undefined where it was not asked. */
   readonly logprobs: readonly (Float32Array | undefined)[]
@@ -59,7 +59,7 @@ export class OtherWeightsError extends EngineError {
   override readonly name = 'OtherWeightsError'
 }
 
-export interface CheckedGap extends GapInputs {
+interface CheckedGap extends GapInputs {
   /** Of the policy: samples that older weights made have a gap of their own. */
   readonly version: number
   readonly dtype: string

@@ -4,7 +4,7 @@ import type { FastExperienceMaker, MakeOptions } from '../../experience/index.js
 import { trainedCount } from '../../sequence/index.js'
 import type { RlConfig } from './config.js'
 
-export interface Evaluation {
+interface Evaluation {
   readonly reward: number
   readonly metrics: Readonly<Record<string, number>>
 }

@@ -18,7 +18,7 @@ import { type Journal, type JournalRecord, RunError } from '../../run/index.js'
 import type { SampleDigest } from './batch-digest.js'
 
 /** A prompt as the engine got it. */
-export interface JournalledPrompt {
+interface JournalledPrompt {
   readonly promptId: string
   readonly ids: Int32Array
 }
@@ -31,7 +31,7 @@ export interface RolloutRecord {
   readonly oldestVersion?: PolicyVersion | undefined
 }
 
-export interface UpdateRecord {
+interface UpdateRecord {
   /** Counts all optimiser steps of the run, from 1. */
   readonly step: number
   readonly model: 'critic' | 'policy'
@@ -41,7 +41,7 @@ export interface UpdateRecord {
   readonly outcome: 'done' | 'stopped'
 }
 
-export interface EndRecord {
+interface EndRecord {
   /** Where training measured KL instead of the rollout. */
   readonly measuredKl?: { readonly kl: number; readonly samples: number }
 }

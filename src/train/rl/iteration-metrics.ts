@@ -49,7 +49,7 @@ export async function criticSummary({ loss, statistics, step }: CriticUpdate, lr
   }
 }
 
-export interface IterationNumbers {
+interface IterationNumbers {
   readonly batch: ExperienceBatch
   readonly updates: readonly UpdateSummary[]
   readonly klCoef: number

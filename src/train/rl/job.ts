@@ -53,10 +53,10 @@ export async function runRl(job: JobOptions<RlConfig>): Promise<JobResult> {
   }
 }
 
-export type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
+type PreparedRl = Awaited<ReturnType<typeof prepareRl>>
 
 /** Everything that can be checked before weights are read and anything is written: shapes, tokenizer, every row, the rewards. */
-export async function prepareRl({
+async function prepareRl({
   config,
   signal,
   commits,

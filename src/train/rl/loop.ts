@@ -25,7 +25,7 @@ import { RolloutsAhead } from './rollouts-ahead.js'
 import { initialState, type RlState, restoreCheckpoint, saveCheckpoint } from './state.js'
 import { updateCritic, updatePolicy } from './update.js'
 
-export interface RlLoopOptions {
+interface RlLoopOptions {
   readonly config: RlConfig
   readonly iterations: number
   readonly parts: RlParts

@@ -4,7 +4,7 @@ import type { TokenModel } from '../../model/index.js'
 import type { Generator } from '../../rollout/index.js'
 
 /** A moving average of the policy. */
-export interface PolicyAverage {
+interface PolicyAverage {
   readonly model: TokenModel<'language'>
   /** Moves it towards the current policy. */
   follow(): Promise<void>

@@ -10,7 +10,7 @@ export interface PlannedUpdate {
   readonly places: readonly number[]
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly samples: number
   readonly trainBatchSize: number | undefined
   readonly updateEpochs: number

@@ -3,6 +3,7 @@
  * No model is needed: a call to one throws.
  */
 import { join } from 'node:path'
+import { WhetstoneError } from '../../errors/index.js'
 import { FastExperienceMaker, type Scorer } from '../../experience/index.js'
 import type { Definition } from '../../maths/index.js'
 import type { Role } from '../../model/index.js'
@@ -18,7 +19,7 @@ import { IterationJournal } from './iteration-journal.js'
 import { iterationPlan } from './plan.js'
 import type { RlState } from './state.js'
 
-export interface ReplayReport {
+interface ReplayReport {
   readonly iterations: number
   readonly samples: number
   readonly updates: number
@@ -34,33 +35,34 @@ export async function replayRl(
   { definitions = [] }: { definitions?: readonly Definition[] } = {},
 ): Promise<ReplayReport> {
   const view = await Run.read(directory)
-  let config = await configAt(view.config, 0, definitions)
+  let { config, otherVersions } = await configAt(view.config, 0, definitions)
   let maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
   const journal = new Journal(join(directory, 'journal'))
   const trained = await trainedIterations(view)
   const counts = { iterations: 0, samples: 0, updates: 0, done: 0 }
   const mismatches: string[] = []
   const notCompared: string[] = []
+  const unlike: { files: string; first: number; last: number }[] = []
   const there = await journal.iterations()
   const end = Math.max(trained.iterations, (there.at(-1) ?? -1) + 1)
   for (let iteration = 0; iteration < end; iteration++) {
     if (iteration > 0 && view.config.changes.some(({ since }) => since === iteration)) {
       // As a resumed run does it: another maker, where the one before was left.
-      config = await configAt(view.config, iteration, definitions)
+      ;({ config, otherVersions } = await configAt(view.config, iteration, definitions))
       const { state } = maker
       maker = await makerWithoutModels(config, join(directory, 'tokenizer'))
       maker.restore(state)
     }
     const expected = iteration < trained.iterations ? 'whole' : iteration === trained.iterations ? trained.updates : 0
-    const found = await replayIteration({ config, maker, journal, iteration, expected }).catch((error: unknown) => {
-      if (!(error instanceof JournalError) && !(error instanceof MissingError)) throw error
-      return {
-        samples: 0,
-        updates: 0,
-        done: 0,
-        mismatches: [`iteration ${iteration}: ${error.message}`],
-        lost: undefined,
-      }
+    const files = otherVersions.join(', ')
+    const derived = files === '' ? 'compare' : 'ignore'
+    const found = await replayIteration({ config, maker, journal, iteration, expected, derived }).catch(error => {
+      const nothing = { samples: 0, updates: 0, done: 0, lost: undefined }
+      if (error instanceof JournalError || error instanceof MissingError)
+        return { ...nothing, mismatches: [`iteration ${iteration}: ${error.message}`] }
+      // This version of the estimator may need what that one did not.
+      if (derived === 'ignore' && error instanceof WhetstoneError) return { ...nothing, mismatches: [] }
+      throw error
     })
     // Samples of an iteration that was begun, and of which nothing was trained.
     if (!found) break
@@ -70,7 +72,13 @@ export async function replayRl(
     counts.done += found.done
     mismatches.push(...found.mismatches)
     if (found.lost !== undefined) notCompared.push(`iteration ${iteration}: ${found.lost}`)
-    if (found.mismatches.length === 0 && found.lost === undefined) continue
+    if (derived === 'ignore') {
+      const before = unlike.at(-1)
+      if (before?.files === files && before.last === iteration - 1) before.last = iteration
+      else unlike.push({ files, first: iteration, last: iteration })
+    }
+    const known = derived === 'compare' || !config.rewardRunningNorm
+    if (found.mismatches.length === 0 && found.lost === undefined && known) continue
     // All later iterations depend on this one.
     if (iteration + 1 < trained.iterations)
       notCompared.push(
@@ -83,6 +91,10 @@ export async function replayRl(
   if (complete && done < trained.steps)
     notCompared.push(`the run made ${trained.steps} optimiser steps, and the journal has ${done}`)
   else if (complete && counts.iterations === 0) notCompared.push('nothing was trained yet: there is nothing to compare')
+  for (const { files, first, last } of unlike)
+    notCompared.push(
+      `${span('iteration', first, last)}: advantages not compared, made with another version of ${files}`,
+    )
   return { ...compared, mismatches, notCompared }
 }
 
@@ -91,11 +103,17 @@ async function configAt(
   { config, changes, inputs }: RunConfig,
   iteration: number,
   given: readonly Definition[],
-): Promise<RlConfig> {
+): Promise<{ config: RlConfig; otherVersions: readonly string[] }> {
   const values = structuredClone(config) as Record<string, unknown>
+  const files = structuredClone(inputs ?? {}) as Record<string, Record<string, string>>
   for (const { key, from, since = 0 } of [...changes].reverse()) {
+    if (since <= iteration) continue
     // With a space: a file.
-    if (since <= iteration || key.includes(' ')) continue
+    const [, option, name] = key.match(/^(\S+) (.*)$/) ?? []
+    if (option !== undefined) {
+      if (typeof from === 'string') files[option] = { ...files[option], [name!]: from }
+      continue
+    }
     const path = key.split('.')
     const last = path.pop()!
     let place = values
@@ -106,7 +124,10 @@ async function configAt(
     if (from === null) delete place[last]
     else place[last] = from
   }
-  return rlSchema.parse(await restoredConfig(values, { inputs, given, needed: ['advantageEstimator'] }))
+  const changed = changes.map(({ key }) => key)
+  const needed = ['advantageEstimator'] as const
+  const restored = await restoredConfig(values, { inputs: files, changed, given, needed })
+  return { config: rlSchema.parse(restored.config), otherVersions: restored.otherVersions }
 }
 
 /** How far the run came: complete iterations, updates of the next one, and all optimiser steps. */
@@ -135,6 +156,8 @@ async function replayIteration(options: {
   iteration: number
   /** The updates that the journal has to have. */
   expected: 'whole' | number
+  /** `ignore`: another version of the estimator made the advantages. */
+  derived: 'compare' | 'ignore'
 }): Promise<ReplayedIteration | undefined> {
   const { config, maker, journal, iteration, expected } = options
   const recorded = await IterationJournal.open(journal, iteration)
@@ -174,7 +197,8 @@ async function replayIteration(options: {
       differs(`${name}: prompt ${before.promptId}, sample ${before.sample} was trained on in its place`)
     else if (before.given !== given)
       differs(`${name}: tokens, reward, log-probabilities or values differ from the training`)
-    else if (before.derived !== derived) differs(`${name}: advantages differ from the training`)
+    else if (before.derived !== derived && options.derived === 'compare')
+      differs(`${name}: advantages differ from the training`)
   }
 
   const plan = iterationPlan(config, { iteration, samples: experiences.length })

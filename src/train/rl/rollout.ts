@@ -7,7 +7,7 @@ import { RunError } from '../../run/index.js'
 import { sampleDigest } from './batch-digest.js'
 import type { IterationJournal, RolloutRecord } from './iteration-journal.js'
 
-export interface RolloutOptions {
+interface RolloutOptions {
   readonly maker: FastExperienceMaker
   readonly prompts: ExampleStream<PromptExample>
   readonly rolloutBatchSize: number
@@ -17,7 +17,7 @@ export interface RolloutOptions {
 }
 
 /** Samples with their rewards. */
-export interface GeneratedRollout {
+interface GeneratedRollout {
   readonly generated: Collected
   readonly journal: IterationJournal
   /** How many samples the journal had before. */

@@ -10,7 +10,7 @@ import type { Generator, WeightsProof } from '../../rollout/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { RlConfig } from './config.js'
 
-export interface WeightSyncOptions {
+interface WeightSyncOptions {
   readonly actor: TokenModel<'language'>
   readonly generator: Generator
   readonly turns: Pick<Turns, 'use'>

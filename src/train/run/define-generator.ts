@@ -5,7 +5,7 @@ import type { Report } from '../../progress/index.js'
 import type { EngineEvent, Generator } from '../../rollout/index.js'
 import type { Tokenizer } from '../../text/index.js'
 
-export interface RolloutSize {
+interface RolloutSize {
   readonly samples: number
   readonly maxNewTokens: number
   readonly promptMaxLen?: number | undefined

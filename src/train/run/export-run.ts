@@ -6,7 +6,7 @@ import { type Training, type TrainingConfig, trainings } from '../trainings.js'
 import { TrainingError } from './errors.js'
 import { type LoadContext, loadTrained } from './load-model.js'
 
-export interface ExportRunOptions extends Pick<ExportOptions, 'what' | 'dtype'> {
+interface ExportRunOptions extends Pick<ExportOptions, 'what' | 'dtype'> {
   readonly out: string
 }
 

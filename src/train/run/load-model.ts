@@ -6,7 +6,7 @@ import { type Device, resolveDevice } from '../../tensor/index.js'
 import type { LoraConfig, OptimizerConfig } from '../config/common.js'
 
 /** What a config says of how models compute. */
-export interface ModelSettings {
+interface ModelSettings {
   readonly device: string
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
   readonly residualDtype?: 'float32' | undefined

@@ -20,7 +20,7 @@ import { defineGenerator, type GeneratorContext, type GeneratorDefinition } from
 /** Training needs most of a GPU: its activations come and go next to the cache of the engine. */
 export const generationCacheShare = 0.2
 
-export interface OpenGeneratorOptions extends Omit<GeneratorContext, 'options' | 'onClose'> {
+interface OpenGeneratorOptions extends Omit<GeneratorContext, 'options' | 'onClose'> {
   readonly config: GeneratorConfig
 }
 
@@ -31,7 +31,7 @@ export interface OpenedGenerator {
 }
 
 /** The engine in this process, and clients of servers. One more is an entry here, and a name in the config's schema. */
-export const generators: Readonly<Record<EngineType, GeneratorDefinition>> = {
+const generators: Readonly<Record<EngineType, GeneratorDefinition>> = {
   local: defineGenerator({
     name: 'local',
     description: 'the engine in this process',

@@ -2,7 +2,7 @@
 import { durationText, type Report } from '../../progress/index.js'
 import { type DiagnosisWatch, metricText } from '../../run/index.js'
 
-export interface ProgressOptions {
+interface ProgressOptions {
   /** What is being done: `sft`, `rl`. */
   readonly label: string
   readonly totalSteps: number

@@ -8,7 +8,7 @@ import { rewardFiles } from '../../reward/index.js'
 import type { RunInputs } from '../../run/index.js'
 import { chatTemplateWords } from '../../text/index.js'
 
-export interface InputOptions {
+interface InputOptions {
   /** Directories of models and adapters, by the option that names them. */
   readonly models: Readonly<Record<string, string | undefined>>
   readonly rewards?: string | undefined

@@ -1,9 +1,9 @@
 /** What every run directory gets before training starts. */
-import { readFileSync } from 'node:fs'
-import { cp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDirectoryAtomic } from '../../files/index.js'
-import { tokenizerFiles } from '../../model/index.js'
+import { copyTokenizer } from '../../model/index.js'
 import { backend } from '../../tensor/index.js'
 import type { Tokenizer } from '../../text/index.js'
 import type { LiveParts } from './job.js'
@@ -31,8 +31,7 @@ export async function keepTokenizer(
   await writeDirectoryAtomic(
     target,
     async at => {
-      for (const name of ['config.json', 'generation_config.json', ...tokenizerFiles])
-        if (await exists(join(from, name))) await cp(join(from, name), join(at, name), { recursive: true })
+      await copyTokenizer(from, at, ['config.json', 'generation_config.json'])
       if (givenTemplate !== undefined) await writeTemplate(at, givenTemplate, stopIds)
     },
     { replaces: () => true },
@@ -46,13 +45,7 @@ async function writeTemplate(directory: string, template: string, stopIds: reado
     await rm(join(directory, name), { recursive: true, force: true })
   await writeFile(join(directory, 'chat_template.jinja'), template)
   const file = join(directory, 'generation_config.json')
-  const generation = (await exists(file)) ? (JSON.parse(await readFile(file, 'utf8')) as object) : {}
+  const generation = existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as object) : {}
   const ends = { eos_token_id: stopIds.length === 1 ? stopIds[0] : stopIds }
   await writeFile(file, `${JSON.stringify({ ...generation, ...ends }, undefined, 2)}\n`)
 }
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )

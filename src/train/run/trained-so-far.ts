@@ -1,7 +1,7 @@
 /** How far a run came according to its logs and checkpoints; the journal must have all of it. */
 import type { Checkpoint, RunView } from '../../run/index.js'
 
-export interface TrainedSoFar {
+interface TrainedSoFar {
   /** The last step with metrics; an iteration, where the trainer counts those. */
   readonly logged: number
   /** Optimiser steps of the last checkpoint that was saved or gone on from. */

@@ -5,7 +5,7 @@ import { trainedCount } from '../../sequence/index.js'
 import type { EpochTraining, RowsDone } from '../supervised/epoch-training.js'
 import { type BatchLoss, scoredRows, supervisedLoop } from '../supervised/loop.js'
 
-export interface SftLoopOptions {
+interface SftLoopOptions {
   readonly model: TokenModel<'language'>
   readonly training: EpochTraining<ConversationExample>
   readonly validation: ExampleSet<ConversationExample> | undefined

@@ -27,7 +27,7 @@ import { type BestBy, EpochTraining, plannedSteps } from './epoch-training.js'
 import { exampleDigest, type SupervisedKind } from './example-digest.js'
 
 /** The parts in which supervised trainings differ. */
-export interface SupervisedTrainer<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
+interface SupervisedTrainer<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
   readonly command: 'sft' | 'reward' | 'preference'
   /** What its rows are. */
   readonly kind: K
@@ -41,7 +41,7 @@ export interface SupervisedTrainer<C extends SupervisedConfig, K extends Supervi
 }
 
 /** What a trainer's loop is given. */
-export interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
+interface SupervisedParts<C extends SupervisedConfig, K extends SupervisedKind, R extends Role> {
   readonly config: C
   readonly run: Run
   readonly model: TokenModel<R>
@@ -52,7 +52,7 @@ export interface SupervisedParts<C extends SupervisedConfig, K extends Supervise
   readonly job: JobOptions<C>
 }
 
-export interface PreparedTraining<C extends SupervisedConfig, K extends SupervisedKind> {
+interface PreparedTraining<C extends SupervisedConfig, K extends SupervisedKind> {
   /** With the length that the model allows, where none was given: a run can be replayed without the model. */
   readonly config: C
   readonly models: CheckedModels
@@ -66,7 +66,7 @@ export interface PreparedTraining<C extends SupervisedConfig, K extends Supervis
  * Everything that can be checked before weights are read and anything is written: the models' shapes, their tokenizer, every row
  * of the data. The caller closes the dataset.
  */
-export async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
+async function prepareSupervised<C extends SupervisedConfig, K extends SupervisedKind>(
   { config, report, signal, live }: Pick<JobOptions<C>, 'config' | 'report' | 'signal' | 'live'>,
   { kind, role, reference }: { kind: K; role: Role; reference?: string | undefined },
 ): Promise<PreparedTraining<C, K>> {

@@ -18,7 +18,7 @@ export interface BatchLoss<R extends Role, P> {
   metrics(seen: readonly P[]): Readonly<Record<string, number>>
 }
 
-export interface SupervisedLoopOptions<R extends Role, E extends SupervisedExample, P> {
+interface SupervisedLoopOptions<R extends Role, E extends SupervisedExample, P> {
   readonly model: TokenModel<R>
   readonly training: EpochTraining<E>
   readonly packing?: 'on' | 'off'

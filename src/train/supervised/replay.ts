@@ -19,7 +19,7 @@ import type { SupervisedConfig } from './config.js'
 import { exampleDigest, promptIdOf, type SupervisedKind } from './example-digest.js'
 import { openRows } from './job.js'
 
-export interface ReplayMismatch {
+interface ReplayMismatch {
   readonly step: number
   /** The row as the journal has it. */
   readonly row: string
@@ -28,7 +28,7 @@ export interface ReplayMismatch {
   readonly message: string
 }
 
-export interface SupervisedReplay {
+interface SupervisedReplay {
   readonly batches: number
   readonly rows: number
   readonly mismatches: readonly ReplayMismatch[]
@@ -132,9 +132,8 @@ async function rowsOf(
   if (command === 'rl' || !Object.hasOwn(trainings, command))
     throw new InputError(`${directory} is a run of ${command}, which trains on no rows of a dataset`)
   const training: Training = trainings[command]
-  const parsed = training.schema.safeParse(
-    await restoredConfig(config as RawConfig, { inputs, given, needed: ['loss'] }),
-  )
+  const restored = await restoredConfig(config as RawConfig, { inputs, given, needed: ['loss'] })
+  const parsed = training.schema.safeParse(restored.config)
   if (!parsed.success)
     throw new TrainingError(`${directory}: this version cannot read its config: ${parsed.error.message}`)
   const read = parsed.data as TrainingConfigs[typeof command]

@@ -1,5 +1,4 @@
 /** What SGLang is asked and how it is read, against the double that answers as the real one does. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { connectSglang, type SamplingParams } from '../../../src/rollout/index.js'
 import type { GenerationAnswer, GenerationAttempt, ServerFacts } from '../../../src/rollout/remote/dialect.js'
@@ -20,6 +19,7 @@ import {
   toyText,
   toyWeights,
 } from '../../support/doubles/toy-model.js'
+import { until } from '../../support/remote.js'
 import { attemptOf, connectionTo } from '../../support/remote-connection.js'
 
 const P = [58, 185, 41, 110, 227]
@@ -404,8 +404,7 @@ describe('control', () => {
       const { server, connection, facts } = await serve({ flags: ['enable-memory-saver', ...more] })
       await dialect.sleep(connection)
       const answer = answered(server, attemptOf(P, { params: { temperature: 0 } }), facts)
-      await delay(20)
-      expect(server.engine.running).toBe(1)
+      await until(() => server.engine.running === 1)
       await dialect.wake(connection)
       expect((await answer).ids).toEqual(toyGreedy(P, 4, first))
     },

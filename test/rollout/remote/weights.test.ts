@@ -23,21 +23,32 @@ const told = (events: readonly EngineEvent[]): string[] =>
   events.map(({ kind }) => kind).filter(kind => kind !== 'connected')
 const expected = (version: number, count = 12): number[] => toyGreedy(prompt, count, toyWeights(version))
 
-/** A long request under way, and its outcome. */
-async function underWay(generator: Generator, tokens = 200): Promise<{ outcome: Promise<Outcome | undefined> }> {
-  const outcome = outcomesOf(generator, [greedy('long', { maxNewTokens: tokens })]).then(([found]) => found)
-  await delay(60)
+/** A long request under way: some tokens are here, and the server waits for `outcome` with the others. */
+async function underWay(
+  generator: Generator,
+  { engine }: EngineServer,
+  tokens = 200,
+): Promise<{ outcome: () => Promise<Outcome | undefined> }> {
+  engine.msPerToken = 1
+  engine.holdAt = 40
+  let seen = 0
+  const asked = greedy('long', { maxNewTokens: tokens })
+  const outcomes = outcomesOf(generator, [asked], { onToken: () => seen++ })
+  await until(() => seen > 0)
+  const outcome = async (): Promise<Outcome | undefined> => {
+    engine.holdAt = Number.POSITIVE_INFINITY
+    return (await outcomes)[0]
+  }
   return { outcome }
 }
 
 describe.concurrent.each(kinds)('$name: weights', kind => {
   test('a directory: requests under way go on with it, and say where it began', async () => {
     const { generator, server, events } = await world(kind)
-    server.engine.msPerToken = 1
-    const { outcome } = await underWay(generator)
+    const { outcome } = await underWay(generator, server)
     await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
     expect(generator.policyVersion).toBe(7)
-    const { versions, responseIds } = completed(await outcome)
+    const { versions, responseIds } = completed(await outcome())
     expect(versions.map(({ version }) => version)).toEqual([0, 7])
     const border = versions[0]!.end
     const before = [...responseIds.subarray(0, border)]
@@ -60,14 +71,13 @@ describe.concurrent.each(kinds)('$name: weights', kind => {
 
   test('a directory that is not there: the server’s words, nothing paused, and the next update helps', async () => {
     const { generator, server } = await world(kind)
-    server.engine.msPerToken = 1
-    const { outcome } = await underWay(generator)
+    const { outcome } = await underWay(generator, server)
     const update = generator.updateWeights({ version: 5, directory: '/no/such/checkpoint' })
     await expect(update).rejects.toThrow(new RegExp(`${server.url}: .*/no/such/checkpoint`))
     expect(server.engine.paused).toBe(false)
     expect(generator.policyVersion).toBe(0)
     await generator.updateWeights({ version: 6, directory: writeToyCheckpoint(6), proof: proofOf(6) })
-    expect(completed(await outcome).responseIds).toHaveLength(200)
+    expect(completed(await outcome()).responseIds).toHaveLength(200)
     expect(await said(generator)).toEqual(expected(6))
   })
 
@@ -90,25 +100,23 @@ describe.concurrent.each(kinds)('$name: weights', kind => {
 
   test('between pause and resume: proved when it goes on', async () => {
     const { generator, server, events } = await world(kind)
-    server.engine.msPerToken = 1
-    const { outcome } = await underWay(generator)
+    const { outcome } = await underWay(generator, server)
     await generator.pause()
     await generator.updateWeights({ version: 2, directory: writeToyCheckpoint(2), proof: proofOf(2) })
     expect(told(events)).toEqual(['updated'])
     generator.resume()
-    expect(completed(await outcome).versions.map(({ version }) => version)).toEqual([0, 2])
+    expect(completed(await outcome()).versions.map(({ version }) => version)).toEqual([0, 2])
     expect(told(events)).toEqual(['updated', 'proved'])
   })
 
   test('asleep: remembered, and given before anything is generated', async () => {
     const { generator, server } = await world(kind)
-    server.engine.msPerToken = 1
-    const { outcome } = await underWay(generator, 100)
+    const { outcome } = await underWay(generator, server, 100)
     await generator.sleep()
     await generator.updateWeights({ version: 4, directory: writeToyCheckpoint(4), proof: proofOf(4) })
     expect(server.count(kind.updatePath)).toBe(0)
     await generator.wake()
-    const sample = completed(await outcome)
+    const sample = completed(await outcome())
     expect(sample.versions.at(-1)).toMatchObject({ version: 4, end: 100 })
     expect(await said(generator)).toEqual(expected(4))
   })
@@ -116,11 +124,9 @@ describe.concurrent.each(kinds)('$name: weights', kind => {
   test('started anew with the weights of its first day, it gets the current ones before it gets work', async () => {
     const { generator, server, events } = await world(kind)
     await generator.updateWeights({ version: 7, directory: writeToyCheckpoint(7), proof: proofOf(7) })
-    server.engine.msPerToken = 1
-    const outcome = outcomesOf(generator, [greedy('a', { maxNewTokens: 200 })])
-    await delay(60)
+    const { outcome } = await underWay(generator, server)
     await server.restart()
-    const sample = completed((await outcome)[0])
+    const sample = completed(await outcome())
     expect(sample.versions).toEqual([{ version: 7, start: 0, end: 200 }])
     expect([...sample.responseIds]).toEqual(expected(7, 200))
     expect(told(events)).toContain('updated')
@@ -177,13 +183,12 @@ describe.concurrent.each([kinds[0]!, kinds[2]!])('$name: adapters', kind => {
 
   test('by versioned names; requests under way go on with the new one, the old one is unloaded', async () => {
     const { generator, server } = await world(kind)
-    server.engine.msPerToken = 1
     const weights = (version: number) => adapted(toyWeights(0), version)
     await generator.updateWeights({ version: 1, adapter: writeToyAdapter(1) })
     expect(await said(generator)).toEqual(toyGreedy(prompt, 12, weights(1)))
-    const { outcome } = await underWay(generator)
+    const { outcome } = await underWay(generator, server)
     await generator.updateWeights({ version: 2, adapter: writeToyAdapter(2) })
-    const { versions, responseIds } = completed(await outcome)
+    const { versions, responseIds } = completed(await outcome())
     expect(versions.map(({ version }) => version)).toEqual([1, 2])
     const before = [...responseIds.subarray(0, versions[0]!.end)]
     const rest = toyGreedy([...prompt, ...before], 200 - before.length, weights(2))

@@ -92,6 +92,8 @@ export interface ToyEngineOptions {
 export class ToyEngine {
   /** Of a step; 0: as fast as can be. */
   msPerToken = 0
+  /** Sequences wait when they have this many tokens. */
+  holdAt = Number.POSITIVE_INFINITY
   /** How far its log-probabilities of prompts are off: always the same way, as with other weights, */
   drift = 0
   /** and by the shape of what is computed, as with few bits. */
@@ -179,7 +181,8 @@ export class ToyEngine {
         this.onDeath()
         return
       }
-      for (const sequence of [...this.queue]) if (sequence.finish === undefined) this.advance(sequence)
+      for (const sequence of [...this.queue])
+        if (sequence.finish === undefined && sequence.tokens.length < this.holdAt) this.advance(sequence)
       this.wake()
     }
     if (this.msPerToken === 0) setImmediate(step)

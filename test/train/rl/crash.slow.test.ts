@@ -6,30 +6,21 @@ import { replayRl } from '../../../src/train/rl/index.js'
 import { runCrashing } from '../../support/child.js'
 import { compiledRoom } from '../../support/compiled.js'
 import { fresh } from '../../support/files.js'
-import {
-  finalWeights,
-  letterReward,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, smallRun, start } from '../../support/rl.js'
 
 const script = new URL('./children/small-rl.mjs', import.meta.url)
-const model = await modelDirectory(3, { layers: 1 })
-const options = quickly({
-  model,
-  data: promptFile(4),
-  rewards: letterReward,
-  algorithm: 'grpo',
-  nSamplesPerPrompt: 2,
-  maxNewTokens: 4,
-  iterations: 2,
-  trainBatchSize: 2,
-  keepCheckpoints: 1,
-  saveSteps: 2,
-})
+const options = await smallRun(
+  { seed: 3, prompts: 4, layers: 1 },
+  {
+    algorithm: 'grpo',
+    nSamplesPerPrompt: 2,
+    maxNewTokens: 4,
+    iterations: 2,
+    trainBatchSize: 2,
+    keepCheckpoints: 1,
+    saveSteps: 2,
+  },
+)
 
 /** `CRASH_POINTS=all npx vitest run test/train/rl/crash.slow.test.ts` takes every single one, and ten minutes. */
 const everyPoint = process.env.CRASH_POINTS === 'all'

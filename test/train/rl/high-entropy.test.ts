@@ -4,10 +4,9 @@ import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/rollout/index.js'
 import { Journal } from '../../../src/run/index.js'
 import { fresh } from '../../support/files.js'
-import { letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { metricLines, smallRun, start } from '../../support/rl.js'
 
-const model = await modelDirectory(12, { layers: 1 })
-const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 1, nSamplesPerPrompt: 2 })
+const base = await smallRun({ seed: 12, prompts: 4, layers: 1 }, { iterations: 1, nSamplesPerPrompt: 2 })
 const ratio = 0.4
 
 /** What the formula keeps of a run's responses: max(1, floor(T q)) tokens of each. */

@@ -5,19 +5,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fresh } from '../../support/files.js'
-import {
-  finalWeights,
-  letterReward,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, smallRun, start } from '../../support/rl.js'
 
-const model = await modelDirectory(14, { layers: 1 })
-const data = promptFile(4)
-const base = { ...quickly({ model, data, rewards: letterReward, iterations: 2, algorithm: 'grpo' }), dtype: 'bfloat16' }
+const options = { iterations: 2, algorithm: 'grpo', dtype: 'bfloat16' }
+const base = await smallRun({ seed: 14, prompts: 4, layers: 1 }, options)
 
 /** What the engine sampled in the first iteration, in the order of the samples. */
 async function firstSamples(run: string): Promise<string[]> {

@@ -2,10 +2,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { LocalModel, type Role } from '../../../src/model/index.js'
 import { fresh } from '../../support/files.js'
-import { letterReward, metricLines, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { metricLines, smallRun, start } from '../../support/rl.js'
 
-const model = await modelDirectory(4)
-const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 2 })
+const base = await smallRun({ seed: 4, prompts: 4 }, { iterations: 2 })
 const none = { kind: 'fixed', coef: 0 }
 
 const calls: string[] = []

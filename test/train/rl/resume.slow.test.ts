@@ -4,17 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fresh, written } from '../../support/files.js'
-import {
-  finalWeights,
-  letterReward,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, smallRun, start } from '../../support/rl.js'
 
-const base = quickly({ model: await modelDirectory(1), data: promptFile(6), rewards: letterReward })
+const base = await smallRun({ seed: 1, prompts: 6 })
 const conversations = written(
   'mixed-in.jsonl',
   ['a', 'b', 'c'].map(text => `${JSON.stringify({ prompt: `${text}?`, completion: text })}\n`).join(''),

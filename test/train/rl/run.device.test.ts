@@ -5,19 +5,10 @@ import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { device } from '../../support/device.js'
 import { fresh } from '../../support/files.js'
-import {
-  finalWeights,
-  letterReward,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, smallRun, start } from '../../support/rl.js'
 
 // A head of 64: what the GPU's attention has kernels for.
-const model = await modelDirectory(1, { hidden: 64, headDim: 64 })
-const base = quickly({ model, data: promptFile(6), rewards: letterReward, device, iterations: 2 })
+const base = await smallRun({ seed: 1, prompts: 6, hidden: 64, headDim: 64 }, { device, iterations: 2 })
 
 test.each([
   { algorithm: 'grpo', trainBatchSize: 4 },

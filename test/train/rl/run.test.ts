@@ -3,19 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fresh } from '../../support/files.js'
-import {
-  finalWeights,
-  letterReward,
-  metricLines,
-  modelDirectory,
-  promptFile,
-  quickly,
-  start,
-} from '../../support/rl.js'
+import { finalWeights, metricLines, smallRun, start } from '../../support/rl.js'
 
-const model = await modelDirectory(1)
-const data = promptFile(6)
-const base = quickly({ model, data, rewards: letterReward })
+const base = await smallRun({ seed: 1, prompts: 6 })
 
 test('a run leaves models that load, metrics of every iteration, and a journal that replays', async () => {
   const output = fresh('run')

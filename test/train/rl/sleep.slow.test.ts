@@ -2,10 +2,9 @@
 import { expect, test } from 'vitest'
 import { replayRl } from '../../../src/train/rl/index.js'
 import { fresh } from '../../support/files.js'
-import { finalWeights, letterReward, modelDirectory, promptFile, quickly, start } from '../../support/rl.js'
+import { finalWeights, smallRun, start } from '../../support/rl.js'
 
-const model = await modelDirectory(13, { layers: 1 })
-const base = quickly({ model, data: promptFile(4), rewards: letterReward, iterations: 2, nSamplesPerPrompt: 2 })
+const base = await smallRun({ seed: 13, prompts: 4, layers: 1 }, { iterations: 2, nSamplesPerPrompt: 2 })
 
 test.each([
   ['a critic', { algorithm: 'ppo', updateEpochs: 2 }],

@@ -7,6 +7,7 @@ export const cispo = defineLoss({
   kind: 'policy',
   name: 'cispo',
   description: 'clipped ratios as weights; every token has a gradient',
+  formula: '−w A lp with the weight w = clip(rho, 1 − clipLow, 1 + clipHigh), held constant',
   options: z.object(ratioClip),
   heldConstant: 'ratio',
   loss: (tokens, { clipLow, clipHigh }) => {

@@ -5,6 +5,8 @@ export const cpg = defineLoss({
   kind: 'policy',
   name: 'cpg',
   description: 'clipped log-probabilities with a drift penalty (CPGD)',
+  formula:
+    '−A lp, with lp at most old + log(1 + clipHigh) for A > 0 and at least old + log(1 − clipLow) otherwise; plus driftCoef (rho − 1 − log rho)',
   options: z.object({
     clipLow: z
       .number()

@@ -7,6 +7,8 @@ export const gmpo = defineLoss({
   kind: 'policy',
   name: 'gmpo',
   description: 'geometric mean of clipped token ratios',
+  formula:
+    'with a = mean(A): −exp(mean m) a, where m is lp − old, at most clipHigh for a > 0 and at least −clipLow for a < 0',
   options: z.object({
     clipLow: z
       .number()

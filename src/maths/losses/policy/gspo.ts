@@ -8,6 +8,8 @@ export const gspo = defineLoss({
   kind: 'policy',
   name: 'gspo',
   description: 'clipped ratio of the whole response',
+  formula:
+    'with s = exp(mean(lp − old)) and a = mean(A) of the response: −min(s a, clip(s, 1 − clipLow, 1 + clipHigh) a)',
   options: z.object(ratioClip),
   heldConstant: 'nothing',
   loss: (tokens, { clipLow, clipHigh }) => {

@@ -6,6 +6,7 @@ export const ppo = defineLoss({
   kind: 'policy',
   name: 'ppo',
   description: 'clipped token ratios',
+  formula: '−min(rho A, clip(rho, 1 − clipLow, 1 + clipHigh) A); with `dualClip` c and A < 0 at most −c A',
   options: z.object({
     ...ratioClip,
     dualClip: z

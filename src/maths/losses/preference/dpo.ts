@@ -18,6 +18,8 @@ export const dpo = defineLoss({
   kind: 'preference',
   name: 'dpo',
   description: 'direct preference optimisation',
+  formula:
+    'with l = (policy − ref of chosen) − (policy − ref of rejected): −(1 − labelSmoothing) log sigmoid(beta l) − labelSmoothing log sigmoid(−beta l)',
   options: z.object({
     beta,
     labelSmoothing: z.number().min(0).lt(0.5).default(0).describe('assumed share of pairs with a wrong label'),
@@ -29,6 +31,7 @@ export const cdpo = defineLoss({
   kind: 'preference',
   name: 'cdpo',
   description: 'dpo for noisy labels',
+  formula: '`dpo` with a `labelSmoothing` that is not 0',
   options: z.object({
     beta,
     labelSmoothing: z.number().gt(0).lt(0.5).describe('assumed share of pairs with a wrong label, above 0'),

@@ -6,6 +6,8 @@ export const ipo = defineLoss({
   kind: 'preference',
   name: 'ipo',
   description: 'fixed distance between the log-ratios of a pair',
+  formula:
+    "(l − 1/(2 beta))², where each of the four log-probabilities in l is the mean over its response's tokens; with `ipoLogprobs: sum` the sum",
   options: z.object({
     beta,
     ipoLogprobs: z

@@ -8,6 +8,8 @@ export const kto = defineLoss({
   kind: 'labelled',
   name: 'kto',
   description: 'responses with a label each, not in pairs',
+  formula:
+    'with d = policy − ref: desirable w (1 − sigmoid(beta (d − z0))), undesirable w (1 − sigmoid(beta (z0 − d))), each with its own weight w',
   options: z.object({
     beta,
     desirableWeight: z.number().min(0).default(1).describe('loss weight of desirable responses'),

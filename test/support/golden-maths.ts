@@ -1,7 +1,49 @@
+/** Numbers of an independent implementation, with automatic derivatives, in float64: test/fixtures/rl-maths.json. */
 import { readFileSync } from 'node:fs'
-import { ktoTotals, type LossName, tokenTotals } from '../../src/maths/index.js'
+import {
+  type AdvantageEstimator,
+  type KlEstimator,
+  ktoTotals,
+  type LossName,
+  type ResolvedAdvantageOptions,
+  tokenTotals,
+} from '../../src/maths/index.js'
 
-/** One recorded call of a loss and what an independent implementation, with automatic derivatives, found in float64. */
+/** The part that belongs to experience. */
+interface Golden {
+  readonly estimators: readonly {
+    estimator: AdvantageEstimator
+    options: Omit<ResolvedAdvantageOptions, 'advantageEstimator' | 'nSamplesPerPrompt'> & { nSamplesPerPrompt: number }
+    rewards: number[]
+    logprobs: number[][]
+    refLogprobs: number[][]
+    values: number[][]
+    tokenRewards: number[][]
+    advantages: number[][]
+    returns: number[][]
+  }[]
+  readonly klLosses: readonly {
+    estimator: KlEstimator
+    aggregation: string
+    logprobs: number[][]
+    refLogprobs: number[][]
+    value: number
+  }[]
+  readonly runningMoments: readonly { batch: number[]; mean: number; std: number; count: number }[]
+  readonly adaptiveKl: {
+    initial: number
+    steps: { kl: number; nSteps: number; target: number; horizon: number; coef: number }[]
+  }
+  readonly dynamicSampling: readonly {
+    needed: number
+    rounds: number[][][]
+    kept: [number, number][]
+    roundsUsed: number
+    droppedEqual: number
+  }[]
+}
+
+/** One recorded call of a loss. */
 export interface GoldenCase {
   readonly name: LossName
   readonly call: { samples: readonly object[]; totals: object; options: object }
@@ -13,9 +55,8 @@ export interface GoldenCase {
 type Columns = Record<string, readonly unknown[]>
 type Recorded = Record<string, unknown> & { value: number }
 
-const file: Record<string, readonly Recorded[]> = JSON.parse(
-  readFileSync(new URL('../fixtures/rl-maths.json', import.meta.url), 'utf8'),
-)
+export const golden: Golden = JSON.parse(readFileSync(new URL('../fixtures/rl-maths.json', import.meta.url), 'utf8'))
+const lists = golden as unknown as Readonly<Record<string, readonly Recorded[]>>
 
 /** `{ a: [1, 2], b: [3, 4] }` as `[{ a: 1, b: 3 }, { a: 2, b: 4 }]`. */
 function rows(recorded: Recorded, fields: readonly string[]): Record<string, never>[] {
@@ -138,16 +179,16 @@ const readers: Readonly<Record<string, (recorded: Recorded) => GoldenCase>> = {
 }
 
 /** A list of losses that has no reader is an error, not a list left out. */
-export const goldenCases: readonly GoldenCase[] = Object.keys(file)
+export const goldenCases: readonly GoldenCase[] = Object.keys(lists)
   .filter(key => key.endsWith('Losses') || key === 'objectives')
   .flatMap(key => {
     const read = readers[key]
-    if (!read) throw new Error(`test/train/golden.ts does not read ${key}`)
-    return file[key]!.map(read)
+    if (!read) throw new Error(`golden-maths.ts does not read ${key}`)
+    return lists[key]!.map(read)
   })
 
 /** The recorded z0 of kto, which is a total and no result. */
-export const goldenZ0: readonly { recorded: unknown; totals: object }[] = file.ktoLosses!.map(recorded => ({
+export const goldenZ0: readonly { recorded: unknown; totals: object }[] = lists.ktoLosses!.map(recorded => ({
   recorded: recorded.z0,
   totals: readers.ktoLosses!(recorded).call.totals,
 }))
