@@ -44,8 +44,12 @@ const flags = z.object({
 
 export const help = `Usage: whetstone data inspect FILE... [options]
 
-Reads data files (.jsonl, .json, .csv, .tsv, .parquet, .txt; glob patterns in quotes) as a training does, and shows what they
-contain: kind and format, rows, bad rows with line numbers, lengths of examples, and some examples with the trained tokens marked.
+Reads data as a training does, and shows what it contains: kind and format, rows, bad rows by reason and with line numbers, what
+each column is used as, lengths of examples, and some examples with the trained tokens marked. A FILE is one of
+
+  a file           .jsonl, .json, .csv, .tsv, .txt (also with .gz or .zst), .parquet or .arrow
+  a glob pattern   in quotes, such as 'chats/*.jsonl'
+  a folder         of save_to_disk, or as on the Hub; FOLDER:SPLIT, FOLDER:CONFIG or FOLDER:CONFIG/SPLIT selects a part
 
 ${flagHelp(flags)}
 
@@ -61,7 +65,7 @@ export async function run(args: string[]): Promise<number> {
         : 'expected an action: inspect',
     )
   const { flags: given, positionals } = readArguments(rest, flags, { positionals: 'keep' })
-  if (positionals.length === 0) throw new UsageError('expected a file to inspect')
+  if (positionals.length === 0) throw new UsageError('expected a file or a folder to inspect')
   const { model, kind, columns: pairs, rows, ...options } = given
   const columns = readColumns(pairs)
   const report = reportFor(process.env)
@@ -138,18 +142,18 @@ export function markerFor({ isTTY }: { isTTY?: boolean }, env: NodeJS.ProcessEnv
 }
 
 export function describe(inspection: Inspection, mark: Marker): string {
-  const { kind, files, rows, examples, formats, repeated, skipped, skippedRows, columns } = inspection
+  const { kind, otherKinds, files, rows, examples, formats, repeated, skipped, skippedLines, columns } = inspection
   const lines = files.map(({ path, rows, bytes }) => `${path}: ${amount(rows, 'row')}, ${(bytes / 1e6).toFixed(1)} MB`)
-  lines.push('', `kind      ${kind}${examples === rows ? '' : `, ${amount(examples, 'example')}`}`)
+  const also = otherKinds.length === 0 ? '' : ` (also possible: ${otherKinds.join(', ')}; --kind)`
+  lines.push('', `kind      ${kind}${examples === rows ? '' : `, ${amount(examples, 'example')}`}${also}`)
   lines.push(`formats   ${counted(formats) || 'none'}`)
   if (repeated > 0) lines.push(`repeated  ${amount(repeated, 'row')}`)
-  if (skippedRows.length > 0) {
-    lines.push(`skipped   ${counted(skipped)}`)
-    lines.push(...skippedRows.map(({ where, message }) => `  ${where}: ${printable(message)}`))
-    const more = Object.values(skipped).reduce((sum, one) => sum + one, 0) - skippedRows.length
-    if (more > 0) lines.push(`  and ${more} more`)
-  }
-  lines.push('', 'columns', ...columns.map(({ name, type }) => `  ${printable(name)}: ${type}`))
+  if (skippedLines.length > 0) lines.push(`skipped   ${counted(skipped)}`, ...skippedLines.map(printable))
+  lines.push(
+    '',
+    'columns',
+    ...columns.map(({ name, type, role }) => `  ${printable(name)}: ${type}${role === undefined ? '' : ` -> ${role}`}`),
+  )
   lines.push(...histogram(inspection))
   for (const row of inspection.rendered) lines.push('', ...renderedLines(row, inspection.unit, mark))
   return `${lines.join('\n')}\n`

@@ -1,4 +1,5 @@
 /** Inspects a data file: its kind, its rows, their lengths, and some of them as a trainer sees them. */
+import { ProblemList } from '../errors/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { encodeRow, type Rows } from './encode.js'
 import { DataError } from './errors.js'
@@ -26,18 +27,27 @@ export interface InspectOptions extends DataOptions {
   readonly onProgress?: (done: number, total: number) => void
 }
 
+export interface InspectedColumn extends Column {
+  /** A field such as `prompt`; undefined where it is only a column. */
+  readonly role?: string | undefined
+}
+
 export interface Inspection {
   readonly kind: ExampleKind
   readonly files: readonly { readonly path: string; readonly bytes: number; readonly rows: number }[]
   readonly formats: Readonly<Record<string, number>>
-  /** Columns of the first rows. */
-  readonly columns: readonly Column[]
+  /** Columns of the first rows, and what each is used as. */
+  readonly columns: readonly InspectedColumn[]
+  /** Other kinds that the first rows could be. */
+  readonly otherKinds: readonly ExampleKind[]
   readonly rows: number
   readonly repeated: number
   readonly examples: number
   /** Rows that are left out, by reason, and the first of them. */
   readonly skipped: Readonly<Record<string, number>>
   readonly skippedRows: readonly SkippedRow[]
+  /** The same for people: some of each reason, and how many there are of it. */
+  readonly skippedLines: readonly string[]
   readonly unit: 'tokens' | 'characters'
   readonly lengths: LengthSummary
   readonly rendered: readonly RenderedRow[]
@@ -60,24 +70,31 @@ export async function inspectData(spec: DataSpec, options: InspectOptions): Prom
   const sample = await firstRows(found, options)
   const kind = options.kind ?? likeliestKind(sample)
   const skippedRows: SkippedRow[] = []
-  const onSkipped = (row: SkippedRow) => void (skippedRows.length < listed && skippedRows.push(row))
+  const problems = new ProblemList(listed)
+  const onSkipped = (row: SkippedRow) => {
+    problems.add(row.where, row.message)
+    if (skippedRows.length < listed) skippedRows.push(row)
+  }
   const { promptTemplate, systemPrompt, signal } = options
   const everything = { heldOutShare: 0, maxBadRows: Number.MAX_SAFE_INTEGER }
   const store = await RowStore.open(kind, found, { ...everything, promptTemplate, systemPrompt, onSkipped, signal })
   try {
     const looked = await look(store, options)
-    const inference = new ColumnInference()
-    for (const { value } of sample) if (isObject(value)) inference.add(value)
+    const others = kinds.filter(
+      other => other !== kind && sample.every(({ problems }) => problems[other] === undefined),
+    )
     return {
       kind,
+      otherKinds: sample.length === 0 ? [] : others,
       files: store.files.map(({ path, bytes, index }) => ({ path, bytes, rows: index.size })),
       formats: store.formats,
-      columns: inference.columns,
+      columns: inspectedColumns(sample, kind),
       rows: store.rows,
       repeated: store.repeated,
       examples: looked.lengths.count,
       skipped: store.skipped,
       skippedRows,
+      skippedLines: problems.lines,
       unit: options.tokenizer ? 'tokens' : 'characters',
       ...looked,
     }
@@ -143,6 +160,22 @@ interface FirstRow {
   readonly value: unknown
   /** Its problem for each kind that it does not fit. */
   readonly problems: Readonly<Partial<Record<ExampleKind, string>>>
+  /** What its columns are, for each kind that it fits. */
+  readonly roles: Readonly<Partial<Record<ExampleKind, ReadonlyMap<string, string>>>>
+}
+
+function inspectedColumns(rows: readonly FirstRow[], kind: ExampleKind): InspectedColumn[] {
+  const inference = new ColumnInference()
+  const roles = new Map<string, string>()
+  for (const row of rows) {
+    if (isObject(row.value)) inference.add(row.value)
+    for (const [column, role] of row.roles[kind] ?? []) roles.set(column, role)
+  }
+  const { columns } = inference
+  const known = columns.map(column => ({ ...column, role: roles.get(column.name) }))
+  // Fields inside of columns.
+  const inner = [...roles].filter(([name]) => isObject(rows[0]?.value) && !columns.some(column => column.name === name))
+  return [...known, ...inner.map(([name, role]) => ({ name, type: 'field', rows: rows.length, role }))]
 }
 
 /** The kind is the first of these that accepts half of the rows; kinds with more columns come first. */
@@ -159,11 +192,13 @@ async function firstRows({ files, sources }: SourceFiles, options: InspectOption
         if (parsed.kind === 'bad') continue
         const { value } = parsed
         const problems: Partial<Record<ExampleKind, string>> = {}
+        const roles: Partial<Record<ExampleKind, ReadonlyMap<string, string>>> = {}
         for (const kind of kinds) {
           const read = readRowAs(kind, { value, where }, { ...options, columns, values: file.values })
           if (read.kind === 'bad') problems[kind] = read.message
+          else roles[kind] = read.roles
         }
-        rows.push({ value, problems })
+        rows.push({ value, problems, roles })
       }
       if (rows.length >= listed) break
     }
@@ -182,8 +217,9 @@ function likeliestKind(rows: readonly FirstRow[]): ExampleKind {
   const most = half >= 0 ? half : fits.indexOf(Math.max(...fits))
   if (fits[most]! > 0) return kinds[most]!
   const columns = isObject(rows[0]!.value) ? Object.keys(rows[0]!.value).join(', ') : ''
+  const choice = Object.values(rows[0]!.problems).find(problem => problem.includes('each can be'))
   throw new DataError(
-    `the kind of the rows is unknown; the first row has ${columns || 'no columns'}. Name the columns (columns), such as prompt=question, or set the kind (kind) to see what is wrong`,
+    `the kind of the rows is unknown; the first row has ${columns || 'no columns'}. ${choice === undefined ? '' : `${choice}. `}Name the columns (columns), such as prompt=question, or set the kind (kind) to see what is wrong`,
   )
 }
 

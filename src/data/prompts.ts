@@ -3,17 +3,17 @@ import type { z } from 'zod'
 import type { ChatMessage } from '../text/index.js'
 import { checkColumns, RowFields, RowProblem } from './formats/fields.js'
 import { readMessages } from './formats/messages.js'
-import type { Prompt as TextPrompt } from './formats/prompt.js'
+import { type PromptOptions, type Prompt as TextPrompt, withAbout } from './formats/prompt.js'
 import { BadRows, type DataRow, type LocatedRow, type ReadOptions, readRows } from './read-rows.js'
 import { type Column, ColumnInference, checkRow, type RowSchema, toZod } from './row-schema.js'
 
 /** Columns by what they are for; a dot goes into an object: `reward_model.ground_truth`. */
 export interface PromptColumns {
-  /** Default: `prompt`, `messages` or `input`, whichever is there. */
+  /** Default: `prompt`, `messages`, `question` or another common name, whichever is there. */
   readonly prompt?: string
   /** Default: `label` or `extra_info.label`. */
   readonly label?: string
-  /** Default: `target`, `reference`, `reward_model.ground_truth`, `ground_truth` or `extra_info.reference`. */
+  /** Default: `target`, `reference`, `reward_model.ground_truth`, `ground_truth`, `extra_info.reference`, `answer` or `solution`. */
   readonly target?: string
 }
 
@@ -112,16 +112,22 @@ export function toPrompt<Row>(
 ): FilePrompt<Row> | string {
   const checked = schema ? checkRow(schema, row) : { row: row as Row }
   if ('message' in checked) return checked.message
-  const fields = new RowFields(row, { columns: definedOf(columns), values })
-  const prompt = orProblem(() => promptOf(fields, columns))
+  const prompt = promptFrom(new RowFields(row, { columns: definedOf(columns), values }), where, {})
+  return typeof prompt === 'string' ? prompt : { ...prompt, row: checked.row }
+}
+
+/** The fields of a row as a prompt, or what is wrong with them. */
+export function promptFrom(fields: RowFields, where: string, options: PromptOptions): FilePrompt | string {
+  const { columns } = fields.options
+  const prompt = orProblem(() => promptOf(fields, columns, options))
   if ('message' in prompt) return prompt.message
-  const label = labelOf(fields, columns)
+  const label = orProblem(() => labelOf(fields, columns))
   if ('message' in label) return label.message
-  const target = targetOf(fields, columns)
+  const target = orProblem(() => targetOf(fields, columns))
   if ('message' in target) return target.message
   return {
     prompt: prompt.value,
-    row: checked.row,
+    row: fields.row,
     where,
     ...(label.value === undefined ? {} : { label: label.value }),
     ...(target.value === undefined ? {} : { target: target.value }),
@@ -130,7 +136,11 @@ export function toPrompt<Row>(
 
 type Read<T> = { value: T } | { message: string }
 
-function promptOf(fields: RowFields, { prompt: given }: PromptColumns): Read<string | readonly ChatMessage[]> {
+function promptOf(
+  fields: RowFields,
+  { prompt: given }: PromptColumns,
+  options: PromptOptions,
+): Read<string | readonly ChatMessage[]> {
   const names = given === undefined ? (['prompt', 'messages'] as const) : (['prompt'] as const)
   const name = names.find(one => fields.has(one))
   if (name === undefined) {
@@ -138,13 +148,15 @@ function promptOf(fields: RowFields, { prompt: given }: PromptColumns): Read<str
     return {
       message:
         given === undefined
-          ? `no prompt: expected a column prompt, messages or input; set columns to choose one of ${columns}`
+          ? `no prompt: expected a column prompt, messages, question or another common name; set columns to choose one of ${columns}`
           : `${given}: missing; the row has ${columns}`,
     }
   }
   const { column, value } = fields.textOrList(name)
   if (typeof value === 'string')
-    return value.trim() === '' ? { message: `${column}: empty; add text, or remove the row` } : { value }
+    return value.trim() === ''
+      ? { message: `${column}: empty; add text, or remove the row` }
+      : { value: withAbout(value, column, fields, options) }
   if (Array.isArray(value) && value.length > 0 && value.every(isMessage)) return { value: readMessages(column, value) }
   return { message: `${column}: expected a text, or a list of messages with a role and a content` }
 }
@@ -153,6 +165,7 @@ function labelOf(fields: RowFields, { label: given }: PromptColumns): Read<strin
   const { column, value } = fields.find('label')
   if (value === undefined)
     return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs a label` }
+  fields.roles.set(column, 'label')
   return typeof value === 'string' ? { value } : { message: `${column}: expected the name of a recipe as text` }
 }
 
@@ -160,6 +173,7 @@ function targetOf(fields: RowFields, { target: given }: PromptColumns): Read<str
   const { column, value } = fields.find('target')
   if (value === undefined)
     return given === undefined ? { value: undefined } : { message: `${given}: missing; every row needs a target` }
+  fields.roles.set(column, 'target')
   const text = (one: unknown) => typeof one === 'string' || typeof one === 'number'
   if (text(value)) return { value: String(value) }
   if (Array.isArray(value) && value.every(text)) return { value: value.map(String) }

@@ -1,5 +1,5 @@
 /** Rows of a file, each with where it is. */
-import { type Problem, rowProblem } from '../errors/index.js'
+import { type Problem, ProblemList, rowProblem } from '../errors/index.js'
 import { DataError } from './errors.js'
 import { RowFile } from './files/row-file.js'
 import type { DataRow, RowFormat } from './files/row-format.js'
@@ -25,35 +25,34 @@ const mostProblems = 100
 
 /** Collects problems of rows, to report all of them at once. */
 export class BadRows {
-  readonly #messages: string[] = []
+  readonly #list: ProblemList
   readonly #problems: Problem[] = []
-  #count = 0
 
   constructor(
     private readonly file: string,
-    private readonly listed = 10,
-  ) {}
+    listed = 10,
+  ) {
+    this.#list = new ProblemList(listed)
+  }
 
   get count(): number {
-    return this.#count
+    return this.#list.count
   }
 
   add(where: string, message: string): void {
-    this.#count++
-    if (this.#messages.length < this.listed) this.#messages.push(`\n  ${where}: ${message}`)
+    this.#list.add(where, message)
     if (this.#problems.length < mostProblems) this.#problems.push(rowProblem(where, message))
   }
 
   throwIfAny(): void {
-    if (this.#count > 0) throw this.error()
+    if (this.count > 0) throw this.error()
   }
 
   /** `remedy`: a line that says what can be done about them all. */
   error(remedy = ''): DataError {
-    const what = this.#count === 1 ? 'a bad row' : `${this.#count} bad rows`
-    const unlisted = this.#count - this.#messages.length
-    const more = unlisted > 0 ? `\n  and ${unlisted} more` : ''
-    const text = `${this.file}: ${what}${this.#messages.join('')}${more}${remedy && `\n${remedy}`}`
+    const { count, lines } = this.#list
+    const what = count === 1 ? 'a bad row' : `${count.toLocaleString('en')} bad rows`
+    const text = [`${this.file}: ${what}`, ...lines, ...(remedy === '' ? [] : [remedy])].join('\n')
     return new DataError(text, { problems: this.#problems })
   }
 }

@@ -1,12 +1,11 @@
 /** What each kind of data makes of a row. */
 import type { Rows } from './encode.js'
-import type { DataRow } from './files/row-format.js'
 import { type FoundRow, readConversation } from './formats/conversations.js'
 import { type FieldOptions, RowFields, RowProblem } from './formats/fields.js'
 import { readLabelled } from './formats/labelled.js'
 import { readPreferences } from './formats/preferences.js'
 import { dressPrompt, type PromptOptions } from './formats/prompt.js'
-import { toPrompt } from './prompts.js'
+import { promptFrom } from './prompts.js'
 import { asRow } from './read-rows.js'
 import { hashRow, type RowHash } from './row-id.js'
 import type { ExampleKind } from './types.js'
@@ -24,8 +23,7 @@ const rowReaders: { readonly [K in ExampleKind]: RowReader<Rows[K]> } = {
   prompts: {
     bare: 'prompt',
     read(fields, options, where) {
-      const { columns, values } = fields.options
-      const prompt = toPrompt<DataRow>({ row: fields.row, where, values }, undefined, columns)
+      const prompt = promptFrom(fields, where, options)
       if (typeof prompt === 'string') throw new RowProblem(prompt)
       const { column } = fields.find(fields.has('prompt') ? 'prompt' : 'messages')
       return { format: column, examples: [{ ...prompt, prompt: dressPrompt(prompt.prompt, fields, options) }] }
@@ -36,7 +34,7 @@ const rowReaders: { readonly [K in ExampleKind]: RowReader<Rows[K]> } = {
 export type ReadRowOptions = FieldOptions & PromptOptions
 
 export type ReadRow<T> =
-  | ({ readonly kind: 'row'; readonly hash: RowHash } & FoundRow<T>)
+  | ({ readonly kind: 'row'; readonly hash: RowHash; readonly roles: RowFields['roles'] } & FoundRow<T>)
   | { readonly kind: 'bad'; readonly reason: string; readonly message: string }
 
 /** A value of a file as a row of a kind, or what is wrong with it. */
@@ -50,7 +48,8 @@ export function readRowAs<K extends ExampleKind>(
   if ('message' in checked) return { kind: 'bad', reason: 'format', message: checked.message }
   try {
     const hash = hashRow(checked.row)
-    return { kind: 'row', hash, ...read(new RowFields(checked.row, options), options, where) }
+    const fields = new RowFields(checked.row, options)
+    return { kind: 'row', hash, roles: fields.roles, ...read(fields, options, where) }
   } catch (error) {
     if (!(error instanceof RowProblem)) throw error
     return { kind: 'bad', reason: error.reason, message: error.message }

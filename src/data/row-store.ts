@@ -157,8 +157,6 @@ export class RowStore<K extends ExampleKind> {
             continue
           }
           this.#skip({ where, reason: read.reason, message: read.message })
-          // Collect a few more bad rows before stopping, to report them together.
-          if (this.#bad.count >= 10) this.#stopIfTooMany()
         }
       before += file.bytes
     }

@@ -1,9 +1,11 @@
 /** The files that a config means: paths and patterns, relative to where it lies. */
 import { readdir, stat } from 'node:fs/promises'
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { systemProblem } from '../errors/index.js'
 import { DataError } from './errors.js'
+import { dataFolderFiles } from './folders/data-folder.js'
 import type { DataSource, DataSpec } from './options.js'
+import { isPattern, segmentPattern } from './patterns.js'
 
 export interface SourceFile {
   readonly path: string
@@ -24,19 +26,7 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
   const sources = list.map(one => (typeof one === 'string' ? { path: one } : one))
   const files: SourceFile[] = []
   for (const [source, { path }] of sources.entries()) {
-    // A path that exists is used literally, also if it has brackets.
-    const there = await stat(resolve(baseDirectory, path)).catch(() => undefined)
-    if (there?.isDirectory())
-      throw new DataError(`${path} is a directory; give its files, such as ${join(path, '*.jsonl')}`)
-    if (there && !there.isFile())
-      throw new DataError(`${path} is a pipe or a device, and rows are read more than once: write them to a file first`)
-    const literal = there !== undefined || !isPattern(path)
-    const found = literal ? [resolve(baseDirectory, path)] : await matching(path, baseDirectory)
-    if (found.length === 0)
-      throw new DataError(
-        `${path}: no file matches${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`,
-      )
-    for (const file of found) {
+    for (const file of await filesOf(path, baseDirectory)) {
       const first = files.find(other => other.path === file)
       if (first)
         throw new DataError(`${first.shown} is given twice; give it once, with weight: 2 to use its rows twice`)
@@ -46,12 +36,41 @@ export async function findSourceFiles(spec: DataSpec, baseDirectory: string): Pr
   return { sources, files }
 }
 
+/** A path that exists is used literally, also if it has brackets or a colon; `FOLDER:NAME` is a part of a data set. */
+async function filesOf(path: string, baseDirectory: string): Promise<readonly string[]> {
+  const full = resolve(baseDirectory, path)
+  const there = await stat(full).catch(() => undefined)
+  if (there?.isDirectory()) return (await dataFolderFiles(full, {}, shownPath(full, baseDirectory) || full)).files
+  if (there && !there.isFile())
+    throw new DataError(`${path} is a pipe or a device, and rows are read more than once: write them to a file first`)
+  if (there) return [full]
+  const part = await partOfFolder(full)
+  if (part) return (await dataFolderFiles(part.folder, part, shownPath(part.folder, baseDirectory))).files
+  if (!isPattern(path)) return [full]
+  const found = await matching(path, baseDirectory)
+  if (found.length === 0)
+    throw new DataError(
+      `${path}: no file matches${isAbsolute(path) ? '; check the pattern and its folder' : ` in ${resolve(baseDirectory)}; patterns are relative to it`}`,
+    )
+  return found
+}
+
+/** `FOLDER:CONFIG/SPLIT`, `FOLDER:CONFIG` or `FOLDER:SPLIT`, where the folder exists. */
+async function partOfFolder(path: string): Promise<{ folder: string; name: string } | undefined> {
+  for (let at = path.lastIndexOf(':'); at > 0; at = path.lastIndexOf(':', at - 1)) {
+    const folder = path.slice(0, at)
+    const name = path.slice(at + 1)
+    const there = name === '' ? undefined : await stat(folder).catch(() => undefined)
+    if (there?.isDirectory()) return { folder, name }
+    if (there?.isFile()) throw new DataError(`${folder} is a file, and has no part ${name}; only folders have splits`)
+  }
+  return undefined
+}
+
 function shownPath(file: string, baseDirectory: string): string {
   const beside = relative(resolve(baseDirectory), file)
   return beside.startsWith('..') || isAbsolute(beside) ? file : beside
 }
-
-const isPattern = (path: string): boolean => /[*?{[]/.test(path)
 
 /**
  * The files that match a pattern, in order. Written here because Node 20 has no glob of its own. `*` and `?` stay within a
@@ -86,25 +105,4 @@ async function walk(folder: string, [segment, ...rest]: readonly string[], found
     if (rest.length > 0) await walk(path, rest, found)
     else if (!entry.isDirectory()) found.push(path)
   }
-}
-
-/** A name's pattern as a regular expression. */
-export function segmentPattern(segment: string): RegExp {
-  let depth = 0
-  const source = segment.replace(/\[!?[^\]]+\]|[*?{},.+^$()|[\]\\]/g, part => {
-    if (part === '*') return '[^/]*'
-    if (part === '?') return '[^/]'
-    if (part === '{') {
-      depth++
-      return '(?:'
-    }
-    if (part === '}' && depth > 0) {
-      depth--
-      return ')'
-    }
-    if (part === ',' && depth > 0) return '|'
-    if (part.length > 1) return `[${part.slice(1, -1).replace(/^!/, '^').replaceAll('\\', '\\\\')}]`
-    return `\\${part}`
-  })
-  return new RegExp(`^${source}${')'.repeat(depth)}$`)
 }

@@ -1,4 +1,4 @@
-import { InputError } from '../errors/index.js'
+import { InputError, ProblemList } from '../errors/index.js'
 
 /** One line of a JSONL file, parsed; an {@link InputError} says what is wrong with it, without its number. */
 export function parseJsonLine(text: string): unknown {
@@ -12,26 +12,25 @@ export function parseJsonLine(text: string): unknown {
 
 /** Collects problems of the lines of a file, to report all of them at once. */
 export class BadLines {
-  readonly #messages: string[] = []
-  #count = 0
+  readonly #problems: ProblemList
 
   constructor(
     private readonly file: string,
     /** How many are listed; the rest are counted. */
-    private readonly listed = 10,
-  ) {}
+    listed = 10,
+  ) {
+    this.#problems = new ProblemList(listed)
+  }
 
   add(line: number, message: string): void {
-    this.#count++
-    if (this.#messages.length < this.listed) this.#messages.push(`\n  line ${line}: ${message}`)
+    this.#problems.add(`line ${line}`, message)
   }
 
   /** Throws one {@link InputError} for all lines that were added; does nothing when there were none. */
   throwIfAny(): void {
-    if (this.#count === 0) return
-    const what = this.#count === 1 ? 'a bad line' : `${this.#count} bad lines`
-    const unlisted = this.#count - this.#messages.length
-    const more = unlisted > 0 ? `\n  and ${unlisted} more` : ''
-    throw new InputError(`${this.file}: ${what}; nothing was written${this.#messages.join('')}${more}`)
+    const { count, lines } = this.#problems
+    if (count === 0) return
+    const what = count === 1 ? 'a bad line' : `${count.toLocaleString('en')} bad lines`
+    throw new InputError([`${this.file}: ${what}; nothing was written`, ...lines].join('\n'))
   }
 }

@@ -5,44 +5,16 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import { describe, expect, it } from 'vitest'
 import { EpochOrder } from '../../src/data/epoch-order.js'
 import { csvCells } from '../../src/data/files/csv.js'
-import { RowFile } from '../../src/data/files/row-file.js'
 import { GrowingList, RowIndex } from '../../src/data/files/row-index.js'
 import { type RowBoundary, RowSplitter } from '../../src/data/files/row-splitter.js'
+import { segmentPattern } from '../../src/data/patterns.js'
 import { hashRow, RepeatCounter } from '../../src/data/row-id.js'
 import { Permutation } from '../../src/data/shuffle.js'
-import { segmentPattern } from '../../src/data/source-files.js'
-import { dataFolder, epochOf, tokenizer } from '../support/data.js'
+import { dataFolder, epochOf, rowsOfFile, tokenizer } from '../support/data.js'
 
 const { folder, jsonl, open, write } = dataFolder()
 
-/** Values of all rows as the pass over the file finds them, and as they are read again, in another order. */
-async function rowsOf(name: string): Promise<{ scanned: unknown[]; read: unknown[]; wheres: string[]; bad: string[] }> {
-  const file = await RowFile.open(join(folder, name), { shown: name })
-  try {
-    const scanned: unknown[] = []
-    const wheres: string[] = []
-    const bad: string[] = []
-    for await (const batch of file.scan())
-      for (const { parsed, place, where } of batch) {
-        if (parsed.kind === 'bad') {
-          bad.push(`${where}: ${parsed.message}`)
-          continue
-        }
-        file.index.add(place)
-        scanned.push(parsed.value)
-        wheres.push(where)
-      }
-    const read: unknown[] = new Array(file.index.size)
-    for (let i = file.index.size - 1; i >= 0; i--) {
-      const { value, where } = await file.read(i)
-      read[i] = value
-      expect(where).toBe(wheres[i])
-    }
-    return { scanned, read, wheres, bad }
-  } finally {
-    await file.close()
-  }
-}
+const rowsOf = (name: string) => rowsOfFile(join(folder, name), name)
 
 /** Text that a writer of CSV would have to think about. */
 const cell = fc.oneof(
@@ -157,13 +129,13 @@ describe('files from elsewhere', () => {
   })
 
   it('that are compressed, cut short or no text are refused with what to do', async () => {
-    write('packed.jsonl', gzipSync('{"text":"a"}\n').subarray(0, 20))
+    write('packed.jsonl', Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(20)]))
     await expect(open('conversations', 'packed.jsonl')).rejects.toThrow(
-      'packed.jsonl: compressed with gzip, which is not supported; unpack it first (gunzip)',
+      'packed.jsonl: compressed with zip, which is not supported; unpack it first (unzip)',
     )
-    write('packed.jsonl.gz', gzipSync('{"text":"a"}\n'))
-    await expect(open('conversations', 'packed.jsonl.gz')).rejects.toThrow(
-      /packed\.jsonl\.gz: .*unpack it first \(gunzip\)/,
+    write('rows.parquet.gz', gzipSync('PAR1'))
+    await expect(open('conversations', 'rows.parquet.gz')).rejects.toThrow(
+      'rows.parquet.gz: compressed with gzip from outside; unpack it first',
     )
     write('bytes.jsonl', Buffer.concat([Buffer.from('{"text":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}\n')]))
     await expect(open('conversations', 'bytes.jsonl')).rejects.toThrow('bytes.jsonl:1: expected UTF-8 text')

@@ -71,6 +71,19 @@ describe('inspecting a file', () => {
       expect(await text).toMatch(/target:\n4 \| four/)
   })
 
+  it('says what each column is used as, and what else the rows could be', async () => {
+    const path = jsonl('gsm8k.jsonl', [{ question: '2 + 2?', answer: 'So\n#### 4', level: 1 }])
+    const text = describeInspection(await inspect(path), markerFor({}))
+    expect(text).toContain('kind      conversations (also possible: prompts; --kind)')
+    expect(text).toContain('  question: string -> prompt\n  answer: string -> completion\n  level: number\n')
+    const prompts = await inspect(path, { kind: 'prompts' })
+    expect(describeInspection(prompts, markerFor({}))).toContain('  answer: string -> target\n')
+    const nested = jsonl('verl.jsonl', [{ prompt: 'a', reward_model: { ground_truth: '4' } }])
+    expect(describeInspection(await inspect(nested), markerFor({}))).toContain(
+      'reward_model.ground_truth: field -> target',
+    )
+  })
+
   it('finds what only a tokenizer can', async () => {
     const path = jsonl('template.jsonl', [
       { messages: [{ role: 'assistant', content: [{ type: 'image' }] }] },
@@ -82,8 +95,11 @@ describe('inspecting a file', () => {
   })
 
   it('says so where rows are of no kind', async () => {
-    await expect(inspect(jsonl('none.jsonl', [{ question: 'a', answer: 'b' }]))).rejects.toThrow(
-      /kind of the rows is unknown; the first row has question, answer/,
+    await expect(inspect(jsonl('none.jsonl', [{ q: 'a', a: 'b' }]))).rejects.toThrow(
+      /kind of the rows is unknown; the first row has q, a\. Name the columns/,
+    )
+    await expect(inspect(jsonl('both.jsonl', [{ question: 'a', query: 'b', answer: 'c' }]))).rejects.toThrow(
+      /question, query: each can be the prompt; set columns to choose one, such as columns: \{prompt: question\}/,
     )
   })
 })
@@ -128,7 +144,7 @@ describe('whetstone data inspect', () => {
   it.each([
     [[], /expected an action: inspect/],
     [['look'], /unknown action "look"; there is: inspect/],
-    [['inspect'], /expected a file to inspect/],
+    [['inspect'], /expected a file or a folder to inspect/],
     [['inspect', 'a.jsonl', '--kind', 'promts'], /did you mean prompts\?/],
     [['inspect', 'a.jsonl', '--columns', 'prompt'], /--columns: expected such as prompt=question, got "prompt"/],
     [['inspect', 'a.jsonl', '--prompt-template', 'x'], /promptTemplate: expected a text that contains \{prompt\}/],

@@ -103,7 +103,7 @@ describe('prompt files', () => {
       '  F:7: answer: missing; did you mean answr?; add it to the row, or make it optional in the schema',
       '  F:8: answer: expected string, received number; change the row or the schema',
       '  F:9: an empty line between rows; remove it',
-      '  F:10: no prompt: expected a column prompt, messages or input; set columns to choose one of answer',
+      '  F:10: no prompt: expected a column prompt, messages, question or another common name; set columns to choose one of answer',
     ])
   })
 

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
+import { afterAll, expect } from 'vitest'
+import { RowFile } from '../../src/data/files/row-file.js'
 import {
   type DataSpec,
   type Dataset,
@@ -68,4 +69,36 @@ export async function epochOf<E>(stream: ExampleStream<E>, count = 7): Promise<E
   const examples: E[] = []
   while (stream.cursor.epoch === epoch) examples.push(...(await stream.take(count)))
   return examples
+}
+
+/** Values of all rows as the pass over the file finds them, and as they are read again, in another order. */
+export async function rowsOfFile(
+  path: string,
+  shown: string = path,
+): Promise<{ scanned: unknown[]; read: unknown[]; wheres: string[]; bad: string[] }> {
+  const file = await RowFile.open(path, { shown })
+  try {
+    const scanned: unknown[] = []
+    const wheres: string[] = []
+    const bad: string[] = []
+    for await (const batch of file.scan())
+      for (const { parsed, place, where } of batch) {
+        if (parsed.kind === 'bad') {
+          bad.push(`${where}: ${parsed.message}`)
+          continue
+        }
+        file.index.add(place)
+        scanned.push(parsed.value)
+        wheres.push(where)
+      }
+    const read: unknown[] = new Array(file.index.size)
+    for (let i = file.index.size - 1; i >= 0; i--) {
+      const { value, where } = await file.read(i)
+      read[i] = value
+      expect(where).toBe(wheres[i])
+    }
+    return { scanned, read, wheres, bad }
+  } finally {
+    await file.close()
+  }
 }

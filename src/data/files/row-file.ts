@@ -7,13 +7,16 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { systemProblem } from '../../errors/index.js'
 import { DataError } from '../errors.js'
+import { unpackArrow } from './arrow/unpack-arrow.js'
+import { type Compression, compressionEndings, compressionOf, unpackCompressed } from './compressed.js'
 import { csv } from './csv.js'
 import { jsonList } from './json-list.js'
 import { jsonLines, textLines } from './lines.js'
-import { type UnpackedParquet, unpackParquet } from './parquet.js'
+import { unpackParquet } from './parquet.js'
 import type { ParsedRow, RowFormat } from './row-format.js'
 import { RowIndex, type RowPlace } from './row-index.js'
 import { maxRowBytes, type RawRow, RowSplitter } from './row-splitter.js'
+import type { UnpackedFile } from './unpacked.js'
 
 /** A row that was found, or what is there in its stead. */
 export interface ScannedRow {
@@ -42,7 +45,24 @@ const chunkBytes = 1 << 18
 /** Rows of a chunk that are looked at before others get their turn. */
 const batchRows = 128
 
-const endings = '.jsonl, .ndjson, .json, .csv, .tsv, .parquet or .txt'
+/** Endings of files whose rows lie one after another. */
+const textFormats: Readonly<Record<string, (shown: string) => RowFormat>> = {
+  '.jsonl': () => jsonLines(),
+  '.ndjson': () => jsonLines(),
+  '.json': () => jsonList(),
+  '.csv': shown => csv(shown),
+  '.tsv': shown => csv(shown, '\t'),
+  '.txt': () => textLines(),
+}
+
+/** Endings of files that store columns. */
+const columnFormats = { '.parquet': unpackParquet, '.arrow': unpackArrow, '.feather': unpackArrow } as const
+type ColumnEnding = keyof typeof columnFormats
+
+/** Every line is a row, so that the first rows are the first lines. */
+const lineEndings = ['.jsonl', '.ndjson', '.txt']
+
+const endings = '.jsonl, .ndjson, .json, .csv, .tsv, .txt (also with .gz or .zst), .parquet or .arrow'
 
 export class RowFile {
   readonly index = new RowIndex()
@@ -55,23 +75,26 @@ export class RowFile {
     private readonly handle: FileHandle,
     private readonly format: RowFormat,
     /** Where `handle` is of the rows of another file. */
-    private readonly unpacked?: UnpackedParquet,
+    private readonly unpacked?: UnpackedFile,
   ) {}
 
   static async open(file: string, { shown = file, ...options }: OpenOptions = {}): Promise<RowFile> {
-    const format = formatOf(file, shown)
+    const { ending, compression } = endingOf(file, shown)
     let handle: FileHandle
     try {
       handle = await open(file)
     } catch (cause) {
       throw new DataError(whyUnreadable(shown, cause as NodeJS.ErrnoException), { cause })
     }
-    if (format !== 'parquet') return new RowFile(shown, handle, format)
     try {
-      const unpacked = await unpackParquet(handle, { shown, ...options })
-      return new RowFile(shown, unpacked.handle, jsonLines('row'), unpacked)
-    } finally {
+      const unpacked = await unpack(handle, { ending, compression, shown, ...options })
+      const format = isColumnEnding(ending) ? jsonLines('row') : textFormats[ending]!(shown)
+      if (!unpacked) return new RowFile(shown, handle, format)
       await handle.close()
+      return new RowFile(shown, unpacked.handle, format, unpacked)
+    } catch (error) {
+      await handle.close()
+      throw error
     }
   }
 
@@ -111,7 +134,6 @@ export class RowFile {
       signal?.throwIfAborted()
       const chunk = await this.#readAt(this.#bytes, Buffer.allocUnsafeSlow(chunkBytes))
       if (chunk.length === 0) break
-      if (this.#bytes === 0) refuseCompressed(chunk, this.path)
       hash.update(chunk)
       this.#bytes += chunk.length
       onBytes?.(this.#bytes)
@@ -192,42 +214,46 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const placeOf = ({ start, length, line }: RawRow): RowPlace => ({ start, length, line })
 
-function formatOf(file: string, shown: string): RowFormat | 'parquet' {
-  const ending = extname(file).toLowerCase()
-  const packed = compressions.find(one => one.ending === ending)
-  if (packed) throw compressed(shown, packed)
-  switch (ending) {
-    case '.jsonl':
-    case '.ndjson':
-      return jsonLines()
-    case '.json':
-      return jsonList()
-    case '.csv':
-      return csv(shown)
-    case '.tsv':
-      return csv(shown, '\t')
-    case '.parquet':
-      return 'parquet'
-    case '.txt':
-      return textLines()
-    default:
-      throw new DataError(`${shown}: expected a ${endings} file; save the dataset as one row of JSON per line`)
-  }
+const isColumnEnding = (ending: string): ending is ColumnEnding => Object.hasOwn(columnFormats, ending)
+
+/** The ending of a data file, without the one of its compression; undefined where it is another file. */
+export function dataEnding(file: string): string | undefined {
+  const last = extname(file).toLowerCase()
+  const inner = compressionEndings[last] === undefined ? last : extname(file.slice(0, -last.length)).toLowerCase()
+  if (Object.hasOwn(textFormats, inner)) return inner
+  return isColumnEnding(inner) && inner === last ? inner : undefined
 }
 
-const compressions = [
-  { name: 'gzip', ending: '.gz', magic: [0x1f, 0x8b], tool: 'gunzip' },
-  { name: 'zstandard', ending: '.zst', magic: [0x28, 0xb5, 0x2f, 0xfd], tool: 'unzstd' },
-  { name: 'zip', ending: '.zip', magic: [0x50, 0x4b, 0x03, 0x04], tool: 'unzip' },
-]
-
-function refuseCompressed(start: Uint8Array, path: string): void {
-  const found = compressions.find(({ magic }) => magic.every((byte, i) => start[i] === byte))
-  if (found) throw compressed(path, found)
+function endingOf(file: string, shown: string): { ending: string; compression: Compression | undefined } {
+  const ending = dataEnding(file)
+  const compression = compressionEndings[extname(file).toLowerCase()]
+  if (ending !== undefined) return { ending, compression }
+  const inner = compression && extname(file.slice(0, -extname(file).length)).toLowerCase()
+  if (inner !== undefined && isColumnEnding(inner))
+    throw new DataError(`${shown}: compressed with ${compression} from outside; unpack it first`)
+  throw new DataError(`${shown}: expected a ${endings} file; save the dataset as one row of JSON per line`)
 }
 
-function compressed(path: string, { name, tool }: { name: string; tool: string }): DataError {
-  return new DataError(`${path}: compressed with ${name}, which is not supported; unpack it first (${tool})`)
+interface Opening extends OpenOptions {
+  readonly ending: string
+  readonly compression: Compression | undefined
+  readonly shown: string
+}
+
+/** The rows of a file in another one, where they cannot be read from it in any order. */
+async function unpack(handle: FileHandle, { ending, compression, wanted, ...options }: Opening) {
+  const { shown } = options
+  if (isColumnEnding(ending)) return columnFormats[ending](handle, { ...options, ...(wanted ? { wanted } : {}) })
+  const found = await compressionOf(handle).catch((cause: NodeJS.ErrnoException) => {
+    throw new DataError(whyUnreadable(shown, cause), { cause })
+  })
+  if (found === 'zip')
+    throw new DataError(`${shown}: compressed with zip, which is not supported; unpack it first (unzip)`)
+  if (compression !== undefined && found !== compression)
+    throw new DataError(`${shown}: not a ${compression} file; rename it, or fetch it again`)
+  if (found === undefined) return undefined
+  const lines = wanted !== undefined && lineEndings.includes(ending) ? { wanted } : {}
+  return unpackCompressed(handle, found, { ...options, ...lines })
 }
 
 export function whyUnreadable(file: string, cause: NodeJS.ErrnoException): string {

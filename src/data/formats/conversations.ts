@@ -31,7 +31,11 @@ export function readConversation(fields: RowFields, options: PromptOptions): Fou
     if (text.trim() === '') throw new RowProblem('text: empty; add text, or remove the row', 'empty')
     return { format: 'text', examples: [{ form: 'text', text }] }
   }
-  throw noFormat(fields, 'conversations', 'messages, conversations, prompt and completion, input and output, or text')
+  throw noFormat(
+    fields,
+    'conversations',
+    'messages, conversations, a prompt and its completion (also question and answer, instruction and output), or text',
+  )
 }
 
 const tools = z.array(z.looseObject({}))

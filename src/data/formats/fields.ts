@@ -14,26 +14,36 @@ export class RowProblem extends Error {
   }
 }
 
-/** What our fields are called where a config does not say, in order. */
+interface KnownColumns {
+  /** Names that say what they are for; the first that is there is used. */
+  readonly own: readonly string[]
+  /** Names that are common for it. Two of them in one row are an error: the config has to say which one it is. */
+  readonly common?: readonly string[]
+}
+
+/** What our fields are called where a config does not say. */
 export const fieldColumns = {
-  messages: ['messages', 'conversations', 'conversation'],
-  prompt: ['prompt', 'instruction', 'input'],
-  completion: ['completion', 'response', 'output'],
-  text: ['text'],
-  chosen: ['chosen'],
-  rejected: ['rejected'],
-  responses: ['responses'],
-  rankings: ['rankings', 'ranking', 'ranks'],
-  scores: ['scores'],
-  margin: ['margin'],
-  desirable: ['desirable', 'label'],
-  label: ['label', 'extra_info.label'],
-  target: ['target', 'reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference'],
-  tools: ['tools'],
-} as const satisfies Record<string, readonly string[]>
+  messages: { own: ['messages', 'conversations', 'conversation'] },
+  prompt: { own: ['prompt'], common: ['instruction', 'question', 'query', 'problem', 'input', 'inputs'] },
+  completion: { own: ['completion'], common: ['response', 'output', 'answer', 'solution', 'targets'] },
+  text: { own: ['text'] },
+  chosen: { own: ['chosen'] },
+  rejected: { own: ['rejected'] },
+  responses: { own: ['responses'] },
+  rankings: { own: ['rankings', 'ranking', 'ranks'] },
+  scores: { own: ['scores'] },
+  margin: { own: ['margin'] },
+  desirable: { own: ['desirable', 'label'] },
+  label: { own: ['label', 'extra_info.label'] },
+  target: {
+    own: ['target', 'reference', 'reward_model.ground_truth', 'ground_truth', 'extra_info.reference'],
+    common: ['answer', 'solution'],
+  },
+  tools: { own: ['tools'] },
+} as const satisfies Record<string, KnownColumns>
 
 /** Columns of an answer, where a row has one. */
-export const answerColumns: readonly string[] = fieldColumns.completion
+export const answerColumns: readonly string[] = [...fieldColumns.completion.own, ...fieldColumns.completion.common]
 
 export type FieldName = keyof typeof fieldColumns
 const fieldNames = Object.keys(fieldColumns) as FieldName[]
@@ -56,6 +66,9 @@ export interface FieldOptions {
 }
 
 export class RowFields {
+  /** Columns that were read, and as what. */
+  readonly roles = new Map<string, FieldName>()
+
   constructor(
     readonly row: DataRow,
     readonly options: FieldOptions,
@@ -72,13 +85,34 @@ export class RowFields {
 
   /** A column and its value, which is undefined where there is none; null counts as none. */
   find(name: FieldName): { column: string; value: unknown } {
+    const { own, common = [] }: KnownColumns = fieldColumns[name]
     const given = this.options.columns[name]
-    const candidates: readonly string[] = given === undefined ? fieldColumns[name] : [given]
-    for (const column of candidates) {
+    for (const column of given === undefined ? own : [given]) {
       const value = lookUp(this.row, column)
       if (value !== undefined && value !== null) return { column, value }
     }
-    return { column: candidates[0]!, value: undefined }
+    const missing = { column: given ?? own[0]!, value: undefined }
+    if (given !== undefined) return missing
+    const found = common.filter(column => this.#isCommon(name, column))
+    // T5 and its kin have inputs and targets.
+    if (name === 'completion' && found.length === 0 && this.#has('input') && this.#has('target')) found.push('target')
+    if (found.length > 1)
+      throw new RowProblem(
+        `${found.join(', ')}: each can be the ${name}; set columns to choose one, such as columns: {${name}: ${found[0]}}`,
+      )
+    return found.length === 0 ? missing : { column: found[0]!, value: this.row[found[0]!] }
+  }
+
+  #has(column: string): boolean {
+    return Object.hasOwn(this.row, column) && this.row[column] !== null && this.row[column] !== undefined
+  }
+
+  #isCommon(name: FieldName, column: string): boolean {
+    if (!this.#has(column)) return false
+    // Alpaca has what an instruction is about in a column of its own.
+    if (name === 'prompt' && column === 'input') return !this.#has('instruction')
+    // An answer may also be a structure that no rule compares with.
+    return name !== 'target' || isAnswer(this.row[column])
   }
 
   /** As `find`, where it has to be there. */
@@ -86,6 +120,7 @@ export class RowFields {
     const found = this.find(name)
     if (found.value === undefined)
       throw new RowProblem(`${found.column}: missing; the row has ${Object.keys(this.row).join(', ') || 'no columns'}`)
+    this.roles.set(found.column, name)
     return found
   }
 
@@ -142,6 +177,9 @@ export class RowFields {
     }
   }
 }
+
+const isAnswer = (value: unknown): boolean =>
+  ['string', 'number'].includes(typeof value) || (Array.isArray(value) && value.every(one => isAnswer(one)))
 
 export function expected(field: string, what: string, got: unknown): RowProblem {
   return new RowProblem(`${field}: expected ${what}, got ${kindOf(got)}`)

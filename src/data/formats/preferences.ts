@@ -54,7 +54,8 @@ function readPair(fields: RowFields, options: PromptOptions): PreferenceRow & { 
     const prompt = dressPrompt(readMessages(column, value), fields, options)
     return { format: `${column}, chosen, rejected`, prompt, chosen, rejected }
   }
-  return { format: 'prompt, chosen, rejected', prompt: readPrompt(fields, options), chosen, rejected }
+  const prompt = readPrompt(fields, options)
+  return { format: `${fields.find('prompt').column}, chosen, rejected`, prompt, chosen, rejected }
 }
 
 /** What both conversations begin with is the prompt. */
@@ -111,5 +112,5 @@ function readRanked(fields: RowFields, options: PromptOptions): FoundRow<Prefere
     }
   if (examples.length === 0)
     throw new RowProblem(`${found.column}: all answers are equally good, so there is no pair`, 'same-answers')
-  return { format: `prompt, ${column}, ${found.column}`, examples }
+  return { format: `${fields.find('prompt').column}, ${column}, ${found.column}`, examples }
 }

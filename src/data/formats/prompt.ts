@@ -17,9 +17,32 @@ export function readPrompt(fields: RowFields, options: PromptOptions): Prompt {
   const { column, value } = fields.textOrList('prompt')
   if (typeof value !== 'string') return dressPrompt(readMessages(column, value), fields, options)
   if (value.trim() === '') throw new RowProblem(`${column}: empty; add text, or remove the row`, 'empty')
-  // Rows of Alpaca have the instruction in a separate column.
-  const about = column === 'instruction' && typeof fields.row.input === 'string' ? fields.row.input : ''
-  return dressPrompt(about.trim() === '' ? value : `${value}\n\n${about}`, fields, options)
+  return dressPrompt(withAbout(value, column, fields, options), fields, options)
+}
+
+/** Columns that a prompt of such a column is about: of Alpaca, of Dolly, and of questions about a text. */
+const aboutColumns: Readonly<Record<string, readonly string[]>> = {
+  instruction: ['input', 'context'],
+  question: ['context'],
+  query: ['context'],
+}
+
+/** A prompt and what it is about. A template that names the column puts it where it wants; a prompt that a config names is all of it. */
+export function withAbout(
+  prompt: string,
+  column: string,
+  fields: RowFields,
+  { promptTemplate = '' }: PromptOptions,
+): string {
+  const isNamed = fields.options.columns.prompt !== undefined && column !== 'instruction'
+  const names = isNamed ? [] : (aboutColumns[column] ?? [])
+  const parts = names.flatMap(name => {
+    const about = Object.hasOwn(fields.row, name) ? fields.row[name] : undefined
+    if (typeof about !== 'string' || about.trim() === '' || promptTemplate.includes(`{${name}}`)) return []
+    fields.roles.set(name, 'prompt')
+    return [about]
+  })
+  return [prompt, ...parts].join('\n\n')
 }
 
 /** The prompt in the config's template. The system prompt of a text is the encoder's affair: a text has no messages yet. */

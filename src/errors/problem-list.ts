@@ -1,0 +1,68 @@
+/** Many problems of one file, to be reported together: counted, grouped by reason, and some of each reason shown. */
+
+/** Groups that are told apart; what is beyond them is one. */
+const maxGroups = 1000
+/** Reasons that are listed. */
+const listedReasons = 10
+
+interface Group {
+  count: number
+  /** The first of them, with their number among all. */
+  readonly shown: { readonly number: number; readonly line: string }[]
+}
+
+export class ProblemList {
+  readonly #groups = new Map<string, Group>()
+  #count = 0
+
+  /** `listed`: how many are shown. */
+  constructor(private readonly listed = 10) {}
+
+  get count(): number {
+    return this.#count
+  }
+
+  add(where: string, message: string): void {
+    const reason = reasonOf(message)
+    const isKnown = this.#groups.has(reason) || this.#groups.size < maxGroups
+    const key = isKnown ? reason : 'other reasons'
+    const group = this.#groups.get(key) ?? { count: 0, shown: [] }
+    this.#groups.set(key, group)
+    group.count++
+    if (group.shown.length < this.listed) group.shown.push({ number: this.#count, line: `  ${where}: ${message}` })
+    this.#count++
+  }
+
+  /**
+   * Lines in the order of the file, at least one of each reason while there is room; then the counts by reason, if some are not
+   * shown.
+   */
+  get lines(): string[] {
+    const groups = [...this.#groups.values()]
+    const chosen: Group['shown'][number][] = []
+    for (let turn = 0; turn < this.listed && chosen.length < this.listed; turn++)
+      chosen.push(...groups.flatMap(({ shown }) => shown.slice(turn, turn + 1)).slice(0, this.listed - chosen.length))
+    const lines = chosen.sort((a, b) => a.number - b.number).map(({ line }) => line)
+    const more = this.#count - lines.length
+    if (more === 0) return lines
+    return [...lines, `  and ${amount(more)} more`, ...(this.#groups.size > 1 ? this.#reasons() : [])]
+  }
+
+  #reasons(): string[] {
+    const sorted = [...this.#groups].sort(([, a], [, b]) => b.count - a.count)
+    const width = amount(sorted[0]![1].count).length
+    const lines = sorted
+      .slice(0, listedReasons)
+      .map(([reason, { count }]) => `  ${amount(count).padStart(width)} ${reason}`)
+    const more = sorted.length - lines.length
+    return ['by reason:', ...lines, ...(more > 0 ? [`  and ${more} more reasons`] : [])]
+  }
+}
+
+const amount = (count: number): string => count.toLocaleString('en')
+
+/** A message without what differs from row to row: numbers, quoted values, and what to do. */
+function reasonOf(message: string): string {
+  const [problem] = message.split(/; | \(/)
+  return problem!.replace(/"(?:[^"\\]|\\.)*"/g, '"..."').replace(/\b\d+\b/g, 'N')
+}
