@@ -1,17 +1,18 @@
 /** A model measured, and the pipeline run: functions of the same style over rooms of their own. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
 import {
   createRlhfPipeline,
+  getDefaultConfig,
   type PipelineOptions,
   type PipelineResult,
   type RunOptions as PipelineRunOptions,
   type PipelineSettings,
   type StageName,
 } from '../pipeline/index.js'
-import { givenParts } from './live-parts.js'
+import { givenParts, givenRows } from './live-parts.js'
 import type { Data, Model } from './train.js'
 
 /** The options of an evaluation, with rows and models of the program in place of files. */
@@ -40,18 +41,31 @@ export async function evaluate<Row extends object>(options: EvaluateOptions<Row>
   }
 }
 
+/** Options of the pipeline that name data. */
+const dataOptions = ['sftDataPath', 'rewardDataPath', 'ppoDataPath'] as const
+
+/** The options of a pipeline, with rows of the program in place of files. */
+export type PipelineGiven = Omit<PipelineOptions, (typeof dataOptions)[number]> & {
+  readonly [option in (typeof dataOptions)[number]]?: Data
+}
+
 /**
- * SFT, a reward model and PPO, one after another; stages that are done are skipped.
+ * SFT, a reward model and PPO, one after another; stages that are done are skipped. Rows are written into `saveDir` first: a stage
+ * whose rows have changed is not done.
  *
  * @example
  * const { model } = await pipeline({ baseModel: 'model', sftDataPath: 'conversations.jsonl', saveDir: 'rlhf' })
  */
 export async function pipeline(
-  config: PipelineOptions | string | URL,
+  config: PipelineGiven | string | URL,
   options: PipelineSettings & PipelineRunOptions & { readonly stages?: readonly StageName[] } = {},
 ): Promise<PipelineResult> {
   const { resume, allowChange, signal, stages, ...settings } = options
-  const made = await createRlhfPipeline(config, settings)
+  const isFile = typeof config === 'string' || config instanceof URL
+  const directory = isFile ? '' : resolve(config.saveDir ?? getDefaultConfig().saveDir)
+  const given = isFile ? undefined : givenRows(config, dataOptions, directory)
+  const made = await createRlhfPipeline((given?.values ?? config) as PipelineOptions | string | URL, settings)
+  await given?.place(signal)
   return made.runFullPipeline({
     ...(resume === undefined ? {} : { resume }),
     ...(allowChange ? { allowChange } : {}),

@@ -1,6 +1,6 @@
 /** The front door: every task as a function. */
 
-export { type EvaluateOptions, evaluate, pipeline } from './evaluate.js'
+export { type EvaluateOptions, evaluate, type PipelineGiven, pipeline } from './evaluate.js'
 export { type ExperienceOptions, experience, makeExperiences, openExperience } from './experience.js'
 export { type ExperienceFile, experienceSchema, planExperience, resolveExperience } from './experience-config.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'

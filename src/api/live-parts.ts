@@ -55,12 +55,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     parts.push({ ...part, path })
     section[key] = path
   }
-  for (const { section, key, option } of placesOf(values, ['data', 'validationData', 'ptx.data'])) {
-    const rows = section[key]
-    if (!isRows(rows)) continue
-    const write: Part['write'] = (path, signal) => spoolRows(rows, path, { option, signal })
-    add(section, key, { option, allow: 'dataset', name: `data/${option}.jsonl`, write })
-  }
+  parts.push(...rowParts(values, ['data', 'validationData', 'ptx.data'], directory))
 
   const models: Record<string, TokenModel> = {}
   for (const { section, key, option } of placesOf(values, ['model', 'reference', 'critic', 'critic.model'])) {
@@ -94,6 +89,27 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     for (const part of parts) await placePart(part, how, directory)
   }
   return { values, live, place }
+}
+
+/** Rows of these options as files: the options name the files from then on. */
+function rowParts(values: Values, options: readonly string[], directory: string): Part[] {
+  return placesOf(values, options).flatMap(({ section, key, option }) => {
+    const rows = section[key]
+    if (!isRows(rows)) return []
+    const path = join(directory, 'data', `${option}.jsonl`)
+    section[key] = path
+    return [{ option, path, allow: 'dataset', write: (to, signal) => spoolRows(rows, to, { option, signal }) }]
+  })
+}
+
+/** Options with files in place of rows, and what writes those files. */
+export function givenRows(options: Readonly<Record<string, unknown>>, names: readonly string[], directory: string) {
+  const values: Values = { ...options }
+  const parts = rowParts(values, names, directory)
+  const place = async (signal: AbortSignal | undefined): Promise<void> => {
+    for (const part of parts) await placePart(part, { existing: 'replace', allowChange: [], signal }, directory)
+  }
+  return { values, place }
 }
 
 type Values = Record<string, unknown>
