@@ -2,7 +2,12 @@
 import { z } from 'zod'
 
 const sourceSchema = z.strictObject({
-  path: z.string().min(1).describe('a file or a glob pattern (*, ?, ** for folders, {a,b})'),
+  path: z
+    .string()
+    .min(1)
+    .describe(
+      'a file, a folder of a data set (FOLDER:CONFIG/SPLIT), an id of the Hub, or a glob pattern (*, ?, ** for folders, {a,b})',
+    ),
   weight: z
     .number()
     .positive()

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { experienceSchema } from '../../src/api/index.js'
 import type { ExperienceInput } from '../../src/api/options.generated.js'
-import { grpo, ppo, rl, sft } from '../../src/index.js'
+import { grpo, pipeline, ppo, rl, sft } from '../../src/index.js'
 import type { PipelineOptions, pipelineSchema } from '../../src/pipeline/index.js'
 import type { preferenceSchema, rewardModelSchema, rlSchema, sftSchema, TrainingInputs } from '../../src/train/index.js'
 
@@ -26,6 +26,8 @@ export function types(): void {
   rl({ algorithm: 'grop', model, data: rows, rewards: () => 1 })
   // @ts-expect-error rewards are missing
   rl({ model, data: rows })
+  // Every option of data takes rows, files and sources.
+  pipeline({ baseModel: model, sftDataPath: rows, rewardDataPath: streamed(), ppoDataPath: [{ path: 'a.jsonl' }] })
   // @ts-expect-error a number
   sft({ model, data: rows, epochs: 'three' })
 }
