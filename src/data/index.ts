@@ -40,6 +40,7 @@ export type { RenderedPart, RenderedRow, RenderedSection } from './render-row.js
 export type { Column, RowSchema } from './row-schema.js'
 export { readSamples, type SavedSample } from './samples.js'
 export { Permutation } from './shuffle.js'
+export { isPartOfFolder } from './source-files.js'
 export {
   type ConversationExample,
   type DataCursor,

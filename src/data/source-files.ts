@@ -1,4 +1,5 @@
 /** The files that a config means: paths and patterns, relative to where it lies. */
+import { statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { systemProblem } from '../errors/index.js'
@@ -65,6 +66,13 @@ async function partOfFolder(path: string): Promise<{ folder: string; name: strin
     if (there?.isFile()) throw new DataError(`${folder} is a file, and has no part ${name}; only folders have splits`)
   }
   return undefined
+}
+
+/** Whether a path is `FOLDER:NAME` of a folder that exists. */
+export function isPartOfFolder(path: string): boolean {
+  for (let at = path.lastIndexOf(':'); at > 0; at = path.lastIndexOf(':', at - 1))
+    if (statSync(path.slice(0, at), { throwIfNoEntry: false })?.isDirectory()) return true
+  return false
 }
 
 function shownPath(file: string, baseDirectory: string): string {

@@ -5,14 +5,21 @@ const maxGroups = 1000
 /** Reasons that are listed. */
 const listedReasons = 10
 
+interface Problem {
+  /** Among all. */
+  readonly number: number
+  readonly line: string
+}
+
 interface Group {
   count: number
-  /** The first of them, with their number among all. */
-  readonly shown: { readonly number: number; readonly line: string }[]
+  /** The first of them. */
+  readonly shown: Problem[]
 }
 
 export class ProblemList {
   readonly #groups = new Map<string, Group>()
+  readonly #first: Problem[] = []
   #count = 0
 
   /** `listed`: how many are shown. */
@@ -28,24 +35,31 @@ export class ProblemList {
     const key = isKnown ? reason : 'other reasons'
     const group = this.#groups.get(key) ?? { count: 0, shown: [] }
     this.#groups.set(key, group)
+    const problem = { number: this.#count, line: `  ${where}: ${message}` }
     group.count++
-    if (group.shown.length < this.listed) group.shown.push({ number: this.#count, line: `  ${where}: ${message}` })
+    if (group.shown.length < this.listed) group.shown.push(problem)
+    if (this.#first.length < this.listed) this.#first.push(problem)
     this.#count++
   }
 
-  /**
-   * Lines in the order of the file, at least one of each reason while there is room; then the counts by reason, if some are not
-   * shown.
-   */
+  /** Lines in the order of the file; then how many more there are, and of which reasons. */
   get lines(): string[] {
+    const more = this.#count - this.#first.length
+    // Reasons that hardly repeat say no more than the first problems do.
+    const isGrouped = more > 0 && this.#groups.size > 1 && this.#groups.size <= this.#count / 2
+    const shown = isGrouped ? this.#ofEachReason() : this.#first
+    const lines = shown.map(({ line }) => line)
+    if (more === 0) return lines
+    return [...lines, `  and ${amount(more)} more`, ...(isGrouped ? this.#reasons() : [])]
+  }
+
+  /** The first of each reason, then the second of each, while there is room. */
+  #ofEachReason(): Problem[] {
     const groups = [...this.#groups.values()]
-    const chosen: Group['shown'][number][] = []
+    const chosen: Problem[] = []
     for (let turn = 0; turn < this.listed && chosen.length < this.listed; turn++)
       chosen.push(...groups.flatMap(({ shown }) => shown.slice(turn, turn + 1)).slice(0, this.listed - chosen.length))
-    const lines = chosen.sort((a, b) => a.number - b.number).map(({ line }) => line)
-    const more = this.#count - lines.length
-    if (more === 0) return lines
-    return [...lines, `  and ${amount(more)} more`, ...(this.#groups.size > 1 ? this.#reasons() : [])]
+    return chosen.sort((a, b) => a.number - b.number)
   }
 
   #reasons(): string[] {
@@ -63,6 +77,6 @@ const amount = (count: number): string => count.toLocaleString('en')
 
 /** A message without what differs from row to row: numbers, quoted values, and what to do. */
 function reasonOf(message: string): string {
-  const [problem] = message.split(/; | \(/)
-  return problem!.replace(/"(?:[^"\\]|\\.)*"/g, '"..."').replace(/\b\d+\b/g, 'N')
+  const [problem] = message.split(/; | \(|, got /)
+  return problem!.replace(/"(?:[^"\\]|\\.)*"/g, '"..."').replace(/\b\d+(\.\d+)?\b/g, 'N')
 }

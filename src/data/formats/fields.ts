@@ -94,7 +94,7 @@ export class RowFields {
     const missing = { column: given ?? own[0]!, value: undefined }
     if (given !== undefined) return missing
     const found = common.filter(column => this.#isCommon(name, column))
-    // T5 and its kin have inputs and targets.
+    // Data sets of T5 have an input and a target.
     if (name === 'completion' && found.length === 0 && this.#has('input') && this.#has('target')) found.push('target')
     if (found.length > 1)
       throw new RowProblem(

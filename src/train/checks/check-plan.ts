@@ -166,8 +166,10 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
       throw new InputError(`${option}: ${path}: there is no such file; expected ${what}`)
   }
   const sources = (option: string, spec: DataSpec | undefined): void => {
-    for (const one of [spec ?? []].flat())
-      missing(option, typeof one === 'string' ? one : one.path, 'a data file, or a glob pattern')
+    for (const one of [spec ?? []].flat()) {
+      const path = typeof one === 'string' ? one : one.path
+      if (!isPartOfFolder(path)) missing(option, path, 'a data file, a folder of a data set, or a glob pattern')
+    }
   }
   for (const { option, spec, options } of data) {
     sources(option, spec)
