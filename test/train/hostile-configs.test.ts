@@ -162,7 +162,7 @@ const cases: readonly Case[] = [
   [
     'rl',
     { ptx: { data: 'gone.jsonl' } },
-    'config.yaml: ptx.data: gone.jsonl: there is no such file; expected a data file, or a glob pattern',
+    'config.yaml: ptx.data: gone.jsonl: there is no such file; expected a data file, a folder of a data set, or a glob pattern',
   ],
 
   // Files for directories, directories for files, and paths that lead nowhere.

@@ -147,7 +147,7 @@ const cases: readonly Case[] = [
     'sft',
     { ...supervised, data: 'nowhere.jsonl' },
     [],
-    'config.yaml: data: nowhere.jsonl: there is no such file; expected a data file, or a glob pattern',
+    'config.yaml: data: nowhere.jsonl: there is no such file; expected a data file, a folder of a data set, or a glob pattern',
   ],
   [
     'sft',

@@ -10,6 +10,7 @@ import {
   dataOptionsSchema,
   type ExampleKind,
   type ExampleSet,
+  isPartOfFolder,
   openDataset,
   type PromptRow,
   whyEmpty,
