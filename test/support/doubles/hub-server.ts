@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { atEnd } from '../at-end.js'
 import { type Content, etagOf, isLarge, json, refuse, sizeOf } from './hub-answers.js'
@@ -60,7 +61,13 @@ export class HubServer {
 
   /** What the tools of the Hub read; `home` is theirs alone. */
   env(home: string): Record<string, string> {
-    return { HF_ENDPOINT: this.endpoint, HF_HOME: home, HF_HUB_CACHE: '', HF_TOKEN: '', HF_HUB_OFFLINE: '' }
+    return {
+      HF_ENDPOINT: this.endpoint,
+      HF_HOME: home,
+      HF_HUB_CACHE: join(home, 'hub'),
+      HF_TOKEN: '',
+      HF_HUB_OFFLINE: '',
+    }
   }
 
   add(

@@ -80,6 +80,7 @@ async function take(
   const files: Record<string, Content> = Object.fromEntries(repo.commits.get(repo.refs.get('main')!)!)
   for (const line of lines) {
     const { key, value } = JSON.parse(line) as { key: string; value: { path: string; content: string; oid: string } }
+    if (key === 'deletedFile') delete files[value.path]
     if (key === 'file') files[value.path] = Buffer.from(value.content, 'base64')
     if (key === 'lfsFile') files[value.path] = hub.stored.get(value.oid)!
   }
