@@ -30,6 +30,8 @@ const shared = {
   pool: 'forks',
   // Most of what concurrent tests do is waiting.
   maxConcurrency: 16,
+  // No test asks the Hub; those of the Hub have a server of their own.
+  env: { HF_HUB_OFFLINE: '1' },
   testTimeout: 60_000,
   hookTimeout: 120_000,
 } satisfies UserWorkspaceConfig['test']

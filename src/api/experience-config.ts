@@ -23,7 +23,7 @@ const path = z.string().min(1)
 const { promptTemplate, systemPrompt, chatTemplate, maxBadRows } = dataOptionsShape
 
 const ownShape = {
-  model: path.describe('the actor: a Hugging Face model directory'),
+  model: path.describe('the actor: a Hugging Face model directory, or an id of the Hub: org/name'),
   adapter: path.optional().describe('a LoRA adapter of the actor in PEFT format'),
   reference: path
     .optional()

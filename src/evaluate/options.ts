@@ -13,7 +13,7 @@ export type EvaluationMetric = (typeof evaluationMetrics)[number]
 const text = z.string().min(1)
 
 const evaluationShape = {
-  model: text.describe('a Hugging Face model directory'),
+  model: text.describe('a Hugging Face model directory, or an id of the Hub: org/name'),
   adapter: text.optional().describe('a LoRA adapter of the model in PEFT format'),
   reference: text.optional().describe('a second model that answers the same prompts, for the win rate'),
   data: dataSchema.describe('prompts, or conversations with answers'),

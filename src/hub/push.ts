@@ -29,6 +29,8 @@ export interface Pushed {
  * Uploads a directory. The repository is made where it is missing; files of the same names are replaced.
  *
  * @example
+ * const report = silentReport
+ * const { signal } = new AbortController()
  * const { url } = await pushDirectory('runs/sft', { type: 'model', id: 'me/my-model' }, { report, signal })
  */
 export async function pushDirectory(directory: string, repo: Repo, options: PushOptions): Promise<Pushed> {

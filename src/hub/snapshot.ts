@@ -35,6 +35,8 @@ const atOnce = 4
  * The directory of a repository at a commit. A commit whose files are there is used without the network.
  *
  * @example
+ * const report = silentReport
+ * const { signal } = new AbortController()
  * const { directory, commit } = await snapshot({ type: 'model', id: 'org/name' }, { wanted: 'model', report, signal })
  */
 export async function snapshot(repo: Repo, options: SnapshotOptions): Promise<Snapshot> {

@@ -28,6 +28,24 @@ const forcedPattern = new RegExp(`^(${word}(?:/${word})?)(?:@([^:@]+))?(?::(.+))
 /** Names of files, and patterns of such names, are never ids. */
 const fileName = /[*?{[\]]|\.(jsonl?|csv|tsv|txt|parquet|arrow|ya?ml|gguf|safetensors|bin|jinja|[cm]?[jt]s|gz|zst)$/i
 
+/** Folders of most projects: a path there that does not exist is a mistake, and is not asked of the Hub. */
+const folders = [
+  ...[
+    'data',
+    'dataset',
+    'datasets',
+    'model',
+    'models',
+    'runs',
+    'run',
+    'checkpoint',
+    'checkpoints',
+    'output',
+    'outputs',
+  ],
+  ...['out', 'results', 'examples', 'recipes', 'tmp', 'test', 'tests', 'src', 'docs'],
+]
+
 /** Undefined where the name is a path. */
 export function parseHubName(name: string, kind: NameKind): HubName | undefined {
   const forced = name.startsWith(prefix)
@@ -42,7 +60,7 @@ export function parseHubName(name: string, kind: NameKind): HubName | undefined 
         : 'hf:org/name or hf:org/name@revision'
     throw new InputError(`${name}: expected ${shape}`)
   }
-  if (!forced && fileName.test(id)) return undefined
+  if (!forced && (fileName.test(id) || folders.includes(id.split('/')[0]!))) return undefined
   return { id, ...(revision === undefined ? {} : { revision }), ...(part === undefined ? {} : { part }) }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Real clients against the built server: Python's `openai`, lm-eval's `local-completions` with a local task, and the Vercel
- * AI SDK. They are no dependencies of the project. Whichever is not there is named and left out; what is there has to pass.
+ * AI SDK. And Python's `huggingface_hub` against our cache of the Hub. They are no dependencies of the project. Whichever is not there is named and left out; what is there has to pass.
  *
  *   WHETSTONE_CLIENTS_PYTHON  a Python with openai, lm_eval[api] and transformers (default python3)
  *   WHETSTONE_CLIENTS_NODE    a folder with node_modules/ai and @ai-sdk/openai-compatible (default: this project)
@@ -35,6 +35,12 @@ const clients = [
     isHere: () => hasPython('lm_eval, transformers'),
     wants: 'pip install "lm_eval[api]" transformers',
     run: runLmEval,
+  },
+  {
+    name: 'Python huggingface_hub',
+    isHere: () => hasPython('huggingface_hub'),
+    wants: 'pip install huggingface_hub',
+    run: runHubCache,
   },
   {
     name: 'AI SDK',
@@ -105,6 +111,13 @@ function run(command, args, options = {}) {
 
 function runOpenai({ base }) {
   return run(python, [join(here, 'openai-client.py'), base])
+}
+
+/** It needs no server of ours: the test has one that speaks the Hub's protocol. */
+function runHubCache() {
+  const vitest = join(project, 'node_modules/vitest/vitest.mjs')
+  run(process.execPath, [vitest, 'run', '--project', 'slow', 'test/hub/python-cache.slow.test.ts'], { cwd: project })
+  return 'the cache is shared both ways'
 }
 
 function runAiSdk({ base }) {

@@ -33,6 +33,7 @@ const shown = (why: string): Check => ({ kind: 'shown', why })
 const output = shown('output')
 const installs = shown('installs')
 const engines = shown('needs an engine that is installed; npm run test:vllm and test:sglang have its tests')
+const hub = shown('needs the Hub; test/hub and test/api/hub.test.ts have a server in its place')
 const serves = shown('serves until it is stopped; test/serve has its tests')
 
 const rows = ['maxSteps=1', 'epochs=1', 'batchSize=2', 'device=cpu']
@@ -152,6 +153,15 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ["import { LocalModel } from 'whetstone/model'", run],
       ['import type { GenerationRequest, Generator }', compile],
       ['whetstone generate --model', run],
+    ],
+  },
+  'docs/hub.md': {
+    blocks: [
+      ['# grpo.yaml', config('rl')],
+      ['npx whetstone download', hub],
+      ["import { download, LocalModel } from 'whetstone'", compile],
+      ['hf download', hub],
+      ['npx whetstone push', hub],
     ],
   },
   'docs/install.md': { blocks: [['npm ci && npx whetstone doctor', installs]] },

@@ -21,6 +21,9 @@ test('a path that exists wins over an id, and hf: forces the Hub', () => {
 test('what cannot be an id is a path', () => {
   for (const name of ['model', './org/there', '../org/there', 'runs/sft/final_model', '/org/there', 'models/x.gguf'])
     expect(placedName(name, 'model', folder)).toBe(join(name.startsWith('/') ? '/' : folder, name))
+  for (const name of ['data/gsm8k', 'runs/sft', 'models/tiny'])
+    expect(placedName(name, 'model', folder)).toBe(join(folder, name))
+  expect(placedName('hf:data/gsm8k', 'data', folder)).toBe('hf:data/gsm8k')
   for (const name of ['data/train.jsonl', 'data/*.parquet', 'data/rows.json.gz', 'data/train-{a,b}', 'rows.jsonl'])
     expect(placedName(name, 'data', folder)).toBe(join(folder, name))
 })

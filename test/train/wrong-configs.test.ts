@@ -114,7 +114,7 @@ const cases: readonly Case[] = [
     'sft',
     { data: 'rows.jsonl', output: 'new' },
     [],
-    'config.yaml: model: missing; the model to train: a Hugging Face model directory',
+    'config.yaml: model: missing; the model to train: a Hugging Face model directory, or an id of the Hub: org/name',
   ],
   [
     'sft',

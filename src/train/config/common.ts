@@ -61,7 +61,7 @@ export type LoraConfig = z.output<typeof loraSchema>
 
 /** A model and how it computes. */
 export const modelShape = {
-  model: path.describe('the model to train: a Hugging Face model directory'),
+  model: path.describe('the model to train: a Hugging Face model directory, or an id of the Hub: org/name'),
   device: z
     .string()
     .regex(devicePattern, expectedDevice)
