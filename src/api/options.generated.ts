@@ -254,7 +254,7 @@ export interface ExperiencePlain {
 
 /** options of experience */
 export interface ExperienceInput extends ExperiencePlain {
-  /** the actor: a Hugging Face model directory */
+  /** the actor: a Hugging Face model directory, or an id of the Hub: org/name */
   model: ExperienceWritten['model']
   /** the reference: the model that KL is measured to. A directory, or adapter-off (the actor without its adapter) */
   reference?: ExperienceWritten['reference']

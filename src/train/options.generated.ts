@@ -121,7 +121,7 @@ export interface SftPlain {
 
 /** options of supervised fine-tuning */
 export interface SftInput extends SftPlain {
-  /** the model to train: a Hugging Face model directory */
+  /** the model to train: a Hugging Face model directory, or an id of the Hub: org/name */
   model: SftWritten['model']
   /** training data: a file or a glob pattern, a source with settings, or a list of these */
   data: SftWritten['data']
@@ -593,7 +593,7 @@ export interface PreferencePlain {
 
 /** options of trainings on preferences */
 export interface PreferenceInput extends PreferencePlain {
-  /** the model to train: a Hugging Face model directory */
+  /** the model to train: a Hugging Face model directory, or an id of the Hub: org/name */
   model: PreferenceWritten['model']
   /** training data: a file or a glob pattern, a source with settings, or a list of these */
   data: PreferenceWritten['data']
@@ -1070,7 +1070,7 @@ export interface RlInput extends RlPlain {
    * @defaultValue `"grpo"`
    */
   algorithm?: RlWritten['algorithm']
-  /** the model to train: a Hugging Face model directory */
+  /** the model to train: a Hugging Face model directory, or an id of the Hub: org/name */
   model: RlWritten['model']
   /** run directory: logs, checkpoints and exported models */
   output: RlWritten['output']

@@ -68,7 +68,7 @@ test('a recorded commit that is gone is named with what to do', async () => {
   hub.repos.get('models/org/gone')!.commits.delete(commit)
   const resumed = sft({ ...run, resume: true })
   await expect(resumed).rejects.toThrow(/model: the model org\/gone has no revision [0-9a-f]{40}/)
-  await resumed.catch((error: { remedy: string }) => expect(error.remedy).toContain('--allow-change model'))
+  await resumed.catch(error => expect((error as { remedy: string }).remedy).toContain('--allow-change model'))
   vi.stubEnv('HF_HUB_CACHE', join(home, 'hub'))
 })
 
