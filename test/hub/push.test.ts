@@ -54,7 +54,7 @@ test('a model goes up as one commit into a new repository, and comes back the sa
   expect([...filesOf('models/me/new').keys()].sort()).toEqual(
     [...Object.keys(modelFiles), '.gitattributes', 'additional_chat_templates/tools.jinja'].sort(),
   )
-  expect(lines[0]).toMatch(/^Pushing .* to me\/new \(model, private\) on 127\.0\.0\.1:\d+: 5 files, 0\.0 MB\n$/)
+  expect(lines[0]).toMatch(/^Pushing .* to me\/new \(model, private\) on 127\.0\.0\.1:\d+: 5 files, 55 B\n$/)
   expect(lines).toContain('  stays here: .env, optimizer.pt\n')
   // The storage has addresses of its own, and gets no token.
   const uploads = hub.asked.filter(({ host }) => host === 'cdn')

@@ -302,7 +302,7 @@ test('a disk without room is found before the first byte', async () => {
   entry.set('model.safetensors', huge)
   reset()
   await expect(snapshot(model('org/large'), options)).rejects.toThrow(
-    /org\/large needs [\d,.]+ MB, and .* has [\d,.]+ MB left/,
+    /org\/large needs [\d,.]+ [GT]B, and .* has [\d,.]+ [GT]B left/,
   )
   expect(hub.asked.some(({ path }) => path.includes('/resolve/'))).toBe(false)
 })
