@@ -5,10 +5,13 @@ import { InputError } from '../errors/index.js'
 import { LocalModel, readConfig } from '../model/index.js'
 import { count, type Report, silentReport } from '../progress/index.js'
 import {
+  defaultMaxNewTokens,
   type Generator,
+  generationConfigLines,
   LocalEngine,
   type OpenOptions,
   openEngine,
+  readGenerationConfig,
   resolveSampling,
   type SampleLogprobs,
   type SamplingParams,
@@ -44,7 +47,10 @@ export interface GenerateOptions
   readonly tokenizer?: Tokenizer
   /** Samples of each prompt. Default 1. */
   readonly n?: number
-  /** Default 256. */
+  /**
+   * Default 256. Sampling options that are left out are those of `generation_config.json`, where the model is a directory that
+   * has one.
+   */
   readonly maxNewTokens?: number
   /** Default 0. */
   readonly seed?: number
@@ -66,12 +72,15 @@ export interface GenerateOptions
  */
 export async function* generate(options: GenerateOptions): AsyncGenerator<GeneratedSample, void> {
   const { tokenizer: given, n = 1, logprobs = 'raw', report = silentReport } = options
-  const { signal = new AbortController().signal, seed = 0, maxNewTokens = 256, text = 'plain' } = options
-  const sampling = { ...pick(options, samplingNames), seed, maxNewTokens }
+  const { signal = new AbortController().signal, seed = 0, text = 'plain' } = options
   const { model, adapter } = await locateGiven(options, { report, signal })
   const local = model instanceof LocalModel
   const { vocabSize } = local ? model : (await readConfig(model)).decoder
+  const own = pick(options, [...samplingNames, 'maxNewTokens'])
+  const configured = local ? undefined : await readGenerationConfig(model)
+  const sampling = { maxNewTokens: defaultMaxNewTokens, ...configured?.defaults, ...own, seed }
   resolveSampling(sampling, { vocabSize, n })
+  for (const line of configured ? generationConfigLines(configured, own) : []) report.line(line)
   const tokenizer = given ?? (local ? undefined : await tokenizerOf(model, options))
   const prompts: Int32Array[] = []
   for await (const ids of readInput(options.data, row => promptOf(row, { ...options, tokenizer, vocabSize }), signal))

@@ -2,14 +2,20 @@
 import { basename, resolve } from 'node:path'
 import { LocalModel } from '../model/index.js'
 import { type Report, silentReport } from '../progress/index.js'
-import { LocalEngine, type OpenOptions, openEngine } from '../rollout/index.js'
+import {
+  generationConfigLines,
+  LocalEngine,
+  type OpenOptions,
+  openEngine,
+  readGenerationConfig,
+} from '../rollout/index.js'
 import { type ControlOptions, ModelServer, type ServeOptions as ServerOptions } from '../serve/index.js'
 import { parseHubName, placedName } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { locateGiven } from './locate-given.js'
 
 export interface ServeOptions
-  extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control'>,
+  extends Omit<ServerOptions, 'engine' | 'tokenizer' | 'name' | 'control' | 'defaults'>,
     Omit<OpenOptions, 'onProgress'> {
   /** A model directory, an id of the Hub, or a model of the program, which is not disposed. */
   readonly model: string | LocalModel<'language'>
@@ -46,8 +52,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const engineOptions = { maxSequences, maxLength, cacheBytes, cacheShare, memory, tokenBudget }
   const engineGiven = Object.fromEntries(Object.entries(engineOptions).filter(([, value]) => value !== undefined))
   const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report, signal })
+  const configured = typeof model === 'string' ? await readGenerationConfig(model) : undefined
   const loading = report.transfer('loading')
   const opened = await open().finally(() => loading.end())
+  for (const line of configured ? generationConfigLines(configured) : []) report.line(line)
   try {
     const name = servedModelName ?? (typeof named === 'string' ? nameOf(named) : 'model')
     const started = await ModelServer.start({
@@ -55,6 +63,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       engine: opened.engine,
       tokenizer: opened.tokenizer,
       name,
+      ...(configured ? { defaults: configured.defaults } : {}),
       ...(control && opened.weights ? { control: { ...control, weights: opened.weights } } : {}),
     })
     const host = http.host ?? '127.0.0.1'

@@ -1,11 +1,26 @@
 import { createInterface } from 'node:readline/promises'
 import { locateGiven } from '../api/index.js'
 import { InputError } from '../errors/index.js'
-import { reportFor } from '../progress/index.js'
-import { type GenerationRequest, type OpenedEngine, openEngine, type SamplingParams } from '../rollout/index.js'
+import { type Report, reportFor } from '../progress/index.js'
+import {
+  type GenerationRequest,
+  generationConfigLines,
+  type OpenedEngine,
+  openEngine,
+  readGenerationConfig,
+  type SamplingParams,
+} from '../rollout/index.js'
 import { type ChatMessage, Tokenizer } from '../text/index.js'
+import { Conversation, chatHelp, chatInput } from './chat-commands.js'
 import { conversationTemplateFlag } from './chat-template-flag.js'
-import { engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
+import {
+  engineFlags,
+  engineOptions,
+  givenSampling,
+  samplingFlags,
+  samplingParams,
+  usableDevice,
+} from './engine-flags.js'
 import { flagHelp, readFlags, text } from './flags.js'
 
 const flags = engineFlags.extend({
@@ -14,21 +29,31 @@ const flags = engineFlags.extend({
   ...samplingFlags.shape,
 })
 
+/** Where neither a flag nor the model says one: at 1, small models ramble. */
+const quietTemperature = 0.7
+
 export const help = `Usage: whetstone chat --model DIR [options]
 
-Chats with a model through its chat template. Ctrl-C stops an answer; a second Ctrl-C ends the chat;
-/new starts a new conversation, /quit ends.
+Chats with a model through its chat template. Ctrl-C stops an answer; a second Ctrl-C ends the chat. A line is a message, or one of
+
+${chatHelp}
+
+Sampling is what the flags say, else what generation_config.json of the model says, else temperature ${quietTemperature}. The lines of a pipe are
+messages too; answers go to standard output, everything else to standard error.
 
 ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
   const { model: named, adapter: namedAdapter, system, chatTemplate, ...given } = readFlags(args, flags)
-  const sampling = samplingParams(given)
+  samplingParams(given)
   usableDevice(given.device)
   const report = reportFor(process.env)
   const { model, adapter } = await locateGiven({ model: named, adapter: namedAdapter }, { report })
   await checkConversations(model, chatTemplate)
+  const configured = await readGenerationConfig(model)
+  const defaults = { temperature: quietTemperature, ...configured.defaults }
+  const sampling = samplingParams(given, defaults)
   const loading = report.transfer('loading')
   const opened = await openEngine(model, {
     ...engineOptions({ model, adapter, ...given }),
@@ -37,7 +62,9 @@ export async function run(args: string[]): Promise<number> {
     onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
   }).finally(() => loading.end())
   try {
-    await converse(opened, sampling, system)
+    for (const line of generationConfigLines(configured, givenSampling(given))) report.line(line)
+    if (process.stdin.isTTY) report.line('/help lists the commands.')
+    await converse(opened, { sampling, system, report })
     return 0
   } finally {
     await opened.close()
@@ -53,11 +80,16 @@ async function checkConversations(model: string, chatTemplate: string): Promise<
     })
 }
 
-async function converse(opened: OpenedEngine, sampling: SamplingParams, system: string | undefined): Promise<void> {
+interface ConverseOptions {
+  readonly sampling: SamplingParams
+  readonly system: string | undefined
+  readonly report: Report
+}
+
+async function converse(opened: OpenedEngine, { sampling, system, report }: ConverseOptions): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
-  const fresh = (): ChatMessage[] => (system === undefined ? [] : [{ role: 'system', content: system }])
-  let messages = fresh()
-  let answering = false
+  const conversation = new Conversation(system)
+  let [answering, answers] = [false, 0]
   // A pipe may be closed while its last lines are not yet answered; then do not prompt for more.
   let open = true
   terminal.on('close', () => {
@@ -67,22 +99,69 @@ async function converse(opened: OpenedEngine, sampling: SamplingParams, system: 
     if (answering) opened.engine.abortAll()
     else terminal.close()
   })
+  const answer = async (): Promise<void> => {
+    answering = true
+    // Another seed for each answer: a repeated one may differ.
+    const asked = { ...sampling, seed: sampling.seed + 2 * ++answers - 1 }
+    try {
+      const content = await reply(opened, conversation.messages, asked)
+      conversation.messages.push({ role: 'assistant', content })
+    } catch (error) {
+      // A person can go on; a script should hear of it.
+      if (!process.stdin.isTTY || !(error instanceof InputError)) throw error
+      conversation.messages.pop()
+      report.warn(`${error.message}. /new starts a new conversation.`)
+    } finally {
+      answering = false
+    }
+  }
+  const obey = async (line: string): Promise<'stay' | 'quit'> => {
+    const input = chatInput(line)
+    switch (input.kind) {
+      case 'message':
+        conversation.messages.push({ role: 'user', content: input.text })
+        await answer()
+        break
+      case 'retry':
+        if (conversation.retry()) await answer()
+        else report.line('There is no message to answer again.')
+        break
+      case 'system':
+        conversation.system = input.text === '' ? undefined : input.text
+        conversation.restart()
+        report.line(`${input.text === '' ? 'No system message' : 'System message set'}; this is a new conversation.`)
+        break
+      case 'save':
+        report.line(await conversation.save(input.text).catch(savingProblem))
+        break
+      case 'new':
+        conversation.restart()
+        report.line('This is a new conversation.')
+        break
+      case 'help':
+        report.line(chatHelp)
+        break
+      case 'unknown':
+        report.line(input.message)
+        break
+      case 'quit':
+        return 'quit'
+    }
+    return 'stay'
+  }
   terminal.prompt()
   // Lines of a pipe come faster than answers: the iterator buffers them.
   for await (const line of terminal) {
-    const content = line.trim()
-    if (content === '/quit') break
-    if (content === '/new') messages = fresh()
-    else if (content !== '') {
-      messages.push({ role: 'user', content })
-      answering = true
-      const answer = await reply(opened, messages, { ...sampling, seed: sampling.seed + messages.length })
-      answering = false
-      messages.push({ role: 'assistant', content: answer })
-    }
+    if ((await obey(line)) === 'quit') break
     if (open) terminal.prompt()
   }
   terminal.close()
+}
+
+/** In a script, a conversation that was not saved is a failure; a person gives another name. */
+function savingProblem(error: unknown): string {
+  if (!process.stdin.isTTY || !(error instanceof InputError)) throw error
+  return error.message
 }
 
 /** Prints the answer as it comes. */

@@ -38,11 +38,11 @@ const flags = z.object({
   ).optional(),
   limit: integer('use only the first N rows (default: all)', { min: 1 }).optional(),
   samples: integer('answers per prompt; pass@k is measured for k up to this', { min: 1 }).default(1),
-  temperature: samplingFlags.shape.temperature.unwrap().optional().meta({
+  temperature: samplingFlags.shape.temperature.meta({
     description: 'sampling temperature; 0: greedy decoding (default: 0 for one answer, 1 for several)',
     placeholder: 'T',
   }),
-  maxNewTokens: samplingFlags.shape.maxNewTokens,
+  maxNewTokens: integer('most tokens of a response', { min: 1 }).default(256),
   correctAt: number({
     description: 'an answer with at least this reward is correct (default 1; with a reward model there is no accuracy)',
     placeholder: 'R',

@@ -3,7 +3,15 @@ import { type GeneratedSample, generate } from '../api/index.js'
 import { readConfig } from '../model/index.js'
 import { resolveSampling } from '../rollout/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
-import { asUsage, engineFlags, engineOptions, samplingFlags, samplingParams, usableDevice } from './engine-flags.js'
+import {
+  asUsage,
+  engineFlags,
+  engineOptions,
+  givenSampling,
+  samplingFlags,
+  samplingParams,
+  usableDevice,
+} from './engine-flags.js'
 import { choice, file, flagHelp, integer, readFlags, toggle } from './flags.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
@@ -40,6 +48,7 @@ Each sample is a line of the output, in the order of the input:
   {"index":0,"sample":0,"prompt_ids":[...],"ids":[...],"text":"...","logprobs":[...],"logprobs_mode":"raw","finish_reason":"stop"}
 
 finish_reason is stop or length. A sample without a response is {"index":0,"sample":0,"error":{"reason":"...","message":"..."}}.
+Sampling is what the flags say, else what generation_config.json of the model says; a line tells what was taken from that file.
 A response depends on the text of its line, the line number, the seed and the sample index, not on other lines.
 
 ${flagHelp(flags)}
@@ -59,15 +68,15 @@ export async function run(args: string[]): Promise<number> {
 /** Gives the exit code: 1 where there were prompts and none got a response. */
 async function write(settings: Settings, { output, report, signal }: Writing): Promise<number> {
   const { model, input: data, n, chatTemplate, logprobs, truncatePrompt, truncateSide } = settings
-  const sampling = samplingParams(settings)
+  const given = givenSampling(settings)
   const { vocabSize } = (await readConfig(model)).decoder
-  asUsage(() => resolveSampling(sampling, { vocabSize, n }))
+  asUsage(() => resolveSampling(samplingParams(settings), { vocabSize, n }))
   usableDevice(settings.device)
   const samples = generate({
-    ...sampling,
+    ...given,
+    seed: settings.seed,
     ...engineOptions(settings),
     ...{ model, data, n, chatTemplate, logprobs, truncateSide, report, signal },
-    maxNewTokens: settings.maxNewTokens,
     text: settings.keepSpecialTokens ? 'with-special' : 'plain',
     ...(truncatePrompt === undefined ? {} : { truncatePrompt }),
   })

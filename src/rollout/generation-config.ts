@@ -113,6 +113,9 @@ const others: Readonly<Record<string, readonly unknown[]>> = {
   dola_layers: [],
 }
 
+/** Of a response, where neither the user nor the model says. */
+export const defaultMaxNewTokens = 256
+
 const fileName = 'generation_config.json'
 
 /**

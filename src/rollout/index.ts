@@ -7,6 +7,13 @@
  * for await (const outcome of engine.generate(requests)) if (outcome.kind === 'completed') score(outcome)
  */
 export { connectSglang, connectVllm, inspectServers } from './connect.js'
+export {
+  defaultMaxNewTokens,
+  type GenerationConfig,
+  type GenerationDefaults,
+  generationConfigLines,
+  readGenerationConfig,
+} from './generation-config.js'
 export type {
   Failure,
   FailureReason,

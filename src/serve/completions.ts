@@ -8,7 +8,7 @@ import { chatFields, completionFields } from './field-tables.js'
 import { tellingOf } from './logprobs-mode.js'
 import { type FieldsOf, RequestShape } from './request-shape.js'
 import { checkPrompts, usage } from './run-request.js'
-import { logprobCount, readSampling, type SamplingRequest } from './sampling-fields.js'
+import { logprobCount, readSampling, type SamplingRequest, withDefaults } from './sampling-fields.js'
 import { checkStream, collectSamples, type StreamRequest, streamChoices } from './stream-choices.js'
 import {
   chatLogprobs,
@@ -82,12 +82,12 @@ export async function completions(served: Served, exchange: Exchange): Promise<v
   const fields = completionShape.read(exchange.body)
   const weights = weightsOf(served, fields.model)
   const echo = fields.echo ?? false
-  const asked = fields.max_tokens ?? 16
+  const asked = fields.max_tokens ?? served.defaults.maxNewTokens ?? 16
   const dropped = echo && asked === 0
   const maxTokens = dropped ? 1 : asked
   const { capabilities } = served.engine
   const logprobs = logprobCount('logprobs', fields.logprobs, capabilities)
-  const sampling = readSampling(fields, { ...served.limits, maxTokens, capabilities })
+  const sampling = readSampling(withDefaults(fields, served.defaults), { ...served.limits, maxTokens, capabilities })
   if (echo && fields.stream) throw badRequest('echo with stream is not supported by this server.', 'echo')
   if (echo && !served.tokenizer) throw badRequest('echo needs a tokenizer, and this model has none.', 'echo')
   checkStream(fields, sampling)
@@ -102,9 +102,9 @@ export async function completions(served: Served, exchange: Exchange): Promise<v
 export async function chatCompletions(served: Served, exchange: Exchange): Promise<void> {
   const fields = chatShape.read(exchange.body)
   const weights = weightsOf(served, fields.model)
-  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens
+  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens ?? served.defaults.maxNewTokens
   const { capabilities } = served.engine
-  const sampling = readSampling(fields, { ...served.limits, maxTokens, capabilities })
+  const sampling = readSampling(withDefaults(fields, served.defaults), { ...served.limits, maxTokens, capabilities })
   checkStream(fields, sampling)
   const count = logprobCount('top_logprobs', fields.top_logprobs, capabilities)
   if (count && !fields.logprobs)

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PolicyVersion } from '../model/index.js'
+import type { GenerationDefaults } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import type { Ticket } from './admission.js'
 import type { EncodeQueue } from './encode-queue.js'
@@ -26,6 +27,8 @@ export interface Served extends Runner {
   texts: TokenTexts
   logprobsMode: LogprobsMode
   limits: Limits
+  /** Of requests to OpenAI's routes. */
+  defaults: GenerationDefaults
   started: number
 }
 

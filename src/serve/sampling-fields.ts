@@ -1,6 +1,6 @@
 /** Converts vLLM's sampling fields to the engine's parameters. */
 import { randomInt } from 'node:crypto'
-import type { GeneratorCapabilities, SamplingParams } from '../rollout/index.js'
+import type { GenerationDefaults, GeneratorCapabilities, SamplingParams } from '../rollout/index.js'
 import { badRequest } from './errors.js'
 import type { samplingParamsFields } from './field-tables.js'
 import type { FieldsOf } from './request-shape.js'
@@ -30,6 +30,22 @@ const mostLogprobs = 20
 const leastTemperature = 1e-5
 const mostStops = 64
 const longestStop = 4096
+
+/** The fields of a request, and what it leaves out as the model wants it. */
+export function withDefaults<T extends SamplingFields>(fields: T, defaults: GenerationDefaults): T {
+  const { temperature, topP, topK, minP, minNewTokens, stop, forbiddenIds = [] } = defaults
+  const bias = Object.fromEntries(forbiddenIds.map(id => [`${id}`, -100]))
+  return {
+    ...fields,
+    temperature: fields.temperature ?? temperature,
+    top_p: fields.top_p ?? topP,
+    top_k: fields.top_k ?? topK,
+    min_p: fields.min_p ?? minP,
+    min_tokens: fields.min_tokens ?? minNewTokens,
+    stop: fields.stop ?? stop,
+    ...(forbiddenIds.length > 0 ? { logit_bias: { ...bias, ...fields.logit_bias } } : {}),
+  }
+}
 
 export function readSampling(fields: SamplingFields, options: SamplingOptions): SamplingRequest {
   const { capabilities } = options

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Generator, ReplaceableWeights } from '../rollout/index.js'
+import type { GenerationDefaults, Generator, ReplaceableWeights } from '../rollout/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { Access, preflightHeaders } from './access.js'
 import { Admission, type Ticket } from './admission.js'
@@ -29,6 +29,8 @@ export interface ServeOptions {
   tokenizer: Tokenizer | undefined
   /** The model's name in requests and answers. */
   name: string
+  /** Sampling parameters of requests that leave them out, as `generation_config.json` of the model has them. */
+  defaults?: GenerationDefaults
   /** Default 127.0.0.1: only this machine. */
   host?: string
   /** 0: any free port. */
@@ -138,6 +140,7 @@ export class ModelServer {
       texts: new TokenTexts(tokenizer),
       logprobsMode: checkMode(options.logprobsMode ?? 'raw_logprobs', engine),
       limits: { vocabSize: engine.vocabSize, maxLength: engine.maxLength, eosIds: tokenizer?.stopIds ?? [] },
+      defaults: options.defaults ?? {},
       started: Math.floor(Date.now() / 1000),
     }
     // Closes connections that send nothing, and those whose headers or body take too long.
