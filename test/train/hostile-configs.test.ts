@@ -187,7 +187,11 @@ const cases: readonly Case[] = [
     { model: 'weights-directory' },
     'config.yaml: model: weights-directory/model.safetensors: cannot be opened: it is not a regular file',
   ],
-  ['sft', { data: 'folder.jsonl' }, 'folder.jsonl is a directory; give its files, such as folder.jsonl/*.jsonl'],
+  [
+    'sft',
+    { data: 'folder.jsonl' },
+    'folder.jsonl: no data files in this folder (.jsonl, .json, .csv, .tsv, .txt, .parquet or .arrow)',
+  ],
   ['sft', { data: 'pipe' }, 'pipe is a pipe or a device, and rows are read more than once: write them to a file first'],
   ['sft', { output: 'file/x' }, 'config.yaml: output: file/x: a part of the path is a file, not a directory'],
   ['sft', { output: 'loop' }, 'config.yaml: output: loop: a symbolic link leads back to itself'],

@@ -161,7 +161,7 @@ const cases: readonly Case[] = [
     [],
     [
       'prompts.jsonl: a bad row',
-      '  prompts.jsonl:1: no conversations: expected messages, conversations, prompt and completion, input and output, or text; the row has prompt: set columns to name them',
+      '  prompts.jsonl:1: no conversations: expected messages, conversations, a prompt and its completion (also question and answer, instruction and output), or text; the row has prompt: set columns to name them',
       'Fix them, or set maxBadRows to skip up to that many.',
     ],
   ],
