@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../support/files.js'
 import { identity, write } from '../support/run.js'
 import { readEventFile } from './event-file.js'
 
-const times: Partial<DeliveryTimes> = { look: 5, call: 40, retry: [5, 20], end: 2000, endFailing: 60 }
+const times: Partial<DeliveryTimes> = { look: 5, call: 40, retry: [5, 20], end: 2000, endFailing: 60, slow: 1000 }
 
 /** Writes down what it is told. */
 function recorder(name = 'recorder', over: Partial<Logger> = {}) {

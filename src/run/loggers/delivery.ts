@@ -18,8 +18,9 @@ export interface DeliveryTimes {
   readonly retry: readonly [first: number, last: number]
   /** At the end of a run, for what is left. */
   readonly end: number
-  /** The same where the logger has not answered since it failed. */
+  /** The same where the logger failed, or has not answered a call for `slow`. */
   readonly endFailing: number
+  readonly slow: number
 }
 
 export const usualTimes: DeliveryTimes = {
@@ -28,6 +29,7 @@ export const usualTimes: DeliveryTimes = {
   retry: [1000, 60_000],
   end: 10_000,
   endFailing: 1000,
+  slow: 2000,
 }
 
 export interface DeliveryOptions {
@@ -57,6 +59,8 @@ export class LogDelivery {
   /** Of the last attempt; undefined where it succeeded. */
   #problem: string | undefined
   #isReported = false
+  /** When the call that is under way began; undefined between calls. */
+  #callSince: number | undefined
   /** Aborts calls when nothing waits for them any more. */
   readonly #over = new AbortController()
 
@@ -101,10 +105,12 @@ export class LogDelivery {
    */
   async finish(end: RunEnd, wait?: number): Promise<string | undefined> {
     clearTimeout(this.#timer)
-    const { end: usual, endFailing } = this.#times
+    const { end: usual, endFailing, slow } = this.#times
+    const isSlow = performance.now() - (this.#callSince ?? Number.POSITIVE_INFINITY) > slow
+    const bound = this.#failures > 0 || isSlow ? endFailing : usual
     let deadline: NodeJS.Timeout | undefined
     const late = new Promise<'late'>(resolve => {
-      deadline = setTimeout(() => resolve('late'), wait ?? (this.#failures > 0 ? endFailing : usual))
+      deadline = setTimeout(() => resolve('late'), wait ?? bound)
     })
     const told = async (): Promise<void> => {
       await this.#working?.catch(() => {})
@@ -198,6 +204,7 @@ export class LogDelivery {
   async #call(what: string, call: (call: LoggerCall) => unknown): Promise<unknown> {
     this.#over.signal.throwIfAborted()
     const controller = new AbortController()
+    this.#callSince = performance.now()
     let stop: (() => void) | undefined
     const late = new Promise<never>((_, reject) => {
       const seconds = this.#times.call / 1000
@@ -215,6 +222,7 @@ export class LogDelivery {
       throw new Error(`${what}: ${reason(error)}`, { cause: error })
     } finally {
       stop!()
+      this.#callSince = undefined
       controller.abort()
     }
   }
