@@ -30,6 +30,7 @@ export const arrows = {
   experience: ['errors', 'sequence', 'model', 'text', 'rollout', 'data', 'reward', 'maths'],
   run: ['errors', 'files', 'http', 'progress'],
   launch: ['errors', 'http'],
+  card: ['files', 'plot', 'run'],
   train: [
     'source',
     'errors',
@@ -115,6 +116,7 @@ export const arrows = {
     'launch',
     'maths',
     'plot',
+    'card',
   ],
 }
 

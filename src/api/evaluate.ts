@@ -10,6 +10,7 @@ import {
   type PipelineResult,
   type RunOptions as PipelineRunOptions,
   type PipelineSettings,
+  type RlhfPipeline,
   type StageName,
 } from '../pipeline/index.js'
 import { givenParts, givenRows } from './live-parts.js'
@@ -58,14 +59,20 @@ export type PipelineGiven = Omit<PipelineOptions, (typeof dataOptions)[number]> 
  */
 export async function pipeline(
   config: PipelineGiven | string | URL,
-  options: PipelineSettings & PipelineRunOptions & { readonly stages?: readonly StageName[] } = {},
+  options: PipelineSettings &
+    PipelineRunOptions & {
+      readonly stages?: readonly StageName[]
+      /** Called with the pipeline before it runs. */
+      readonly onCreated?: (made: RlhfPipeline) => void
+    } = {},
 ): Promise<PipelineResult> {
-  const { resume, allowChange, signal, stages, ...settings } = options
+  const { resume, allowChange, signal, stages, onCreated, ...settings } = options
   const isFile = typeof config === 'string' || config instanceof URL
   const directory = isFile ? '' : resolve(config.saveDir ?? getDefaultConfig().saveDir)
   const given = isFile ? undefined : givenRows(config, dataOptions, directory)
   const made = await createRlhfPipeline((given?.values ?? config) as PipelineOptions | string | URL, settings)
   await given?.place(signal)
+  onCreated?.(made)
   return made.runFullPipeline({
     ...(resume === undefined ? {} : { resume }),
     ...(allowChange ? { allowChange } : {}),

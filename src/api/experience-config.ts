@@ -4,6 +4,7 @@ import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import { ExperienceConfigError, experienceShape, resolveExperienceConfig } from '../experience/index.js'
 import { klControllerSchema } from '../maths/index.js'
+import { ruleNames } from '../reward/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import { chatTemplateWords, templateUse } from '../text/index.js'
 import {
@@ -15,6 +16,7 @@ import {
   type ResolvedConfig,
   resolveConfig,
   rewardRunShape,
+  rewardsSchema,
   type TrainingPlan,
   withOrigin,
 } from '../train/index.js'
@@ -41,9 +43,7 @@ const ownShape = {
   systemPrompt,
   chatTemplate,
   maxBadRows,
-  rewards: path.describe(
-    'a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
-  ),
+  rewards: rewardsSchema,
   ...rewardRunShape,
   output: path.describe('file for the experiences, one line of JSON each; - for standard output'),
   rolloutBatchSize: z.int().min(1).default(128).describe('prompts per batch; advantages are normalised over a batch'),
@@ -66,7 +66,7 @@ export const experienceOptions = {
     'generator.weightsDirectory',
   ],
   /** Values of path options that are not paths: standard output, adapter-off, names of templates. */
-  words: ['-', 'adapter-off', ...chatTemplateWords],
+  words: ['-', 'adapter-off', ...chatTemplateWords, ...ruleNames],
   otherWords: {
     prompts: 'data',
     promptColumn: 'data: { path, columns: { prompt } }',

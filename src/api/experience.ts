@@ -16,13 +16,19 @@ import { eventLine, type Generator } from '../rollout/index.js'
 import { locateNames } from '../source/index.js'
 import type { Tokenizer } from '../text/index.js'
 import {
+  type CheckedData,
+  type CheckedModels,
+  checkData,
   checkExamples,
   checkGenerator,
   checkModels,
+  experienceIdle,
+  idleOptions,
   type LiveParts,
   loadDefinitions,
   loadFrozen,
   openGenerator,
+  type ResolvedConfig,
   requireMachine,
   rewardLoading,
 } from '../train/index.js'
@@ -78,13 +84,42 @@ export async function* experience<Row extends object>(
   try {
     const { values, live, place } = givenParts(given, directory)
     const layer = { origin: 'experience', values: { ...values, output: '-' }, directory: process.cwd() }
-    const { config, origins } = resolveExperience(await loadDefinitions([layer]))
+    const resolved = resolveExperience(await loadDefinitions([layer]))
     await place({ existing: 'replace', allowChange: [], signal })
-    const parts = await attributed(origins, () => openExperience(config, { live, report, signal }))
-    yield* makeExperiences(parts, { report, signal })
+    yield* startExperience({ ...resolved, live, report, signal })
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
+}
+
+export interface ExperienceStart extends ResolvedConfig<ExperienceFile>, Surroundings {
+  /** The models are loaded and the first batch begins. */
+  readonly onOpened?: () => void
+}
+
+/** Batches of experiences from a config that is resolved. */
+export async function* startExperience(start: ExperienceStart): AsyncGenerator<ExperienceBatch, void> {
+  const { config, origins, onOpened, ...around } = start
+  for (const line of idleOptions({ config, origins }, experienceIdle)) around.report.line(line)
+  const opened = await attributed(origins, () => openExperience(config, around))
+  onOpened?.()
+  yield* makeExperiences(opened, around)
+}
+
+/** What a start would find: models, memory and every row. Loads and writes nothing. */
+export function checkExperience({
+  config,
+  origins,
+  signal,
+}: Pick<ExperienceStart, 'config' | 'origins' | 'signal'>): Promise<{ models: CheckedModels; data: CheckedData[] }> {
+  return attributed(origins, async () => {
+    const plan = planExperience(config)
+    const models = await checkModels(plan)
+    requireMachine(models)
+    await checkGenerator(config.generator)
+    const { context } = models.models[0]!.config.decoder
+    return { models, data: await checkData(plan, { tokenizer: models.tokenizer, context, signal }) }
+  })
 }
 
 interface Surroundings {
@@ -101,7 +136,7 @@ interface OpenedExperience {
 }
 
 /** Checks everything, then loads the models. */
-export async function openExperience(
+async function openExperience(
   given: ExperienceFile,
   { live = {}, report, signal }: Surroundings,
 ): Promise<OpenedExperience> {
@@ -111,8 +146,10 @@ export async function openExperience(
   }
   try {
     const { config } = await locateNames(given, { options: experienceOptions.paths, report, signal })
-    const commits = await locateRewardModels(config.rewards, { report, signal })
-    const models = await checkModels(planExperience(config), { ...live, commits: { rewards: commits } })
+    const commits = live.rewards ? {} : await locateRewardModels(config.rewards, { report, signal })
+    const plan = planExperience(config)
+    const checking = { ...live, commits: { rewards: commits } }
+    const models = await checkModels(live.rewards ? { ...plan, rewards: undefined } : plan, checking)
     requireMachine(models)
     if (!live.generator) await checkGenerator(config.generator)
     const { tokenizer } = models
@@ -151,7 +188,7 @@ export async function openExperience(
 }
 
 /** Batch after batch; closes what was opened for it. */
-export async function* makeExperiences(
+async function* makeExperiences(
   { maker, rolloutBatchSize, prompts, close }: OpenedExperience,
   { report, signal }: Pick<Surroundings, 'report' | 'signal'>,
 ): AsyncGenerator<ExperienceBatch, void> {

@@ -1,8 +1,14 @@
 /** The front door: every task as a function. */
 
 export { type EvaluateOptions, evaluate, type PipelineGiven, pipeline } from './evaluate.js'
-export { type ExperienceOptions, experience, makeExperiences, openExperience } from './experience.js'
-export { type ExperienceFile, experienceSchema, planExperience, resolveExperience } from './experience-config.js'
+export {
+  checkExperience,
+  type ExperienceOptions,
+  type ExperienceStart,
+  experience,
+  startExperience,
+} from './experience.js'
+export { type ExperienceFile, experienceOptions, experienceSchema, resolveExperience } from './experience-config.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
 export { locateGiven } from './locate-given.js'

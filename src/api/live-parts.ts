@@ -73,7 +73,7 @@ export function givenParts(options: Readonly<Record<string, unknown>>, directory
     if (model instanceof LocalModel) values.device ??= model.device
   }
 
-  const rewards = typeof values.rewards === 'string' ? undefined : rewardParts(values.rewards)
+  const rewards = isNames(values.rewards) ? undefined : rewardParts(values.rewards)
   if (rewards) {
     const write = (path: string): Promise<void> => writeFile(path, rewards.text)
     add(values, 'rewards', { option: 'rewards', allow: 'rewards', name: 'data/rewards.txt', write })
@@ -131,6 +131,10 @@ function placesOf(values: Values, options: readonly string[]): { section: Values
     return section?.[key] === undefined ? [] : [{ section, key, option }]
   })
 }
+
+/** What a config may have. */
+const isNames = (value: unknown): boolean =>
+  typeof value === 'string' || (Array.isArray(value) && value.every(one => typeof one === 'string'))
 
 function isRows(value: unknown): value is Rows {
   if (typeof value !== 'object' || value === null) return false

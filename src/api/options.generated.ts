@@ -262,7 +262,7 @@ export interface ExperienceInput extends ExperiencePlain {
   critic?: ExperienceWritten['critic']
   /** prompts: a file, a glob pattern, a source with settings, or a list of these */
   data: ExperienceWritten['data']
-  /** a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json) */
+  /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added */
   rewards: ExperienceWritten['rewards']
   /** file for the experiences, one line of JSON each; - for standard output */
   output: ExperienceWritten['output']

@@ -4,6 +4,7 @@ import {
   type RewardAnswer,
   type RewardEngineOptions,
   type RewardInput,
+  type RewardNames,
   type RewardRow,
   type RewardSource,
   sampleReward,
@@ -19,9 +20,12 @@ export interface RewardFunction<Row extends object = object> {
   readonly version?: unknown
 }
 
-/** A file, a function, a source, several of them (their rewards are added), or all options of a reward engine. */
+/**
+ * What a config names (a file, a rule, the directory of a reward model, or a list of these), a function, a source, several of them, or
+ * all options of a reward engine. The rewards of a list are added.
+ */
 export type Rewards<Row extends object = object> =
-  | string
+  | RewardNames
   | RewardFunction<Row>
   | RewardSource
   | readonly (RewardFunction<Row> | RewardSource)[]

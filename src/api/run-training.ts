@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { InputError, refuse, WhetstoneError } from '../errors/index.js'
 import { checkNewDirectory } from '../files/index.js'
 import type { Report } from '../progress/index.js'
-import { locateRewardModels } from '../reward/index.js'
+import { locateRewardModels, type RewardNames } from '../reward/index.js'
 import { Run } from '../run/index.js'
 import { type Commits, locateNames } from '../source/index.js'
 import {
@@ -21,6 +21,8 @@ interface TrainingStart extends Omit<JobOptions<TrainingConfig>, 'onEvent'>, Res
   readonly training: Training
   /** Writes what a program gave into the run directory. Default: nothing. */
   readonly place?: (existing: 'replace' | 'compare') => Promise<void>
+  /** `look`: a dry run, which may find a run in the output directory. Default: `use`. */
+  readonly output?: 'use' | 'look'
 }
 
 /** Starts a training whose config is resolved. */
@@ -29,7 +31,7 @@ export function startTraining(start: TrainingStart): TrainingRun {
 }
 
 export function runTraining(start: TrainingStart, told: (event: RunEvent) => void): Promise<TrainingResult> {
-  const { training, notes = [], place, onChecked, ...job } = start
+  const { training, notes = [], place, output = 'use', onChecked, ...job } = start
   const { config, origins, resume } = job
   let warning: string | undefined
   const emit = (event: RunEvent): void => {
@@ -43,7 +45,8 @@ export function runTraining(start: TrainingStart, told: (event: RunEvent) => voi
   const line = report.live()
   line.doing('checking models, data and rewards')
   return attributed(origins, async () => {
-    const holdsRun = await checkOutput(config.output, resume ? 'resume' : 'start', report)
+    const intent = output === 'look' ? 'look' : resume ? 'resume' : 'start'
+    const holdsRun = await checkOutput(config.output, intent, report)
     await place?.(holdsRun ? 'compare' : 'replace')
     const recorded = resume && holdsRun ? (await Run.read(config.output)).config.inputs : undefined
     const located = await locateTraining(start, { ...job, report, recorded })
@@ -70,8 +73,8 @@ async function locateTraining(
   around: Pick<TrainingStart, 'report' | 'signal' | 'allowChange'> & { readonly recorded: Commits | undefined },
 ): Promise<{ config: TrainingConfig; commits: Commits }> {
   const located = await locateNames(config, { options: training.options.paths ?? [], ...around })
-  const { rewards } = config as { readonly rewards?: unknown }
-  if (typeof rewards !== 'string') return located
+  const { rewards } = config as { readonly rewards?: RewardNames }
+  if (rewards === undefined) return located
   const { report, signal, recorded = {}, allowChange } = around
   const commits = allowChange.includes('rewards') ? undefined : recorded.rewards
   const found = await locateRewardModels(rewards, { report, signal, commits }).catch(error => refuse('rewards', error))
@@ -94,13 +97,13 @@ export async function attributed<T>(origins: Readonly<Record<string, string>>, w
  * Checks the output directory first: it must be usable, and must not have a run if a new one starts. If the process died before
  * it wrote a run, a resume starts a new one. Gives whether there is a run.
  */
-async function checkOutput(output: string, intent: 'start' | 'resume', report: Report): Promise<boolean> {
+async function checkOutput(output: string, intent: 'start' | 'resume' | 'look', report: Report): Promise<boolean> {
   await checkNewDirectory(output).catch(error => refuse('output', error))
   const holdsRun = await Run.isIn(output).catch(error => refuse('output', error))
   if (intent === 'resume' && !holdsRun) report.line(`${output} has no run yet: starting a new run.`)
   if (intent === 'start' && holdsRun)
     throw new InputError(`output: ${output} already has a run`, {
-      remedy: 'Resume it with --resume, or choose another directory for the new run: --set output=DIR.',
+      remedy: 'Resume it with --resume, or choose another directory for the new run: --output DIR.',
     })
   return holdsRun
 }
@@ -140,8 +143,12 @@ function eventReport(report: Report, emit: (event: RunEvent) => void): Report {
   }
 }
 
+/** Where adapters alone are kept, those. */
 function modelsOf(directory: string): TrainedModels {
-  const names = { final: 'final_model', best: 'best_model', value: 'value_model', ema: 'ema_model' }
-  const found = Object.entries(names).map(([name, folder]) => [name, join(directory, folder)] as const)
-  return Object.fromEntries(found.filter(([, path]) => existsSync(path)))
+  const found = (['final', 'best', 'value', 'ema'] as const).flatMap(name => {
+    const paths = [join(directory, `${name}_model`), join(directory, `${name}_adapter`)]
+    const path = paths.find(one => existsSync(one))
+    return path === undefined ? [] : [[name, path]]
+  })
+  return Object.fromEntries(found) as TrainedModels
 }

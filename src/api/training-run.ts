@@ -12,7 +12,7 @@ export interface TrainingResult {
   readonly best?: Best
   /** The run directory. */
   readonly directory: string
-  /** Directories of the models that the run wrote. A run that was stopped has no final one. */
+  /** Directories of the models that the run wrote; of adapters where it keeps adapters alone. A run that was stopped has no final one. */
   readonly models: TrainedModels
 }
 

@@ -1,14 +1,42 @@
 /** What a dry run found, for people. */
-import { type CheckedData, type CheckedModels, deviceMemory, type ModelMemory } from '../train/index.js'
+import { Run } from '../run/index.js'
+import { type CheckedData, type CheckedModels, deviceMemory } from '../train/index.js'
 
 interface DryRun {
   readonly models: CheckedModels
   readonly data: readonly CheckedData[]
+  /** What a run would do with an output that exists. */
+  readonly output?: readonly string[]
 }
 
 /** Lines about data, models and memory. */
-export function dryRunReport({ models, data }: DryRun): string[] {
-  return ['', ...data.flatMap(dataLines), ...memoryReport(models), 'All checks passed.']
+export function dryRunReport({ models, data, output = [] }: DryRun): string[] {
+  // Every row was encoded: what a batch can hold is known.
+  const sized = models.forRows?.(data[0]?.tooLong?.lengths ?? []) ?? models
+  return [
+    '',
+    ...data.flatMap(dataLines),
+    ...memoryReport(sized),
+    ...output,
+    ...(output.length === 0 ? ['All checks passed.'] : []),
+  ]
+}
+
+/** What a command would do with a run that is in its output directory: it is only looked at. */
+export async function outputLines(output: string, intent: 'start' | 'resume'): Promise<string[]> {
+  if (!(await Run.isIn(output)))
+    return intent === 'start' ? [] : ['All checks passed.', `${output} has no run yet: --resume would start a new one.`]
+  const { config, status, owner, checkpoints } = await Run.read(output)
+  const checkpoint = checkpoints.length === 0 ? 'no checkpoint' : `a checkpoint of step ${checkpoints.at(-1)}`
+  const found = `${output} has a run of ${config.command} (${status}, ${checkpoint}).`
+  const passed = 'The checks of config, models and data passed.'
+  if (owner) return [passed, `${found} Process ${owner.pid} is running it: this command would refuse.`]
+  if (intent === 'start')
+    return [passed, `${found} This command would refuse: add --resume to continue it, or give another --output.`]
+  return [
+    passed,
+    `${found} This command would resume it, if config, data and models are those of the run: a dry run does not compare them.`,
+  ]
 }
 
 /** Lines about memory alone. */
@@ -40,7 +68,7 @@ const columns = ['weights', 'gradients', 'moments', 'copies', 'activations', 'to
 
 /** A row for each model and for the cache, and whether all of it fits into what is available, where that is known. */
 export function memoryLines(
-  { models, device, dtype, tokens, cache }: CheckedModels,
+  { models, device, dtype, tokens, cache, together }: CheckedModels,
   available: number | undefined,
 ): string[] {
   const here = models.map(one => one.memory).filter(one => one.device === device)
@@ -51,7 +79,6 @@ export function memoryLines(
     ...columns.map(name => (one[name] === 0 ? '' : size(one[name]))),
   ])
   const cached = cache === 0 ? [] : [['keys and values', '', '', '', '', '', '', size(cache)]]
-  const total = here.reduce((sum: number, one: ModelMemory) => sum + one.total, cache)
   const table = [header, ...rows, ...cached]
   const widths = header.map((_, i) => Math.max(...table.map(row => row[i]!.length)))
   const lines = table.map(row =>
@@ -60,7 +87,7 @@ export function memoryLines(
   const warning =
     available === undefined
       ? [`This machine has no ${device}: cannot check whether the memory is enough.`]
-      : total > available
+      : together > available
         ? [
             `The device has less memory. To save memory: a smaller tokenBudget, gradientCheckpointing, lora${cache > 0 ? ', enableEngineSleep' : ''}.`,
           ]
@@ -68,7 +95,7 @@ export function memoryLines(
   return [
     `memory on ${device} in ${dtype}, ${number(tokens)} tokens at a time (an estimate):`,
     ...lines,
-    `  together about ${size(total)}${available === undefined ? '' : ` of ${size(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
+    `  together about ${size(together)}${available === undefined ? '' : ` of ${size(available)}`}${here.length < models.length ? ` on ${device}` : ''}`,
     ...warning,
   ]
 }

@@ -17,6 +17,7 @@ import {
 import { type Output, openOutput, writeFileAtomic } from '../files/index.js'
 import { toPng, toSvg } from '../plot/index.js'
 import { reportFor } from '../progress/index.js'
+import { rewardForms } from '../reward/index.js'
 import { promptTemplateFlag } from './chat-template-flag.js'
 import { modelFlags, samplingFlags } from './engine-flags.js'
 import { choice, directory, file, flagHelp, flagName, integer, number, readFlags, text, UsageError } from './flags.js'
@@ -28,10 +29,7 @@ const flags = z.object({
   data: file('prompts, or conversations with answers: JSONL, JSON, CSV, Parquet'),
   columns: text('NAMES', 'column names in the file, such as prompt=question,target=answer').optional(),
   reference: directory('a second model that answers the same prompts, for the win rate').optional(),
-  reward: text(
-    'PATH',
-    'a reward module, a file that lists reward sources, or the directory of a reward model',
-  ).optional(),
+  reward: text('PATH', rewardForms).optional(),
   metrics: text(
     'NAMES',
     `metrics to measure, of ${evaluationMetrics.join(', ')} (default: all that the data and the reward allow)`,

@@ -1,107 +1,81 @@
 import { z } from 'zod'
-import {
-  attributed,
-  type ExperienceFile,
-  experienceSchema,
-  makeExperiences,
-  openExperience,
-  planExperience,
-  resolveExperience,
-} from '../api/index.js'
+import { checkExperience, type ExperienceFile, resolveExperience, startExperience } from '../api/index.js'
 import { InputError } from '../errors/index.js'
 import type { Experience, ExperienceInfo } from '../experience/index.js'
-import { readConfigFile } from '../files/index.js'
 import { count } from '../progress/index.js'
 import { promptIds, responseIds } from '../sequence/index.js'
-import {
-  checkData,
-  checkGenerator,
-  checkModels,
-  experienceIdle,
-  fileLayer,
-  idleOptions,
-  loadDefinitions,
-  type RawConfig,
-  type ResolvedConfig,
-  requireMachine,
-} from '../train/index.js'
+import { loadDefinitions, type RawConfig, type ResolvedConfig } from '../train/index.js'
+import { readConfigFlags } from './config-flags.js'
+import { configHelp, requiredFlags } from './config-help.js'
+import { configLayers, requireOptions } from './config-layers.js'
+import { configs } from './configs.js'
 import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, settings, toggle } from './flags.js'
+import { file, flagHelp, settings, toggle } from './flags.js'
 import { orInterrupted } from './interrupt.js'
-import { optionHelp, resolvedConfig } from './resolved-config.js'
-import { setLayer } from './set-layer.js'
+import { resolvedConfig } from './resolved-config.js'
 import { showMachine } from './train-command.js'
 import { type Writing, writingOutput } from './writing-output.js'
 
 const flags = z.object({
-  config: file('the config'),
+  config: file('a config file; flags win over it').optional(),
   set: settings(),
   dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
 })
 
-export const experienceExample = `model: model
-data: prompts.jsonl
-rewards: reward.ts
-output: experiences.jsonl
-advantageEstimator: reinforce`
+const { schema, example, common, options } = configs.experience!
 
-export const help = `Usage: whetstone experience --config FILE [--set KEY=VALUE ...] [--dry-run]
+export const help = (
+  args: readonly string[],
+): string => `Usage: whetstone experience ${requiredFlags({ schema, options })} [options]
+       whetstone experience --config FILE [options]
 
 Makes experiences: responses to prompts with rewards, log-probabilities, KL, advantages and returns, one line of JSON each.
-The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
-${experienceExample.replaceAll(/^/gm, '  ')}
+${configHelp({ ...configs.experience!, common, args })}
 
 ${flagHelp(flags)}
 
-Options of the config, dots for sections (docs/experience.md explains them, \`whetstone schema experience\` prints them for editors):
+The config is YAML, JSON, or a TypeScript module whose default export it is; paths in it are relative to it. The shortest:
 
-${optionHelp(experienceSchema)}
+${example.replaceAll(/^/gm, '  ')}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { config: path, set = [], dryRun } = readFlags(args, flags)
-  const resolved = resolveExperience(
-    await loadDefinitions([fileLayer(path, await readConfigFile(path)), setLayer(set)]),
-  )
-  const { config, origins } = resolved
-  const { model, adapter, reference, critic, data, rewards } = config
+  const { flags: settings, layer } = readConfigFlags(args, flags, { schema, options })
+  const { config: path, dryRun } = settings
+  const layers = await configLayers({ ...settings, layer })
+  requireOptions(schema, layers, path)
+  const resolved = resolveExperience(await loadDefinitions(layers))
+  const { model, adapter, reference, critic, data, rewards, output: to } = resolved.config
   const sources = [data].flat().map(one => (typeof one === 'string' ? one : one.path))
-  const read = { inputs: [path, ...sources, rewards], directories: [model, adapter, reference, critic] }
-  return writingOutput(config.output, read, writing => {
-    for (const line of idleOptions(resolved, experienceIdle)) writing.report.line(line)
-    return attributed(origins, () => (dryRun ? checkOnly(resolved, writing) : write(config, writing)))
-  })
+  const inputs = [...(path === undefined ? [] : [path]), ...sources, ...[rewards].flat()]
+  const read = { inputs, directories: [model, adapter, reference, critic] }
+  return writingOutput(to, read, writing => (dryRun ? checkOnly(resolved, writing) : write(resolved, writing)))
 }
 
-async function checkOnly(
-  { config, origins }: ResolvedConfig<ExperienceFile>,
-  { report, signal }: Writing,
-): Promise<void> {
-  const plan = planExperience(config)
-  const check = async () => {
-    const models = await checkModels(plan)
-    requireMachine(models)
-    await checkGenerator(config.generator)
-    const { context } = models.models[0]!.config.decoder
-    return { models, data: await checkData(plan, { tokenizer: models.tokenizer, context, signal }) }
-  }
-  const checked = await orInterrupted(
-    signal,
-    () => true,
-    check().catch(error => showMachine(error, report)),
-  )
-  process.stdout.write(`${resolvedConfig(config as RawConfig, origins)}\n`)
+type Resolved = ResolvedConfig<ExperienceFile>
+
+async function checkOnly(resolved: Resolved, { report, signal }: Writing): Promise<void> {
+  const check = checkExperience({ ...resolved, signal }).catch(error => showMachine(error, report))
+  const checked = await orInterrupted(signal, () => true, check)
+  process.stdout.write(`${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
   for (const line of dryRunReport(checked)) report.line(line)
 }
 
-async function write(config: ExperienceFile, { output, report, signal }: Writing): Promise<void> {
-  const opened = await orInterrupted(signal, () => true, openExperience(config, { report, signal }))
+async function write(resolved: Resolved, { output, report, signal }: Writing): Promise<void> {
+  let opening = true
+  const onOpened = (): void => {
+    opening = false
+  }
+  const batches = startExperience({ ...resolved, report, signal, onOpened })
+  const next = () => orInterrupted(signal, () => opening, batches.next())
   const infos: ExperienceInfo[] = []
+  // The models are loaded before the output is opened.
+  let batch = await next()
   const content = async (append: (text: string) => Promise<void>): Promise<void> => {
-    for await (const { experiences, info } of makeExperiences(opened, { report, signal })) {
-      for (const one of experiences) await append(experienceLine(one))
-      infos.push(info)
+    for (; !batch.done; batch = await next()) {
+      for (const one of batch.value.experiences) await append(experienceLine(one))
+      infos.push(batch.value.info)
     }
     if (infos.every(({ samples }) => samples === 0)) throw nothingMade(infos)
   }

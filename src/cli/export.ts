@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { writeModelCard } from '../card/index.js'
 import { reportFor } from '../progress/index.js'
 import { exportRun } from '../train/index.js'
 import { choice, directory, flagHelp, readArguments, UsageError } from './flags.js'
@@ -35,6 +36,8 @@ export async function run(args: string[]): Promise<number> {
   return interruptible({
     work: async signal => {
       const made = await exportRun(run, { out, what, ...(dtype && { dtype }) }, { report, signal })
+      const form = what === 'adapter' ? 'adapter' : 'model'
+      if (what !== 'base') await writeModelCard(out, run, { run, form })
       console.log(
         `${out}: step ${made.step} of ${run}, ${made.parameters.toLocaleString('en-US')} parameters, ${(made.bytes / 1e6).toFixed(1)} MB`,
       )

@@ -133,7 +133,7 @@ export function parseOptions(
     if (arg === '--') break
     const name = arg.match(/^--([^=]+)/)?.[1]
     if (name !== undefined && !known.includes(name))
-      throw new UsageError(`there is no option --${name}${didYouMean(name, known, '--') || setHint(name, known)}`)
+      throw new UsageError(`there is no option --${name}${didYouMean(name, known, '--')}`)
   }
   try {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: positionals === 'keep' })
@@ -144,10 +144,6 @@ export function parseOptions(
     throw new UsageError(word === undefined ? message : `unexpected "${word}"${meant}`, { cause: error })
   }
 }
-
-/** Options of a config are set by `--set`, not by their own flag. */
-const setHint = (name: string, known: readonly string[]): string =>
-  known.includes('set') ? `; to set an option of the config: --set ${name}=VALUE` : ''
 
 function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
   return key === undefined ? message : `${flagName(String(key))}: ${message}`
@@ -172,6 +168,11 @@ export function flagHelp(schema: z.ZodObject): string {
     const label = [flagName(key), ...(typeof placeholder === 'string' ? [placeholder] : [])].join(' ')
     return { label, description: `${description}${defaultOf(field)}` }
   })
+  return helpRows(rows)
+}
+
+/** Labels on the left, their descriptions beside them. */
+export function helpRows(rows: readonly { readonly label: string; readonly description: string }[]): string {
   const column = Math.max(...rows.map(({ label }) => label.length)) + 3
   return rows
     .map(

@@ -3,7 +3,7 @@ import { didYouMean } from '../errors/index.js'
 import { reportFor, sayStarting } from '../progress/index.js'
 import { explain } from './explain.js'
 import { UsageError } from './flags.js'
-import { verbGroups, verbs } from './verbs.js'
+import { kinNames, kinVerb, verbGroups, verbs } from './verbs.js'
 import { warningsAsLines } from './warnings.js'
 
 const groups = verbGroups.map(
@@ -20,7 +20,7 @@ ${groups.join('\n\n')}
 Make a model from scratch, train it and chat with it:
   whetstone tokenizer train --input corpus.txt --vocab-size 1024 --out tok
   whetstone init --family qwen2 --size 2m --tokenizer tok --out model
-  whetstone sft --config sft.yaml   # model: model, data: rows.jsonl, output: runs/sft
+  whetstone sft --model model --data rows.jsonl --output runs/sft
   whetstone chat --model runs/sft/final_model
 
 \`whetstone <verb> --help\` explains a verb, \`whetstone --version\` prints the version.
@@ -43,7 +43,8 @@ export async function main(args: string[]): Promise<number> {
     return await dispatch(args)
   } catch (error) {
     if (error instanceof UsageError) {
-      const verb = verbs.some(({ name }) => name === args[0]) ? ` ${args[0]}` : ''
+      const [name = ''] = args
+      const verb = verbs.some(one => one.name === name) || (await kinNames()).includes(name) ? ` ${name}` : ''
       console.error(`whetstone: ${error.message}\n\`whetstone${verb} --help\` lists the options.`)
       return 2
     }
@@ -54,18 +55,17 @@ export async function main(args: string[]): Promise<number> {
 
 /** Verbs of other systems and ours. */
 const otherVerbs: readonly (readonly [words: RegExp, here: string])[] = [
-  [/^(ppo|grpo|rloo|dapo|gspo|reinforce)$/, 'rl, with the option algorithm: NAME'],
-  [/^(ipo|kto|cdpo)$/, 'dpo, with the option loss: NAME'],
-  [/^(train|fit)$/, 'sft, reward train, rl or dpo'],
+  [/^cdpo$/, 'dpo, with --loss cdpo --label-smoothing 0.1'],
+  [/^(train|fit)$/, 'sft, reward train, grpo, ppo or dpo'],
   [/^(fine-?tune|finetuning)$/, 'sft'],
-  [/^(reward-model|rm)$/, 'reward train'],
+  [/^rm$/, 'reward train'],
   [/^(rollout|sample|infer)$/, 'generate'],
   [/^evaluate$/, 'eval'],
 ]
 
 function otherVerb(name: string): string | undefined {
   const word = name.toLowerCase()
-  const here = otherVerbs.find(([words]) => words.test(word))?.[1].replace('NAME', word)
+  const here = otherVerbs.find(([words]) => words.test(word))?.[1]
   return here && `; use ${here}`
 }
 
@@ -82,9 +82,9 @@ async function dispatch([name, ...rest]: string[]): Promise<number> {
     console.log(manifest.version)
     return 0
   }
-  const entry = verbs.find(verb => verb.name === name)
+  const entry = verbs.find(verb => verb.name === name) ?? (await kinVerb(name))
   if (!entry) {
-    const names = verbs.map(verb => verb.name)
+    const names = [...verbs.map(verb => verb.name), ...(await kinNames())]
     throw new UsageError(
       name.startsWith('-')
         ? `there is no option ${name}${didYouMean(name, ['--help', '--version'])}`

@@ -1,20 +1,23 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { pipeline } from '../api/index.js'
 import { didYouMean } from '../errors/index.js'
-import { createRlhfPipeline, pipelineSchema, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
+import { createRlhfPipeline, type RlhfPipeline, type StageName, stageNames } from '../pipeline/index.js'
 import { type Report, reportFor } from '../progress/index.js'
 import type { RawConfig } from '../train/index.js'
+import { readConfigFlags } from './config-flags.js'
+import { configHelp } from './config-help.js'
+import { setLayer } from './config-layers.js'
 import { configs } from './configs.js'
 import { dryRunReport } from './dry-run.js'
-import { file, flagHelp, readFlags, settings, several, text, toggle, UsageError } from './flags.js'
+import { file, flagHelp, settings, several, text, toggle, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
-import { optionHelp, resolvedConfig } from './resolved-config.js'
-import { setLayer } from './set-layer.js'
+import { resolvedConfig } from './resolved-config.js'
 import { resumeLine, showMachine, stopping } from './train-command.js'
 
 const flags = z.object({
-  config: file('the config'),
+  config: file('a config file; flags win over it').optional(),
   set: settings(),
   stages: text(
     'NAMES',
@@ -27,46 +30,58 @@ const flags = z.object({
   ),
 })
 
-export const help = `Usage: whetstone pipeline --config FILE [--set KEY=VALUE ...] [--stages NAMES]
-                          [--resume [--allow-change KEY ...]] [--dry-run]
+const { example, common, ...reading } = configs.pipeline!
+
+/** None of them has to be given, and most pipelines give them. */
+const paths = ['baseModel', 'sftDataPath', 'rewardDataPath', 'ppoDataPath', 'saveDir']
+
+export const help = (
+  args: readonly string[],
+): string => `Usage: whetstone pipeline --base-model PATH --sft-data-path PATH --reward-data-path PATH --ppo-data-path PATH [options]
+       whetstone pipeline --config FILE [options]
 
 Runs supervised fine-tuning, a reward model and PPO, one after another; each stage starts from the result of the one before. All
 inputs are checked before the first stage starts. A finished stage with the same config, data and models is skipped. If any of
 them changed, the stage runs again, and its old results move to previous/. With --resume, a started stage continues from its last
 checkpoint; if an option changed since, --allow-change must name that option.
 
-The config is YAML, JSON, or the default export of a TypeScript module. Paths in it are relative to the file. The shortest config:
-
-${configs.pipeline!.example.replaceAll(/^/gm, '  ')}
+${configHelp({ ...reading, common: [...paths, ...common], args })}
 
 ${flagHelp(flags)}
 
+The config is YAML, JSON, or the default export of a TypeScript module. Paths in it are relative to the file. The shortest config:
+
+${example.replaceAll(/^/gm, '  ')}
+
 Ctrl-C finishes the current optimiser step, saves a checkpoint and prints how to resume. A second Ctrl-C stops at once.
-
-Options of the config, with dots for sections (docs/pipeline.md explains them; \`whetstone schema pipeline\` prints a JSON Schema):
-
-${optionHelp(pipelineSchema)}
 `
 
 export async function run(args: string[]): Promise<number> {
-  const { config, set = [], resume = false, allowChange = [], dryRun = false, ...given } = readFlags(args, flags)
+  const { flags: settings, layer } = readConfigFlags(args, flags, reading)
+  const { config = {}, set = [], resume = false, allowChange = [], dryRun = false, ...given } = settings
   if (allowChange.length > 0 && !resume) throw new UsageError('--allow-change needs --resume')
+  if (settings.config === undefined && set.length === 0 && Object.keys(layer.values).length === 0)
+    throw new UsageError('expected --config FILE, or options as flags such as --base-model PATH')
   const stages = given.stages === undefined ? undefined : stagesOf(given.stages)
   const report = reportFor(process.env)
-  const pipeline = await createRlhfPipeline(config, { report, layers: [setLayer(set)] })
-  const { saveDir } = pipeline.config
+  const made = { report, layers: [setLayer(set), layer] }
+  let saveDir: string | undefined
   return interruptible({
     work: async signal => {
-      if (dryRun) return dry(pipeline, { stages, report, signal })
+      if (dryRun) return dry(await createRlhfPipeline(config, made), { stages, report, signal })
       signal.addEventListener('abort', () => report.line(stopping), { once: true })
-      const result = await pipeline.runFullPipeline({ ...(stages ? { stages } : {}), resume, allowChange, signal })
+      const onCreated = (one: RlhfPipeline): void => {
+        saveDir = one.config.saveDir
+      }
+      const chosen = stages ? { stages } : {}
+      const result = await pipeline(config, { ...made, ...chosen, resume, allowChange, signal, onCreated })
       if (result.outcome === 'stopped') signal.throwIfAborted()
-      for (const line of afterwards(pipeline, result.model)) report.line(line)
+      for (const line of afterwards(saveDir!, result.model)) report.line(line)
       return 0
     },
     onInterrupt: () =>
       report.line(
-        existsSync(join(saveDir, 'config.json')) && !dryRun
+        saveDir !== undefined && existsSync(join(saveDir, 'config.json'))
           ? `Interrupted. The training is saved in ${saveDir}. To resume:\n  ${resumeLine('pipeline', args)}`
           : 'Interrupted. Nothing was written.',
       ),
@@ -103,11 +118,14 @@ async function dry(
 }
 
 /** Where things are, and how to use them. */
-function afterwards({ config: { saveDir } }: RlhfPipeline, model: string): string[] {
+function afterwards(saveDir: string, model: string): string[] {
+  const best = join(dirname(model), 'best_model')
+  const chosen = existsSync(best) ? best : model
   return [
     `${model}: the model; ${join(saveDir, 'samples')}: answers before and after each stage; ${join(saveDir, 'logs')}: curves`,
-    ...(model.endsWith('best_model') && model.includes('reward_model')
+    ...(chosen === model ? [] : [`${chosen}: the model with the best evaluation`]),
+    ...(chosen.includes('reward_model')
       ? []
-      : [`  whetstone chat --model ${model}`, `  whetstone serve --model ${model}`]),
+      : [`  whetstone chat --model ${chosen}`, `  whetstone serve --model ${chosen}`]),
   ]
 }

@@ -1,19 +1,7 @@
-/** Configs for people: help of the options, and resolved options. */
+/** Resolved configs, for people. */
 import { stringify } from 'yaml'
-import type { z } from 'zod'
 import { isDefinition } from '../maths/index.js'
-import { configOptions, type RawConfig } from '../train/index.js'
-
-/** A line for every option, for the help. */
-export function optionHelp(schema: z.ZodObject): string {
-  const options = configOptions(schema)
-  const column = Math.max(...options.map(({ name }) => name.length)) + 2
-  const lines = options.map(({ name, initial, description }) => {
-    const shownInitial = initial === undefined ? '' : ` (default ${initial})`
-    return `  ${name.padEnd(column)}${description}${shownInitial}`
-  })
-  return lines.join('\n')
-}
+import type { RawConfig } from '../train/index.js'
 
 /**
  * All resolved options, as YAML that is a valid config.

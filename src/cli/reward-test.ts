@@ -7,6 +7,7 @@ import {
   locateRewardModels,
   type RewardInput,
   type RewardOutcome,
+  rewardForms,
   textRewardInput,
 } from '../reward/index.js'
 import { promptSequence, withSampled } from '../sequence/index.js'
@@ -18,7 +19,7 @@ import { rewardReport } from './reward-report.js'
 const column = (description: string) => text('COLUMN', description, 'the name of a column').optional()
 
 const flags = z.object({
-  reward: file('a module (.ts, .js, .mjs) that exports a reward, or a file that lists reward sources (.yaml, .json)'),
+  reward: file(rewardForms),
   input: file('samples, as JSONL or a JSON list'),
   prompt: column('column of the prompt, if it has another name'),
   label: column('column of the label, if it has another name'),

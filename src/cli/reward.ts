@@ -10,13 +10,13 @@ const names = Object.keys(actions)
 
 export function help(args: readonly string[]): string {
   const chosen = names.find(name => args.includes(name))
-  if (chosen === undefined) return `${names.map(name => helpOf(name)).join('\n\n')}`
-  return helpOf(chosen)
+  if (chosen === undefined) return `${names.map(name => helpOf(name, args)).join('\n\n')}`
+  return helpOf(chosen, args)
 }
 
-function helpOf(name: string): string {
+function helpOf(name: string, args: readonly string[]): string {
   const { help: text } = actions[name]!
-  return typeof text === 'string' ? text : text([])
+  return typeof text === 'string' ? text : text(args)
 }
 
 export async function run([action, ...rest]: string[]): Promise<number> {

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { startTraining, type TrainingResult } from '../api/index.js'
-import { readConfigFile } from '../files/index.js'
+import { InputError } from '../errors/index.js'
 import { type Report, reportFor } from '../progress/index.js'
 import {
   type CheckedTraining,
-  fileLayer,
+  type ConfigLayer,
   type JobOptions,
   loadDefinitions,
   MachineError,
@@ -18,15 +18,20 @@ import {
   type TrainingName,
   trainings,
 } from '../train/index.js'
-import { dryRunReport, memoryReport } from './dry-run.js'
-import { file, flagHelp, readFlags, settings, several, toggle } from './flags.js'
+import { readConfigFlags } from './config-flags.js'
+import { configHelp, requiredFlags } from './config-help.js'
+import { configLayers, requireOptions } from './config-layers.js'
+import { configKind } from './configs.js'
+import { dryRunReport, memoryReport, outputLines } from './dry-run.js'
+import { file, flagHelp, settings, several, toggle } from './flags.js'
 import { interruptible, orInterrupted } from './interrupt.js'
-import { optionHelp, resolvedConfig } from './resolved-config.js'
-import { setLayer } from './set-layer.js'
+import { resolvedConfig } from './resolved-config.js'
 import type { Verb } from './verbs.js'
 
 const flags = z.object({
-  config: file('the config'),
+  config: file(
+    'a config file (YAML, JSON, or the default export of a TypeScript module); flags win over it',
+  ).optional(),
   set: settings(),
   dryRun: toggle('check config, data and models, estimate the memory, print the resolved options, and stop'),
   resume: toggle('resume the run in the output directory'),
@@ -34,22 +39,36 @@ const flags = z.object({
 })
 type Settings = z.output<typeof flags>
 
-export function trainCommand(name: TrainingName): Verb {
+/** The command of a training, or of a verb that is the training with some of its options set. */
+export function trainCommand(name: TrainingName, verb: string = trainings[name].verb): Verb {
   const training: Training = trainings[name]
-  return { help: helpOf(training), run: args => runCommand(training, args) }
+  return { help: args => helpOf(training, verb, args), run: args => runCommand(training, verb, args) }
 }
 
-async function runCommand(training: Training, args: readonly string[]): Promise<number> {
-  const settings = readFlags(args, flags)
-  const { config: path } = settings
-  const given = fileLayer(path, await readConfigFile(path))
-  const resolved = training.resolve(await loadDefinitions([given, setLayer(settings.set ?? [])]))
+async function runCommand(training: Training, verb: string, args: readonly string[]): Promise<number> {
+  const { flags: settings, layer } = readConfigFlags(args, flags, training)
+  const layers = await configLayers({ ...settings, layer })
+  requireOptions(training.schema, layers, settings.config)
+  const resolved = training.resolve(await loadDefinitions([...verbLayers(training, verb, layers), ...layers]))
   const { output } = resolved.config
   const report = reportFor(process.env)
   return interruptible({
     work: signal => train(training, settings, resolved, { report, signal }),
-    onInterrupt: () => report.line(interruptedLine(output, training.verb, args)),
+    onInterrupt: () => report.line(interruptedLine(output, verb, args)),
   })
+}
+
+/** The options that a verb sets. A config that sets them otherwise is refused: which of the two was meant cannot be known. */
+function verbLayers({ kin, verb: usual }: Training, verb: string, layers: readonly ConfigLayer[]): ConfigLayer[] {
+  const set = kin[verb]
+  if (set === undefined) return []
+  for (const [option, value] of Object.entries(set))
+    for (const { origin, values } of layers)
+      if (values[option] !== undefined && values[option] !== value)
+        throw new InputError(
+          `${origin}: ${option}: ${JSON.stringify(values[option])} contradicts the verb ${verb}; remove the option, or use whetstone ${usual}`,
+        )
+  return [{ origin: `whetstone ${verb}`, values: set }]
 }
 
 type Surroundings = Pick<JobOptions<unknown>, 'report' | 'signal'>
@@ -66,10 +85,11 @@ async function train(
       const tooLong = await countTooLong()
       const counted = data.map((one, i) => ({ ...one, ...(tooLong[i] ? { tooLong: tooLong[i] } : {}) }))
       process.stdout.write(`${resolvedConfig(resolved.config as RawConfig, resolved.origins)}\n`)
-      for (const line of dryRunReport({ models, data: counted })) report.line(line)
+      const found = await outputLines(resolved.config.output, resume ? 'resume' : 'start')
+      for (const line of dryRunReport({ models, data: counted, output: found })) report.line(line)
       return 'stop'
     }
-    const checks = startTraining({ ...job, onChecked }).catch(error => showMachine(error, report))
+    const checks = startTraining({ ...job, output: 'look', onChecked }).catch(error => showMachine(error, report))
     await orInterrupted(signal, () => true, checks)
     return 0
   }
@@ -99,14 +119,17 @@ export function showMachine(error: unknown, report: Report): never {
 }
 
 /** Where the models are, and how to use them. */
-function afterwards(training: Training, { directory, best, step, models: { final } }: TrainingResult): string[] {
+function afterwards(training: Training, { best, step, directory, models }: TrainingResult): string[] {
   if (step === 0) return [`Nothing was trained. The reasons are in ${join(directory, 'logs/skipped.jsonl')}.`]
+  const { final } = models
+  const of = best?.step === 0 ? 'the model before training; no checkpoint was better' : `of step ${best?.step}`
+  const measured = best && models.best ? { best, model: models.best } : undefined
   return [
     ...(final ? [`${final}: the model after ${step} steps`] : []),
-    ...(best
-      ? [`${join(directory, 'best_model')}: the best model, of step ${best.step} (${best.metric} ${shown(best.value)})`]
+    ...(measured
+      ? [`${measured.model}: the best model, ${of} (${measured.best.metric} ${shown(measured.best.value)})`]
       : []),
-    ...(final ? training.next(final).map(line => `  ${line}`) : []),
+    ...(final ? training.next(measured?.model ?? final).map(line => `  ${line}`) : []),
   ]
 }
 
@@ -114,27 +137,30 @@ const shown = (value: number): string => String(Number(value.toPrecision(4)))
 
 /** The command that resumes, ready to paste. */
 export function resumeLine(verb: string, args: readonly string[]): string {
-  const quoted = args
-    .filter(arg => arg !== '--resume')
-    .map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`))
-  return ['whetstone', verb, ...quoted, '--resume'].join(' ')
+  return ['whetstone', verb, ...args.filter(arg => arg !== '--resume').map(shellWord), '--resume'].join(' ')
 }
 
-function helpOf({ verb, about, example, schema }: Training): string {
-  return `Usage: whetstone ${verb} --config FILE [--set KEY=VALUE ...] [--dry-run] [--resume] [--allow-change KEY ...]
+/** As a shell takes it. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+function helpOf(training: Training, verb: string, args: readonly string[]): string {
+  const { about, example, common } = training
+  return `Usage: whetstone ${verb} ${requiredFlags(training)} [options]
+       whetstone ${verb} --config FILE [options]
 
 ${about}
 
-The config is YAML, JSON, or the default export of a TypeScript module. Paths in it are relative to the file. The shortest config:
-
-${example.replaceAll(/^/gm, '  ')}
+${configHelp({ ...training, verb, common, args, preset: configKind(verb.split(' ')[0]!)!.preset, page: 'docs/training.md' })}
 
 ${flagHelp(flags)}
 
+Paths in a config file are relative to it, paths in flags to the current directory. \`whetstone new ${verb.split(' ')[0]}\`
+writes a config with comments. The shortest config:
+
+${example.replaceAll(/^/gm, '  ')}
+
 Ctrl-C finishes the current optimiser step, saves a checkpoint and prints how to resume. A second Ctrl-C stops at once.
-
-Options of the config, with dots for sections (docs/training.md explains them; \`whetstone schema\` prints a JSON Schema):
-
-${optionHelp(schema)}
 `
 }

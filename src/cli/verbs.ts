@@ -89,6 +89,7 @@ export const verbGroups: readonly VerbGroup[] = [
   {
     title: 'Train',
     verbs: [
+      { name: 'new', summary: 'write a config with comments', load: () => import('./new.js') },
       { name: 'sft', summary: 'fine-tune a model on conversations', takesLong: true, load: training('sft') },
       {
         name: 'reward',
@@ -98,13 +99,13 @@ export const verbGroups: readonly VerbGroup[] = [
       },
       {
         name: 'rl',
-        summary: 'train a model with rewards: PPO, GRPO and others',
+        summary: 'train with rewards; also: grpo, ppo, rloo, dapo, gspo, ...',
         takesLong: true,
         load: training('rl'),
       },
       {
         name: 'dpo',
-        summary: 'train a model on preferences: DPO, IPO, KTO',
+        summary: 'train on preferences; also: ipo, kto',
         takesLong: true,
         load: training('preference'),
       },
@@ -167,5 +168,26 @@ export const verbGroups: readonly VerbGroup[] = [
     ],
   },
 ]
+
+/** Names of such verbs. */
+export async function kinNames(): Promise<string[]> {
+  const { trainings } = await import('../train/index.js')
+  return Object.values(trainings).flatMap(({ kin }) => Object.keys(kin))
+}
+
+/**
+ * A verb that is a training with some of its options set, such as `grpo`: from the trainings themselves, which are loaded only for
+ * such a verb. Names may have hyphens for underscores.
+ */
+export async function kinVerb(name: string): Promise<VerbEntry | undefined> {
+  const { trainings } = await import('../train/index.js')
+  for (const training of Object.values(trainings)) {
+    const found = Object.keys(training.kin).find(one => one === name || one.replaceAll('_', '-') === name)
+    if (found === undefined) continue
+    const load = async (): Promise<Verb> => (await import('./train-command.js')).trainCommand(training.name, found)
+    return { name: found, summary: training.about, takesLong: true, load }
+  }
+  return undefined
+}
 
 export const verbs: readonly VerbEntry[] = verbGroups.flatMap(group => group.verbs)

@@ -1,7 +1,7 @@
 /** Errors that are written for people, and the words they share. */
 export { linkedController, onAbort } from './abort.js'
 export { type ErrorCode, errorCodes } from './codes.js'
-export { didYouMean } from './did-you-mean.js'
+export { didYouMean, nearest } from './did-you-mean.js'
 export { ConfigError, InputError, naming, refuse, WhetstoneError, type WhetstoneErrorOptions } from './errors.js'
 export { type Problem, problemOf, rowProblem } from './problem.js'
 export { ProblemList } from './problem-list.js'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { InputError, schemaProblems } from '../errors/index.js'
-import type { RewardEngineOptions } from '../reward/index.js'
+import { type RewardEngineOptions, rewardForms } from '../reward/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import type { Report } from '../train/index.js'
 import { bleuTokenizers } from './bleu-tokenizers.js'
@@ -18,9 +18,13 @@ const evaluationShape = {
   reference: text.optional().describe('a second model that answers the same prompts, for the win rate'),
   data: dataSchema.describe('prompts, or conversations with answers'),
   reward: z
-    .union([text, z.custom<RewardEngineOptions>(value => typeof value === 'object' && value !== null)])
+    .union([
+      text,
+      z.array(text).min(1).readonly(),
+      z.custom<RewardEngineOptions>(value => typeof value === 'object' && value !== null),
+    ])
     .optional()
-    .describe('a reward module, a file that lists reward sources, or the directory of a reward model'),
+    .describe(`${rewardForms}; or a list of these`),
   metrics: z
     .array(z.enum(evaluationMetrics))
     .min(1)

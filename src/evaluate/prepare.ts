@@ -13,7 +13,7 @@ import {
 import { InputError, naming, refuse } from '../errors/index.js'
 import { inspectAdapter, inspectModel } from '../model/index.js'
 import { resolveSampling, type SamplingParams } from '../rollout/index.js'
-import { locateNames } from '../source/index.js'
+import { locateNames, withBase } from '../source/index.js'
 import { requireDevice, resolveDevice } from '../tensor/index.js'
 import { ChatTemplateError, Tokenizer } from '../text/index.js'
 import type { Report } from '../train/index.js'
@@ -105,9 +105,13 @@ function samplingOf(config: EvaluationConfig): SamplingParams {
 }
 
 async function inspectModels({ model, adapter, reference, chatTemplate }: EvaluationConfig) {
+  const named = async (name: 'model' | 'reference', directory: string, adapter?: string) => {
+    const found = await withBase({ model: directory, adapter })
+    return { name, directory: found.model, adapter: found.adapter }
+  }
   const all = [
-    { name: 'model' as const, directory: model, adapter },
-    ...(reference === undefined ? [] : [{ name: 'reference' as const, directory: reference, adapter: undefined }]),
+    await named('model', model, adapter),
+    ...(reference === undefined ? [] : [await named('reference', reference)]),
   ]
   const found = []
   for (const one of all) {

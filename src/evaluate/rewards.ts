@@ -1,15 +1,15 @@
 /** Rewards of an evaluation: a reward file, or a reward model, which is loaded after the answering models are disposed. */
-import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { InputError } from '../errors/index.js'
+import { InputError, refuse } from '../errors/index.js'
 import { inspectModel, readConfig } from '../model/index.js'
 import {
   loadRewardOptions,
   locateRewardModels,
   modelReward,
+  namedRewards,
   RewardComputationEngine,
   type RewardEngineOptions,
   type RewardInput,
+  type RewardNames,
   type RewardOutcome,
 } from '../reward/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -34,23 +34,21 @@ interface RewardContext {
 
 /** Problems of the rewards are errors here, before a model is loaded. */
 export async function prepareRewards(
-  reward: string | RewardEngineOptions,
+  reward: RewardNames | RewardEngineOptions,
   { tokenizer, device, report, signal }: RewardContext,
 ): Promise<EvaluationRewards> {
   const shared = tokenizer ? { tokenizer } : {}
-  if (typeof reward === 'object') return loadedRewards({ ...shared, ...reward })
-  if (!existsSync(reward))
-    throw new InputError(
-      `reward: ${reward}: there is no such file; expected a module that exports a reward, a file that lists reward sources, or the directory of a reward model`,
-    )
-  if (!(await stat(reward)).isDirectory()) {
+  if (typeof reward === 'object' && !isList(reward)) return loadedRewards({ ...shared, ...reward })
+  const named = await namedRewards(reward).catch(error => refuse('reward', error))
+  if (named.length > 1 || named[0]!.kind !== 'model') {
     const commits = await locateRewardModels(reward, { report, signal })
     return loadedRewards(await loadRewardOptions(reward, { ...shared, device, commits }))
   }
-  if ((await readConfig(reward)).head !== 'score')
-    throw new InputError(`reward: ${reward} is a language model; expected a reward model (with a score head)`)
-  await inspectModel(reward, { role: 'reward' })
-  const own = await Tokenizer.load(reward)
+  const { path: directory } = named[0]!
+  if ((await readConfig(directory)).head !== 'score')
+    throw new InputError(`reward: ${directory} is a language model; expected a reward model (with a score head)`)
+  await inspectModel(directory, { role: 'reward' })
+  const own = await Tokenizer.load(directory)
   let opened: RewardComputationEngine | undefined
   return {
     judge: 'model',
@@ -63,7 +61,7 @@ export async function prepareRewards(
         role: 'reward',
         what: 'the reward model',
       } as const
-      const model = await loadFrozen(reward, settings, context)
+      const model = await loadFrozen(directory, settings, context)
       const policy = tokenizer ? { policyTokenizer: tokenizer } : {}
       const source = modelReward({ name: 'reward', model, tokenizer: own, ...policy })
       opened = new RewardComputationEngine({ sources: [{ ...source, close: async () => model.dispose() }] })
@@ -72,6 +70,8 @@ export async function prepareRewards(
     close: async () => opened?.close(),
   }
 }
+
+const isList = (reward: RewardNames | RewardEngineOptions): reward is readonly string[] => Array.isArray(reward)
 
 function loadedRewards(options: RewardEngineOptions): EvaluationRewards {
   const engine = new RewardComputationEngine(options)

@@ -11,6 +11,7 @@ export {
 } from '../decoder/index.js'
 export { Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
+export { planBatches } from './batch.js'
 export { ModelError, NonFiniteError } from './errors.js'
 export { copyTokenizer, tokenizerFiles } from './export.js'
 export { planHead } from './head.js'

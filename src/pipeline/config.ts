@@ -10,6 +10,7 @@ import {
   commonWords,
   loggersOption,
   type ResolvedConfig,
+  type ResolveOptions,
   resolveConfig,
   trainings,
 } from '../train/index.js'
@@ -148,11 +149,7 @@ export function getDefaultConfig(): PipelineConfig {
 
 /** Resolves a config from its layers; one error names each wrong option. */
 export function resolvePipelineConfig(layers: readonly ConfigLayer[]): ResolvedConfig<PipelineConfig> {
-  const resolved = resolveConfig(pipelineSchema, layers, {
-    paths: pipelinePaths,
-    words: trainings.rl.options.words!,
-    otherWords,
-  })
+  const resolved = resolveConfig(pipelineSchema, layers, pipelineReading)
   const problems = pipelineProblems(resolved.config)
   if (problems.length > 0) throw new ConfigError(problems.map(problemOf))
   return resolved
@@ -222,10 +219,18 @@ function sectionWords(): Record<string, string> {
   return Object.fromEntries([...names].map(name => [name, `${name}, in the ${places(name)}`]))
 }
 
-const otherWords = { ...sectionWords(), ...pipelineOtherWords }
+/** How its config is read. */
+export const pipelineReading: ResolveOptions = {
+  paths: pipelinePaths,
+  words: trainings.rl.options.words!,
+  otherWords: { ...sectionWords(), ...pipelineOtherWords },
+}
 
-function pipelineProblems({ baseModel, tokenizerPath }: PipelineConfig): string[] {
+function pipelineProblems({ baseModel, tokenizerPath, ...config }: PipelineConfig): string[] {
   const problems: string[] = []
+  for (const section of ['sft', 'reward', 'ppo'] as const)
+    if (config[section].keep === 'adapters')
+      problems.push(`${section}.keep: adapters is not possible in a pipeline: stages start from whole models`)
   if (typeof baseModel === 'object' && tokenizerPath === undefined)
     problems.push('tokenizerPath: missing; a model of random weights needs a tokenizer: `whetstone tokenizer train`')
   if (tokenizerPath !== undefined && /\.(pkl|pickle|pt|bin)$/i.test(tokenizerPath))

@@ -9,6 +9,7 @@ export {
   getDefaultConfig,
   type PipelineConfig,
   type PipelineOptions,
+  pipelineReading,
   pipelineSchema,
   resolvePipelineConfig,
 } from './config.js'

@@ -9,6 +9,7 @@ import { InputError, refuse } from '../errors/index.js'
 import { type EvaluationOptions, type EvaluationResult, evaluateModel } from '../evaluate/index.js'
 import { checkNewDirectory, makeDirectory, readConfigFile, writeFileAtomic } from '../files/index.js'
 import { type Report, silentReport } from '../progress/index.js'
+import { type RewardNames, ruleNames } from '../reward/index.js'
 import { takeLock } from '../run/index.js'
 import { type Commits, locateModel, locateNames } from '../source/index.js'
 import { Tokenizer } from '../text/index.js'
@@ -197,7 +198,7 @@ export class RlhfPipeline {
       chatTemplate: templateOf(config),
       maxNewTokens: await answerLength(config, model),
       ...(!isSft && existsSync(sft) ? { reference: sft } : {}),
-      ...(typeof reward === 'string' && existsSync(reward) ? { reward } : {}),
+      ...(isReward(reward) ? { reward } : {}),
       report: this.#report,
       ...options,
       model,
@@ -343,6 +344,12 @@ async function recordedCommits(saveDir: string): Promise<Commits | undefined> {
   const text = await readFile(join(saveDir, 'config.json'), 'utf8').catch(() => undefined)
   const schema = z.object({ commits: z.record(z.string(), z.record(z.string(), z.string())).optional() })
   return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data?.commits
+}
+
+/** Names of rewards, unless they are of a reward model that is not there yet. */
+function isReward(reward: unknown): reward is RewardNames {
+  if (Array.isArray(reward)) return true
+  return typeof reward === 'string' && (ruleNames.includes(reward) || existsSync(reward))
 }
 
 /** Of a call that nothing stops. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { DataReport, DataSpec } from '../data/index.js'
 import { InputError } from '../errors/index.js'
 import type { Definition } from '../maths/index.js'
-import { rewardFiles } from '../reward/index.js'
+import { type RewardNames, rewardFiles } from '../reward/index.js'
 import { definitionInputs, type RawConfig, type RlConfig } from '../train/index.js'
 import { directoryFingerprint, fileFingerprint, textFingerprint } from './fingerprints.js'
 import type { StageConfig } from './stage-configs.js'
@@ -65,7 +65,7 @@ export async function knownInputs(
 }
 
 /** Of a module of rewards; or of a description of them: with the modules and models that it names, and what they import. */
-async function rewardsFingerprint(file: string): Promise<string> {
+async function rewardsFingerprint(file: RewardNames): Promise<string> {
   const { files, models } = await rewardFiles(file)
   const hashes: string[] = []
   for (const path of files) hashes.push(await fileFingerprint(path))

@@ -6,5 +6,11 @@
  */
 export * from './library.js'
 export { type LoadRewardsOptions, loadRewardOptions, loadRewards } from './load.js'
-export { locateRewardModels, rewardFiles } from './reward-files.js'
+export { namedRewards, type RewardNames, rewardForms, ruleNames } from './named-rewards.js'
+export {
+  locateRewardModels,
+  type NamedRewardModel,
+  namedRewardModels,
+  rewardFiles,
+} from './reward-files.js'
 export { rewardModelPlace } from './spec.js'

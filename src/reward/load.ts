@@ -1,11 +1,10 @@
-import { resolve } from 'node:path'
 import type { DType } from '../tensor/index.js'
 import type { Tokenizer } from '../text/index.js'
 import { RewardComputationEngine } from './engine.js'
 import type { RewardEngineOptions } from './engine-options.js'
-import { RewardConfigError } from './errors.js'
+import { type RewardNames, rewardSpec } from './named-rewards.js'
 import { fileOptionsOf, openRewardFile } from './process/reward-file.js'
-import { readSpec } from './spec.js'
+import { openSpec } from './spec.js'
 
 export interface LoadRewardsOptions {
   /** The policy's: reward models with the same one get the ids it sampled. */
@@ -25,24 +24,27 @@ export interface LoadRewardsOptions {
 }
 
 /**
- * An engine from a file: a module (.ts, .js, .mjs) that exports a reward, or a file that lists reward sources (.yaml, .json).
+ * An engine from what a config names: a module (.ts, .js, .mjs) that exports a reward, a file that lists reward sources (.yaml,
+ * .json), the directory of a reward model, the name of a rule, or a list of these, whose rewards are added.
  *
  * @example
- * const engine = await loadRewards('rewards.yaml')
+ * const engine = await loadRewards(['numeric-answer', 'style.ts'])
  */
-export async function loadRewards(file: string, options: LoadRewardsOptions = {}): Promise<RewardComputationEngine> {
-  return new RewardComputationEngine(await loadRewardOptions(file, options))
+export async function loadRewards(
+  names: RewardNames,
+  options: LoadRewardsOptions = {},
+): Promise<RewardComputationEngine> {
+  return new RewardComputationEngine(await loadRewardOptions(names, options))
 }
 
-/** Options of an engine from such a file, for callers that create it themselves. */
-export async function loadRewardOptions(file: string, options: LoadRewardsOptions = {}): Promise<RewardEngineOptions> {
-  const path = resolve(file)
+/** Options of an engine from such names, for callers that create it themselves. */
+export async function loadRewardOptions(
+  names: RewardNames,
+  options: LoadRewardsOptions = {},
+): Promise<RewardEngineOptions> {
   const shared = options.tokenizer ? { tokenizer: options.tokenizer } : {}
-  if (/\.(ya?ml|json)$/i.test(file)) return { ...(await readSpec(path, options)), ...shared }
-  if (!/\.[cm]?[jt]s$/i.test(file))
-    throw new RewardConfigError(
-      `${file}: expected a module (.ts, .js, .mjs) or a file that lists reward sources (.yaml, .json)`,
-    )
-  const loaded = await openRewardFile(path, fileOptionsOf(options))
+  const spec = await rewardSpec(names)
+  if (!('module' in spec)) return { ...(await openSpec(spec, options)), ...shared }
+  const loaded = await openRewardFile(spec.module, fileOptionsOf(options))
   return { ...shared, ...loaded.options }
 }

@@ -1,24 +1,14 @@
 /** Files and models of rewards: a change of one of them is another reward. */
-import { dirname, resolve } from 'node:path'
-import { z } from 'zod'
-import { moduleFiles, readConfigFile } from '../files/index.js'
-import { type LocateOptions, locateModel } from '../source/index.js'
+import { moduleFiles } from '../files/index.js'
+import { isHubName, type LocateOptions, locateModel } from '../source/index.js'
+import { namedRewards, type RewardNames, rewardSpec } from './named-rewards.js'
 
 interface RewardFiles {
-  /** The file itself, the modules it names, and everything that they import by a path; absolute, in order. */
+  /** The files themselves, the modules they name, and everything that they import by a path; absolute, in order. */
   readonly files: readonly string[]
   /** Directories of reward models. */
   readonly models: readonly string[]
 }
-
-const sourcesSchema = z.looseObject({
-  sources: z
-    .record(
-      z.string(),
-      z.looseObject({ file: z.string().optional(), path: z.string().optional(), caFile: z.string().optional() }),
-    )
-    .optional(),
-})
 
 /**
  * Modules are read and not run: an import whose path is computed is not found, nor are packages.
@@ -27,41 +17,54 @@ const sourcesSchema = z.looseObject({
  * const { files, models } = await rewardFiles('rewards.yaml')
  */
 export async function rewardFiles(
-  file: string,
+  names: RewardNames,
   options: Pick<LocateOptions, 'commits' | 'signal'> = {},
 ): Promise<RewardFiles> {
-  const main = resolve(file)
-  if (!/\.(ya?ml|json)$/i.test(main)) return { files: await moduleFiles([main]), models: [] }
-  const { sources = {} } = sourcesSchema.catch({}).parse(await readConfigFile(main))
-  const named = (name: 'file' | 'caFile'): string[] =>
-    Object.values(sources).flatMap(source => (source[name] === undefined ? [] : [resolve(dirname(main), source[name])]))
-  const modules = await moduleFiles(named('file'))
+  const descriptions = (await namedRewards(names)).flatMap(one => (one.kind === 'description' ? [one.path] : []))
+  const spec = await rewardSpec(names)
+  if ('module' in spec) return { files: await moduleFiles([spec.module]), models: [] }
+  const sources = Object.values(spec.sources ?? {})
+  const modules = await moduleFiles(sources.flatMap(source => (source.type === 'function' ? [source.file] : [])))
+  const certificates = sources.flatMap(source =>
+    source.type === 'remote' && source.caFile !== undefined ? [source.caFile] : [],
+  )
   const models: string[] = []
-  for (const name of namesOf(sources)) {
-    const { directory } = await locateModel(name, { ...options, directory: dirname(main) })
-    models.push(directory)
-  }
-  return { files: [...new Set([main, ...modules, ...named('caFile')])], models: [...new Set(models)] }
+  for (const source of sources)
+    if (source.type === 'model') models.push((await locateModel(source.path, options)).directory)
+  return { files: [...new Set([...descriptions, ...modules, ...certificates])], models: [...new Set(models)] }
 }
 
-const namesOf = (sources: Readonly<Record<string, { path?: string | undefined }>>): string[] =>
-  Object.values(sources).flatMap(({ path }) => (path === undefined ? [] : [path]))
-
 /**
- * Fetches the reward models of a file that are named by an id of the Hub, before anything is loaded. Gives their commits by name:
- * with them all that follows reads the same models.
+ * Fetches the reward models that are named by an id of the Hub, before anything is loaded. Gives their commits by name: with them all
+ * that follows reads the same models.
  */
 export async function locateRewardModels(
-  file: string,
+  names: RewardNames,
   options: Pick<LocateOptions, 'commits' | 'signal' | 'report'>,
 ): Promise<Record<string, string>> {
-  if (!/\.(ya?ml|json)$/i.test(file)) return {}
-  // What is wrong with the file is said when it is loaded.
-  const { sources = {} } = sourcesSchema.catch({}).parse(await readConfigFile(file).catch(() => ({})))
+  // What is wrong with the rewards is said when they are loaded.
+  const models = await namedRewardModels(names).catch(() => [])
   const commits: Record<string, string> = {}
-  for (const name of namesOf(sources)) {
-    const { origin } = await locateModel(name, { ...options, directory: dirname(resolve(file)) })
+  for (const { path } of models) {
+    if (!isHubName(path)) continue
+    const { origin } = await locateModel(path, options)
     if (origin.kind === 'hub') commits[origin.name] = origin.commit
   }
   return commits
+}
+
+/** A reward model that `rewards` names, and where it is to compute. */
+export interface NamedRewardModel {
+  readonly name: string
+  readonly path: string
+  readonly device?: string | undefined
+  readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
+}
+
+export async function namedRewardModels(names: RewardNames): Promise<NamedRewardModel[]> {
+  const spec = await rewardSpec(names)
+  if ('module' in spec) return []
+  return Object.entries(spec.sources ?? {}).flatMap(([name, source]) =>
+    source.type === 'model' ? [{ name, path: source.path, device: source.device, dtype: source.dtype }] : [],
+  )
 }

@@ -1,4 +1,5 @@
 /** What the name of a model or of a data set means: a path, or an id of the Hub. */
+export { type ModelWithAdapter, withBase } from './adapter-base.js'
 export {
   type LocatedData,
   type LocatedModel,

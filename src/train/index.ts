@@ -22,16 +22,21 @@ export { configJsonSchema, configOptions, optionTable } from './config/option-ta
 export { commonWords, preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
 export {
   at,
+  bare,
   type ConfigLayer,
+  fieldAt,
   fileLayer,
+  nested,
   type RawConfig,
   type ResolvedConfig,
+  type ResolveOptions,
   resolveConfig,
   settingsLayer,
+  shapeOf,
   withOrigin,
   withValue,
 } from './config/resolve.js'
-export { rewardLoading, rewardRunShape } from './config/rewards.js'
+export { rewardLoading, rewardRunShape, rewardsSchema } from './config/rewards.js'
 export type {
   PreferencePlain,
   RewardModelPlain,

@@ -92,6 +92,12 @@ export interface SftPlain {
    */
   saveSteps?: SftWritten['saveSteps']
   /**
+   * models that a LoRA run writes. models: the adapter, and a model with the adapter merged into it; adapters: the adapter alone, a few megabytes
+   *
+   * @defaultValue `"models"`
+   */
+  keep?: SftWritten['keep']
+  /**
    * number of latest checkpoints to keep
    *
    * @defaultValue `2`
@@ -306,6 +312,12 @@ export interface RewardModelPlain {
    * @defaultValue `100`
    */
   saveSteps?: RewardModelWritten['saveSteps']
+  /**
+   * models that a LoRA run writes. models: the adapter, and a model with the adapter merged into it; adapters: the adapter alone, a few megabytes
+   *
+   * @defaultValue `"models"`
+   */
+  keep?: RewardModelWritten['keep']
   /**
    * number of latest checkpoints to keep
    *
@@ -554,6 +566,12 @@ export interface PreferencePlain {
    */
   saveSteps?: PreferenceWritten['saveSteps']
   /**
+   * models that a LoRA run writes. models: the adapter, and a model with the adapter merged into it; adapters: the adapter alone, a few megabytes
+   *
+   * @defaultValue `"models"`
+   */
+  keep?: PreferenceWritten['keep']
+  /**
    * number of latest checkpoints to keep
    *
    * @defaultValue `2`
@@ -734,6 +752,12 @@ export interface RlPlain {
    * @defaultValue `100`
    */
   saveSteps?: RlWritten['saveSteps']
+  /**
+   * models that a LoRA run writes. models: the adapter, and a model with the adapter merged into it; adapters: the adapter alone, a few megabytes
+   *
+   * @defaultValue `"models"`
+   */
+  keep?: RlWritten['keep']
   /**
    * number of latest checkpoints to keep
    *
@@ -1078,7 +1102,7 @@ export interface RlInput extends RlPlain {
   data: RlWritten['data']
   /** files of held-out rows */
   validationData?: RlWritten['validationData']
-  /** a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json) */
+  /** a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added */
   rewards: RlWritten['rewards']
   /** the reference: the model that KL is measured to. A directory, initial (the model before training), adapter-off (the LoRA model without its adapter) or none (default: initial if the KL coefficient is above 0) */
   reference?: RlWritten['reference']

@@ -3,9 +3,16 @@ import type { z } from 'zod'
 import { planRows, type TrainingPlan } from './checks/plan.js'
 import type { IdleRule } from './config/idle-options.js'
 import { preferenceOtherWords, rewardOtherWords, rlOtherWords } from './config/other-words.js'
-import { at, type ConfigLayer, type ResolvedConfig, type ResolveOptions, resolveConfig } from './config/resolve.js'
+import {
+  at,
+  type ConfigLayer,
+  type RawConfig,
+  type ResolvedConfig,
+  type ResolveOptions,
+  resolveConfig,
+} from './config/resolve.js'
 import type { PreferenceInput, RewardModelInput, RlInput, SftInput } from './options.generated.js'
-import { type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
+import { lossNames, type PreferenceConfig, preferencePaths, preferenceSchema } from './preference/config.js'
 import { preferenceKind, runPreference } from './preference/job.js'
 import { type RewardModelConfig, rewardModelSchema } from './reward-model/config.js'
 import { runRewardModel } from './reward-model/job.js'
@@ -45,6 +52,10 @@ export interface Training<C = TrainingConfig> {
   readonly name: TrainingName
   /** The verb on the command line. Its first word names the JSON Schema. */
   readonly verb: string
+  /** Verbs that are this training with some of its options set: `grpo` is `rl` with `algorithm: grpo`. */
+  readonly kin: Readonly<Record<string, RawConfig>>
+  /** The options that most runs set, beside those that have to be given. */
+  readonly common: readonly string[]
   /** What it does, for the help. */
   readonly about: string
   /** The shortest config. */
@@ -63,6 +74,30 @@ export interface Training<C = TrainingConfig> {
   next(model: string): readonly string[]
 }
 
+const commonOfRows: readonly string[] = [
+  ...[
+    'validationShare',
+    'epochs',
+    'batchSize',
+    'maxLength',
+    'optimizer.lr',
+    'optimizer.schedule',
+    'optimizer.warmupRatio',
+  ],
+  ...[
+    'lora',
+    'lora.rank',
+    'gradientCheckpointing',
+    'tokenBudget',
+    'device',
+    'dtype',
+    'maxSteps',
+    'evalSteps',
+    'saveSteps',
+    'seed',
+  ],
+]
+
 const useModel = (model: string): readonly string[] => [
   `whetstone chat --model ${model}`,
   `whetstone serve --model ${model}`,
@@ -78,6 +113,8 @@ function resolving<C extends SupervisedConfig>(schema: z.ZodObject, given: Resol
 const sft: Training<SftConfig> = {
   name: 'sft',
   verb: 'sft',
+  kin: {},
+  common: commonOfRows,
   about: `Supervised fine-tuning on conversations, prompts with completions,
 or texts. The best checkpoint has the lowest perplexity on validation data.`,
   example: 'model: model\ndata: conversations.jsonl\noutput: runs/sft',
@@ -91,6 +128,8 @@ or texts. The best checkpoint has the lowest perplexity on validation data.`,
 const reward: Training<RewardModelConfig> = {
   name: 'reward',
   verb: 'reward train',
+  kin: { 'reward-model': {} },
+  common: commonOfRows,
   about: `Trains a reward model on pairs of answers: the better answer gets the higher score. The best checkpoint
 ranks the most held-out pairs correctly.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/reward',
@@ -98,12 +137,18 @@ ranks the most held-out pairs correctly.`,
   idle: rewardModelIdle,
   plan: config => planRows(config, { kind: 'preferences', role: 'reward' }),
   run: runRewardModel,
-  next: model => ['to use it as a reward, in a reward file:', `sources: { quality: { type: model, path: ${model} } }`],
+  next: model => [
+    'to use it as the reward of a training:',
+    `whetstone grpo --rewards ${model} --model ... --data ... --output ...`,
+  ],
 }
 
 const preference: Training<PreferenceConfig> = {
   name: 'preference',
   verb: 'dpo',
+  // cdpo needs one more option.
+  kin: Object.fromEntries(lossNames.filter(name => !['dpo', 'cdpo'].includes(name)).map(loss => [loss, { loss }])),
+  common: ['beta', ...commonOfRows],
   about: `Trains a model on preferences, without a reward model: dpo, cdpo and ipo on pairs of answers, kto on answers
 with a label each. The reference scores all answers once, before the first step.`,
   example: 'model: model\ndata: preferences.jsonl\noutput: runs/dpo',
@@ -117,8 +162,23 @@ with a label each. The reference scores all answers once, before the first step.
 const rl: Training<RlConfig> = {
   name: 'rl',
   verb: 'rl',
-  about: `Reinforcement learning: the model answers prompts, rewards score the answers, and the model learns from them. \`algorithm\` is a preset
-(${algorithmNames.join(', ')}); the run prints the options it sets, and the config can override them.`,
+  kin: Object.fromEntries(algorithmNames.map(algorithm => [algorithm, { algorithm }])),
+  common: [
+    ...['validationShare', 'iterations', 'epochs', 'rolloutBatchSize', 'nSamplesPerPrompt', 'trainBatchSize'],
+    ...[
+      'maxNewTokens',
+      'temperature',
+      'klController.coef',
+      'optimizer.lr',
+      'lora',
+      'lora.rank',
+      'gradientCheckpointing',
+    ],
+    ...['tokenBudget', 'device', 'dtype', 'saveSteps', 'seed'],
+  ],
+  about: `Reinforcement learning: the model answers prompts, rewards score the answers, and the model learns from them. \`algorithm\` is a
+preset (${algorithmNames.join(', ')});
+the run prints the options it sets, and the config can override them.`,
   example: 'model: model\ndata: prompts.jsonl\nrewards: reward.ts\noutput: runs/rl',
   schema: rlSchema,
   options: { paths: rlPaths, words: rlWords, otherWords: rlOtherWords },

@@ -22,6 +22,7 @@ const models = {
   dtype: 'bfloat16',
   tokens: 32_768,
   cache: 3.2e9,
+  together: 46.1e9,
 } as const
 
 test('the table of memory, as the page of training shows it', () => {
@@ -31,14 +32,14 @@ test('the table of memory, as the page of training shows it', () => {
     '  the policy       494,032,768   988 MB     988 MB   4.0 GB  2.0 GB      33.9 GB  41.9 GB',
     '  the reference    494,032,768   988 MB                                   2.1 GB   3.1 GB',
     '  keys and values                                                                  3.2 GB',
-    '  together about 48.2 GB of 150.1 GB',
+    '  together about 46.1 GB of 150.1 GB',
   ])
 })
 
 test('what lies on another device is shown with it, and not counted', () => {
   const [policy, reference] = models.models
   const elsewhere = { ...reference!, memory: { ...reference!.memory, name: 'reward judge', device: 'cpu' } } as const
-  const lines = memoryLines({ ...models, models: [policy!, elsewhere] }, 150.1e9)
+  const lines = memoryLines({ ...models, models: [policy!, elsewhere], together: 45.1e9 }, 150.1e9)
   expect(lines[3]).toMatch(/^ {2}reward judge, on cpu +494,032,768 /)
   expect(lines.at(-1)).toBe('  together about 45.1 GB of 150.1 GB on cuda')
 })
@@ -51,7 +52,7 @@ test('what does not fit is said, with what takes less', () => {
 
 test('where the device is on another machine, whether it fits is not known', () => {
   expect(memoryLines(models, undefined).slice(-2)).toEqual([
-    '  together about 48.2 GB',
+    '  together about 46.1 GB',
     'This machine has no cuda: cannot check whether the memory is enough.',
   ])
 })

@@ -53,12 +53,10 @@ describe('misuse', () => {
     [['doctor', '--jsno'], 'there is no option --jsno; did you mean --json?'],
     [['doctor', 'extra'], 'unexpected "extra"\n'],
     [['sft', 'sft.yaml'], 'unexpected "sft.yaml"; did you mean --config sft.yaml?'],
-    [
-      ['sft', '--config', 'sft.yaml', '--lr', '1'],
-      'there is no option --lr; to set an option of the config: --set lr=VALUE',
-    ],
-    [['grpo', '--config', 'a.yaml'], 'there is no verb "grpo"; use rl, with the option algorithm: grpo'],
-    [['train'], 'there is no verb "train"; use sft, reward train, rl or dpo'],
+    [['sft', '--config', 'sft.yaml', '--lr', '1'], 'there is no option --lr; did you mean --optimizer.lr?'],
+    [['gropo', '--config', 'a.yaml'], 'there is no verb "gropo"; did you mean grpo?'],
+    [['cdpo'], 'there is no verb "cdpo"; use dpo, with --loss cdpo --label-smoothing 0.1'],
+    [['train'], 'there is no verb "train"; use sft, reward train, grpo, ppo or dpo'],
   ])('%s', async (args, message) => {
     expect(await main(args)).toBe(2)
     expect(printed.stderr).toContain(message)

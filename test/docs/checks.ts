@@ -38,11 +38,14 @@ const serves = shown('serves until it is stopped; test/serve has its tests')
 
 const rows = ['maxSteps=1', 'epochs=1', 'batchSize=2', 'device=cpu']
 const rollouts = ['rolloutBatchSize=2', 'nSamplesPerPrompt=2', 'maxNewTokens=4', 'device=cpu']
+const rl = [...rollouts, 'iterations=1', 'evaluation.maxPrompts=2']
 const smaller: Smaller = {
   sft: rows,
   dpo: rows,
   reward: rows,
-  rl: [...rollouts, 'iterations=1', 'evaluation.maxPrompts=2'],
+  rl,
+  grpo: rl,
+  rloo: rl,
   pipeline: [
     ...['sftEpochs=1', 'rewardEpochs=1', 'ppoIterations=1', 'ppoBatchSize=2', 'ppoMiniBatchSize=2', 'ppoEpochs=1'],
     ...['device=cpu', 'ppo.maxNewTokens=4', 'sft.maxSteps=1', 'reward.maxSteps=1', 'maxLength=64'],
@@ -227,8 +230,9 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     blocks: [
       ['npm ci && npx whetstone doctor', installs],
       ['$ for i in $(seq 0 9)', run],
-      ['$ cat sft.yaml', run],
+      ['$ npx whetstone sft --model model', run],
       ['$ cat reward.ts', run],
+      ['$ npx whetstone new grpo', run],
       ['$ npx whetstone eval', run],
       ['npx whetstone serve', serves],
       ['# rl.yaml', config('rl')],
@@ -245,9 +249,11 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     ],
   },
   'docs/rewards.md': {
-    given: ['samples.jsonl', 'rewards.yaml'],
+    given: ['samples.jsonl', 'rewards.yaml', 'model', 'prompts.jsonl', 'reward.ts'],
+    smaller,
     blocks: [
       ['import { defineReward', elsewhere('test/reward/docs.test.ts')],
+      ['# grpo.yaml', config('rl')],
       ['import { batchReward', run],
       ["import { LocalModel } from 'whetstone/model'", compile],
       ['import { remoteReward }', compile],
@@ -337,6 +343,7 @@ export const checks: Readonly<Record<string, PageChecks>> = {
     smaller,
     blocks: [
       ['whetstone sft --config sft.yaml --dry-run', run],
+      ['whetstone sft --model models/tiny', run],
       ['// grpo.ts', compile],
       ['grpo.yaml: there is no option "num_generations"', output],
       ['# yaml-language-server', config('sft')],

@@ -24,10 +24,10 @@ export async function type({ line, shown }: Command, smaller: Smaller): Promise<
   // The shell takes away quotes and comments, and finds the files of patterns.
   const words = execFileSync('bash', ['-uc', `printf '%s\\0' ${line.replace(/^npx /, '')}`], { encoding: 'utf8' })
   const args = words.split('\0').slice(1, -1)
-  const settings = args.includes('--config') ? (smaller[args[0]!] ?? []) : []
+  const settings = args.includes('--config') || args.includes('--model') ? (smaller[args[0]!] ?? []) : []
   // A verb that asks something gets these lines.
   const input = 'What is 2 + 2?\n/quit\n'
-  const { code, output } = await cli([...args, ...settings.flatMap(one => ['--set', one])], { input })
+  const { code, output } = await cli([...args, ...settings.map(one => `--${one}`)], { input })
   expect(code, `${line}\n${output}`).toBe(0)
   return output
 }

@@ -185,7 +185,7 @@ describe('whetstone experience', () => {
 
   test('--config and --set as they should be', async () => {
     expect(await main(['experience'])).toBe(2)
-    expect(err).toContain('--config: expected a file')
+    expect(err).toContain('--model: missing; the actor')
     expect((await experience(base, ['--set', 'temperature'])).code).toBe(2)
     expect(err).toContain('--set: expected key=value, got "temperature"')
   })

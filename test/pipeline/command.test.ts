@@ -38,12 +38,12 @@ test('--stages runs those alone, in their order', async () => {
 
 test('the help has every option', () => {
   for (const name of [
-    'sftDataPath',
-    'freezeRewardBackbone',
-    'ppoMiniBatchSize',
-    'samplePrompts',
+    '--sft-data-path',
+    '--freeze-reward-backbone',
+    '--ppo-mini-batch-size',
+    '--sample-prompts',
     '--stages',
     '--resume',
   ])
-    expect(help).toContain(name)
+    expect(help(['--all'])).toContain(name)
 })

@@ -90,7 +90,7 @@ describe('modules', () => {
       'another ending',
       'a.py',
       'def reward(): pass',
-      /expected a module \(\.ts, \.js, \.mjs\) or a file that lists reward sources/,
+      /expected a module that exports a reward \(\.ts, \.js, \.mjs\), a file that lists reward sources/,
     ],
   ])('with %s are refused', async (_, name, source, message) => {
     await expect(loadRewards(file(name, source))).rejects.toThrow(message)

@@ -272,13 +272,13 @@ const cases: readonly Case[] = [
     'rl',
     { ...rl, rewards: undefined },
     [],
-    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
+    'config.yaml: rewards: missing; a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format); or a list of these, whose rewards are added',
   ],
   [
     'rl',
     { ...rl, rewards: 'nowhere.ts' },
     [],
-    'config.yaml: rewards: nowhere.ts: there is no such file; expected a module that exports a reward, or a file that lists reward sources',
+    'config.yaml: rewards: nowhere.ts: there is no such file; expected a module that exports a reward (.ts, .js, .mjs), a file that lists reward sources (.yaml, .json), a reward model (a directory or an id of the Hub), or a rule (exact-match, numeric-answer, format)',
   ],
   [
     'rl',

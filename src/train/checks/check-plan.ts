@@ -1,7 +1,5 @@
 /** Compares the plan of a training with its files: model headers, every row of data, rewards. */
 import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { z } from 'zod'
 import {
   DataError,
   type DataReport,
@@ -17,9 +15,8 @@ import {
 } from '../../data/index.js'
 import { InputError, refuse } from '../../errors/index.js'
 import { promptLimit } from '../../experience/index.js'
-import { readConfigFile } from '../../files/index.js'
 import { inspectAdapter, inspectModel, type ModelConfig, type Role } from '../../model/index.js'
-import { loadRewards, rewardModelPlace } from '../../reward/index.js'
+import { loadRewards, namedRewardModels, namedRewards, rewardModelPlace } from '../../reward/index.js'
 import { deviceSequences, engineDtypeProblem } from '../../rollout/index.js'
 import { type Commits, locateModel } from '../../source/index.js'
 import { cudaDevice, type Device, type DType, resolveDevice } from '../../tensor/index.js'
@@ -27,7 +24,8 @@ import { ChatTemplateError, Tokenizer, tokenizerFingerprint } from '../../text/i
 import { generationCacheShare } from '../run/open-generator.js'
 import { checkGenerator } from './check-generator.js'
 import { countTooLong, type TooLong } from './count-lengths.js'
-import { cacheBytes, estimateModel, type ModelMemory } from './memory-estimate.js'
+import { type BatchSize, largestBatch, type SequenceLength } from './largest-batch.js'
+import { cacheBytes, estimateModel, type ModelMemory, type PlannedModel } from './memory-estimate.js'
 import type { PlannedUse, TrainingPlan } from './plan.js'
 
 /** A model that fits. */
@@ -47,6 +45,13 @@ export interface CheckedModels {
   readonly tokens: number
   /** Bytes of the KV cache, where something is generated. */
   readonly cache: number
+  /**
+   * Bytes on the training's device at the peak: what is kept, and the work space of the model that needs the most. Models compute one
+   * after another.
+   */
+  readonly together: number
+  /** The same with the memory of batches of these rows: of every training row, or of every prompt. */
+  readonly forRows?: (rows: readonly SequenceLength[]) => CheckedModels
 }
 
 /**
@@ -59,7 +64,7 @@ export async function checkModels(
 ): Promise<CheckedModels> {
   const device = resolveDevice(plan.device)
   const dtype = plan.dtype ?? (device === 'cpu' ? 'float32' : 'bfloat16')
-  checkFiles(plan)
+  await checkFiles(plan)
   const unknown = plan.generation?.engine === 'here' ? engineDtypeProblem(device, dtype) : undefined
   if (unknown) throw new InputError(`dtype: ${unknown}; set dtype to one of them, or generate with a server`)
   const found: { use: PlannedUse; config: ModelConfig; parameters: number }[] = []
@@ -80,78 +85,61 @@ export async function checkModels(
   const { context, tiedEmbeddings } = found[0]!.config.decoder
   checkLengths(plan, found)
   if (plan.servers) await checkGenerator(plan.servers.config, { as: plan.servers.weights, tiedEmbeddings })
-  const longest = Math.min(longestOf(plan) ?? context, context)
-  const budget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
-  const tokens = Math.max(longest, Math.min(budget, plan.sequences * longest))
-  const models: CheckedModel[] = []
+  const planned: Planned[] = []
   for (const one of found) {
     const adapter = typeof one.use.adapter === 'string' ? await adapterOf(one.use.adapter) : one.use.adapter
-    const memory = estimateModel({
-      name: one.use.name,
-      config: one.config.decoder,
-      head: headOf(one.use.role),
-      device,
-      dtype: one.use.dtype ?? dtype,
-      trained: one.use.trained,
-      adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] },
-      gradientCheckpointing: plan.gradientCheckpointing,
-      tokens: one.use.computes === 'yes' ? tokens : 0,
-      longest,
-    })
-    models.push({ ...one, memory })
+    const shape = { head: headOf(one.use.role), device, dtype: one.use.dtype ?? dtype, trained: one.use.trained }
+    planned.push({ ...one, ...shape, adapter: adapter && { rank: adapter.rank, targets: [...adapter.targets] } })
   }
-  models.push(...(await rewardModels(plan, tokens, commits?.rewards)))
-  const taken = models
-    .filter(one => one.memory.device === device)
-    .reduce((sum, { memory }) => sum + memory.total - memory.activations, 0)
-  const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest, taken })
-  return { models, tokenizer, device, dtype, tokens, cache }
+  planned.push(...(await rewardModels(plan, commits?.rewards)))
+  const tokenBudget = plan.tokenBudget ?? (device === 'cpu' ? 2048 : 32_768)
+  const sized = (rows?: readonly SequenceLength[]): CheckedModels => {
+    const batch = largestBatch(plan, { context, tokenBudget }, rows)
+    const models = planned.map(one => ({ ...one, memory: memoryOf(one, batch, plan) }))
+    const here = models.map(one => one.memory).filter(one => one.device === device)
+    const taken = here.reduce((sum, { total, activations }) => sum + total - activations, 0)
+    const cache = cacheOf(plan, found[0]!.config, { device, dtype, longest: batch.longest, taken })
+    const work = Math.max(...here.map(({ activations }) => activations))
+    return {
+      models,
+      tokenizer,
+      device,
+      dtype,
+      tokens: batch.tokens,
+      cache,
+      together: taken + cache + work,
+      forRows: sized,
+    }
+  }
+  return sized()
 }
 
-/** Reward models that a description of sources names; what else is in it is checked when the rewards are loaded. */
-async function rewardModels(
-  plan: TrainingPlan,
-  tokens: number,
-  commits: Commits[string] | undefined,
-): Promise<CheckedModel[]> {
-  const { rewards, gradientCheckpointing } = plan
-  if (rewards === undefined || !/\.(ya?ml|json)$/i.test(rewards)) return []
-  const { sources = {} } = z
-    .looseObject({ sources: sourcesSchema.optional() })
-    .catch({})
-    .parse(await readConfigFile(rewards))
-  const found: CheckedModel[] = []
-  for (const [source, { type, path = '', ...own }] of Object.entries(sources)) {
-    if (type !== 'model') continue
+/** A model, and how it is used. */
+type Planned = Omit<CheckedModel, 'memory'> & Pick<PlannedModel, 'head' | 'device' | 'dtype' | 'trained' | 'adapter'>
+
+function memoryOf({ use, config, ...one }: Planned, batch: BatchSize, plan: TrainingPlan): ModelMemory {
+  const none = { tokens: 0, longest: 0, sequences: 0, outputs: 0 }
+  const { gradientCheckpointing } = plan
+  const held = use.computes === 'yes' ? batch : none
+  return estimateModel({ ...one, ...held, name: use.name, config: config.decoder, gradientCheckpointing })
+}
+
+/** Reward models among the rewards; everything else of the rewards is checked when they are loaded. */
+async function rewardModels(plan: TrainingPlan, commits: Commits[string] | undefined): Promise<Planned[]> {
+  const { rewards } = plan
+  if (rewards === undefined) return []
+  const named = await namedRewardModels(rewards).catch(error => refuse('rewards', error))
+  const found: Planned[] = []
+  for (const { name: source, path, ...own } of named) {
     const name = `reward ${source}`
-    const located = locateModel(path, { directory: dirname(rewards), commits })
+    const located = locateModel(path, { commits })
     const { directory } = await located.catch(error => refuse('rewards', error))
     const inspected = await inspectModel(directory, { role: 'reward' }).catch(error => refuse('rewards', error))
-    const { config, parameters } = inspected
     const use = { name, option: 'rewards', directory, role: 'reward', trained: 'nothing', computes: 'yes' } as const
-    const longest = config.decoder.context
     const { device, dtype = device === 'cpu' ? 'float32' : 'bfloat16' } = await rewardModelPlace(own, plan)
-    const shape = { config: config.decoder, head: 'score', device, dtype, trained: 'nothing' } as const
-    const memory = estimateModel({ name, ...shape, gradientCheckpointing, tokens, longest })
-    found.push({ use, config, parameters, memory })
+    found.push({ use, ...inspected, head: 'score', device, dtype, trained: 'nothing' })
   }
   return found
-}
-
-const sourcesSchema = z.record(
-  z.string(),
-  z.looseObject({
-    type: z.string().optional(),
-    path: z.string().optional(),
-    device: z.string().optional(),
-    dtype: z.enum(['float32', 'bfloat16', 'float16']).optional(),
-  }),
-)
-
-/** Tokens of a sequence, where the config bounds them. */
-function longestOf({ maxLength, generation }: TrainingPlan): number | undefined {
-  if (!generation) return maxLength
-  return generation.promptMaxLen === undefined ? undefined : generation.promptMaxLen + generation.maxNewTokens
 }
 
 const headOf = (role: Role): 'language' | 'score' => (role === 'language' ? 'language' : 'score')
@@ -161,7 +149,7 @@ async function adapterOf(directory: string) {
 }
 
 /** Files by their own names; patterns are looked up when data is opened. */
-function checkFiles({ data, rewards }: TrainingPlan): void {
+async function checkFiles({ data, rewards }: TrainingPlan): Promise<void> {
   const missing = (option: string, path: string, what: string): void => {
     if (!/[*?{[]/.test(path) && !existsSync(path))
       throw new InputError(`${option}: ${path}: there is no such file; expected ${what}`)
@@ -176,8 +164,7 @@ function checkFiles({ data, rewards }: TrainingPlan): void {
     sources(option, spec)
     sources('validationData', options.validationData)
   }
-  if (rewards !== undefined)
-    missing('rewards', rewards, 'a module that exports a reward, or a file that lists reward sources')
+  if (rewards !== undefined) await namedRewards(rewards).catch(error => refuse('rewards', error))
 }
 
 /** Ids have the same meaning in every model, and each id exists. */

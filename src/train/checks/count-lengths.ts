@@ -1,7 +1,9 @@
 /** Counts rows that are too long by encoding all data, for dry runs. */
-import { DataError, type Dataset, type ExampleKind } from '../../data/index.js'
+import { DataError, type Dataset, type ExampleKind, sequencesOf } from '../../data/index.js'
 import type { PromptCounts } from '../../experience/index.js'
+import { trainedCount } from '../../sequence/index.js'
 import { fitPrompt, type Tokenizer } from '../../text/index.js'
+import type { SequenceLength } from './largest-batch.js'
 import type { PlannedGeneration } from './plan.js'
 
 /** Examples of an epoch over a limit: those that are cut to it, and those that are left out. */
@@ -9,6 +11,8 @@ export interface TooLong extends PromptCounts {
   readonly option: 'maxLength' | 'promptMaxLen'
   /** In tokens. */
   readonly limit: number
+  /** Of every sequence of the rows, or of every prompt. */
+  readonly lengths: readonly SequenceLength[]
 }
 
 interface CountOptions {
@@ -28,20 +32,33 @@ export async function countTooLong(dataset: Dataset<ExampleKind>, options: Count
   const { tokenizer, generation, limit, signal } = options
   const rows = dataset.train(tokenizer)
   const counts = { cut: 0, leftOut: 0 }
+  const lengths: SequenceLength[] = []
   while (rows.cursor.epoch === 0) {
     signal.throwIfAborted()
     for (const example of await rows.take(part)) {
+      if (!('prompt' in example))
+        for (const sequence of sequencesOf(example))
+          lengths.push({ tokens: sequence.ids.length, outputs: trainedCount(sequence) })
       if (!generation || !('prompt' in example)) continue
       const fitted = await fitPrompt(example.prompt, { tokenizer, limit, side: generation.promptTruncation })
       if (fitted.kind === 'too-long') counts.leftOut++
-      else if (fitted.cut > 0) counts.cut++
+      else {
+        lengths.push({ tokens: fitted.ids.length, outputs: 0 })
+        if (fitted.cut > 0) counts.cut++
+      }
     }
   }
   if (!generation)
-    return { option: 'maxLength', limit, cut: rows.counts.truncated, leftOut: rows.counts.dropped.overlong ?? 0 }
+    return {
+      option: 'maxLength',
+      limit,
+      cut: rows.counts.truncated,
+      leftOut: rows.counts.dropped.overlong ?? 0,
+      lengths,
+    }
   if (counts.leftOut > 0 && counts.leftOut >= rows.size)
     throw new DataError(
       `data: all ${rows.size} prompts are longer than promptMaxLen (${limit} tokens) and are skipped; raise promptMaxLen, lower maxNewTokens, or cut prompts (promptTruncation)`,
     )
-  return { option: 'promptMaxLen', limit, ...counts }
+  return { option: 'promptMaxLen', limit, ...counts, lengths }
 }

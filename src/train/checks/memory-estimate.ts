@@ -18,9 +18,11 @@ export interface PlannedModel {
   /** The adapter's shape, where one is there. */
   readonly adapter?: Pick<LoraConfig, 'rank' | 'targets'> | undefined
   readonly gradientCheckpointing: boolean
-  /** Tokens of a forward pass, and of its longest sequence. */
+  /** Tokens of a forward pass, of its longest sequence, its sequences, and the tokens whose output is wanted (default: all). */
   readonly tokens: number
   readonly longest: number
+  readonly sequences?: number
+  readonly outputs?: number
 }
 
 /** What a model takes, by what it is for. */

@@ -1,6 +1,7 @@
 /** Inputs of a training, from its config alone, for checks before anything is loaded. */
 import type { AnswerEnd, DataOptions, DataSpec, ExampleKind } from '../../data/index.js'
 import type { Role } from '../../model/index.js'
+import type { RewardNames } from '../../reward/index.js'
 import type { LoraConfig } from '../config/common.js'
 import type { GeneratorConfig } from '../config/generator.js'
 import type { Trained } from './memory-estimate.js'
@@ -35,8 +36,8 @@ export interface TrainingPlan {
   /** The first one is the model that is trained; the others read its tokens. */
   readonly models: readonly [PlannedUse, ...PlannedUse[]]
   readonly data: readonly PlannedData[]
-  /** The file of rewards. */
-  readonly rewards?: string | undefined
+  /** What scores the answers. */
+  readonly rewards?: RewardNames | undefined
   readonly device: string
   readonly dtype?: 'float32' | 'bfloat16' | 'float16' | undefined
   /** Of the first model's tokenizer: `auto`, `none`, `chatml` or a file. */
@@ -45,6 +46,8 @@ export interface TrainingPlan {
   readonly tokenBudget?: number | undefined
   /** Sequences of an optimiser step. */
   readonly sequences: number
+  /** Sequences that stay in one batch: the two of a pair. Default 1. */
+  readonly groupSize?: number
   /** Tokens of a sequence, where the config bounds them. */
   readonly maxLength?: number | undefined
   readonly generation?: PlannedGeneration | undefined
@@ -116,6 +119,7 @@ export function planRows(
     tokenBudget,
     maxLength,
     sequences: batchSize * (kind === 'preferences' ? 2 : 1),
+    groupSize: kind === 'preferences' ? 2 : 1,
     seed,
   }
 }

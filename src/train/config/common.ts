@@ -98,8 +98,25 @@ export const runShape = {
   seed: z.int().min(0).default(0).describe('seed of all random numbers'),
   maxSteps: z.int().min(1).optional().describe('stop after this many optimiser steps'),
   saveSteps: z.int().min(1).default(100).describe('optimiser steps between checkpoints'),
+  keep: z
+    .enum(['models', 'adapters'])
+    .default('models')
+    .describe(
+      'models that a LoRA run writes. models: the adapter, and a model with the adapter merged into it; adapters: the adapter alone, a few megabytes',
+    ),
   keepCheckpoints: z.int().min(1).default(2).describe('number of latest checkpoints to keep'),
   loggers: loggersOption,
+}
+
+/** Why `keep` cannot be what it is; undefined if it can. */
+export function keepProblem(config: {
+  keep: string
+  lora?: unknown
+  adapter?: unknown
+  model?: unknown
+}): string | undefined {
+  if (config.keep !== 'adapters' || config.lora !== undefined || config.adapter !== undefined) return undefined
+  return 'adapters needs lora or adapter, and this run trains all weights'
 }
 
 /** Everything that trains on the rows of a dataset, epoch by epoch. */
@@ -114,7 +131,7 @@ export const epochShape = {
 }
 
 /** Keys that a resumed run may change: they affect outputs and speed, not the weights. */
-export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keepCheckpoints', 'loggers']
+export const harmlessKeys: readonly string[] = ['output', 'maxSteps', 'saveSteps', 'keep', 'keepCheckpoints', 'loggers']
 
 /** Rate and AdamW's options of a step. */
 export interface StepRates {

@@ -50,7 +50,7 @@ export function resolveConfig<S extends z.ZodObject>(
 ): ResolvedConfig<z.output<S>> {
   // Without a prototype: a config may have an option __proto__, which is to be refused by its name.
   const origins: Record<string, string> = Object.create(null)
-  let merged: Record<string, unknown> = {}
+  let merged: Record<string, unknown> = sectionDefaults(schema)
   for (const { origin, values, directory = process.cwd() } of layers) {
     const given = withPaths(values, directory, options)
     for (const path of leaves(given)) {
@@ -119,18 +119,22 @@ function placeOf(origin: string | undefined, path: string | undefined, layers: r
  * settingsLayer(['optimizer.lr=1e-4', 'model=tiny'])
  */
 export function settingsLayer(settings: readonly string[]): ConfigLayer {
-  let values: Record<string, unknown> = {}
-  for (const setting of settings) {
+  const entries = settings.map((setting): [string[], unknown] => {
     const at = setting.indexOf('=')
-    const key = setting.slice(0, at)
-    if (at < 1 || key.split('.').some(part => part === ''))
-      throw new InputError(`--set: expected key=value, got "${setting}"`)
-    const nested = key
-      .split('.')
-      .reduceRight<unknown>((value, part) => ({ [part]: value }), parsed(setting.slice(at + 1)))
-    values = merge(values, nested as RawConfig)
-  }
-  return { origin: '--set', values }
+    const path = setting.slice(0, at).split('.')
+    if (at < 1 || path.some(part => part === '')) throw new InputError(`--set: expected key=value, got "${setting}"`)
+    return [path, parsed(setting.slice(at + 1))]
+  })
+  return { origin: '--set', values: nested(entries) }
+}
+
+/** Values by their paths as one config; later ones win. */
+export function nested(entries: readonly (readonly [path: readonly string[], value: unknown])[]): RawConfig {
+  return entries.reduce<RawConfig>(
+    (values, [path, value]) =>
+      merge(values, path.reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as RawConfig),
+    {},
+  )
 }
 
 /** A config file as a layer; its paths are relative to it. `$schema` is for editors. */
@@ -169,6 +173,15 @@ function merge(below: RawConfig, above: RawConfig): Record<string, unknown> {
 /** Options of different kinds do not merge: `{kind: adaptive}` over `{kind: fixed, coef: 0}` replaces all of it. */
 function sameKind(below: RawConfig, above: RawConfig): boolean {
   return above.kind === undefined || below.kind === undefined || above.kind === below.kind
+}
+
+/** Defaults that are sections of one kind: an option of such a section changes it and needs not name its kind again. */
+function sectionDefaults(schema: z.ZodObject): Record<string, unknown> {
+  const defaults = Object.entries(schema.shape).flatMap(([key, field]): [string, RawConfig][] => {
+    const value: unknown = field instanceof z.ZodDefault ? field.def.defaultValue : undefined
+    return isSection(value) && value.kind !== undefined ? [[key, value]] : []
+  })
+  return Object.fromEntries(defaults)
 }
 
 /** Two options with the same meaning. A layer that sets one replaces the other of lower layers. */
@@ -306,6 +319,21 @@ function unfolded(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return [{ code: 'custom', path, message: `expected ${kinds.map(kind => words[kind] ?? kind).join(' or ')}` }]
 }
 
+/** The schema of an option, or undefined where there is none of that path. */
+export function fieldAt(schema: z.ZodObject, path: readonly string[]): z.ZodType | undefined {
+  let shape: z.ZodRawShape | undefined = schema.shape
+  for (const [place, key] of path.entries()) {
+    if (!shape || !Object.hasOwn(shape, key)) return undefined
+    const field: z.ZodType = shape[key] as z.ZodType
+    if (place === path.length - 1) return field
+    const inner = bare(field)
+    // Options of your own loss or estimator have any names.
+    if (inner instanceof z.ZodRecord) return inner.valueType as z.ZodType
+    shape = shapeOf(inner)
+  }
+  return undefined
+}
+
 /** The options of the section that a path leads to. */
 function sectionAt(schema: z.ZodObject, path: readonly PropertyKey[]): z.ZodRawShape {
   let shape: z.ZodRawShape = schema.shape
@@ -319,13 +347,14 @@ function sectionAt(schema: z.ZodObject, path: readonly PropertyKey[]): z.ZodRawS
   return shape
 }
 
-function shapeOf(schema: unknown): z.ZodRawShape | undefined {
+/** The options of a section, or of every form of a value that is one. */
+export function shapeOf(schema: unknown): z.ZodRawShape | undefined {
   const inner = bare(schema)
   if (inner instanceof z.ZodObject) return inner.shape
   if (inner instanceof z.ZodArray) return shapeOf(inner.element)
   if (!(inner instanceof z.ZodUnion)) return undefined
   const shapes = inner.options.map(shapeOf).filter(shape => shape !== undefined)
-  return shapes.length === 0 ? undefined : (Object.assign({}, ...shapes) as z.ZodRawShape)
+  return shapes.length === 0 ? undefined : (Object.assign({}, ...shapes.reverse()) as z.ZodRawShape)
 }
 
 function descriptionAt(schema: z.ZodObject, path: readonly PropertyKey[]): string | undefined {

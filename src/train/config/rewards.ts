@@ -1,5 +1,13 @@
 /** Options of loading and calling rewards. */
 import { z } from 'zod'
+import { rewardForms } from '../../reward/index.js'
+
+const name = z.string().min(1)
+
+/** What scores the answers. */
+export const rewardsSchema = z
+  .union([name, z.array(name).min(1)])
+  .describe(`${rewardForms}; or a list of these, whose rewards are added`)
 
 export const rewardRunShape = {
   rewardPatienceMinutes: z

@@ -15,7 +15,7 @@ const ours: Readonly<Record<string, PreferenceLossDefinition | LabelledLossDefin
   ...preferenceLosses,
   kto: losses.kto,
 }
-const lossNames = ['dpo', 'cdpo', 'ipo', 'kto'] as const
+export const lossNames = ['dpo', 'cdpo', 'ipo', 'kto'] as const
 const ownOfSome = ['labelSmoothing', 'ipoLogprobs', 'desirableWeight', 'undesirableWeight'] as const
 
 function isPreferenceLoss(value: unknown): value is PreferenceLossDefinition | LabelledLossDefinition {

@@ -22,12 +22,13 @@ import {
   policyLossOf,
   resolveObjectiveOptions,
 } from '../../maths/index.js'
+import { ruleNames } from '../../reward/index.js'
 import { chatTemplateWords, templateUse } from '../../text/index.js'
-import { modelShape, optimizerSchema, path, runShape } from '../config/common.js'
+import { keepProblem, modelShape, optimizerSchema, path, runShape } from '../config/common.js'
 import { generatorOptionProblems, generatorSchema } from '../config/generator.js'
 import { rlOtherWords } from '../config/other-words.js'
 import { type ConfigLayer, configError, type RawConfig, type ResolvedConfig, resolveConfig } from '../config/resolve.js'
-import { rewardRunShape } from '../config/rewards.js'
+import { rewardRunShape, rewardsSchema } from '../config/rewards.js'
 import { type AlgorithmDefinition, algorithmNames, algorithmOf, isAlgorithm } from './algorithms.js'
 
 const { seed: _, ...experienceOptions } = experienceShape
@@ -80,9 +81,7 @@ const rlShape = {
   chatTemplate,
   maxBadRows,
   shuffle,
-  rewards: path.describe(
-    'a module that exports a reward (.ts, .js), or a file that lists reward sources (.yaml, .json)',
-  ),
+  rewards: rewardsSchema,
   ...rewardRunShape,
   reference: path
     .optional()
@@ -180,7 +179,7 @@ export const rlPaths: readonly string[] = [
   ...['data', 'data.path', 'validationData', 'validationData.path', 'ptx.data', 'ptx.data.path'],
 ]
 /** Values of path options that are no paths. */
-export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords]
+export const rlWords: readonly string[] = ['initial', 'adapter-off', ...chatTemplateWords, ...ruleNames]
 
 /** Resolves the config of a run from its layers, with the preset below them; one error lists every wrong option. */
 export function resolveRlConfig(layers: readonly ConfigLayer[]): ResolvedConfig<RlConfig> & { preset: string } {
@@ -255,6 +254,8 @@ export function rlProblems(config: RlConfig): string[] {
     problems.push(
       `critic: ${estimatorOf(config.advantageEstimator).name} uses no critic; remove it, or set advantageEstimator to gae`,
     )
+  const keep = keepProblem(config)
+  if (keep !== undefined) problems.push(`keep: ${keep}`)
   problems.push(...generatorProblems(config))
   const { evaluation } = config
   if (evaluation.nSamplesPerPrompt > 1 && evaluation.temperature === 0 && !config.useFire)

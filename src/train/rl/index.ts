@@ -1,4 +1,11 @@
-export { type Algorithm, type AlgorithmDefinition, algorithmNames, algorithms, defineAlgorithm } from './algorithms.js'
+export {
+  type Algorithm,
+  type AlgorithmDefinition,
+  algorithmNames,
+  algorithmOf,
+  algorithms,
+  defineAlgorithm,
+} from './algorithms.js'
 export { type RlConfig, resolveRlConfig, rlSchema } from './config.js'
 export { rlIdle } from './idle-options.js'
 export { runRl } from './job.js'

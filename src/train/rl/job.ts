@@ -14,7 +14,15 @@ import { harmlessKeys } from '../config/common.js'
 import { checkDefinitions, definitionInputs } from '../config/definitions.js'
 import { rewardLoading } from '../config/rewards.js'
 import { exportModel } from '../run/export-model.js'
-import { checkedOnly, type JobOptions, type JobResult, watched, withCommits, withinRun } from '../run/job.js'
+import {
+  checkedOnly,
+  type JobOptions,
+  type JobResult,
+  startIsBest,
+  watched,
+  withCommits,
+  withinRun,
+} from '../run/job.js'
 import { deviceOf, type LoadContext, loadFrozen, loadTrained, ofRole } from '../run/load-model.js'
 import { memoryMetrics } from '../run/memory-metrics.js'
 import { type OpenedGenerator, openGenerator } from '../run/open-generator.js'
@@ -68,7 +76,9 @@ async function prepareRl({
   if (live.model) ofRole(live.model, 'language', 'model')
   if (live.reference) ofRole(live.reference, 'language', 'reference')
   if (live.critic) ofRole(live.critic, 'value', 'critic.model')
-  const models = await checkModels(planRl(config), { ...live, commits })
+  const plan = planRl(config)
+  // Rewards of a program are loaded already; what the config names is their text.
+  const models = await checkModels(live.rewards ? { ...plan, rewards: undefined } : plan, { ...live, commits })
   requireMachine(models)
   const { tokenizer } = models
   const { context } = models.models[0]!.config.decoder
@@ -163,14 +173,13 @@ async function openRun(
     'critic.model': critic?.model,
     tokenizer: live?.tokenizer && tokenizer.dir,
   }
-  const definitions = await definitionInputs(config)
-  const rewardCommits = job.commits?.rewards
+  const texts = live?.rewards ? { rewards: [{ name: 'rewards.txt', path: String(rewards) }] } : {}
   const files = await runInputs({
     models: directories,
-    rewards,
-    rewardCommits,
+    rewards: live?.rewards ? undefined : rewards,
+    rewardCommits: job.commits?.rewards,
     chatTemplate,
-    definitions,
+    definitions: { ...(await definitionInputs(config)), ...texts },
     report,
     signal,
   })
@@ -233,11 +242,15 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
       signal: job.signal,
     })
     progress.stage('saving', 'the final model')
-    if (result.outcome === 'finished') await exportAll(parts, run, result)
+    if (result.outcome === 'finished') await exportAll(parts, run.directory, { ...result, keep: config.keep })
     // A resumed run writes them again.
     if (config.generator.type !== 'local') await removeWritten(weightsDirectoryOf(config))
     const { state, metrics, outcome } = result
     const best = state.best && { step: state.best.iteration, metric: 'validation/reward', value: state.best.reward }
+    if (outcome === 'finished' && best?.step === 0 && state.step > 0) {
+      run.event('best', best)
+      progress.note(startIsBest(best))
+    }
     progress.end(result.summary, result.found)
     return { outcome, step: state.step, metrics, ...(best ? { best } : {}), directory: run.directory }
   } finally {
@@ -246,15 +259,18 @@ async function trainRun(job: JobOptions<RlConfig>, prepared: PreparedRl, run: Ru
   }
 }
 
-async function exportAll({ actor, critic, ema, turns }: RlParts, run: Run, { state }: RlLoopResult): Promise<void> {
-  const { directory } = run
+async function exportAll(
+  { actor, critic, ema, turns }: RlParts,
+  run: string,
+  { state, keep }: Pick<RlLoopResult, 'state'> & Pick<RlConfig, 'keep'>,
+): Promise<void> {
   await turns.use(actor, async () => {
-    await exportModel(actor, directory, 'final')
+    await exportModel(actor, { run, name: 'final', keep })
     // Nothing was held out: the last model is the best.
-    if (!state.best) await exportModel(actor, directory, 'best')
+    if (!state.best) await exportModel(actor, { run, name: 'best', keep })
   })
-  if (critic) await turns.use(critic, () => critic.export(join(directory, 'value_model'), { what: 'model' }))
-  await ema?.model.export(join(directory, 'ema_model'), { what: 'model' })
+  if (critic) await turns.use(critic, () => critic.export(join(run, 'value_model'), { what: 'model' }))
+  if (ema) await exportModel(ema.model, { run, name: 'ema', keep })
 }
 
 async function loadParts(

@@ -333,11 +333,12 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     if (!found) return
     log(found.metrics, 'evaluation')
     run.event('evaluation', { iteration, ...found.metrics })
-    // The model that training began with is there already.
-    if (iteration === 0 || (state.best && found.reward <= state.best.reward)) return
+    // The start is the first best model: no policy that is worse than it can be one.
+    if (state.best && found.reward <= state.best.reward) return
     state = { ...state, best: { iteration, reward: found.reward } }
     progress.stage('saving', 'the best model')
-    await turns.use(actor, () => exportModel(actor, run.directory, 'best'))
+    const { keep } = config
+    await turns.use(actor, () => exportModel(actor, { run: run.directory, name: 'best', keep }))
   }
 
   async function exportIteration(iteration: number): Promise<void> {
@@ -346,7 +347,8 @@ export async function trainRl(options: RlLoopOptions): Promise<RlLoopResult> {
     // Of an attempt at this iteration that was interrupted.
     await recoverDirectory(values)
     await rm(values, { recursive: true, force: true })
-    await turns.use(actor, () => actor.export(directory, { what: 'model' }))
+    const what = config.keep === 'adapters' ? 'adapter' : 'model'
+    await turns.use(actor, () => actor.export(directory, { what }))
     if (critic) await turns.use(critic, () => critic.export(values, { what: 'model' }))
   }
 

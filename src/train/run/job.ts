@@ -87,6 +87,11 @@ export interface Best {
   readonly value: number
 }
 
+/** For people, where no checkpoint was better than the model that the run started with. */
+export function startIsBest({ metric, value }: Best): string {
+  return `No checkpoint is better than the start (${metric} ${Number(value.toPrecision(4))}): best_model is the model before training.`
+}
+
 export interface JobResult {
   /** `stopped`: by the signal; the run can be resumed. */
   readonly outcome: 'finished' | 'stopped'

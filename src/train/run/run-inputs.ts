@@ -4,14 +4,14 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileSha256 } from '../../files/index.js'
 import { modelFiles } from '../../model/index.js'
 import type { Report } from '../../progress/index.js'
-import { rewardFiles } from '../../reward/index.js'
+import { type RewardNames, rewardFiles, ruleNames } from '../../reward/index.js'
 import type { RunInputs } from '../../run/index.js'
 import { chatTemplateWords } from '../../text/index.js'
 
 interface InputOptions {
   /** Directories of models and adapters, by the option that names them. */
   readonly models: Readonly<Record<string, string | undefined>>
-  readonly rewards?: string | undefined
+  readonly rewards?: RewardNames | undefined
   /** Of reward models that come from the Hub, by name. */
   readonly rewardCommits?: Readonly<Record<string, string>> | undefined
   /** A file, or one of the words that stand for no file. */
@@ -45,7 +45,9 @@ export async function runInputs(options: InputOptions): Promise<RunInputs> {
     for (const [option, directory] of Object.entries(models))
       if (directory !== undefined) await addModel(option, '', directory)
     if (rewards !== undefined) {
-      const folder = dirname(resolve(rewards))
+      // Rules are no files.
+      const [first = '.'] = [rewards].flat().filter(name => !ruleNames.includes(name))
+      const folder = dirname(resolve(first))
       const made = await rewardFiles(rewards, { commits: rewardCommits, signal })
       for (const file of made.files) await add('rewards', relative(folder, file), file)
       for (const directory of made.models) await addModel('rewards', relative(folder, directory), directory)

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../../data/index.js'
 import { chatTemplateWords } from '../../text/index.js'
-import { epochShape, harmlessKeys, modelShape, type OptimizerConfig, runShape } from '../config/common.js'
+import { epochShape, harmlessKeys, keepProblem, modelShape, type OptimizerConfig, runShape } from '../config/common.js'
 
 const { trainOn: _, ...rowOptionsShape } = dataOptionsShape
 
@@ -33,12 +33,14 @@ export type SupervisedConfig = z.output<typeof supervisedSchema> & { readonly op
 
 /** Contradicting options. */
 export function refuseContradictions(
-  config: { lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
+  config: { keep: string; lora?: unknown; adapter?: unknown; freezeBackbone?: boolean },
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
   if (config.lora !== undefined && config.adapter !== undefined)
     refuse('adapter', 'adapter continues an existing adapter and lora makes a new one; give only one of them')
+  const keep = keepProblem(config)
+  if (keep !== undefined) refuse('keep', keep)
   if (config.freezeBackbone === true && (config.lora !== undefined || config.adapter !== undefined))
     refuse('freezeBackbone', 'trains only the head and cannot be combined with an adapter')
 }

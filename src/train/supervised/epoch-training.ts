@@ -11,7 +11,7 @@ import { type OptimizerConfig, type StepRates, stepRates } from '../config/commo
 import { type Diagnosing, watchDiagnoses } from '../run/diagnosed.js'
 import { TrainingError } from '../run/errors.js'
 import { exportModel } from '../run/export-model.js'
-import type { Best } from '../run/job.js'
+import { type Best, startIsBest } from '../run/job.js'
 import { type MadeStep, stepMetrics } from '../run/optimizer-step.js'
 import type { MetricSummary, TrainProgress } from '../run/progress.js'
 import { journalBlock, type StepRecord } from '../run/step-record.js'
@@ -36,6 +36,7 @@ export interface EpochTrainingOptions<E extends SupervisedExample> {
     readonly maxSteps?: number | undefined
     readonly evalSteps?: number | undefined
     readonly saveSteps: number
+    readonly keep?: 'models' | 'adapters'
     readonly optimizer: OptimizerConfig
   }
   /** Whether there is validation data; without it the last model is the best. */
@@ -113,7 +114,11 @@ export class EpochTraining<E extends SupervisedExample> {
   static async #opened<E extends SupervisedExample>(options: EpochTrainingOptions<E>): Promise<EpochTraining<E>> {
     const training = new EpochTraining(options)
     const latest = await options.run.latest()
-    if (!latest) return training
+    if (!latest) {
+      // The start is the first best model: no checkpoint that is worse than it can be one.
+      training.#evaluationDue = options.validation === 'held out'
+      return training
+    }
     options.progress.stage('reading the checkpoint')
     const state = checkpointSchema.safeParse(latest.state)
     if (!state.success) throw new TrainingError(`${latest.directory} is not a checkpoint of this kind of training`)
@@ -216,7 +221,7 @@ export class EpochTraining<E extends SupervisedExample> {
    * throw if the signal aborts.
    */
   async evaluateIfDue(measure: Measure): Promise<void> {
-    const { run, model, bestBy, progress, signal } = this.#options
+    const { run, bestBy, progress, signal } = this.#options
     if (!this.#evaluationDue || signal.aborted) return
     await this.#logged
     progress.stage('evaluating')
@@ -233,7 +238,7 @@ export class EpochTraining<E extends SupervisedExample> {
     const [value, loss] = [values[bestBy.metric]!, values['loss/validation']!]
     if (this.#isBest(value, loss)) {
       progress.stage('saving', 'the best model')
-      await exportModel(model, run.directory, 'best')
+      await this.#export('best')
       this.best = { step: this.step, metric: bestBy.metric, value }
       this.#bestLoss = loss
     }
@@ -241,6 +246,11 @@ export class EpochTraining<E extends SupervisedExample> {
     this.#evaluatedStep = this.step
     // A checkpoint of this step, where there is one, does not know of it.
     this.#savedStep = undefined
+  }
+
+  #export(name: 'best' | 'final'): Promise<void> {
+    const { run, model, config } = this.#options
+    return exportModel(model, { run: run.directory, name, keep: config.keep ?? 'models' })
   }
 
   #isBest(value: number, loss: number): boolean {
@@ -261,15 +271,19 @@ export class EpochTraining<E extends SupervisedExample> {
    * and shows the results.
    */
   async finish(measure: Measure): Promise<void> {
-    const { run, model, validation, progress } = this.#options
+    const { run, validation, progress } = this.#options
     await this.#logged
     if (this.finished && validation === 'held out' && this.step !== this.#evaluatedStep) this.#evaluationDue = true
     await this.evaluateIfDue(measure)
     if (this.step !== this.#savedStep) await this.#save()
     if (this.complete) {
       progress.stage('saving', 'the final model')
-      await exportModel(model, run.directory, 'final')
-      if (validation === 'none') await exportModel(model, run.directory, 'best')
+      await this.#export('final')
+      if (validation === 'none') await this.#export('best')
+      if (this.best?.step === 0 && this.step > 0) {
+        run.event('best', { ...this.best })
+        progress.note(startIsBest(this.best))
+      }
     }
     progress.end(this.#summary, this.#diagnoses?.found)
   }

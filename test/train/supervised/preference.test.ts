@@ -25,11 +25,11 @@ describe('the reference', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   test.each([
-    // All 48 responses in one call before the first step, and one call per evaluation.
-    { loss: 'dpo', epochs: 3, calls: 1 + 3 },
-    { loss: 'ipo', epochs: 1, calls: 1 + 1 },
+    // All 48 responses in one call before the first step, and one call per evaluation, of the start too.
+    { loss: 'dpo', epochs: 3, calls: 1 + 4 },
+    { loss: 'ipo', epochs: 1, calls: 1 + 2 },
     // Responses under other prompts too; at each step, and beside each evaluation, those are scored by the policy as it is.
-    { loss: 'kto', epochs: 2, calls: 1 + 2 * 6 + 2 * 2 },
+    { loss: 'kto', epochs: 2, calls: 1 + 2 * 6 + 3 * 2 },
   ] as const)('$loss: is asked once, whatever the epochs', async ({ loss, epochs, calls }) => {
     const model = await modelDirectory(1)
     const data = rowsOf(loss)

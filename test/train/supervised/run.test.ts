@@ -1,9 +1,10 @@
 /** What a supervised training leaves in its run directory, and what it refuses before it begins. */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { LocalModel } from '../../../src/model/index.js'
+import { silentReport } from '../../../src/progress/index.js'
 import { Journal, Run } from '../../../src/run/index.js'
 import { stepRecordSchema } from '../../../src/train/run/step-record.js'
 import { sftSchema } from '../../../src/train/sft/config.js'
@@ -48,7 +49,7 @@ describe('a finished run', () => {
     expect(view.status).toBe('finished')
     expect(view.checkpoints).toEqual([4, 6])
     expect(view.metrics.get('loss/train')?.map(point => point.step)).toEqual([1, 2, 3, 4, 5, 6])
-    expect(view.metrics.get('validation/perplexity')?.map(point => point.step)).toEqual([3, 6])
+    expect(view.metrics.get('validation/perplexity')?.map(point => point.step)).toEqual([0, 3, 6])
     expect(view.metrics.get('data/epoch')?.at(-1)?.value).toBe(2)
   })
 
@@ -59,6 +60,49 @@ describe('a finished run', () => {
     expect(weightsIn(join(config.output, 'best_model')).equals(weightsIn(join(config.output, 'final_model')))).toBe(
       true,
     )
+  })
+
+  test('where no checkpoint is better than the start, the best model is the start, and the run says so', async () => {
+    const config = configOf({
+      validationData: data,
+      maxSteps: 4,
+      evalSteps: 2,
+      optimizer: { lr: 3, maxGradNorm: null },
+    })
+    const said: string[] = []
+    const stop = new AbortController()
+    const stopping = stoppingReport(text => text.startsWith('sft 2/') && stop.abort())
+    await runSft(jobOf(config, { report: stopping, signal: stop.signal }))
+    const report = { ...silentReport, line: (text: string) => said.push(text) }
+    const { best } = await runSft(jobOf(config, { resume: true, report }))
+    expect(best).toMatchObject({ step: 0, metric: 'validation/perplexity' })
+    expect(weightsIn(join(config.output, 'best_model')).equals(weightsIn(config.model))).toBe(true)
+    expect(weightsIn(join(config.output, 'final_model')).equals(weightsIn(config.model))).toBe(false)
+    const view = await Run.read(config.output)
+    // The resumed run does not measure the start again.
+    expect(view.metrics.get('validation/perplexity')?.map(point => point.step)).toEqual([0, 2, 4])
+    expect(view.events.filter(({ kind }) => kind === 'evaluation').map(event => event.step)).toEqual([0, 2, 4])
+    expect(view.events.find(({ kind }) => kind === 'best')).toMatchObject({ step: 0 })
+    expect(said.join('\n')).toMatch(
+      /No checkpoint is better than the start \(validation\/perplexity [\d.]+\): best_model is/,
+    )
+  })
+
+  test('of a LoRA run with keep: adapters, nothing but adapters is written', async () => {
+    const lora = { rank: 4, alpha: 8 }
+    const config = configOf({ validationData: data, lora, keep: 'adapters', maxSteps: 2 })
+    await runSft(jobOf(config))
+    const whole = configOf({ validationData: data, lora, maxSteps: 2 })
+    await runSft(jobOf(whole))
+    const models = (output: string) =>
+      readdirSync(output)
+        .filter(name => /_(model|adapter)$/.test(name))
+        .sort()
+    expect(models(config.output)).toEqual(['best_adapter', 'final_adapter'])
+    expect(models(whole.output)).toEqual(['best_adapter', 'best_model', 'final_adapter', 'final_model'])
+    const weights = (output: string) => readFileSync(join(output, 'final_adapter', 'adapter_model.safetensors'))
+    expect(weights(config.output).equals(weights(whole.output))).toBe(true)
+    expect(() => configOf({ keep: 'adapters' })).toThrow('adapters needs lora or adapter')
   })
 
   test('lists the rows that were left out', async () => {
@@ -118,7 +162,7 @@ describe('a stop', () => {
     // What it knows now is saved: once more, there is nothing left to do.
     expect(await runSft(jobOf(config, { resume: true }))).toEqual(resumed)
     const points = (await Run.read(config.output)).metrics.get('validation/perplexity')
-    expect(points).toHaveLength(1)
+    expect(points?.map(({ step }) => step)).toEqual([0, 2])
   })
 
   test('a run that is finished goes on when it is given more steps', async () => {
