@@ -1,4 +1,5 @@
 /** GGUF files in and out: llama.cpp's format for models. */
+export { type CachedImport, type CachedImportOptions, cachedImport } from './cached-import.js'
 export { GgufError } from './errors.js'
 export { type ExportedGguf, type ExportGgufOptions, exportGguf } from './export.js'
 export { GgufFile, isGgufPath, partPaths, type ReadDtype } from './file.js'

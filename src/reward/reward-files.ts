@@ -49,6 +49,7 @@ export async function locateRewardModels(
     if (!isHubName(path)) continue
     const { origin } = await locateModel(path, options)
     if (origin.kind === 'hub') commits[origin.name] = origin.commit
+    if (origin.kind === 'gguf') commits[origin.name] = origin.sha256
   }
   return commits
 }

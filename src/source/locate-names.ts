@@ -6,7 +6,7 @@ import { type Report, silentReport } from '../progress/index.js'
 import { type LocatedData, type LocatedModel, locateData, locateModel } from './locate.js'
 import type { NameKind } from './names.js'
 
-/** Commits by what they are recorded under, and by name: `{ model: { 'hf:org/name': '0123...' } }`. */
+/** Commits, and checksums of GGUF files, by what they are recorded under and by name: `{ model: { 'hf:org/name': '0123...' } }`. */
 export type Commits = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface LocateNamesOptions {
@@ -72,6 +72,7 @@ export async function locateNames<C extends object>(given: C, context: LocateNam
     const { origin } = found
     // As it was given: messages show it.
     if (origin.kind === 'path') return name
+    if (origin.kind === 'gguf') commits[group] = { ...commits[group], [origin.name]: origin.sha256 }
     if (origin.kind === 'hub') {
       commits[group] = { ...commits[group], [origin.name]: origin.commit }
       if (pins[origin.name] !== undefined && !isPinned(origin.name))

@@ -1,4 +1,6 @@
-/** From the name of a model or of a data set to its directory, fetched from the Hub where it has to be. */
+/** From the name of a model or of a data set to its directory, fetched from the Hub or made of a GGUF file where it has to be. */
+import { basename } from 'node:path'
+import { cachedImport, isGgufPath } from '../gguf/index.js'
 import { type RepoType, snapshot, type Wanted } from '../hub/index.js'
 import { type Report, silentReport } from '../progress/index.js'
 import { hubName, isHubName, type NameKind, parseHubName, placedName } from './names.js'
@@ -16,6 +18,8 @@ export interface LocateOptions {
 /** Where something came from, for the record of a run. */
 export type Origin =
   | { readonly kind: 'path' }
+  /** A GGUF file: its name and its checksum. */
+  | { readonly kind: 'gguf'; readonly name: string; readonly sha256: string }
   | { readonly kind: 'hub'; readonly name: string; readonly id: string; readonly commit: string }
 
 export interface LocatedModel {
@@ -42,6 +46,7 @@ export async function locateModel(
   options: LocateOptions & { readonly wanted?: 'model' | 'tokenizer' } = {},
 ): Promise<LocatedModel> {
   const placed = placedName(name, 'model', options.directory ?? process.cwd())
+  if (isGgufPath(placed)) return imported(placed, options)
   if (!isHubName(placed)) return { directory: placed, origin: { kind: 'path' } }
   const { directory, origin } = await fetched(placed, 'model', { wanted: 'model', ...options })
   return { directory, origin }
@@ -58,6 +63,15 @@ export async function locateData(name: string, options: LocateOptions = {}): Pro
   if (!isHubName(placed)) return { path: placed, origin: { kind: 'path' } }
   const { directory, origin, part } = await fetched(placed, 'data', { ...options, wanted: 'data' })
   return { path: part === undefined ? directory : `${directory}:${part}`, origin }
+}
+
+async function imported(path: string, { report = silentReport, signal }: LocateOptions): Promise<LocatedModel> {
+  const shown = report.transfer('importing')
+  const onImport = (): void => report.line(`Importing ${path} into the cache.`)
+  const onProgress = ({ bytesDone, bytesTotal }: { bytesDone: number; bytesTotal: number }): void =>
+    shown.at(bytesDone, bytesTotal)
+  const { directory, sha256 } = await cachedImport(path, { signal, onImport, onProgress }).finally(() => shown.end())
+  return { directory, origin: { kind: 'gguf', name: basename(path), sha256 } }
 }
 
 async function fetched(placed: string, kind: NameKind, options: LocateOptions & { readonly wanted: Wanted }) {

@@ -2,6 +2,7 @@
  * What the name of a model or of a data set means. A path that exists wins over an id of the Hub; `hf:` forces the Hub:
  *
  *     runs/sft/final_model                    a directory
+ *     models/model.Q4_K_M.gguf                a GGUF file, imported into the cache
  *     Qwen/Qwen2.5-0.5B-Instruct              an id, where there is no such path
  *     hf:Qwen/Qwen2.5-0.5B-Instruct@main      an id at a branch, a tag or a commit
  *     openai/gsm8k:main/train                 a data set, its config and its split
