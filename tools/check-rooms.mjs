@@ -80,6 +80,7 @@ export const arrows = {
     'tensor',
     'model',
     'text',
+    'gguf',
     'rollout',
     'data',
     'reward',

@@ -9,8 +9,15 @@ export {
   startExperience,
 } from './experience.js'
 export { type ExperienceFile, experienceOptions, experienceSchema, resolveExperience } from './experience-config.js'
+export {
+  type ExportDirectoryOptions,
+  type ExportedModel,
+  type ExportGgufOptions,
+  exportModel,
+} from './export.js'
 export { type GenerateOptions, type GeneratePrompt, generate } from './generate.js'
 export { type Downloaded, type DownloadOptions, download, type PushOptions, push } from './hub.js'
+export { type ImportModelOptions, importModel } from './import.js'
 export { locateGiven } from './locate-given.js'
 export type { RewardFunction, Rewards } from './reward-parts.js'
 export { attributed, startTraining } from './run-training.js'

@@ -1,38 +1,91 @@
 import { z } from 'zod'
+import { type ExportedModel, exportModel } from '../api/index.js'
 import { writeModelCard } from '../card/index.js'
-import { reportFor } from '../progress/index.js'
+import { type Report, reportFor } from '../progress/index.js'
+import { Run } from '../run/index.js'
 import { exportRun } from '../train/index.js'
-import { choice, directory, flagHelp, readArguments, UsageError } from './flags.js'
+import { choice, flagHelp, readArguments, text, UsageError } from './flags.js'
 import { interruptible } from './interrupt.js'
 
 const flags = z.object({
-  out: directory('the model directory to write'),
+  to: choice(
+    ['gguf', 'hf'],
+    'FORMAT',
+    'gguf (a file for llama.cpp, Ollama and others) or hf (a Hugging Face directory)',
+  ).optional(),
+  type: choice(
+    ['f32', 'f16', 'bf16', 'q8_0', 'q4_0'],
+    'TYPE',
+    'type of the matrices in the GGUF file: f32, f16, bf16, q8_0 or q4_0 (default: bf16 for a bfloat16 model, else f16)',
+  ).optional(),
+  dtype: choice(
+    ['float32', 'bfloat16', 'float16'],
+    'DTYPE',
+    'dtype of the directory (default: that of the model; of a checkpoint only float32, its master weights)',
+  ).optional(),
+  merge: text('ADAPTER', 'a LoRA adapter (PEFT directory) to merge into the model first', 'an adapter').optional(),
   what: choice(
     ['model', 'adapter', 'base'],
     'WHAT',
-    'model (with the adapter merged), adapter (in PEFT format) or base (the model without its adapter)',
-  ).default('model'),
-  dtype: choice(
-    ['float32'],
-    'DTYPE',
-    'float32: the float32 master weights (default: weights rounded to the dtype of the run)',
+    'of the newest checkpoint: model (with the adapter merged, default), adapter (in PEFT format) or base (without its adapter)',
   ).optional(),
+  out: text('PATH', 'the file or directory to write (default: NAME-gguf/NAME-TYPE.gguf, NAME-hf)', 'a path').optional(),
 })
+type Flags = z.output<typeof flags>
 
-export const help = `Usage: whetstone export RUN --out DIR [--what model|adapter|base] [--dtype float32]
+export const help = `Usage: whetstone export MODEL --to gguf [--type TYPE] [--out FILE] [--merge ADAPTER]
+       whetstone export MODEL --to hf [--dtype DTYPE] [--out DIR] [--merge ADAPTER]
+       whetstone export RUN --out DIR [--what model|adapter|base] [--dtype float32]
 
-Writes the model of the newest checkpoint of a run as a Hugging Face directory. A finished run already has its final_model; use this for
-stopped runs, for adapters, and for weights in float32 (docs/precision.md).
+Writes a model for other programs (docs/share.md). MODEL is a model directory, a run (its best model, else its final one), an adapter, a
+GGUF file or an id of the Hub. Beside a GGUF file lies a Modelfile for Ollama.
+The last form, without --to, writes the model of the newest checkpoint of a run: for stopped runs, for adapters, and for master weights in
+float32 (docs/precision.md).
 
 ${flagHelp(flags)}
 `
 
 export async function run(args: string[]): Promise<number> {
   const { flags: given, positionals } = readArguments(args, flags, { positionals: 'keep' })
-  const [run, ...rest] = positionals
-  if (run === undefined || rest.length > 0) throw new UsageError('expected one run directory')
+  const [model, ...rest] = positionals
+  if (model === undefined || rest.length > 0) throw new UsageError('expected one model or run')
   const report = reportFor(process.env)
-  const { out, what, dtype } = given
+  const checkpoint = given.to === undefined && given.merge === undefined && (await Run.isIn(model).catch(() => false))
+  if (checkpoint) return writeCheckpoint(model, given, report)
+  const to = given.to ?? 'hf'
+  if (given.what !== undefined)
+    throw new UsageError('--what is for the newest checkpoint of a run: leave out --to and --merge')
+  if (to === 'hf' && given.type !== undefined) throw new UsageError('--type is for --to gguf; use --dtype with --to hf')
+  if (to === 'gguf' && given.dtype !== undefined)
+    throw new UsageError('--dtype is for --to hf; use --type with --to gguf')
+  return interruptible({
+    work: async signal => {
+      const { out, type, dtype, merge } = given
+      const around = { out, merge, report, signal }
+      const made = await exportModel(model, to === 'gguf' ? { to, type, ...around } : { to, dtype, ...around })
+      console.log(described(made))
+    },
+    onInterrupt: () => report.line(`Interrupted. ${given.out ?? 'The model'} was not written.`),
+  })
+}
+
+function described({ path, source, parameters, bytes, files, notes }: ExportedModel): string {
+  return [
+    `${path}: ${source}, ${parameters.toLocaleString('en-US')} parameters, ${(bytes / 1e6).toFixed(1)} MB`,
+    ...files.slice(1).map(file => `${file}`),
+    ...notes.map(note => `Note: ${note}.`),
+  ].join('\n')
+}
+
+async function writeCheckpoint(
+  run: string,
+  { out, what = 'model', dtype, type }: Flags,
+  report: Report,
+): Promise<number> {
+  if (out === undefined) throw new UsageError('--out: expected a directory')
+  if (type !== undefined) throw new UsageError('--type is for --to gguf')
+  if (dtype !== undefined && dtype !== 'float32')
+    throw new UsageError(`--dtype: a checkpoint can be written in the dtype of the run, or in float32, not in ${dtype}`)
   return interruptible({
     work: async signal => {
       const made = await exportRun(run, { out, what, ...(dtype && { dtype }) }, { report, signal })

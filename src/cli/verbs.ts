@@ -62,6 +62,12 @@ export const verbGroups: readonly VerbGroup[] = [
       { name: 'tokenizer', summary: 'train a small tokenizer with chat tokens', load: () => import('./tokenizer.js') },
       { name: 'init', summary: 'make a model with random weights', load: () => import('./init.js') },
       {
+        name: 'import',
+        summary: 'make a model directory of a GGUF file',
+        takesLong: true,
+        load: () => import('./import.js'),
+      },
+      {
         name: 'generate',
         summary: 'generate responses to a file of prompts',
         takesLong: true,
@@ -117,7 +123,7 @@ export const verbGroups: readonly VerbGroup[] = [
       },
       {
         name: 'export',
-        summary: 'write the model of the newest checkpoint of a run',
+        summary: 'write a model as a GGUF file or a directory',
         takesLong: true,
         load: () => import('./export.js'),
       },

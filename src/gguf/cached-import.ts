@@ -58,8 +58,11 @@ export async function cachedImport(path: string, options: CachedImportOptions = 
 }
 
 async function isWhole(directory: string): Promise<boolean> {
-  const text = await readFile(join(directory, recordName), 'utf8').catch(() => '{}')
-  const read = record.safeParse(JSON.parse(text))
+  const read = record.safeParse(
+    await readFile(join(directory, recordName), 'utf8')
+      .then(JSON.parse)
+      .catch(() => undefined),
+  )
   return read.success && JSON.stringify(await sizesIn(join(directory, 'model'))) === JSON.stringify(read.data.files)
 }
 

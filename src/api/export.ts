@@ -1,0 +1,219 @@
+/** A model for others: as a GGUF file with a Modelfile, or as a Hugging Face directory. */
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, extname, join, resolve } from 'node:path'
+import { InputError } from '../errors/index.js'
+import { checkNewDirectory, openOutput } from '../files/index.js'
+import { exportGguf, modelfile, type WrittenType } from '../gguf/index.js'
+import { LocalModel, readConfig } from '../model/index.js'
+import { type Report, silentReport } from '../progress/index.js'
+import { Run } from '../run/index.js'
+import { locateModel } from '../source/index.js'
+import type { DType } from '../tensor/index.js'
+import { exportRun } from '../train/index.js'
+
+interface CommonOptions {
+  /** An adapter (PEFT) that is merged into the model first. */
+  readonly merge?: string | undefined
+  readonly report?: Report | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ExportGgufOptions extends CommonOptions {
+  readonly to: 'gguf'
+  /** The file to write. Default: `NAME-gguf/NAME-TYPE.gguf`. */
+  readonly out?: string | undefined
+  /** Type of the matrices. Default: bf16 for a bfloat16 model, else f16. */
+  readonly type?: WrittenType | undefined
+}
+
+export interface ExportDirectoryOptions extends CommonOptions {
+  readonly to: 'hf'
+  /** The directory to write. Default: `NAME-hf`. */
+  readonly out?: string | undefined
+  /** Default: that of the model. */
+  readonly dtype?: DType | undefined
+}
+
+export interface ExportedModel {
+  /** The GGUF file, or the directory. */
+  readonly path: string
+  /** Which model was taken: of a run, its best one. */
+  readonly source: string
+  readonly parameters: number
+  readonly bytes: number
+  /** All files that were written. */
+  readonly files: readonly string[]
+  /** What a user should know. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Writes a model (a directory, a run, an adapter, a GGUF file or an id of the Hub) for other programs.
+ *
+ * @example
+ * const { path } = await exportModel('runs/grpo', { to: 'gguf', type: 'q8_0', out: 'mine.gguf' })
+ */
+export async function exportModel(
+  model: string,
+  options: ExportGgufOptions | ExportDirectoryOptions,
+): Promise<ExportedModel> {
+  const { merge, report = silentReport, signal = new AbortController().signal } = options
+  const around = { report, signal }
+  const name = basename(resolve(model), extname(model) === '.gguf' ? '.gguf' : '')
+  const parts = await partsOf(model, { merge, ...around })
+  const out = options.out ?? (options.to === 'hf' ? `${name}-hf` : undefined)
+  const work = parts.adapter === undefined && parts.directory !== undefined ? undefined : await workFolder(out)
+  try {
+    if (options.to === 'hf') return await writeDirectory(parts, { out: out!, dtype: options.dtype, ...around })
+    const directory = await wholeModel(parts, work, around)
+    return await writeFileAndTexts({ ...parts, directory }, { ...options, name, ...around })
+  } finally {
+    if (work !== undefined) await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** What the exported model is made of. */
+interface Parts {
+  /** For messages. */
+  readonly source: string
+  /** Undefined: the newest checkpoint of the run `source`. */
+  readonly directory: string | undefined
+  readonly adapter: string | undefined
+}
+
+interface Around {
+  readonly report: Report
+  readonly signal: AbortSignal
+}
+
+async function partsOf(model: string, { merge, ...around }: Around & { merge: string | undefined }): Promise<Parts> {
+  const adapter = merge === undefined ? undefined : (await locateModel(merge, around)).directory
+  if (existsSync(model) && (await Run.isIn(model).catch(() => false))) {
+    const made = ['best_model', 'final_model'].map(folder => join(model, folder)).find(existsSync)
+    if (made === undefined) return { source: model, directory: undefined, adapter }
+    return partsOfDirectory(made, adapter, around)
+  }
+  const { directory } = await locateModel(model, around)
+  return partsOfDirectory(directory, adapter, around)
+}
+
+/** A directory with an adapter alone names the model that it belongs to. */
+async function partsOfDirectory(directory: string, adapter: string | undefined, around: Around): Promise<Parts> {
+  const config = join(directory, 'adapter_config.json')
+  if (existsSync(join(directory, 'config.json')) || !existsSync(config))
+    return { source: directory, directory, adapter }
+  if (adapter !== undefined)
+    throw new InputError(`${directory} is an adapter itself: give the model, and merge one adapter`)
+  const { base_model_name_or_path: base } = JSON.parse(await readFile(config, 'utf8')) as Record<string, unknown>
+  if (typeof base !== 'string' || base === '')
+    throw new InputError(`${config} does not name its model (base_model_name_or_path)`, {
+      remedy: `Give the model, and merge the adapter: whetstone export MODEL --merge ${directory}`,
+    })
+  const located = await locateModel(base, around)
+  return { source: directory, directory: located.directory, adapter: directory }
+}
+
+/** Beside the output, where there is room for it. */
+async function workFolder(out: string | undefined): Promise<string> {
+  const folder = resolve(dirname(out ?? 'model'))
+  await checkNewDirectory(folder)
+  await mkdir(folder, { recursive: true })
+  return mkdtemp(join(folder, '.whetstone-export-'))
+}
+
+/** The model as a Hugging Face directory: itself, or in the work folder with its adapter merged. */
+async function wholeModel(parts: Parts, work: string | undefined, around: Around): Promise<string> {
+  if (work === undefined) return parts.directory!
+  const out = join(work, 'model')
+  await writeDirectory(parts, { out, dtype: undefined, ...around })
+  return out
+}
+
+async function writeDirectory(
+  { source, directory, adapter }: Parts,
+  { out, dtype, report, signal }: Around & { out: string; dtype: DType | undefined },
+): Promise<ExportedModel> {
+  const done = async (parameters: number, bytes: number): Promise<ExportedModel> => {
+    const card = await copyCard(directory ?? source, out)
+    return { path: out, source, parameters, bytes, files: [out, ...card], notes: [] }
+  }
+  if (directory === undefined) {
+    if (adapter !== undefined) throw new InputError(`${source} has no model yet that an adapter could be merged into`)
+    if (dtype !== undefined && dtype !== 'float32')
+      throw new InputError(`dtype: a checkpoint can be written in the dtype of the run, or in float32, not in ${dtype}`)
+    const made = await exportRun(source, { out, what: 'model', ...(dtype && { dtype }) }, { report, signal })
+    return done(made.parameters, made.bytes)
+  }
+  const { head } = await readConfig(directory)
+  const loading = report.transfer('loading')
+  const model = await LocalModel.load(directory, {
+    role: head === 'score' ? 'reward' : 'language',
+    ...(adapter !== undefined && { adapter }),
+    ...(dtype && { dtype }),
+    onProgress: ({ loadedBytes, totalBytes }) => loading.at(loadedBytes, totalBytes),
+  }).finally(() => loading.end())
+  try {
+    const { parameters, bytes } = await model.export(out, { what: 'model' })
+    return await done(parameters, bytes)
+  } finally {
+    model.dispose()
+  }
+}
+
+async function writeFileAndTexts(
+  { source, directory }: Parts & { directory: string },
+  { out, type, name, report, signal }: Pick<ExportGgufOptions, 'out' | 'type'> & Around & { name: string },
+): Promise<ExportedModel> {
+  const chosen = type ?? ((await isBfloat(directory)) ? 'bf16' : 'f16')
+  const path = out ?? join(`${name}-gguf`, `${name}-${chosen}.gguf`)
+  const folder = dirname(resolve(path))
+  await checkNewDirectory(folder)
+  await mkdir(folder, { recursive: true })
+  await openOutput(path, { inputs: [], directories: [] })
+  const writing = report.transfer('writing')
+  const made = await exportGguf(directory, {
+    ...{ out: path, type: chosen, name, signal },
+    onProgress: ({ bytesDone, bytesTotal }) => writing.at(bytesDone, bytesTotal),
+  }).finally(() => writing.end())
+  const generation = await readJson(join(directory, 'generation_config.json'))
+  const texts = modelfile({ ...made, file: basename(path), generation })
+  const placed = await writeOwn(join(folder, 'Modelfile'), texts)
+  const card = await copyCard(source, folder)
+  return {
+    ...{ path, source, parameters: made.parameters, bytes: made.bytes },
+    files: [path, ...placed, ...card],
+    notes: [
+      ...made.notes,
+      ...(placed.length === 0 ? [`${join(folder, 'Modelfile')} is not one of ours: it was left as it is`] : []),
+    ],
+  }
+}
+
+async function isBfloat(directory: string): Promise<boolean> {
+  const { dtype, torch_dtype: older } = await readJson(join(directory, 'config.json'))
+  return (dtype ?? older) === 'bfloat16'
+}
+
+async function readJson(path: string): Promise<Record<string, unknown>> {
+  const text = await readFile(path, 'utf8').catch(() => '{}')
+  return JSON.parse(text) as Record<string, unknown>
+}
+
+const mark = '# Made by whetstone export.'
+
+/** A Modelfile that somebody else wrote stays. */
+async function writeOwn(path: string, text: string): Promise<string[]> {
+  const found = await readFile(path, 'utf8').catch(() => mark)
+  if (!found.startsWith(mark)) return []
+  await writeFile(path, `${mark}\n${text}`)
+  return [path]
+}
+
+/** The model card of the exported model travels with it. A card that is there already stays. */
+async function copyCard(directory: string, to: string): Promise<string[]> {
+  const [from, at] = [join(directory, 'README.md'), join(to, 'README.md')]
+  if (!existsSync(from) || existsSync(at)) return []
+  await copyFile(from, at)
+  return [at]
+}
