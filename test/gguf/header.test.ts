@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GgufError, GgufFile, importGguf } from '../../src/gguf/index.js'
-import { type TypedValue, type WrittenTensor, writeGguf } from '../../src/gguf/write-file.js'
+import { type TypedValue, writeGguf } from '../../src/gguf/write-file.js'
+import { plainTensor, type Rewrite, rewriteGguf } from '../support/gguf.js'
 import { temporary } from '../support/models.js'
 
 const fixtures = new URL('../fixtures/gguf', import.meta.url).pathname
@@ -70,15 +71,6 @@ test('no change of a head crashes or hangs', async () => {
   )
 })
 
-const plain = (name: string, values: readonly number[]): WrittenTensor => ({
-  name,
-  type: 'f32',
-  shape: [values.length],
-  async *pieces() {
-    yield new Uint8Array(Float32Array.from(values).buffer)
-  },
-})
-
 describe('models in parts', () => {
   const part = async (stem: string, i: number, of: number, fields: Record<string, number> = {}): Promise<string> => {
     const path = temporary(`${stem}-0000${i + 1}-of-0000${of}.gguf`)
@@ -89,7 +81,7 @@ describe('models in parts', () => {
       ]),
     )
     if (i === 0) metadata.set('general.name', { text: 'first' })
-    await writeGguf(path, { metadata, tensors: [plain(`t${i}`, [i, 2])] })
+    await writeGguf(path, { metadata, tensors: [plainTensor(`t${i}`, [i, 2])] })
     return path
   }
 
@@ -118,27 +110,9 @@ describe('models in parts', () => {
 
 describe('what a model must be', () => {
   /** The fixture with other keys. */
-  const rewritten = async (name: string, fields: Record<string, TypedValue | undefined>, without: string[] = []) => {
-    await using file = await GgufFile.open(join(fixtures, 'qwen2.gguf'))
-    const metadata = new Map<string, TypedValue>()
-    const floats = ['qwen2.rope.freq_base', 'qwen2.attention.layer_norm_rms_epsilon']
-    for (const [key, value] of file.metadata) {
-      if (typeof value === 'string') metadata.set(key, { text: value })
-      else if (typeof value === 'boolean') metadata.set(key, { bool: value })
-      else if (typeof value === 'number') metadata.set(key, floats.includes(key) ? { f32: value } : { u32: value })
-      else if (key.endsWith('token_type')) metadata.set(key, { i32s: value as number[] })
-      else metadata.set(key, { texts: value as string[] })
-    }
-    for (const [key, value] of Object.entries(fields)) value ? metadata.set(key, value) : metadata.delete(key)
-    const tensors: WrittenTensor[] = []
-    for (const tensor of file.names.filter(tensor => !without.includes(tensor))) {
-      const { shape } = file.info(tensor)!
-      const values = new Float32Array(shape.reduce((product, size) => product * size, 1))
-      await file.readInto(tensor, new Uint8Array(values.buffer), { dtype: 'float32' })
-      tensors.push({ ...plain(tensor, [...values]), shape })
-    }
+  const rewritten = async (name: string, fields: Rewrite['fields'] = {}, without: string[] = []) => {
     const path = temporary(`${name}.gguf`)
-    await writeGguf(path, { metadata, tensors })
+    await rewriteGguf(join(fixtures, 'qwen2.gguf'), path, { fields, without })
     return importGguf(path, { out: temporary(`${name}-model`) })
   }
 
