@@ -32,6 +32,8 @@ const elsewhere = (test: string): Check => ({ kind: 'elsewhere', test })
 const shown = (why: string): Check => ({ kind: 'shown', why })
 const output = shown('output')
 const installs = shown('installs')
+const shared = shown('needs models of the reader; test/gguf has its tests')
+const others = shown('needs a program that is not part of the project')
 const engines = shown('needs an engine that is installed; npm run test:vllm and test:sglang have its tests')
 const hub = shown('needs the Hub; test/hub and test/api/hub.test.ts have a server in its place')
 const serves = shown('serves until it is stopped; test/serve has its tests')
@@ -285,6 +287,17 @@ export const checks: Readonly<Record<string, PageChecks>> = {
       ],
       ['runs/a: options or inputs of the run have changed:', output],
       ["import { Run } from 'whetstone/run'", compile],
+    ],
+  },
+  'docs/share.md': {
+    blocks: [
+      ['npx whetstone export runs/grpo --to gguf --type q8_0 --out mine/mine.gguf', shared],
+      ['cd mine', others],
+      ['llama-cli -m mine/mine.gguf -p "What is 2 + 2?"', others],
+      ["import { getLlama, LlamaChatSession } from 'node-llama-cpp'", others],
+      ['pip install "optimum[onnxruntime]"', installs],
+      ['vllm serve mine-hf', others],
+      ['npx whetstone import model.Q4_K_M.gguf --out models/imported', shared],
     ],
   },
   'docs/serve.md': {
