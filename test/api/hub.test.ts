@@ -164,3 +164,14 @@ test('a reward file names a reward model by id', async () => {
   const { signal } = new AbortController()
   expect(await locateRewardModels(file, { signal })).toEqual({ 'hf:org/judge': commit })
 })
+
+test('a data set by id, with its config and split, is read and recorded', async () => {
+  const train = rows.map(row => `${JSON.stringify(row)}\n`).join('')
+  const card = '---\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/train.jsonl\n---\n'
+  const commit = hub.add('datasets/org/sums', { 'README.md': card, 'main/train.jsonl': train })
+  hub.add('models/org/learner', first)
+  const output = fresh('by-data-id')
+  const { step } = await sft({ ...options, model: 'org/learner', data: 'org/sums:main/train', output })
+  expect(step).toBe(3)
+  expect((await Run.read(output)).config.inputs!.dataset).toEqual({ 'hf:org/sums': commit })
+})
