@@ -67,12 +67,13 @@ function isSource(value: unknown): value is RewardSource {
 function sourceOf(given: unknown, place: number): RewardSource {
   if (isSource(given)) return given
   if (typeof given !== 'function') throw new InputError(`rewards: expected a function or a source, got ${typeof given}`)
-  textOf(given)
+  const text = textOf(given)
   // A function that is written as the option has the option's name.
   const own = given.name === '' || given.name === 'rewards' ? 'reward' : given.name
-  return sampleReward(given as RewardFunction as Parameters<typeof sampleReward>[0], {
+  const source = sampleReward(given as RewardFunction as Parameters<typeof sampleReward>[0], {
     name: place === 0 || own !== 'reward' ? own : `reward${place + 1}`,
   })
+  return { ...source, text }
 }
 
 /** A run is recorded with the text of its rewards, and one that is resumed is compared by it. */

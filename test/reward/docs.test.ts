@@ -52,7 +52,7 @@ it('the tables name every reason, dialect and default', () => {
 })
 
 it('the description is one', async () => {
-  const yaml = page.match(/```yaml\n(.*?)```/s)![1]!
+  const yaml = page.match(/```yaml\n(sources:.*?)```/s)![1]!
   writeFileSync(join(folder, 'own-reward.ts'), 'export default () => 1')
   const file = join(folder, 'rewards.yaml')
   writeFileSync(file, yaml)

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { LocalModel } from '../../src/model/index.js'
 import { capturedOutput } from '../support/cli.js'
@@ -109,30 +109,31 @@ test('an adapter takes part', async () => {
 describe('a long run', () => {
   const rows = Array.from({ length: 100 }, (_, i) => ({ ids: [5, 6, 3 + i] }))
   const args = ['--n', '8', '--max-new-tokens', '40', '--max-sequences', '16']
-  const { isTTY } = process.stderr
+  const { isTTY, columns } = process.stderr
+  beforeEach(() => {
+    process.stderr.columns = 200
+  })
   afterEach(() => {
-    process.stderr.isTTY = isTTY
+    Object.assign(process.stderr, { isTTY, columns })
   })
 
   test.each([true, false])('says how it goes, on a terminal: %s', async terminal => {
     process.stderr.isTTY = terminal
     expect((await generate(rows, args)).code).toBe(0)
     const how = '[\\d,]+ tokens/s, \\d+ running, \\d+ waiting'
-    const line = terminal ? `\r\x1b\\[K  generating \\[[#.]{24}\\] \\d+ % of` : '\n?  generating [2468]0 % of'
+    const line = terminal
+      ? `\r\x1b\\[K(?:\x1b\\[\\?7l)?  generating \\[(?:\x1b\\[\\d+m|[#.])+\\] \\d+ % of`
+      : '\n?  generating [2468]0 % of'
     expect(printed.stderr).toMatch(new RegExp(`${line} 800 responses  ${how}`))
   })
 
   test('that is interrupted leaves nothing', async () => {
     process.stderr.isTTY = true
-    const write = vi.mocked(process.stderr.write)
-    const take = write.getMockImplementation()!
-    write.mockImplementation((text: string | Uint8Array) => {
-      if (String(text).includes(' running')) process.emit('SIGINT')
-      return take(text)
-    })
     const outputs = () => readdirSync(work).filter(name => name.includes('out'))
     const before = outputs()
-    const { code, lines } = await generate(rows, args)
+    const generating = generate(rows, ['--n', '64', ...args.slice(2)])
+    setTimeout(() => process.emit('SIGINT'), 300)
+    const { code, lines } = await generating
     expect([code, lines]).toEqual([130, undefined])
     expect(printed.stderr).toContain('was not written.')
     expect(outputs()).toEqual(before)

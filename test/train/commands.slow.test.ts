@@ -96,14 +96,14 @@ test('sft trains, says where the model is, and can be replayed; Ctrl-C and --res
   expect(whole.stderr).toMatch(/^ {2}sft \d+\/\d+ {2}loss [\d.]+ /m)
   expect(whole.stderr).toMatch(/^ +first +last +best$/m)
   expect(whole.stderr).toContain(`${at('runs/sft/final_model')}: the model after`)
-  expect(whole.stderr).toContain(`whetstone chat --model ${at('runs/sft/final_model')}`)
+  expect(whole.stderr).toContain(`whetstone chat --model ${at('runs/sft/best_model')}`)
   expect(whole.code).toBe(0)
   expect(readdirSync(at('runs/sft')).sort()).toEqual(
     expect.arrayContaining(['best_model', 'checkpoints', 'config.json', 'final_model', 'journal', 'logs', 'tokenizer']),
   )
 
   const args = ['sft', '--config', 'sft.yaml', '--set', 'output=runs/stopped']
-  const { stopped, line } = await interrupted(args, 'sft 1/')
+  const { stopped, line } = await interrupted(args, '  training')
   expect(stopped.code).toBe(130)
   expect(stopped.stderr).toContain('Finishing this step, then saving. A second Ctrl-C stops at once')
   expect(stopped.stderr).toContain(`The training is saved in ${at('runs/stopped')}`)
@@ -140,9 +140,9 @@ test('reward train makes a model that a file of rewards names as the command say
   const { code, stderr } = await run(['reward', 'train', '--config', 'reward.yaml'])
   expect(stderr).toMatch(/^ {2}reward \d+\/\d+ /m)
   expect(code, stderr).toBe(0)
-  const described = stderr.match(/^ {2}(sources: .*)$/m)?.[1]
-  expect(described).toBeDefined()
-  writeFileSync(at('rewards.yaml'), `${described}\n`)
+  const directory = stderr.match(/^ {2}whetstone grpo --rewards (\S+) /m)?.[1]
+  expect(directory).toBe(at('runs/reward/final_model'))
+  writeFileSync(at('rewards.yaml'), `sources: { quality: { type: model, path: ${directory} } }\n`)
 })
 
 test('rl trains by it, stops, goes on to the same weights, and is replayed without the model', async () => {
@@ -158,7 +158,7 @@ test('rl trains by it, stops, goes on to the same weights, and is replayed witho
     /^ {2}grpo \d+\/12 {2}reward -?[\d.e-]+ {2}KL [\d.e-]+ {2}length [\d.]+ {2}[\d,]+ tokens\/s/m,
   )
   expect(whole.code, whole.stderr).toBe(0)
-  const { stopped, line } = await interrupted(['rl', '--config', 'rl.yaml', '--set', 'output=runs/rl2'], ' 1/12')
+  const { stopped, line } = await interrupted(['rl', '--config', 'rl.yaml', '--set', 'output=runs/rl2'], '  updating')
   const resumed = await run(line)
   expect(stopped.code).toBe(130)
   expect(resumed.code, resumed.stderr).toBe(0)

@@ -125,5 +125,5 @@ test('loggers of the pipeline are those of its stages', async () => {
   const pipeline = await createRlhfPipeline(file)
   const { outcome } = await pipeline.runSft()
   expect(outcome).toBe('finished')
-  expect(readFileSync(losses, 'utf8')).toMatch(/^# sft\n1,/)
+  expect(readFileSync(losses, 'utf8')).toMatch(/^# sft\n0,\n1,/)
 })

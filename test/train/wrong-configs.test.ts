@@ -183,15 +183,6 @@ const cases: readonly Case[] = [
     'config.yaml: there is no option "data.wieght"; did you mean weight?',
   ],
   ['sft', { ...supervised, data: 5 }, [], 'config.yaml: data: expected text or an object of options or a list, got 5'],
-  [
-    'sft',
-    { ...supervised, output: 'run' },
-    [],
-    [
-      'config.yaml: output: run already has a run',
-      'Resume it with --resume, or choose another directory for the new run: --set output=DIR.',
-    ],
-  ],
   ['sft', { ...supervised, output: 'file' }, [], 'config.yaml: output: file: it is a file, and a directory is needed'],
   [
     'sft',
@@ -416,6 +407,17 @@ const cases: readonly Case[] = [
   ],
   ['rl', { ...rl, ppo_epochs: 4 }, [], 'config.yaml: there is no option "ppo_epochs"; use updateEpochs'],
 ]
+
+test('an output that has a run is refused; a dry run checks the rest and says so', async () => {
+  const { dry, run } = await both('sft', { ...supervised, output: 'run' }, [])
+  expect(run).toEqual({
+    code: 1,
+    message: `whetstone: config.yaml: output: run already has a run
+Resume it with --resume, or choose another directory for the new run: --set output=DIR.
+`,
+  })
+  expect(dry.code).toBe(0)
+})
 
 test.each(cases)('%s %j %j', async (verb, values, flags, message) => {
   const refused = { code: 1, message: `whetstone: ${[message].flat().join('\n')}\n` }

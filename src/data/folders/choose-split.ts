@@ -21,9 +21,6 @@ export interface ChosenSplit {
 /**
  * The files that are meant. What is not named is the only config or split, else the config `default` and the split `train`; otherwise an
  * error lists what there is.
- *
- * @example
- * const { files } = chooseSplit(plan, { name: 'main/test' }, 'openai/gsm8k')
  */
 export function chooseSplit(plan: FolderPlan, choice: SplitChoice, shown: string): ChosenSplit {
   if (plan.configs.size === 0)

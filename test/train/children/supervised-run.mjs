@@ -2,8 +2,8 @@
 import { pathToFileURL } from 'node:url'
 
 const [, , index, command, config] = process.argv
-const { runSft, runRewardModel, runPreference } = await import(pathToFileURL(index).href)
-const run = { sft: runSft, reward: runRewardModel, preference: runPreference }[command]
+const { trainings } = await import(pathToFileURL(index).href)
+const { run } = trainings[command]
 const report = {
   line() {},
   transfer: () => ({ at() {}, end() {} }),

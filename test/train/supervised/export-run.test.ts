@@ -58,6 +58,6 @@ test('float16: an overflow is repeated with half the loss scale, and the scale i
 })
 
 test('a run without a checkpoint, or of no model, is refused in words', async () => {
-  await expect(exportVerb([fresh('nothing'), '--out', fresh('out')])).rejects.toThrow('is not a run')
-  await expect(exportVerb(['--out', fresh('out')])).rejects.toThrow('expected one run directory')
+  await expect(exportVerb([fresh('nothing'), '--out', fresh('out')])).rejects.toThrow('nothing does not exist')
+  await expect(exportVerb(['--out', fresh('out')])).rejects.toThrow('expected one model or run')
 })
