@@ -413,7 +413,7 @@ test('an output that has a run is refused; a dry run checks the rest and says so
   expect(run).toEqual({
     code: 1,
     message: `whetstone: config.yaml: output: run already has a run
-Resume it with --resume, or choose another directory for the new run: --set output=DIR.
+Resume it with --resume, or choose another directory for the new run: --output DIR.
 `,
   })
   expect(dry.code).toBe(0)
