@@ -13,7 +13,7 @@ beforeEach(() => {
   root = writeTree(temporaryDirectory(), {
     'package.json': '{"type":"module"}',
     'src/cli/main.ts':
-      "export async function main(args: string[]): Promise<number> {\n  console.log('asked', ...args)\n  return 7\n}\n",
+      "export async function start(args: string[]): Promise<number> {\n  console.log('asked', ...args)\n  return 7\n}\n",
     'src/kernels/norm.cu': '// kernel',
     'src/kernels/shared.cuh': '// shared',
   })
