@@ -50,6 +50,14 @@ export type PipelineGiven = Pick<PipelineOptions, Exclude<keyof PipelineOptions,
   readonly [option in (typeof dataOptions)[number]]?: Data
 }
 
+/** How a pipeline runs. */
+type PipelineRun = PipelineSettings &
+  PipelineRunOptions & {
+    readonly stages?: readonly StageName[]
+    /** Called with the pipeline before it runs. */
+    readonly onCreated?: (made: RlhfPipeline) => void
+  }
+
 /**
  * SFT, a reward model and PPO, one after another; stages that are done are skipped. Rows are written into `saveDir` first: a stage
  * whose rows have changed is not done.
@@ -57,19 +65,16 @@ export type PipelineGiven = Pick<PipelineOptions, Exclude<keyof PipelineOptions,
  * @example
  * const { model } = await pipeline({ baseModel: 'model', sftDataPath: 'conversations.jsonl', saveDir: 'rlhf' })
  */
+export function pipeline(config: PipelineOptions | string | URL, options?: PipelineRun): Promise<PipelineResult>
+export function pipeline(config: PipelineGiven, options?: PipelineRun): Promise<PipelineResult>
 export async function pipeline(
-  config: PipelineGiven | string | URL,
-  options: PipelineSettings &
-    PipelineRunOptions & {
-      readonly stages?: readonly StageName[]
-      /** Called with the pipeline before it runs. */
-      readonly onCreated?: (made: RlhfPipeline) => void
-    } = {},
+  config: PipelineOptions | PipelineGiven | string | URL,
+  options: PipelineRun = {},
 ): Promise<PipelineResult> {
   const { resume, allowChange, signal, stages, onCreated, ...settings } = options
   const isFile = typeof config === 'string' || config instanceof URL
   const directory = isFile ? '' : resolve(config.saveDir ?? getDefaultConfig().saveDir)
-  const given = isFile ? undefined : givenRows(config, dataOptions, directory)
+  const given = isFile ? undefined : givenRows({ ...config }, dataOptions, directory)
   const made = await createRlhfPipeline((given?.values ?? config) as PipelineOptions | string | URL, settings)
   await given?.place(signal)
   onCreated?.(made)
