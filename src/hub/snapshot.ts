@@ -17,8 +17,6 @@ export interface SnapshotOptions {
   readonly revision?: string | undefined
   readonly report: Report
   readonly signal: AbortSignal
-  /** Of the files that `wanted` chooses, those that are needed. Default: all. */
-  readonly narrow?: ((files: readonly RepoFile[]) => readonly RepoFile[]) | undefined
   /** Default: what the environment says. */
   readonly settings?: HubSettings
 }
@@ -77,12 +75,11 @@ async function fetchSnapshot(
   cache: RepoCache,
   options: SnapshotOptions & { revision: string; settings: HubSettings },
 ): Promise<Snapshot> {
-  const { revision, wanted, narrow, settings, signal } = options
+  const { revision, wanted, settings, signal } = options
   const { repo } = cache
   const commit = isCommit(revision) ? revision : await commitOf({ repo, revision, signal }, settings)
   const all = await repoFiles({ repo, revision: commit, signal }, settings)
-  const chosen = selectFiles(repo, all, wanted, settings.endpoint)
-  const files = narrow?.(chosen) ?? chosen
+  const files = selectFiles(repo, all, wanted, settings.endpoint)
   await fetchFiles(cache, commit, files, options)
   // Links appear when every content is there: a directory that is cut off looks empty, not complete.
   for (const file of files) await cache.link(commit, file)

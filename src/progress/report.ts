@@ -116,7 +116,7 @@ export function terminalReport(options: TerminalReportOptions): Report {
   }
 }
 
-/** What takes long is said again after this time, and the longer it takes, the more rarely. */
+/** A long phase prints its line again after this time, then less and less often. */
 const [leastSilence, mostSilence] = [10_000, 60_000]
 const silence = (taken: number): number => Math.min(mostSilence, Math.max(leastSilence, taken / 10))
 

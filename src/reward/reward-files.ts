@@ -42,7 +42,7 @@ export async function locateRewardModels(
   names: RewardNames,
   options: Pick<LocateOptions, 'commits' | 'signal' | 'report'>,
 ): Promise<Record<string, string>> {
-  // What is wrong with the rewards is said when they are loaded.
+  // Loading the rewards reports their errors.
   const models = await namedRewardModels(names).catch(() => [])
   const commits: Record<string, string> = {}
   for (const { path } of models) {

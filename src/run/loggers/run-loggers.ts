@@ -63,7 +63,7 @@ export class RunLoggers {
     return new RunLoggers(deliveries, options)
   }
 
-  /** All at once, for a bounded time. What could not be sent is said. */
+  /** Sends to all loggers at once, for a limited time, and reports what it could not send. */
   async finish(end: RunEnd): Promise<void> {
     const { onWarning, directory } = this.#options
     const left = await Promise.all(
