@@ -205,7 +205,7 @@ export class Collector {
     const calls: { start: number; end: number }[] = []
     const started = performance.now()
     let failure: { error: unknown } | undefined
-    const total = known.length + requests.length
+    const total = requests.reduce((sum, { n = 1 }) => sum + n, known.length)
     const done = { generating: known.length, rewards: 0 }
     let stage: keyof typeof done = 'generating'
     const tell = (): void => this.options.onProgress?.({ stage, done: done[stage], total })
