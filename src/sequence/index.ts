@@ -9,15 +9,24 @@
  * trainedCount(next) // 3: ids 4, 5 and 7
  */
 
-/** An image or a video whose placeholder tokens are `ids[start..start + count]` of its sequence. */
-export interface MediaItem {
-  kind: 'image' | 'video'
-  start: number
-  count: number
-  /** Patches as a vision tower takes them, row by row. */
-  pixels: Float32Array
+/** An image or a video, decoded and resized once. The samples of a prompt share it. */
+export interface MediaPixels {
+  readonly kind: 'image' | 'video'
+  /** Names the content: equal hashes mean equal `frames`, `grid` and `secondsPerGrid`. */
+  readonly hash: string
+  /** Red, green and blue of each pixel, row by row, frame after frame, in the size that the model reads. */
+  readonly frames: Uint8Array
   /** Patches along time, height and width. */
-  grid: readonly [time: number, height: number, width: number]
+  readonly grid: readonly [time: number, height: number, width: number]
+  /** Seconds of the video in one step of `grid` along time. */
+  readonly secondsPerGrid?: number
+}
+
+/** An image or a video at its place in a sequence. */
+export interface MediaItem {
+  readonly pixels: MediaPixels
+  /** Where its placeholder tokens are: one run, or one for each pair of frames where the model reads times as text. */
+  readonly runs: readonly { readonly start: number; readonly count: number }[]
 }
 
 /** Who made a token: the data set, the policy, or the environment between two turns of the policy. */

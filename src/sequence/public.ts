@@ -1,6 +1,7 @@
 /** Sequences: token ids, who made each of them, and which are trained. */
 export {
   type MediaItem,
+  type MediaPixels,
   origins,
   type PromptParts,
   promptIds,

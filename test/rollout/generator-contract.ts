@@ -312,7 +312,8 @@ export function generatorContract(
         const stream = generator.generate([{ ...rest, sampling: { ...sampling, ...bad } }])
         await expect(collect(stream), JSON.stringify(bad)).rejects.toThrow(RangeError)
       }
-      const media = [{ kind: 'image', start: 0, count: 1, pixels: new Float32Array(0), grid: [1, 1, 1] }] as const
+      const pixels = { kind: 'image', hash: '', frames: new Uint8Array(0), grid: [1, 1, 1] } as const
+      const media = [{ pixels, runs: [{ start: 0, count: 1 }] }]
       const outcomes = await collect(
         generator.generate([
           request('none', { promptIds: new Int32Array(0) }),
