@@ -17,7 +17,7 @@ export const arrows = {
   watchdog: [],
   hub: ['errors', 'files', 'http', 'progress'],
   tensor: ['errors', 'files', 'watchdog'],
-  media: ['sequence'],
+  media: ['errors', 'sequence'],
   kernels: ['tensor'],
   decoder: ['errors', 'files', 'tensor', 'kernels'],
   model: ['errors', 'files', 'sequence', 'tensor', 'kernels', 'decoder'],

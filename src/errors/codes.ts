@@ -8,6 +8,7 @@ export const errorCodes = {
   WHETSTONE_MODEL: 'a model directory cannot be used',
   WHETSTONE_SAFETENSORS: 'a safetensors file is damaged, or is not one',
   WHETSTONE_GGUF: 'a GGUF file cannot be read or written',
+  WHETSTONE_MEDIA: 'an image or a video cannot be used; `reason` says why',
   WHETSTONE_HUB: 'a model or a data set cannot be fetched from the Hub, or pushed to it',
   WHETSTONE_TOKENIZER: 'a tokenizer cannot be used',
   WHETSTONE_CHAT_TEMPLATE: 'a chat template is wrong, or cannot render messages',

@@ -1,2 +1,12 @@
 /** Images and videos: from files to pixels, and from placeholders to runs of tokens and their positions. */
-export { type MediaPositions, mediaPositions, type PositionRules } from './positions.js'
+export { type FrameRequest, type FrameSampling, gridTimes, sampledFrames, timeText } from './frames.js'
+export { MediaError, type MediaReason } from './media-error.js'
+export {
+  expandPlaceholders,
+  type PlaceholderRules,
+  type Placeholders,
+  type PreparedMedia,
+} from './placeholders.js'
+export { type MediaPositions, mediaPositions, type PositionRules, runLengths } from './positions.js'
+export { type MediaConfig, readMediaConfig, type VisionFamily } from './processor-config.js'
+export { imageSize, type Size, type SizeBounds, videoSize } from './target-size.js'

@@ -1,5 +1,5 @@
 /** Rope positions of a sequence with media: three rows, for time, height and width. */
-import type { MediaItem } from '../sequence/index.js'
+import type { MediaItem, MediaPixels } from '../sequence/index.js'
 
 export interface PositionRules {
   /** Patches of one token along height, and along width. */
@@ -66,15 +66,22 @@ function timeStep({ pixels }: MediaItem, videoTime: PositionRules['videoTime']):
   return videoTime.tokensPerSecond * pixels.secondsPerGrid
 }
 
-/** The runs of an item with their steps along time. Each has the tokens of its part of the grid. */
-function blocksOf({ pixels, runs }: MediaItem, { mergeSize, videoTime }: PositionRules) {
+/** How many tokens each run of an item has: one run, or one for each step along time. */
+export function runLengths(pixels: MediaPixels, { mergeSize, videoTime }: PositionRules): number[] {
   const [steps, height, width] = pixels.grid
-  const wanted = pixels.kind === 'video' && videoTime === 'text' ? steps : 1
-  const count = ((steps / wanted) * height * width) / mergeSize ** 2
-  if (runs.length !== wanted || runs.some(run => run.count !== count))
+  const count = (height * width) / mergeSize ** 2
+  return pixels.kind === 'video' && videoTime === 'text' ? new Array<number>(steps).fill(count) : [steps * count]
+}
+
+/** The runs of an item with their steps along time. */
+function blocksOf({ pixels, runs }: MediaItem, rules: PositionRules): { start: number; steps: number }[] {
+  const lengths = runLengths(pixels, rules)
+  if (runs.length !== lengths.length || runs.some(({ count }, i) => count !== lengths[i])) {
+    const name = pixels.kind === 'image' ? 'an image' : 'a video'
+    const counts = runs.map(({ count }) => count).join(', ')
     throw new RangeError(
-      `${pixels.kind === 'image' ? 'an image' : 'a video'} with grid ${pixels.grid.join(' x ')} has runs of ` +
-        `${runs.map(run => run.count).join(', ')} tokens; expected ${wanted} ${wanted === 1 ? 'run' : 'runs'} of ${count}`,
+      `${name} with grid ${pixels.grid.join(' x ')} has runs of ${counts} tokens; expected ${lengths.join(', ')}`,
     )
-  return runs.map(({ start }) => ({ start, steps: steps / wanted }))
+  }
+  return runs.map(({ start }) => ({ start, steps: pixels.grid[0] / runs.length }))
 }

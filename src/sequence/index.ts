@@ -14,7 +14,10 @@ export interface MediaPixels {
   readonly kind: 'image' | 'video'
   /** Names the content: equal hashes mean equal `frames`, `grid` and `secondsPerGrid`. */
   readonly hash: string
-  /** Red, green and blue of each pixel, row by row, frame after frame, in the size that the model reads. */
+  /**
+   * Red, green and blue of each pixel, row by row, frame after frame, in the size that the model reads. An image has one frame. Where
+   * the last step of the grid needs more frames than there are, the last frame counts for them.
+   */
   readonly frames: Uint8Array
   /** Patches along time, height and width. */
   readonly grid: readonly [time: number, height: number, width: number]

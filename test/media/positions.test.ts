@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { mediaPositions } from '../../src/media/index.js'
 import type { MediaItem } from '../../src/sequence/index.js'
-import { type Grid, mediaTables, positionRules, tableTokens } from '../support/media-tables.js'
+import { gridOnly, mediaTables, positionRules, tableTokens } from '../support/media-tables.js'
 
 /** Runs of placeholder tokens, in order. */
 function runsOf(ids: readonly number[]): MediaItem['runs'][number][] {
-  const isPad = (id: number | undefined) => id === tableTokens.image || id === tableTokens.video
+  const isPad = (id: number | undefined) => id === tableTokens.imageId || id === tableTokens.videoId
   const starts = ids.flatMap((id, at) => (isPad(id) && !isPad(ids[at - 1]) ? [at] : []))
   return starts.map(start => {
     const end = ids.findIndex((id, at) => at > start && !isPad(id))
@@ -13,20 +13,12 @@ function runsOf(ids: readonly number[]): MediaItem['runs'][number][] {
   })
 }
 
-const pixelsOf = (kind: 'image' | 'video', grid: Grid, secondsPerGrid?: number) => ({
-  kind,
-  hash: grid.join(),
-  frames: new Uint8Array(),
-  grid,
-  ...(secondsPerGrid === undefined ? {} : { secondsPerGrid }),
-})
-
 test.each(mediaTables.positions.map((layout, index) => ({ ...layout, index })))(
   'layout $index of $family',
   ({ family, tokens_per_second, ids, media, position_ids, rope_delta }) => {
     const runs = runsOf(ids)
     const items = media.map(({ kind, grid_thw, seconds_per_grid }) => ({
-      pixels: pixelsOf(kind, grid_thw, seconds_per_grid),
+      pixels: gridOnly(kind, grid_thw, seconds_per_grid),
       runs: runs.splice(0, kind === 'video' && family === 'qwen3_vl' ? grid_thw[0] : 1),
     }))
     const found = mediaPositions({ length: ids.length, media: items }, positionRules(family, tokens_per_second))
@@ -35,11 +27,11 @@ test.each(mediaTables.positions.map((layout, index) => ({ ...layout, index })))(
   },
 )
 
-const rules = positionRules('qwen2_5_vl', 2)
-const image: MediaItem = { pixels: pixelsOf('image', [1, 4, 4]), runs: [{ start: 1, count: 4 }] }
+const rules = positionRules('qwen2_5_vl')
+const image: MediaItem = { pixels: gridOnly('image', [1, 4, 4]), runs: [{ start: 1, count: 4 }] }
 
 test('the position after a long video is above all of its times', () => {
-  const pixels = pixelsOf('video', [3, 2, 2], 4)
+  const pixels = gridOnly('video', [3, 2, 2], 4)
   const found = mediaPositions({ length: 5, media: [{ pixels, runs: [{ start: 1, count: 3 }] }] }, rules)
   expect([...found.time]).toEqual([0, 1, 9, 17, 18])
   expect([...found.height]).toEqual([0, 1, 1, 1, 18])
@@ -49,10 +41,10 @@ test('the position after a long video is above all of its times', () => {
 test('runs that do not fit their grids or the sequence are refused', () => {
   const at = (item: MediaItem, length = 6) => mediaPositions({ length, media: [item] }, rules)
   expect(() => at({ ...image, runs: [{ start: 1, count: 3 }] })).toThrow(
-    'an image with grid 1 x 4 x 4 has runs of 3 tokens; expected 1 run of 4',
+    'an image with grid 1 x 4 x 4 has runs of 3 tokens; expected 4',
   )
   expect(() => at(image, 4)).toThrow('ends after 4')
   expect(() => mediaPositions({ length: 9, media: [image, image] }, rules)).toThrow('overlaps another')
-  const video: MediaItem = { pixels: pixelsOf('video', [1, 4, 4]), runs: image.runs }
+  const video: MediaItem = { pixels: gridOnly('video', [1, 4, 4]), runs: image.runs }
   expect(() => at(video)).toThrow('has no secondsPerGrid')
 })
