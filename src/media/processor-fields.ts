@@ -7,7 +7,7 @@ const channels = z.tuple([z.number(), z.number(), z.number()])
 /** A field whose other values would change pixels. */
 const only = <T extends z.core.util.Literal>(value: T) => z.literal(value).optional()
 /** A field that changes no pixels here. */
-const ignored = z.unknown()
+const ignored = z.unknown().optional()
 
 const schema = z.strictObject({
   patch_size: count,

@@ -8,8 +8,11 @@ test.each([
   ['qwen2_vl', 'even'],
   ['qwen3_vl', 'ends'],
 ] as const)('frames of %s are those of the table', (family, sampling) => {
-  for (const [total, fps, wanted, indices] of mediaTables.frame_sampling[family])
-    expect(sampledFrames({ total, fps, wanted, ...limits }, sampling), `${total} at ${fps}`).toEqual(indices)
+  for (const [total, fps, wanted, indices] of mediaTables.frame_sampling[family]) {
+    // The oracle refuses a video of one frame, and by a rounding error it gives an index after the last frame once.
+    const inside = indices?.filter(index => index < total) ?? [0]
+    expect(sampledFrames({ total, fps, wanted, ...limits }, sampling), `${total} at ${fps}`).toEqual(inside)
+  }
 })
 
 test('videos shorter than the smallest count', () => {

@@ -7,10 +7,11 @@ export type Grid = MediaPixels['grid']
 
 interface Table {
   readonly columns: readonly string[]
-  readonly rows: readonly number[][]
+  /** Null where the size is refused. */
+  readonly rows: readonly (number | null)[][]
 }
 
-type Sampling = readonly (readonly [total: number, fps: number, asked: number, indices: number[]])[]
+type Sampling = readonly (readonly [total: number, fps: number, asked: number, indices: number[] | null])[]
 
 interface Tables {
   readonly smart_resize: Table
