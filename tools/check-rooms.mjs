@@ -20,7 +20,7 @@ export const arrows = {
   media: ['errors', 'sequence'],
   kernels: ['tensor'],
   decoder: ['errors', 'files', 'tensor', 'kernels'],
-  model: ['errors', 'files', 'sequence', 'tensor', 'kernels', 'decoder'],
+  model: ['errors', 'files', 'sequence', 'media', 'tensor', 'kernels', 'decoder'],
   text: ['errors', 'files'],
   gguf: ['errors', 'files', 'tensor', 'decoder', 'text'],
   source: ['errors', 'hub', 'progress', 'gguf'],

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Family, families, initModel, type ModelShape, newConfig, type Size, sizes } from '../model/index.js'
+import { families, initModel, type ModelShape, newConfig, type Size, sizes, type TextFamily } from '../model/index.js'
 import { reportFor } from '../progress/index.js'
 import { locateModel } from '../source/index.js'
 import { embeddingRows, Tokenizer } from '../text/index.js'
@@ -17,7 +17,7 @@ const count = (description: string) => integer(description, { min: 1 }).optional
 
 const flags = z
   .object({
-    family: choice(families as readonly [Family, ...Family[]], 'FAMILY', families.join(', ')),
+    family: choice(families as readonly [TextFamily, ...TextFamily[]], 'FAMILY', families.join(', ')),
     size: choice(Object.keys(sizes) as [Size, ...Size[]], 'SIZE', 'a named shape (see Sizes)').optional(),
     tokenizer: directory(
       'a directory with a tokenizer.json (`whetstone tokenizer train` makes one), or an id of the Hub',

@@ -1,7 +1,8 @@
 /** Tables of operations over plain rows: `LayerOps` composed of norms, products and activations that a device has. */
-import { cat, embedding, type Tensor } from '../tensor/index.js'
+import { cat, type Tensor } from '../tensor/index.js'
 import type { DecoderConfig } from './config.js'
 import { type Columns, isSplit, type LayerOps, type LinearMap, splitColumns } from './layer.js'
+import { embedRows } from './vision/index.js'
 import type { Projection } from './weight-map.js'
 
 /** What an adapter adds to a projection: `scale * b(a(x))`. */
@@ -78,10 +79,11 @@ export function composeLayerOps(
     attend: ops.attend,
     ...(ops.store && { store: ops.store }),
     linear,
-    begin: (ids, { table, norm }) => {
-      const residual = embedding(table, ids)
+    begin: (ids, { table, norm, media }) => {
+      const residual = embedRows(table, ids, media)
       return { residual, normed: norm ? rmsNorm(residual, norm) : residual }
     },
+    resume: (residual, norm) => ({ residual, normed: rmsNorm(residual, norm) }),
     normColumns: ops.normColumns ?? ((x, weight, groups) => normColumns(rmsNorm, x, weight, groups)),
     gated: (x, map) =>
       ops.gatedLinear && !isAdapted(map) ? ops.gatedLinear(x, map.weight) : ops.swiglu(joinColumns(linear(x, map))),

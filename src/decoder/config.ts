@@ -10,8 +10,9 @@ import { systemProblem } from '../errors/index.js'
 import { recoverDirectory } from '../files/index.js'
 import { ModelError } from './errors.js'
 import type { FamilyDescriptor } from './families/family.js'
-import { type Family, families, familyOf } from './families/index.js'
+import { allFamilies, type Family, familyOf } from './families/index.js'
 import { count, expected, flag, number, positiveNumber, readFields, shown, text } from './fields.js'
+import { readVision, splitText, type VisionConfig } from './vision/index.js'
 
 interface Llama3Scaling {
   factor: number
@@ -46,6 +47,8 @@ export interface DecoderConfig {
   ropeLayers: 'all' | readonly boolean[]
   tiedEmbeddings: boolean
   initRange: number
+  /** Of models that read images and videos. */
+  vision?: VisionConfig
 }
 
 /** What the weights end in: next-token logits, or one number per token (`score.weight`). */
@@ -60,13 +63,10 @@ export interface ModelConfig {
 
 type Raw = Readonly<Record<string, unknown>>
 
-const heads = { language: 'ForCausalLM', score: 'ForSequenceClassification' } as const satisfies Record<
-  HeadLayout,
-  string
->
-
 export function architectureName(family: Family, head: HeadLayout): string {
-  return `${familyOf(family).className}${heads[head]}`
+  const { className, vision } = familyOf(family)
+  if (head === 'score') return `${className}ForSequenceClassification`
+  return `${className}${vision ? 'ForConditionalGeneration' : 'ForCausalLM'}`
 }
 
 /** More layers than anybody has: a larger number is a mistake, found before there is a list of them. */
@@ -120,7 +120,7 @@ const labelFields = z.object({
 function parseArchitecture(raw: Raw, file: string): { family: Family; head: HeadLayout } {
   const { architectures, model_type: type } = readFields(architectureFields, raw, file)
   const name = architectures?.[0]
-  const supported = families.flatMap(family => [
+  const supported = allFamilies.flatMap(family => [
     architectureName(family, 'language'),
     architectureName(family, 'score'),
   ])
@@ -129,7 +129,7 @@ function parseArchitecture(raw: Raw, file: string): { family: Family; head: Head
       `${file}: "architectures" is missing, so the kind of the model is unknown` +
         `${type == null ? '' : ` (model_type is ${shown(type)})`}; supported are ${supported.join(', ')}`,
     )
-  for (const family of families) {
+  for (const family of allFamilies) {
     for (const head of ['language', 'score'] as const) {
       if (name !== architectureName(family, head)) continue
       const { modelType } = familyOf(family)
@@ -216,8 +216,10 @@ function refuseUnsupported(read: Fields, file: string, { slidingWindow, defaults
 export function parseConfig(raw: Raw, file: string): ModelConfig {
   const { family, head } = parseArchitecture(raw, file)
   const descriptor = familyOf(family)
-  const { defaults, biases } = descriptor
-  const read = readFields(fields, raw, file)
+  const { defaults, biases, vision } = descriptor
+  const split = vision && splitText(raw, file, vision)
+  const given = split?.text ?? raw
+  const read = readFields(fields, given, file)
   const { hidden_size: hidden, num_attention_heads: heads, num_hidden_layers: layers } = read
   refuseUnsupported(read, file, descriptor)
   // A file that says null means as many as there are heads, one that says nothing the family's default.
@@ -249,7 +251,7 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
       headDim,
       context: read.max_position_embeddings,
       normEps: read.rms_norm_eps ?? defaults.normEps,
-      ...parseRope(raw, file, read, descriptor),
+      ...parseRope(given, file, read, descriptor),
       qkvBias: biases.qkv === 'always' || (biases.qkv === 'config' && bias),
       outputBias: biases.output === 'config' && bias,
       qkNorm: descriptor.qkNorm,
@@ -257,6 +259,7 @@ export function parseConfig(raw: Raw, file: string): ModelConfig {
       ropeLayers: descriptor.ropeLayers?.(raw, { file, layers }) ?? 'all',
       tiedEmbeddings: read.tie_word_embeddings ?? defaults.tiedEmbeddings,
       initRange: read.initializer_range ?? 0.02,
+      ...(split && { vision: readVision(raw, file, vision!, { ...split, hidden, headDim, layers }) }),
     },
   }
 }

@@ -1,9 +1,10 @@
 /** The table of operations over a float32 stream, where a norm's factor goes on behind the projection that reads it. */
 import type { DeferredNorm, DeferredOps } from '../kernels/index.js'
-import { embedding, type Tensor } from '../tensor/index.js'
+import type { Tensor } from '../tensor/index.js'
 import { type AdapterLookup, adapting, joinColumns, normColumns, type PlainOps } from './composed-ops.js'
 import type { DecoderConfig } from './config.js'
 import type { Columns, LayerOps, LinearMap } from './layer.js'
+import { embedRows } from './vision/index.js'
 
 interface DeferredParts
   extends Pick<PlainOps, 'linear' | 'rmsNorm' | 'swiglu' | 'attend' | 'store' | 'normColumns' | 'addLowRank'> {
@@ -30,10 +31,11 @@ export function deferredLayerOps(
     attend: ops.attend,
     ...(ops.store && { store: ops.store }),
     linear,
-    begin: (ids, { table, norm }) => {
-      const residual = embedding(table, ids).toCopy({ dtype: 'float32' })
+    begin: (ids, { table, norm, media }) => {
+      const residual = embedRows(table, ids, media).toCopy({ dtype: 'float32' })
       return { residual, normed: deferred.norm(residual, norm!, normEps) }
     },
+    resume: (residual, norm) => ({ residual, normed: deferred.norm(residual, norm, normEps) }),
     normColumns: ops.normColumns ?? ((x, weight, groups) => normColumns(rmsNorm, x, weight, groups)),
     gated: (x, map) =>
       isAdapted(map) ? ops.swiglu(joinColumns(linear(x, map))) : deferred.gated(x, map.weight, ops.gradients),

@@ -10,14 +10,36 @@ export {
 } from './config.js'
 export { deferredLayerOps } from './deferred-ops.js'
 export { ModelError } from './errors.js'
-export { type Family, families, familyOf } from './families/index.js'
+export { type Family, families, familyOf, type TextFamily } from './families/index.js'
 export { type Columns, type LayerOps, runLayers } from './layer.js'
 export { LayerRopeTables, ropeTables } from './rope.js'
 export { type DecoderParts, decode, headWeight } from './training-ops.js'
 export {
+  cutPatches,
+  fieldOf,
+  type Grid,
+  type MediaRows,
+  mixedRotations,
+  type PatchPlaces,
+  patchesOf,
+  ropeColumns,
+  runBlocks,
+  type SegmentGroups,
+  type Segments,
+  type Tower,
+  type TowerLayout,
+  tokensOf,
+  towerLayout,
+  type VisionConfig,
+} from './vision/index.js'
+export {
+  checkpointName,
   checkpointViews,
+  isMergerWeight,
+  isVisionWeight,
   type Projection,
   parameterCount,
+  projectionOf,
   projectionPath,
   projectionShape,
   projections,

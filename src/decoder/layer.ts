@@ -5,6 +5,7 @@
  */
 import type { Tensor } from '../tensor/index.js'
 import type { DecoderConfig } from './config.js'
+import { addDeepRows, type MediaRows } from './vision/index.js'
 import { layerWeights, type Projection } from './weight-map.js'
 
 /** What flows from part to part: the sum of all parts so far, and what the next part reads of it. */
@@ -35,8 +36,12 @@ interface Junction {
  * norm is not finished.
  */
 export interface LayerOps<Normed = Tensor> {
-  /** The rows `ids` of the embedding; `norm` is that of the first part, null where parts read the stream as it is. */
-  begin(ids: Tensor, given: { table: Tensor; norm: Tensor | null }): LayerState<Normed>
+  /**
+   * The rows `ids` of the embedding, or of a vision tower; `norm` is that of the first part, null where parts read the stream as it is.
+   */
+  begin(ids: Tensor, given: { table: Tensor; norm: Tensor | null; media?: MediaRows | undefined }): LayerState<Normed>
+  /** The state of a stream that was changed between two layers. Only of tables that are used with media. */
+  resume?(residual: Tensor, norm: Tensor): LayerState<Normed>
   linear(x: Normed, map: LinearMap): Columns
   /** RMSNorm of a projection's columns, `groups` equal groups of them, each by itself. */
   normColumns(x: Tensor, weight: Tensor, groups: number): Tensor
@@ -71,6 +76,7 @@ export function runLayers<Normed>(
   ops: LayerOps<Normed>,
   ids: Tensor,
   wanted: WantedRows,
+  media?: MediaRows | undefined,
 ): Tensor | undefined {
   const last = config.layers - 1
   const finalNorm = weights.get('model.norm.weight')!
@@ -80,6 +86,7 @@ export function runLayers<Normed>(
   let state = ops.begin(ids, {
     table: weights.get('model.embed_tokens.weight')!,
     norm: before ? named[0]!.attentionNorm : null,
+    ...(media && { media }),
   })
   for (const [i, layer] of named.entries()) {
     const afterMlp = before ? (named[i + 1]?.attentionNorm ?? finalNorm) : layer.mlpNorm
@@ -90,7 +97,7 @@ export function runLayers<Normed>(
         ? ops.runLayer(state, (table, given) => run(table, given)!)
         : run(ops, state, i === last ? wanted : 'all')
     if (!next) return undefined
-    state = next
+    state = media && i < media.deep.length ? ops.resume!(addDeepRows(next.residual, media, i), afterMlp) : next
   }
   return ops.end(state, before ? null : finalNorm)
 }

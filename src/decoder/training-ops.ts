@@ -8,6 +8,7 @@ import type { DecoderConfig } from './config.js'
 import { deferredLayerOps } from './deferred-ops.js'
 import { type Columns, isSplit, type LayerOps, runLayers } from './layer.js'
 import { usesRope } from './rope.js'
+import type { MediaRows } from './vision/index.js'
 import { projections } from './weight-map.js'
 
 export interface DecoderParts {
@@ -34,14 +35,16 @@ interface Places {
   rows: Rows
   /** As `FusedOps.dropout` takes them; with them, adapters drop a part of their input. */
   dropoutKeys?: Tensor | undefined
+  /** Rows that are images or videos. */
+  media?: MediaRows | undefined
 }
 
 /** The hidden states after the final norm, `[rows, hidden]`, of all rows or of those that are wanted, each of them once. */
 export function decode(parts: DecoderParts, ids: Tensor, places: Places, wanted: Tensor | 'all' = 'all'): Tensor {
   const { deferred } = parts
   return deferred
-    ? runLayers(parts, deferredTrainingOps(parts, deferred.many, places), ids, wanted)!
-    : runLayers(parts, trainingOps(parts, places), ids, wanted)!
+    ? runLayers(parts, deferredTrainingOps(parts, deferred.many, places), ids, wanted, places.media)!
+    : runLayers(parts, trainingOps(parts, places), ids, wanted, places.media)!
 }
 
 function trainingOps(parts: DecoderParts, places: Places): LayerOps {

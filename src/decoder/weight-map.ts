@@ -6,6 +6,7 @@ import type { Tensor } from '../tensor/index.js'
 import type { DecoderConfig, HeadLayout } from './config.js'
 import { familyOf } from './families/index.js'
 import type { LinearMap } from './layer.js'
+import type { VisionConfig } from './vision/config.js'
 
 /** One of our tensors. */
 export interface Weight {
@@ -28,6 +29,23 @@ export function projectionPath(layer: number, projection: Projection): string {
   return `model.layers.${layer}.${room}.${projection}`
 }
 
+/** The layer and the projection of a checkpoint's tensor; undefined for others. */
+export function projectionOf(name: string): { layer: number; projection: Projection } | undefined {
+  const match = /^model\.(?:language_model\.)?layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(name)
+  const projection = match ? projections.find(p => p === match[2]) : undefined
+  return projection && { layer: Number(match![1]), projection }
+}
+
+/** What a checkpoint calls a tensor of ours. Some put the decoder and the tower side by side under `model.`. */
+export function checkpointName(name: string, vision: Pick<VisionConfig, 'names'> | undefined): string {
+  if (vision?.names !== 'nested') return name
+  return name.replace(/^model\./, 'model.language_model.').replace(/^visual\./, 'model.visual.')
+}
+
+/** Whether a tensor of ours is the tower's, and there one of its mergers, which make rows for the decoder. */
+export const isVisionWeight = (name: string): boolean => name.startsWith('visual.')
+export const isMergerWeight = (name: string): boolean => /^visual\.(merger|deepstack_merger_list)\./.test(name)
+
 export function projectionShape(config: DecoderConfig, projection: Projection): [rows: number, columns: number] {
   const { hidden, intermediate, heads, kvHeads, headDim } = config
   switch (projection) {
@@ -49,8 +67,8 @@ export function projectionShape(config: DecoderConfig, projection: Projection): 
 /** Every tensor of a model, in the order of computation. */
 export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
   const { hidden, intermediate, vocabSize, headDim, heads, kvHeads } = config
-  const { norms } = familyOf(config.family)
-  const weights: Weight[] = []
+  const { norms, vision } = familyOf(config.family)
+  const weights: Weight[] = config.vision && vision ? [...vision.weights(config.vision)] : []
   const whole = (name: string, shape: readonly number[], kind: Weight['kind']) =>
     weights.push({ name, shape, kind, parts: [{ name, rows: shape[0]! }] })
   const fused = (name: string, layer: number, names: readonly Projection[], suffix: 'weight' | 'bias') => {
@@ -92,7 +110,11 @@ export function weightMap(config: DecoderConfig, head: HeadLayout): Weight[] {
   whole('model.norm.weight', [hidden], 'norm')
   if (head === 'score') whole('score.weight', [1, hidden], 'matrix')
   else if (!config.tiedEmbeddings) whole('lm_head.weight', [vocabSize, hidden], 'matrix')
-  return weights
+  if (!config.vision) return weights
+  return weights.map(weight => ({
+    ...weight,
+    parts: weight.parts.map(({ name, rows }) => ({ name: checkpointName(name, config.vision), rows })),
+  }))
 }
 
 /** The tensors of one layer, by what they are to it. */

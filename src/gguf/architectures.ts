@@ -1,11 +1,11 @@
 /** What llama.cpp calls our families, and what it does with them otherwise than transformers. */
-import type { Family } from '../decoder/index.js'
+import type { Family, TextFamily } from '../decoder/index.js'
 
 export interface Architecture {
   /** `general.architecture`, and what its keys begin with. */
   readonly name: string
   /** What a file of it becomes. */
-  readonly family: Family
+  readonly family: TextFamily
   /** The two halves of a rotated head alternate in llama.cpp and follow each other in transformers: rows of q and k are permuted. */
   readonly permuted: boolean
   /** llama.cpp reads biases of attention: of queries, keys and values, or of the output too. */
@@ -18,7 +18,7 @@ const before = { attention: 'attn_norm', mlp: 'ffn_norm' } as const
 const llama: Architecture = { name: 'llama', family: 'llama', permuted: true, biases: 'all', norms: before }
 
 /** By family. llama.cpp takes Mistral for a Llama, whose layer is the same; such a file comes back as a Llama. */
-const byFamily: Readonly<Record<Family, Architecture>> = {
+const byFamily: Readonly<Record<TextFamily, Architecture>> = {
   llama,
   mistral: llama,
   qwen2: { name: 'qwen2', family: 'qwen2', permuted: false, biases: 'qkv', norms: before },
@@ -33,7 +33,9 @@ const byFamily: Readonly<Record<Family, Architecture>> = {
   },
 }
 
-export const architectureOf = (family: Family): Architecture => byFamily[family]
+/** Undefined for models with a vision tower, whose file of text alone would be another model. */
+export const architectureOf = (family: Family): Architecture | undefined =>
+  (byFamily as Readonly<Partial<Record<Family, Architecture>>>)[family]
 
 export const architectures: readonly Architecture[] = [...new Set(Object.values(byFamily))]
 

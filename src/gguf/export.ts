@@ -93,7 +93,9 @@ function checkExpressible({ decoder, head }: ModelConfig, directory: string): Ar
     refuse(
       'this is a reward or value model: its head gives one number per token, and llama.cpp runs models that give text',
     )
-  const architecture = architectureOf(decoder.family)
+  const architecture =
+    architectureOf(decoder.family) ??
+    refuse('models that read images are not supported; a GGUF file here holds text models')
   const { name, biases } = architecture
   if (decoder.qkvBias && biases === 'none') refuse(`llama.cpp's ${name} has no biases in attention (attention_bias)`)
   if (decoder.ropeScaling && name !== 'llama')

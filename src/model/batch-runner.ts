@@ -3,9 +3,11 @@
 import { shortLength } from '../decoder/index.js'
 import type { Tensor } from '../tensor/index.js'
 import {
+  type BatchArrays,
   type BatchPlan,
   type DropoutPosition,
   fillBatch,
+  type PlanOptions,
   planBatches,
   type SharedPrefix,
   sharedPrefixes,
@@ -14,9 +16,11 @@ import { ModelError } from './errors.js'
 import type { ForwardHead, ForwardOptions, ForwardPrograms } from './forward-programs.js'
 import { planHead } from './head.js'
 import type { Settings } from './loading.js'
+import { type BatchMedia, distinctPixels, fillMedia, mediaKey, mediaProblem, patchCount } from './media.js'
 import { idsOf, type ModelInput, mediaOf, type Wanted } from './model-input.js'
 import type { Role, ScoreOptions, TrainOptions } from './outputs.js'
 import type { Parameters } from './parameters.js'
+import type { VisionFeatures } from './vision-features.js'
 
 /** What is asked of the model in one call. */
 interface Call
@@ -38,6 +42,8 @@ interface Batch {
   tensors: readonly Tensor[]
 }
 
+type PatchLimit = NonNullable<PlanOptions['patches']>
+
 /** Smallest share of rows that packing must save: a grid of unequal sequences costs a little more than equal ones. */
 const leastShared = 0.05
 
@@ -47,6 +53,7 @@ export class BatchRunner {
     private readonly weights: Parameters,
     private readonly role: Role,
     private readonly settings: Settings,
+    private readonly vision: VisionFeatures | undefined,
   ) {}
 
   /** Each batch starts when the one before has been dealt with. */
@@ -57,13 +64,15 @@ export class BatchRunner {
     const given = sequences.map(idsOf)
     const lengths = given.map(ids => ids.length)
     const all = given.map((_, i) => call.wanted(i))
-    for (const plan of planBatches(lengths, { tokenBudget: this.settings.tokenBudget, packing, groupSize })) {
+    const { tokenBudget } = this.settings
+    const patches = this.patches(sequences, call.answer)
+    for (const plan of planBatches(lengths, { tokenBudget, packing, groupSize, ...(patches && { patches }) })) {
       signal?.throwIfAborted()
       this.weights.refuseUnusable()
       const adapts = this.adapts(adapter)
       const drops = adapts && (this.weights.adapter?.options.dropout ?? 0) > 0 ? call.dropout : undefined
       // What is dropped is drawn for each sequence by itself: their beginnings are not alike then.
-      const prefixes = packing === 'on' && !drops ? this.prefixes(plan, given, all) : undefined
+      const prefixes = packing === 'on' && !drops ? this.prefixes(plan, sequences, all) : undefined
       const arrays = fillBatch(plan, given, all, { dropout: drops, ...(prefixes && { prefixes }) })
       const forward: ForwardOptions = {
         ...this.rowKind(plan, packing),
@@ -73,7 +82,11 @@ export class BatchRunner {
         dropout: drops !== undefined,
         head: this.head(arrays.rows.length, call),
       }
-      const tensors = await this.forwardPrograms.run(plan, arrays, forward, temperature)
+      const { vision } = this.weights.parts.config
+      const media = vision && fillMedia(plan, sequences, arrays, vision, prefixes)
+      const tensors = media
+        ? await this.runMedia(plan, arrays, forward, temperature, media)
+        : await this.forwardPrograms.run(plan, arrays, forward, temperature)
       try {
         yield { plan, ranges: plan.sequences.map(index => all[index]!), tensors }
       } finally {
@@ -82,21 +95,49 @@ export class BatchRunner {
     }
   }
 
+  private async runMedia(
+    plan: BatchPlan,
+    arrays: BatchArrays,
+    forward: ForwardOptions,
+    temperature: number,
+    media: BatchMedia,
+  ): Promise<readonly Tensor[]> {
+    const rows = await this.vision!.rows(media.pixels, { gradients: forward.training })
+    const options = { ...forward, media: true }
+    try {
+      return await this.forwardPrograms.run(plan, arrays, options, temperature, { ...media, tensors: rows })
+    } finally {
+      for (const tensor of rows) tensor.dispose()
+    }
+  }
+
   private check(sequences: readonly ModelInput[], temperature: number): void {
-    const { vocabSize, context } = this.weights.parts.config
+    const { vocabSize, context, vision } = this.weights.parts.config
     if (
       !(temperature > 0 && Number.isFinite(Math.fround(temperature)) && Number.isFinite(Math.fround(1 / temperature)))
     )
       throw new RangeError(`a temperature is positive, and it and its inverse are float32 numbers, got ${temperature}`)
     for (const [i, sequence] of sequences.entries()) {
       const ids = idsOf(sequence)
-      if (mediaOf(sequence).length > 0) throw new ModelError(`sequence ${i} has media, and this model takes only text`)
+      const media = mediaOf(sequence)
+      if (!vision && media.length > 0) throw new ModelError(`sequence ${i} has media, and this model takes only text`)
+      const problem = vision && mediaProblem(ids, media, vision)
+      if (problem) throw new RangeError(`sequence ${i}: ${problem}`)
       if (ids.length === 0) throw new RangeError(`sequence ${i} is empty`)
       if (ids.length > context)
         throw new RangeError(`sequence ${i} has ${ids.length} tokens, the model's context is ${context}`)
       for (const id of ids)
         if (!(id >= 0 && id < vocabSize))
           throw new RangeError(`sequence ${i} has token id ${id}, the vocabulary ends at ${vocabSize - 1}`)
+    }
+  }
+
+  /** The patches of a pass whose activations are kept; those of other passes take no memory beside it. */
+  private patches(sequences: readonly ModelInput[], answer: Call['answer']): PatchLimit | undefined {
+    if (answer !== 'training' || !this.weights.trainedVision.blocks) return undefined
+    return {
+      budget: this.settings.patchBudget,
+      of: i => distinctPixels([mediaOf(sequences[i]!)]).map(item => ({ hash: item.hash, patches: patchCount(item) })),
     }
   }
 
@@ -112,13 +153,14 @@ export class BatchRunner {
   /** What sequences have in common, where the device computes it once; undefined where that would save too little. */
   private prefixes(
     plan: BatchPlan,
-    sequences: readonly Int32Array[],
+    sequences: readonly ModelInput[],
     wanted: readonly Wanted[],
   ): (SharedPrefix | undefined)[] | undefined {
     if (this.settings.device !== 'cpu') return undefined
-    const found = sharedPrefixes(plan, sequences, wanted)
+    const given = sequences.map(idsOf)
+    const found = sharedPrefixes(plan, given, wanted, (i, length) => mediaKey(mediaOf(sequences[i]!), length))
     const saved = found.reduce((sum, prefix) => sum + (prefix?.length ?? 0), 0)
-    const total = plan.sequences.reduce((sum, index) => sum + sequences[index]!.length, 0)
+    const total = plan.sequences.reduce((sum, index) => sum + given[index]!.length, 0)
     return saved >= leastShared * total ? found : undefined
   }
 

@@ -9,13 +9,15 @@ export interface BatchPlan {
   packed: boolean
 }
 
-interface PlanOptions {
+export interface PlanOptions {
   /** Rows a batch may have; a longer sequence is a batch of its own. */
   tokenBudget: number
   /** `off`: pad every sequence to the batch's longest. */
   packing: 'on' | 'off'
   /** This many consecutive sequences stay in one batch (pairs of a preference, samples of a prompt). */
   groupSize?: number
+  /** Patches a batch may have: the images and videos of each sequence, by name. What several have in common counts once. */
+  patches?: { budget: number; of: (sequence: number) => readonly { hash: string; patches: number }[] }
 }
 
 /**
@@ -24,7 +26,7 @@ interface PlanOptions {
  */
 export function planBatches(
   lengths: readonly number[],
-  { tokenBudget, packing, groupSize = 1 }: PlanOptions,
+  { tokenBudget, packing, groupSize = 1, patches }: PlanOptions,
 ): BatchPlan[] {
   if (lengths.length % groupSize !== 0)
     throw new RangeError(`${lengths.length} sequences do not make whole groups of ${groupSize}`)
@@ -37,6 +39,7 @@ export function planBatches(
   let current: number[] = []
   let rows = 0
   let longest = 0
+  const held = new Map<string, number>()
   const close = () => {
     if (current.length === 0) return
     const equal = current.every(i => lengths[i] === longest)
@@ -44,19 +47,33 @@ export function planBatches(
     current = []
     rows = 0
     longest = 0
+    held.clear()
   }
   for (const group of groups) {
     const added = group.sequences.reduce((sum, i) => sum + lengths[i]!, 0)
     // Groups come longest first, so the first one of a batch says how wide its padding is.
     const width = Math.max(longest, group.longest)
     const cost = packing === 'on' ? rows + added : (current.length + group.sequences.length) * width
-    if (current.length > 0 && cost > tokenBudget) close()
+    const fits = cost <= tokenBudget && (!patches || patchesWith(held, group.sequences, patches.of) <= patches.budget)
+    if (current.length > 0 && !fits) close()
+    if (patches) for (const i of group.sequences) for (const one of patches.of(i)) held.set(one.hash, one.patches)
     current.push(...group.sequences)
     rows += added
     longest = Math.max(longest, group.longest)
   }
   close()
   return plans
+}
+
+/** Patches of a batch that also has these sequences. */
+function patchesWith(
+  held: ReadonlyMap<string, number>,
+  sequences: readonly number[],
+  of: NonNullable<PlanOptions['patches']>['of'],
+): number {
+  const all = new Map(held)
+  for (const i of sequences) for (const { hash, patches } of of(i)) all.set(hash, patches)
+  return [...all.values()].reduce((sum, n) => sum + n, 0)
 }
 
 /** Where a sequence has the rows of its first tokens: they are those of another sequence of the batch, which begins alike. */
@@ -74,12 +91,14 @@ export function sharedPrefixes(
   plan: BatchPlan,
   sequences: readonly Int32Array[],
   wanted: readonly { start: number }[],
+  /** What tells the first tokens of a sequence apart beside their ids. */
+  beside: (sequence: number, length: number) => string = () => '',
 ): (SharedPrefix | undefined)[] {
   const owners = new Map<string, number>()
   return plan.sequences.map((index, k) => {
     const { start: length } = wanted[index]!
     if (length === 0) return undefined
-    const key = sequences[index]!.subarray(0, length).join()
+    const key = `${sequences[index]!.subarray(0, length).join()} ${beside(index, length)}`
     const owner = owners.get(key)
     if (owner === undefined) owners.set(key, k)
     return owner === undefined ? undefined : { owner, length }

@@ -5,6 +5,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fieldOf } from '../decoder/index.js'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -20,7 +21,7 @@ interface NamedToken {
  */
 export async function separatePadding(directory: string, config: Json): Promise<number | null> {
   const tokens = await readTokens(directory, config)
-  const usable = ({ id }: NamedToken): boolean => id < Number(config.vocab_size) && !tokens.endings.has(id)
+  const usable = ({ id }: NamedToken): boolean => id < Number(fieldOf(config, 'vocab_size')) && !tokens.endings.has(id)
   const found = candidates(tokens).find(token => token !== undefined && usable(token))
   if (!found) return null
   const { id, content } = found
@@ -59,7 +60,7 @@ async function readTokens(directory: string, config: Json): Promise<Tokens> {
     return id === undefined ? undefined : { id, content }
   }
   const special = added.filter(token => token.special === true).sort((a, b) => a.id - b.id)
-  const stops = [config.eos_token_id, generation?.eos_token_id, idOf(tokenizerConfig?.eos_token)?.id].flat()
+  const stops = [fieldOf(config, 'eos_token_id'), generation?.eos_token_id, idOf(tokenizerConfig?.eos_token)?.id].flat()
   const written = special.filter(({ content }) => template.includes(content)).map(({ id }) => id)
   const endings = new Set([...stops, ...written].filter(id => typeof id === 'number'))
   const bos = idOf(tokenizerConfig?.bos_token)
@@ -80,12 +81,12 @@ function candidates({ config, tokenizerConfig, special, idOf, hasTokenizer }: To
   const named = (pattern: RegExp): NamedToken[] => special.filter(({ content }) => pattern.test(content!))
   return [
     idOf(tokenizerConfig.pad_token),
-    configured(config.pad_token_id),
+    configured(fieldOf(config, 'pad_token_id')),
     ...named(/pad/i),
     ...named(/reserved|unused/i),
     idOf(tokenizerConfig.unk_token),
     idOf(tokenizerConfig.bos_token),
-    configured(config.bos_token_id),
+    configured(fieldOf(config, 'bos_token_id')),
   ]
 }
 

@@ -1,10 +1,9 @@
 /** Compares a config with its checkpoint and the machine, before anything is built. */
 import { totalmem } from 'node:os'
-import type { ModelConfig } from '../decoder/index.js'
+import { checkpointName, type ModelConfig } from '../decoder/index.js'
 import { Checkpoint, cudaDevice, type Device, type DType, dtypeBytes, record } from '../tensor/index.js'
 import { ModelError } from './errors.js'
 
-const embedding = 'model.embed_tokens.weight'
 const outputMatrix = 'lm_head.weight'
 
 /** The config as the checkpoint bears it out. */
@@ -12,21 +11,30 @@ export async function fitToCheckpoint(directory: string, config: ModelConfig): P
   const checkpoint = await Checkpoint.open(directory)
   try {
     const { layers } = config.decoder
+    const named = namedAs(config, checkpoint.names)
     const found = layersOf(checkpoint.names)
     if (layers > found)
       throw new ModelError(
         `${directory}: config.json says ${layers} layers (num_hidden_layers), the checkpoint has ${found}`,
       )
-    return (await outputIsItsOwn(checkpoint, config)) ? untied(config) : config
+    return (await outputIsItsOwn(checkpoint, named)) ? untied(named) : named
   } finally {
     await checkpoint.close()
   }
 }
 
+/** The config with the names that the checkpoint has, of those that a vision-language model may have. */
+function namedAs(config: ModelConfig, present: readonly string[]): ModelConfig {
+  const { vision } = config.decoder
+  if (!vision) return config
+  const names = present.some(name => name.startsWith('model.language_model.')) ? 'nested' : 'flat'
+  return { ...config, decoder: { ...config.decoder, vision: { ...vision, names } } }
+}
+
 function layersOf(names: readonly string[]): number {
   let most = 0
   for (const name of names) {
-    const match = /^model\.layers\.(\d+)\./.exec(name)
+    const match = /^model\.(?:language_model\.)?layers\.(\d+)\./.exec(name)
     if (match) most = Math.max(most, Number(match[1]) + 1)
   }
   return most
@@ -38,6 +46,7 @@ function layersOf(names: readonly string[]): number {
  */
 async function outputIsItsOwn(checkpoint: Checkpoint, { decoder, head }: ModelConfig): Promise<boolean> {
   if (head !== 'language' || !decoder.tiedEmbeddings) return false
+  const embedding = checkpointName('model.embed_tokens.weight', decoder.vision)
   if (!checkpoint.has(outputMatrix) || !checkpoint.has(embedding)) return false
   const [a, b] = [checkpoint.info(outputMatrix), checkpoint.info(embedding)]
   // What does not fit is refused when the weights are read.
@@ -61,10 +70,12 @@ async function outputIsItsOwn(checkpoint: Checkpoint, { decoder, head }: ModelCo
 
 /** What is written again says what is true. */
 function untied(config: ModelConfig): ModelConfig {
+  const nested = config.raw.text_config as Record<string, unknown> | undefined
+  const said = { tie_word_embeddings: false }
   return {
     ...config,
     decoder: { ...config.decoder, tiedEmbeddings: false },
-    raw: { ...config.raw, tie_word_embeddings: false },
+    raw: { ...config.raw, tie_word_embeddings: false, ...(nested && { text_config: { ...nested, ...said } }) },
   }
 }
 

@@ -3,7 +3,16 @@
  * program stays right while they are trained.
  */
 
-import { type DecoderParts, decode, headWeight, type Rows, ropeTables, rowsOf } from '../decoder/index.js'
+import {
+  type DecoderParts,
+  decode,
+  headWeight,
+  mixedRotations,
+  type Rows,
+  ropeColumns,
+  ropeTables,
+  rowsOf,
+} from '../decoder/index.js'
 import {
   type Device,
   full,
@@ -18,6 +27,7 @@ import {
 } from '../tensor/index.js'
 import type { BatchArrays, BatchPlan } from './batch.js'
 import { type HeadPlan, makeLanguageHead, planKey } from './head.js'
+import type { BatchMedia } from './media.js'
 
 /** What a pass computes for the wanted rows: log-probabilities (and entropies), all logits, or one number each. */
 export type ForwardHead = { kind: 'language'; plan: HeadPlan } | { kind: 'logits' } | { kind: 'score' }
@@ -32,6 +42,8 @@ export interface ForwardOptions {
   adapter: boolean
   /** The adapter drops a part of its input. */
   dropout: boolean
+  /** Some rows are images or videos. */
+  media?: boolean
 }
 
 type Pass = Program<readonly ('tensor' | 'number')[], readonly Tensor[]>
@@ -55,13 +67,14 @@ export class ForwardPrograms {
   }
 
   private program(options: ForwardOptions): Pass {
-    const { rows: kind, short, head, training, adapter, dropout } = options
+    const { rows: kind, short, head, training, adapter, dropout, media = false } = options
     const key = [
       kind,
       short,
       training,
       adapter,
       dropout,
+      media,
       head.kind,
       head.kind === 'language' ? planKey(head.plan) : '',
     ].join()
@@ -84,11 +97,13 @@ export class ForwardPrograms {
     // The last layer is computed for wanted rows alone, except where each keeps nothing but its input, or has keys for all rows.
     const early = this.device === 'cpu' && !parts.gradientCheckpointing && !dropout
     const extra = { uniform: 0, packed: 2, shared: 2, varlen: 1 }[kind] + (short ? 1 : 0) + (dropout ? 1 : 0)
-    const kinds = [...Array<'tensor'>(6 + extra).fill('tensor'), 'number', 'number'] as const
+    const shown = media ? 4 + this.parts.config.vision!.deepstack.length : 0
+    const kinds = [...Array<'tensor'>(6 + extra + shown).fill('tensor'), 'number', 'number'] as const
     const made = record(kinds as readonly ('tensor' | 'number')[], (...inputs) => {
       const tensors = inputs.slice(0, -2) as Tensor[]
       const [ids, ropePositions, cosTable, sinTable, wanted, targets] = tensors
       const [length, inverseTemperature] = inputs.slice(-2) as [Sym, Sym]
+      const [columns, at, from, ...features] = tensors.splice(6 + extra, shown)
       const dropoutKeys = dropout ? tensors.pop() : undefined
       const run = (): readonly Tensor[] => {
         const rows = rowsOf(
@@ -98,8 +113,11 @@ export class ForwardPrograms {
             .slice(6)
             .map((tensor, i) => ((kind === 'packed' || kind === 'shared') && i < 2 ? wide(tensor) : tensor)),
         )
-        const angle = (table: Tensor): Tensor => table.indexSelect(0, ropePositions!)
-        const places = { cos: angle(cosTable!), sin: angle(sinTable!), rows, dropoutKeys }
+        const angle = (table: Tensor): Tensor =>
+          media ? mixedRotations(table, ropePositions!, columns!) : table.indexSelect(0, ropePositions!)
+        const [own, ...deep] = features.map(tensor => tensor.indexSelect(0, from!))
+        const mediaRows = media ? { at: wide(at!), features: own!, deep } : undefined
+        const places = { cos: angle(cosTable!), sin: angle(sinTable!), rows, dropoutKeys, media: mediaRows }
         const hidden = early
           ? decode(parts, ids!, places, wanted!)
           : decode(parts, ids!, places).indexSelect(0, wanted!)
@@ -138,8 +156,9 @@ export class ForwardPrograms {
     arrays: BatchArrays,
     options: ForwardOptions,
     temperature: number,
+    media?: BatchMedia & { tensors: readonly Tensor[] },
   ): Promise<readonly Tensor[]> {
-    const { cos, sin } = this.ropeFor(plan.length)
+    const { cos, sin } = this.ropeFor(Math.max(plan.length, (media?.largest ?? 0) + 1))
     const made: Tensor[] = []
     const upload = (array: Int32Array, shape: readonly number[] = [array.length]): Tensor => {
       const tensor = unscoped(() => Tensor.from(array, { device: this.device, shape }))
@@ -149,7 +168,7 @@ export class ForwardPrograms {
     try {
       const tensors = [
         upload(arrays.ids),
-        upload(arrays.ropePositions),
+        upload(media?.ropePositions ?? arrays.ropePositions),
         cos,
         sin,
         upload(arrays.rows),
@@ -160,6 +179,10 @@ export class ForwardPrograms {
       if (options.rows === 'varlen') tensors.push(upload(arrays.cuSeqlens))
       if (options.short) tensors.push(this.maskFor(plan.length))
       if (options.dropout) tensors.push(upload(arrays.dropoutKeys!, [arrays.dropoutKeys!.length / 4, 4]))
+      if (media) {
+        const columns = ropeColumns(this.parts.config.vision!)
+        tensors.push(upload(columns), upload(media.rows), upload(media.features), ...media.tensors)
+      }
       return (await this.program(options).run(...tensors, plan.length, 1 / temperature)) as readonly Tensor[]
     } finally {
       for (const tensor of made) tensor.dispose()

@@ -8,6 +8,7 @@ export {
   parseConfig,
   projections,
   readConfig,
+  type TextFamily,
 } from '../decoder/index.js'
 export { Adapter, inspectAdapter } from './adapter.js'
 export type { AdapterOptions } from './adapter-config.js'
@@ -16,7 +17,7 @@ export { ModelError, NonFiniteError } from './errors.js'
 export { copyTokenizer, tokenizerFiles } from './export.js'
 export { planHead } from './head.js'
 export { type InitModelOptions, initModel, type ModelShape, newConfig, type Size, sizes } from './init.js'
-export { inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
+export { type FreezeVision, inspectModel, type LoadOptions, type OptimizerOptions } from './loading.js'
 export { LocalModel } from './local-model.js'
 export type { MastersKind } from './masters.js'
 export { MergedWeights } from './merged-weights.js'

@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path'
 import {
   architectureName,
   type DecoderConfig,
-  type Family,
   familyOf,
   type ModelConfig,
   parseConfig,
+  type TextFamily,
 } from '../decoder/index.js'
 import { writeDirectoryAtomic } from '../files/index.js'
 import type { DType } from '../tensor/index.js'
@@ -83,7 +83,7 @@ const roleFields = ({ bos, eos, pad }: TokenRoles) => ({
  * ```
  */
 export function newConfig(
-  family: Family,
+  family: TextFamily,
   shape: ModelShape & { vocabSize: number },
   tokens: TokenRoles = {},
 ): ModelConfig {

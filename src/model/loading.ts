@@ -2,13 +2,17 @@
 
 import { join } from 'node:path'
 import {
+  familyOf,
   type HeadLayout,
+  isMergerWeight,
+  isVisionWeight,
   type ModelConfig,
   parameterCount,
   readConfig,
   type Weight,
   weightMap,
 } from '../decoder/index.js'
+import { readMediaConfig, type VisionFamily } from '../media/index.js'
 import {
   type AdamWOptions,
   adamWRates,
@@ -30,6 +34,7 @@ import { fitToCheckpoint, refuseTooLarge } from './fit-checkpoint.js'
 import { type MastersKind, sourcesWithMoreBits } from './masters.js'
 import { type Role, roles } from './outputs.js'
 import type { PolicyVersion } from './token-model.js'
+import type { PixelScale } from './tower-inputs.js'
 import { checkWeights, initializeWeights, type LoadProgress, readWeights } from './weights.js'
 
 export interface LoadOptions<R extends Role> {
@@ -49,9 +54,16 @@ export interface LoadOptions<R extends Role> {
   residualDtype?: 'float32'
   /** Train the head alone. */
   freezeBackbone?: boolean
+  /**
+   * What of a vision tower is not trained: its blocks (`tower`), the mergers behind them (`merger`), or both (`all`). Rows that no
+   * gradient goes through are computed once for each image or video. Default: all of the tower is trained.
+   */
+  freezeVision?: FreezeVision
   optimizer?: OptimizerOptions
   /** Rows of a batch. Default 2048 on the CPU, 32768 on CUDA. */
   tokenBudget?: number
+  /** Patches of images and videos in a pass of the vision tower. Default 4096 on the CPU, 16384 on CUDA. */
+  patchBudget?: number
   /** Optimiser steps behind these weights, where a training goes on from them. Default 0. */
   version?: PolicyVersion
   /** The directory whose tokenizer and generation config an export gets. Default: the model's own. */
@@ -61,6 +73,8 @@ export interface LoadOptions<R extends Role> {
   signal?: AbortSignal
   onProgress?: (progress: LoadProgress) => void
 }
+
+export type FreezeVision = 'tower' | 'merger' | 'all'
 
 export interface OptimizerOptions extends Pick<AdamWOptions, 'betas' | 'eps' | 'weightDecay'> {
   /** Where the float32 copies of 16-bit weights start. Default `dither`. */
@@ -73,9 +87,11 @@ export interface Settings {
   device: Device
   dtype: DType
   tokenBudget: number
+  patchBudget: number
   gradientCheckpointing: boolean
   residualDtype: 'float32' | 'weights'
   freezeBackbone: boolean
+  freezeVision: FreezeVision | undefined
   optimizer: OptimizerOptions
   /** Of what is drawn while training. */
   seed: number
@@ -95,6 +111,8 @@ export interface ModelParts<R extends Role = Role> {
   texts: string | undefined
   /** Files with more digits than the weights have; training starts from theirs. */
   masterSources: readonly string[]
+  /** Of pixels; undefined for models that read only text. */
+  pixelScale: PixelScale | undefined
 }
 
 /** What a checkpoint of another head may lack, and what it may have that a model has no place for. */
@@ -144,6 +162,8 @@ export async function readModel<R extends Role>(directory: string, options: Load
   const settings = settingsOf(options)
   const version = checkVersion(options.version ?? 0)
   refuseNothingToTrain(role, config, settings)
+  const { texts = directory } = options
+  const pixelScale = await readPixelScale(directory, config)
   const { tensors, missing } = await readWeights(directory, weights, {
     ...settings,
     ...tolerated(config),
@@ -154,8 +174,23 @@ export async function readModel<R extends Role>(directory: string, options: Load
   const adapter = await openAdapter(options.adapter, config, settings, tensors)
   const read = [directory, ...(typeof options.adapter === 'string' ? [join(options.adapter, adapterWeightsFile)] : [])]
   const masterSources = await sourcesWithMoreBits(read, settings.dtype)
-  const { texts = directory } = options
-  return { role, config, tensors, adapter, settings, version, source: directory, texts, masterSources }
+  const made = { role, config, tensors, adapter, settings, version }
+  return { ...made, source: directory, texts, masterSources, pixelScale }
+}
+
+/** How pixels are scaled for the vision tower of a directory, which has to cut them as its processor does. */
+async function readPixelScale(directory: string, { decoder }: ModelConfig): Promise<PixelScale | undefined> {
+  const { vision, family } = decoder
+  if (!vision) return undefined
+  const { patchSize, mergeSize, temporalPatchSize, mean, std } = await readMediaConfig(
+    directory,
+    family as VisionFamily,
+  )
+  if (patchSize !== vision.patch || mergeSize !== vision.merge || temporalPatchSize !== vision.temporalPatch)
+    throw new ModelError(
+      `${directory}: the processor cuts patches of ${temporalPatchSize} x ${patchSize}, ${mergeSize} to a token's side; the model's vision_config says ${vision.temporalPatch} x ${vision.patch} and ${vision.merge}`,
+    )
+  return { mean, std }
 }
 
 /** With random weights. */
@@ -182,6 +217,7 @@ export async function randomModel<R extends Role>(
     source: undefined,
     texts: options.texts,
     masterSources: [],
+    pixelScale: familyOf(config.decoder.family).vision?.pixels,
   }
 }
 
@@ -193,6 +229,17 @@ function checkRole(role: unknown): void {
 function checkTokenBudget(tokenBudget: number): number {
   if (!(tokenBudget > 0)) throw new RangeError(`tokenBudget is a positive number of rows, got ${tokenBudget}`)
   return tokenBudget
+}
+
+function checkPatchBudget(patchBudget: number): number {
+  if (!(patchBudget > 0)) throw new RangeError(`patchBudget is a positive number of patches, got ${patchBudget}`)
+  return patchBudget
+}
+
+function checkFreezeVision(freezeVision: FreezeVision | undefined): FreezeVision | undefined {
+  if (freezeVision !== undefined && !['tower', 'merger', 'all'].includes(freezeVision))
+    throw new RangeError(`freezeVision is tower, merger or all, got ${JSON.stringify(freezeVision)}`)
+  return freezeVision
 }
 
 function checkOptimizer(optimizer: OptimizerOptions): OptimizerOptions {
@@ -219,13 +266,18 @@ export function headOf(role: Role): HeadLayout {
 }
 
 /** An adapter leaves the weights alone, except a head of one number, which no language model comes with. */
-export function trains(name: string, role: Role, adapter: Adapter | undefined, { freezeBackbone }: Settings): boolean {
+export function trains(name: string, role: Role, adapter: Adapter | undefined, settings: Settings): boolean {
+  const { freezeBackbone, freezeVision } = settings
   if (name === 'score.weight') return true
   if (adapter) return false
+  if (isVisionWeight(name) && freezeVision)
+    return freezeVision === 'all' ? false : !freezeBackbone && isMergerWeight(name) === (freezeVision === 'tower')
   return !freezeBackbone || (role === 'language' && name === 'lm_head.weight')
 }
 
-function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, { freezeBackbone }: Settings): void {
+function refuseNothingToTrain(role: Role, { decoder }: ModelConfig, settings: Settings): void {
+  const { freezeBackbone, freezeVision } = settings
+  if (freezeVision && !decoder.vision) throw new ModelError('freezeVision: this model has no vision tower')
   if (freezeBackbone && role === 'language' && decoder.tiedEmbeddings)
     throw new ModelError(
       'freezeBackbone: there is nothing to train, because the output matrix is tied to the embedding (tie_word_embeddings)',
@@ -241,6 +293,8 @@ function settingsOf(options: LoadOptions<Role>): Settings {
     gradientCheckpointing: options.gradientCheckpointing ?? false,
     residualDtype: options.residualDtype ?? 'weights',
     freezeBackbone: options.freezeBackbone ?? false,
+    freezeVision: checkFreezeVision(options.freezeVision),
+    patchBudget: checkPatchBudget(options.patchBudget ?? (device === 'cpu' ? 4096 : 16384)),
     optimizer: checkOptimizer(options.optimizer ?? {}),
     seed: checkSeed(options.seed ?? 0),
   }

@@ -44,6 +44,7 @@ import type {
   TrainStepResult,
 } from './token-model.js'
 import { Accumulation, checkStepOptions, makeAdamW, stepRates, type TrainCall, Turns } from './training.js'
+import { VisionFeatures } from './vision-features.js'
 import { checksumWeights, fillWeights } from './weights.js'
 
 export class LocalModel<R extends Role = Role> implements TokenModel<R> {
@@ -60,6 +61,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
   private readonly weights: Parameters
   private readonly forwardPrograms: ForwardPrograms
   private readonly runner: BatchRunner
+  /** The vision tower, for an engine that samples with these weights. @internal */
+  readonly vision: VisionFeatures | undefined
   /** Made when it is first needed: a model that only scores has none. */
   private optimizer: AdamW | undefined
   /** What `forwardBackward` was called with since the last step. */
@@ -87,7 +90,8 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     this.weights = new Parameters(parts)
     this.parts = this.weights.parts
     this.forwardPrograms = new ForwardPrograms(this.parts, this.settings.device)
-    this.runner = new BatchRunner(this.forwardPrograms, this.weights, this.role, this.settings)
+    this.vision = parts.pixelScale && new VisionFeatures(this.parts, this.weights, this.settings, parts.pixelScale)
+    this.runner = new BatchRunner(this.forwardPrograms, this.weights, this.role, this.settings, this.vision)
   }
 
   /**
@@ -139,7 +143,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       train: !merged,
       adapterOff: adapter !== undefined && !merged,
       entropy: this.role === 'language',
-      media: false,
+      media: this.vision !== undefined,
       exports: exportsOf(this.weights),
       offload: true,
     }
@@ -426,11 +430,11 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
       weights.refuseOffloaded()
       if (weights.adapter && !weights.merged)
         throw new ModelError('these weights have an adapter in training and cannot be replaced')
-      const checkpoint = await openReplacement(directory, { config, weights: weights.weightMap })
+      const { checkpoint, map } = await openReplacement(directory, { config, role: this.role })
       try {
         const failure = `loadWeights(${JSON.stringify(directory)}) failed part-way, and the weights are now a mix; load weights again`
         const target = ({ name }: Weight): Tensor => weights.tensors.get(name)!
-        await weights.rewrite(() => fillWeights(checkpoint, weights.weightMap, target, options), failure)
+        await weights.rewrite(() => fillWeights(checkpoint, map, target, options), failure)
         this.dropOptimizer()
         this.masterSources = await sourcesWithMoreBits([directory], this.settings.dtype)
         this.dropGradients()
@@ -462,6 +466,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
     return this.turns.alone('offload()', async () => {
       if (this.weights.offloaded) return
       this.forwardPrograms.releaseTables()
+      this.vision?.release()
       await this.weights.offload(this.optimizer?.state().values() ?? [])
     })
   }
@@ -474,6 +479,7 @@ export class LocalModel<R extends Role = Role> implements TokenModel<R> {
 
   dispose(): void {
     this.forwardPrograms.dispose()
+    this.vision?.dispose()
     this.optimizer?.dispose()
     this.weights.dispose()
   }

@@ -2,7 +2,7 @@
  * The weights of a model with its adapter added in, as copies of their own: an engine samples from these as fast as from a
  * model without an adapter, while the model itself is scored and trained with the adapter beside its weights.
  */
-import { type DecoderParts, type LowRank, projections, type Weight, weightMap } from '../decoder/index.js'
+import { type DecoderParts, type LowRank, projectionOf, type Weight, weightMap } from '../decoder/index.js'
 import { type Tensor, unscoped } from '../tensor/index.js'
 import { once } from './weights.js'
 
@@ -16,9 +16,8 @@ function adapterProducts(
     return parts.flatMap(part => {
       const start = next
       next += part.rows
-      const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(part.name)
-      const projection = match && projections.find(p => p === match[2])
-      const low = projection ? adapter(Number(match[1]), projection) : undefined
+      const place = projectionOf(part.name)
+      const low = place && adapter(place.layer, place.projection)
       return low ? [{ name, start, low }] : []
     })
   })

@@ -8,8 +8,10 @@ import {
   checkpointViews,
   type DecoderConfig,
   type DecoderParts,
+  isMergerWeight,
+  isVisionWeight,
   type LowRank,
-  projections,
+  projectionOf,
   type Weight,
   weightMap,
 } from '../decoder/index.js'
@@ -31,6 +33,10 @@ export class Parameters {
   version: PolicyVersion
   /** Differs whenever a number does: what was computed with another revision is computed again. */
   revision = 0
+  /** Differs whenever a number does that no step changes. */
+  frozenRevision = 0
+  /** What of a vision tower is trained. */
+  readonly trainedVision: { blocks: boolean; mergers: boolean }
   private readonly device: Device
   private adapterMerged = false
   private away = false
@@ -61,6 +67,8 @@ export class Parameters {
     }
     for (const [name, tensor] of tensors) tensor.requiresGrad = trains(name, role, adapter, settings)
     if (adapter) for (const tensor of adapter.tensors().values()) tensor.requiresGrad = true
+    const trained = [...this.trained().keys()].filter(isVisionWeight)
+    this.trainedVision = { blocks: !trained.every(isMergerWeight), mergers: trained.some(isMergerWeight) }
   }
 
   get merged(): boolean {
@@ -90,6 +98,7 @@ export class Parameters {
   /** Changes the numbers in several steps: where one fails, the others have been made. */
   async rewrite(work: () => Promise<void>, failure: string): Promise<void> {
     this.revision++
+    this.frozenRevision++
     this.fingerprint = undefined
     this.torn = failure
     await work()
@@ -143,9 +152,8 @@ export class Parameters {
     const found = new Map<string, LowRank>()
     if (!adapter || merged) return found
     for (const { name } of this.weightMap.flatMap(({ parts }) => parts)) {
-      const match = /^model\.layers\.(\d+)\.\w+\.(\w+)\.weight$/.exec(name)
-      const projection = match && projections.find(p => p === match[2])
-      const low = projection ? adapter.lowRank(Number(match[1]), projection) : undefined
+      const place = projectionOf(name)
+      const low = place && adapter.lowRank(place.layer, place.projection)
       if (low) found.set(name, low)
     }
     return found
@@ -191,6 +199,7 @@ export class Parameters {
     this.version = other.version
     this.fingerprint = undefined
     this.revision++
+    this.frozenRevision++
   }
 
   /** Moves what is trained towards another's numbers, its masters where it has some: `decay` of one's own and the rest of theirs. */

@@ -1,5 +1,5 @@
 /** At which token a reward model takes its score. */
-import type { ModelConfig } from '../decoder/index.js'
+import { fieldOf, type ModelConfig } from '../decoder/index.js'
 import type { Adapter } from './adapter.js'
 
 /**
@@ -9,7 +9,7 @@ import type { Adapter } from './adapter.js'
  */
 export function pooledPadding({ head, raw }: ModelConfig, adapter: Adapter | undefined): number | undefined {
   const madeByPeft = adapter?.raw.peft_version !== undefined
-  const { pad_token_id: id } = raw
+  const id = fieldOf(raw, 'pad_token_id')
   return (head === 'score' || madeByPeft) && typeof id === 'number' ? id : undefined
 }
 

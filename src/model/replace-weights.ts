@@ -1,12 +1,13 @@
 /** Replaces the weights of a model in use; they are checked against the model before any weight changes. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ModelConfig, readConfig, type Weight } from '../decoder/index.js'
+import { type ModelConfig, readConfig, type Weight, weightMap } from '../decoder/index.js'
 import { Checkpoint } from '../tensor/index.js'
 import { differences } from './differences.js'
 import { ModelError } from './errors.js'
 import { fitToCheckpoint } from './fit-checkpoint.js'
-import { tolerated } from './loading.js'
+import { headOf, tolerated } from './loading.js'
+import type { Role } from './outputs.js'
 import { checkWeights } from './weights.js'
 
 /**
@@ -16,20 +17,22 @@ import { checkWeights } from './weights.js'
  */
 export async function openReplacement(
   directory: string,
-  { config, weights }: { config: ModelConfig; weights: readonly Weight[] },
-): Promise<Checkpoint> {
+  { config, role }: { config: ModelConfig; role: Role },
+): Promise<{ checkpoint: Checkpoint; map: readonly Weight[] }> {
   const hasConfig = existsSync(join(directory, 'config.json'))
   const theirs = await fitToCheckpoint(directory, hasConfig ? await readConfig(directory) : config)
   const differing = differences(architecture(theirs), architecture(config))
   if (differing.length > 0)
     throw new ModelError(`${directory} is not the same model as the loaded one: ${differing.join('; ')}`)
+  // By the names of that directory, which may be the other ones of two.
+  const map = weightMap(theirs.decoder, headOf(role))
   const checkpoint = await Checkpoint.open(directory)
   try {
-    checkWeights(directory, checkpoint, weights, {
+    checkWeights(directory, checkpoint, map, {
       ignored: tolerated(config).ignored,
       fit: 'the model that is loaded',
     })
-    return checkpoint
+    return { checkpoint, map }
   } catch (error) {
     await checkpoint.close()
     throw error
@@ -38,6 +41,7 @@ export async function openReplacement(
 
 /** What the numbers of a forward pass depend on, beside the weights. */
 function architecture({ decoder, head }: ModelConfig): unknown {
-  const { initRange: _, ...rest } = decoder
-  return JSON.parse(JSON.stringify({ ...rest, head }))
+  const { initRange: _, vision, ...rest } = decoder
+  const { names: __, ...tower } = vision ?? {}
+  return JSON.parse(JSON.stringify({ ...rest, ...(vision && { vision: tower }), head }))
 }

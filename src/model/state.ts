@@ -63,6 +63,7 @@ export async function trainingIdentity(of: {
       decoder,
       adapter: adapter ? { ...adapter.options, scale: adapter.scale } : null,
       freezeBackbone: settings.freezeBackbone,
+      ...(settings.freezeVision && { freezeVision: settings.freezeVision }),
       optimizer: optimizerIdentity(settings.optimizer),
       frozenWeights: await weights.frozenFingerprint(),
     }),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { dataOptionsShape, dataSchema } from '../data/index.js'
 import { ConfigError, problemOf } from '../errors/index.js'
-import { type Family, families, type Size, sizes } from '../model/index.js'
+import { families, type Size, sizes, type TextFamily } from '../model/index.js'
 import { devicePattern, expectedDevice } from '../tensor/index.js'
 import {
   algorithmNames,
@@ -27,7 +27,7 @@ type PreferenceAlgorithm = (typeof preferenceAlgorithms)[number]
 const section = z.record(z.string(), z.unknown()).default({})
 
 const randomModelSchema = z.strictObject({
-  family: z.enum(families as readonly [Family, ...Family[]]).describe('model family'),
+  family: z.enum(families as readonly [TextFamily, ...TextFamily[]]).describe('model family'),
   size: z.enum(Object.keys(sizes) as [Size, ...Size[]]).describe('a named shape of `whetstone init`'),
   seed: z.int().min(0).default(0).describe('seed of the random weights'),
 })

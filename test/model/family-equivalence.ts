@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  type Family,
   LocalModel,
   type ModelInput,
   type ScoreOptions,
+  type TextFamily,
   type TrainOptions,
 } from '../../src/model/index.js'
 import { expectClose } from '../support/close.js'
@@ -38,7 +38,7 @@ export async function gradientsOf(
   )
 }
 
-export function describeFamily(family: Family): void {
+export function describeFamily(family: TextFamily): void {
   describe(family, () => {
     test('sequences that begin alike are what each is by itself, values and gradients', async () => {
       const model = await LocalModel.create(tinyConfig(family, { kvHeads: 2, layers: 2 }), {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Family, families, LocalModel, ModelError, NonFiniteError, type Role } from '../../src/model/index.js'
+import { families, LocalModel, ModelError, NonFiniteError, type Role, type TextFamily } from '../../src/model/index.js'
 import { expectClose } from '../support/close.js'
 import { fixture, nudge, sameBits, sequences, takeGradients, temporary, weights } from '../support/models.js'
 import { tinyConfig } from '../support/tiny-model.js'
@@ -16,7 +16,7 @@ async function lossOf(model: LocalModel<'value' | 'reward'>): Promise<number> {
 }
 
 describe.each(['value', 'reward'] as const)('%s', role => {
-  test.each(families)('gradients are those of finite differences: %s', async (family: Family) => {
+  test.each(families)('gradients are those of finite differences: %s', async (family: TextFamily) => {
     const model: LocalModel<'value' | 'reward'> = await LocalModel.create(tinyConfig(family, { layers: 1 }), {
       role: role as 'value' | 'reward',
       seed: 2,

@@ -1,5 +1,4 @@
 import {
-  type Family,
   initModel,
   LocalModel,
   type ModelConfig,
@@ -7,6 +6,7 @@ import {
   newConfig,
   parseConfig,
   type Role,
+  type TextFamily,
 } from '../../src/model/index.js'
 import { atEnd } from './at-end.js'
 import { fresh } from './files.js'
@@ -15,7 +15,7 @@ import { tokenizer, tokenizerPath } from './tokenizers.js'
 export type TinyShape = Partial<ModelShape & { vocabSize: number; initRange: number }>
 
 /** Wide enough that attention is not flat and every number matters. */
-export function tinyConfig(family: Family, { initRange = 0.3, ...shape }: TinyShape = {}): ModelConfig {
+export function tinyConfig(family: TextFamily, { initRange = 0.3, ...shape }: TinyShape = {}): ModelConfig {
   let config = newConfig(family, {
     hidden: 16,
     intermediate: 24,

@@ -1,10 +1,11 @@
 /** What makes a family of decoders: everything the config, the weight map, the layer and `init` need to know about it. */
 import type { DecoderConfig } from '../config.js'
+import type { VisionFamily } from '../vision/family.js'
 
 export interface FamilyDescriptor {
   /** transformers' `model_type`. */
   modelType: string
-  /** What the names of its classes begin with: `<className>ForCausalLM`, `<className>ForSequenceClassification`. */
+  /** What the names of its classes begin with: `<className>ForCausalLM` (with a tower `ForConditionalGeneration`), `<className>ForSequenceClassification`. */
   className: string
   /** Where a layer's two norms stand, and what the checkpoint calls them. */
   norms: { place: DecoderConfig['norms']; attention: string; mlp: string }
@@ -27,6 +28,8 @@ export interface FamilyDescriptor {
   }
   /** Which layers rotate, where not all do; reads the family's own fields. */
   ropeLayers?(raw: Readonly<Record<string, unknown>>, given: { file: string; layers: number }): readonly boolean[]
+  /** Its vision tower; left out for families that read only text. */
+  vision?: VisionFamily
   /** Fields of a new model's config.json, beside its shape. */
   init: Readonly<Record<string, unknown>>
 }

@@ -1,0 +1,6 @@
+export { fieldOf, readVision, splitText, type VisionConfig } from './config.js'
+export type { Tower, VisionFamily } from './family.js'
+export { type Grid, patchesOf, type SegmentGroups, type TowerLayout, tokensOf, towerLayout } from './layout.js'
+export { addDeepRows, embedRows, type MediaRows, mixedRotations, ropeColumns } from './media-rows.js'
+export { cutPatches } from './patches.js'
+export { type PatchPlaces, runBlocks, type Segments } from './tower.js'
